@@ -1,0 +1,61 @@
+/* JSON: the one door to jansson. Nobody else includes its header.
+ *
+ * A `struct json *` is a reference: made by json_parse_*, json_object_new or json_array_new, given back with
+ * json_release. Pointers that a getter returns are borrowed from their parent. Reading is strict:
+ * one document, no duplicate keys, no NaN, numbers whole. */
+#ifndef ASSAY_BASE_JSON_H
+#define ASSAY_BASE_JSON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "harness/base/status.h"
+#include "harness/base/text.h"
+
+struct json; /* opaque */
+
+enum json_kind { JSON_KIND_NULL, JSON_KIND_BOOLEAN, JSON_KIND_INTEGER, JSON_KIND_REAL, JSON_KIND_STRING, JSON_KIND_ARRAY, JSON_KIND_OBJECT };
+
+/* Parses a whole file of at most maximum_bytes. STATUS_INVALID with "FILE:LINE:COLUMN: cause; remedy";
+ * STATUS_IO where it cannot be read. The result is released by the caller. */
+enum status_code json_parse_file(const char *path, size_t maximum_bytes, struct json **document, struct status *error);
+
+/* Parses text of length bytes; name stands for the file in messages. */
+enum status_code json_parse_text(const char *name, const char *text, size_t length, struct json **document,
+                                 struct status *error);
+
+void json_release(struct json *value); /* NULL is accepted */
+
+enum json_kind json_kind(const struct json *value); /* NULL counts as JSON_KIND_NULL */
+const char *json_kind_name(enum json_kind kind);    /* "null", "a boolean", "an integer", ... */
+
+/* Readers that do not fail: NULL or the fallback where the member is absent or of another kind. */
+struct json *json_get(const struct json *object, const char *key);
+struct json *json_at(const struct json *array, size_t index);
+size_t json_count(const struct json *container); /* members or elements; 0 for scalars */
+const char *json_string(const struct json *value, const char *fallback);
+int64_t json_integer(const struct json *value, int64_t fallback);
+double json_real(const struct json *value, double fallback); /* integers too */
+bool json_boolean(const struct json *value, bool fallback);
+
+/* Members in the order in which they stand in the file: keys[0..count). The index must be < json_count. */
+const char *json_key_at(const struct json *object, size_t index);
+
+/* Writers. NULL where memory ran out; json_set and json_append accept a NULL child and then return false.
+ * They take over the reference to child, also on failure. */
+struct json *json_object_new(void);
+struct json *json_array_new(void);
+struct json *json_null_new(void);
+struct json *json_string_new(const char *text); /* text that is not UTF-8 is written with U+FFFD for each bad byte */
+struct json *json_integer_new(int64_t value);
+struct json *json_real_new(double value); /* null for NaN and infinities */
+struct json *json_boolean_new(bool value);
+bool json_set(struct json *object, const char *key, struct json *child);
+bool json_append(struct json *array, struct json *child);
+struct json *json_share(struct json *value); /* one more reference to the same value */
+
+/* One line without spaces at ends, members in insertion order; with indent > 0 one member a line. Appends to text. */
+enum status_code json_write(const struct json *value, int indent, struct text *text, struct status *error);
+
+#endif

@@ -1,0 +1,36 @@
+/* Sizes: checked arithmetic on byte counts and element counts, and their units for people.
+ *
+ * A size is an int64_t from 0 to INT64_MAX. No size is multiplied or added without these. */
+#ifndef ASSAY_BASE_SIZE_H
+#define ASSAY_BASE_SIZE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "harness/base/status.h"
+
+/* False, and *result untouched, where the result is negative or does not fit, or an operand is negative. */
+bool size_add(int64_t a, int64_t b, int64_t *result);
+bool size_multiply(int64_t a, int64_t b, int64_t *result);
+
+/* value rounded up to a multiple of step (step > 0). */
+bool size_round_up(int64_t value, int64_t step, int64_t *result);
+
+enum { SIZE_TEXT_BYTES = 32 };
+
+/* Binary units with two decimals: 433249280 -> "413.18 MiB"; below 1 KiB "512 B". Negative values keep their sign.
+ * Returns text. */
+const char *size_format(int64_t bytes, char text[SIZE_TEXT_BYTES]);
+
+/* Reads "512", "512B", "1.5GiB", "512MiB", "10GB" (decimal), whole text, no sign, no space except one before the unit.
+ * A unit in lower case ("10gb") is refused: it is not clear whether bits or bytes, decimal or binary are meant.
+ * STATUS_INVALID with the reason and what would be right; STATUS_OVERFLOW beyond 63 bits. */
+enum status_code size_parse(const char *text, int64_t *bytes, struct status *error);
+
+/* Reads a whole decimal integer in [minimum, maximum]: no sign but '-', no leading zeros, nothing after it.
+ * The text says what is wrong ("'16abc' is not an integer; write 16"). */
+enum status_code integer_parse(const char *text, int64_t minimum, int64_t maximum, int64_t *value,
+                               struct status *error);
+
+#endif

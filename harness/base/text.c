@@ -1,0 +1,73 @@
+/* Text: growth by doubling. Not for binary patches or editing in the middle. */
+#include "harness/base/text.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool text_reserve(struct text *text, size_t extra)
+{
+    if (text->failed || extra > SIZE_MAX / 4 || text->length > SIZE_MAX / 4) {
+        text->failed = true;
+        return false;
+    }
+    size_t wanted = text->length + extra + 1;
+    if (wanted <= text->capacity) {
+        return true;
+    }
+    size_t capacity = text->capacity > 0 ? text->capacity : 128;
+    while (capacity < wanted) {
+        capacity *= 2;
+    }
+    char *data = realloc(text->data, capacity);
+    if (data == NULL) {
+        text->failed = true;
+        return false;
+    }
+    text->data = data;
+    text->capacity = capacity;
+    return true;
+}
+
+void text_append_bytes(struct text *text, const char *bytes, size_t count)
+{
+    if (text_reserve(text, count)) {
+        memcpy(text->data + text->length, bytes, count);
+        text->length += count;
+        text->data[text->length] = '\0';
+    }
+}
+
+void text_append(struct text *text, const char *string)
+{
+    text_append_bytes(text, string, strlen(string));
+}
+
+void text_format(struct text *text, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    if (length < 0 || !text_reserve(text, (size_t)length)) {
+        text->failed = true;
+        return;
+    }
+    va_start(arguments, format);
+    vsnprintf(text->data + text->length, (size_t)length + 1, format, arguments);
+    va_end(arguments);
+    text->length += (size_t)length;
+}
+
+const char *text_string(const struct text *text)
+{
+    return text->data != NULL ? text->data : "";
+}
+
+void text_release(struct text *text)
+{
+    free(text->data);
+    *text = (struct text){0};
+}

@@ -1,0 +1,16 @@
+/* Data types: what an element of a tensor is. Sizes are those of real storage (a boolean is one byte). */
+#ifndef ASSAY_KERNELS_DTYPE_H
+#define ASSAY_KERNELS_DTYPE_H
+
+#include <stdbool.h>
+
+enum dtype { DTYPE_FLOAT32, DTYPE_FLOAT16, DTYPE_BFLOAT16, DTYPE_INT64, DTYPE_BOOL, DTYPE_COUNT };
+
+int dtype_bytes(enum dtype dtype);        /* 4, 2, 2, 8, 1 */
+const char *dtype_name(enum dtype dtype); /* "float32", "float16", "bfloat16", "int64", "bool" */
+bool dtype_is_floating(enum dtype dtype);
+
+/* False, and *dtype untouched, for a name that is not in the list. */
+bool dtype_from_name(const char *name, enum dtype *dtype);
+
+#endif

@@ -1,0 +1,179 @@
+/* Operations: the vocabulary in which a tape speaks and which every device understands.
+ *
+ * It is that of PyTorch's ATen, so that a model written in it allocates what PyTorch allocates. An operation reads and
+ * writes tensors that exist already; it allocates nothing that the ledger should see. Arithmetic is done in float32
+ * whatever the storage; sums over a whole tensor may be done in float64 on the host.
+ *
+ * Conventions. `in` tensors come first in operation_call.tensors, then `out`. "any" = any strides, stride 0 included
+ * (broadcast: the caller has expanded the view, so all shapes are equal). "dense" = row-major without gaps; leading
+ * dimensions may then be read as one ("rows" = product of all but the last size, "columns" = last size). Floating
+ * tensors may each have any floating dtype unless said otherwise; "f32" and "i64" mean just that. An `out` may be the
+ * same memory as an `in` of equal shape and strides where the line says (in place). Every element of an `out` is
+ * written, unless the line says "accumulates" or "updates". Empty tensors are legal and do nothing.
+ *
+ * Row:  X(opcode, inputs, outputs)  -- counts; operations with optional tensors say so and read tensor_count.
+ *
+ * -- creation
+ * FILL                    -> out any; out = f[0] (i64 and bool too)
+ * RANDOM_NORMAL           -> out dense; f[0] = mean, f[1] = deviation, i[0] = seed; element k depends on (seed, k) only
+ * RANDOM_INTEGER          -> out i64 dense; uniform in [0, i[1]); i[0] = seed
+ * SEQUENCE                -> out i64 dense; element k = i[0] + k modulo columns (each row counts from i[0])
+ * CAUSAL_MASK             -> out dense [.., rows, columns]; 0 where column <= row + i[0], else the lowest finite value
+ * -- copies and element-wise arithmetic (out dense unless "any"; in place allowed)
+ * COPY          a any     -> out any; converts the dtype (bool and i64 to floating too). Not in place.
+ * ADD           a any, b any -> out any; out = a + f[0] * b
+ * MULTIPLY      a any, b any -> out any
+ * AFFINE        a any     -> out any; out = f[0] * a + f[1]
+ * POWER         a any     -> out; a ** f[0]; exact products for the exponents 2 and 3
+ * SQUARE_ROOT   a         -> out
+ * RECIPROCAL_ROOT a       -> out; 1 / sqrt(a)
+ * TANH a -> out;  COSINE a -> out (f[0] * cos);  SINE a -> out (f[0] * sin)
+ * GELU a -> out; i[0] = 0: erf form, 1: tanh form.   SILU a -> out.   RELU a -> out
+ * TANH_BACKWARD  grad, result -> out; RELU_BACKWARD grad, result -> out
+ * GELU_BACKWARD  grad, a -> out (i[0] as GELU); SILU_BACKWARD grad, a -> out
+ * DROPOUT       a         -> out, mask bool; kept with probability 1 - f[0], then scaled by 1 / (1 - f[0]);
+ *                            i[0] = seed; element k depends on (seed, k) only. Not in place.
+ * DROPOUT_BACKWARD grad, mask -> out; grad * mask * f[0]
+ * -- reductions
+ * SUM           a any     -> out, same rank; size 1 (or the full size) in each dimension: sums over the rest; * f[0]
+ * SOFTMAX       a dense [rows, columns] -> out;   LOG_SOFTMAX likewise. in place allowed
+ * SOFTMAX_BACKWARD grad, result -> out;   LOG_SOFTMAX_BACKWARD grad, result -> out
+ * NLL_LOSS      logp dense [N, C], target i64 [N] -> loss [1], total_weight f32 [1]; mean over targets that are not
+ *                            -100; loss is NaN where none is left
+ * NLL_LOSS_BACKWARD grad [1], target, total_weight -> out [N, C] dense; -grad / total_weight at the target, 0 elsewhere
+ * -- normalisation
+ * LAYERNORM     a dense, weight, bias -> out, mean f32 [rows], reciprocal deviation f32 [rows]; f[0] = epsilon
+ * LAYERNORM_BACKWARD grad, a, mean, reciprocal deviation, weight -> grad a, grad weight, grad bias
+ * BATCHNORM     a dense NCHW, weight f32, bias f32, running mean f32, running variance f32
+ *                         -> out, mean f32 [C], reciprocal deviation f32 [C]; i[0] = 1 training: batch statistics, the
+ *                            running ones are updated with momentum f[1] (variance unbiased); 0: running statistics are
+ *                            used, mean and deviation receive them. f[0] = epsilon. weight..variance may be of the
+ *                            dtype of a instead of f32
+ * BATCHNORM_BACKWARD grad, a, weight, mean, reciprocal deviation -> grad a, grad weight, grad bias (training formula)
+ * -- lookup
+ * EMBEDDING     weight [V, h], ids i64 -> out dense [.., h]; a wrong id is an error, never a wild read
+ * EMBEDDING_BACKWARD grad dense [.., h], ids -> grad weight [V, h]: filled with zero, then summed in a fixed order;
+ *                            rows of id i[0] stay zero (the padding index; -1: none)
+ * -- images (NCHW dense)
+ * MAX_POOL      a         -> out, indices i64 (h * W + w of the winner, the first of equals; NaN wins);
+ *                            i[0] = kernel, i[1] = stride, i[2] = padding
+ * MAX_POOL_BACKWARD grad, indices -> out (zero, then summed)
+ * CONVOLUTION   a, weight [O, C, k, k], (bias) -> out; i[0] = stride, i[1] = padding
+ * CONVOLUTION_BACKWARD_INPUT  grad, weight -> grad a;   CONVOLUTION_BACKWARD_WEIGHT grad, a -> grad weight; i as above
+ * -- products
+ * MATMUL        a [.., m, k], b [.., k, n], (bias [n]) -> out [.., m, n], ranks equal, 2 to 4; the last two dimensions
+ *                            of each have one of their strides 1 (transposed views are welcome) and the other >= the
+ *                            size it steps over; leading strides any.
+ *                            out = f[0] * a b + f[1] * out + bias; out unread where f[1] = 0
+ * ATTENTION     q [B, a, S, D] any, k [B, g, T, D] any, v any, (mask [B, 1 or a, S, T] any, additive)
+ *                         -> out [B, a, S, D] any, lse f32 dense [B, a, S']; D has stride 1 everywhere; a is a multiple
+ *                            of g: head h reads h / (a / g). f[0] = scale, f[1] = dropout probability, i[0] = 1: causal,
+ *                            i[1] = seed. S' >= S; what lies beyond S is set to +infinity. Scores are never stored.
+ * ATTENTION_BACKWARD grad out, q, k, v, out, lse, (mask) -> grad q any, grad k any, grad v any; attributes likewise
+ * -- optimizers (all dense, one parameter each; "updates" = read and written outs). found f32 [1] is optional and last
+ *    among the ins: where it is there and not 0, nothing is changed
+ * ADAM_MOMENTS  grad, (found) -> m, v updates; m += (1 - f[0]) (grad - m); v = f[1] v + (1 - f[1]) grad^2
+ * ADAM_APPLY    m, denominator, (found) -> parameter updates; parameter -= f[0] * m / denominator
+ * ADAM          grad, (found) -> parameter, m, v updates, all in registers. f[0] = learning rate, f[1] = beta1,
+ *                            f[2] = beta2, f[3] = epsilon, f[4] = weight decay, i[0] = 1: decoupled (AdamW),
+ *                            i[1] = step counted from 1. denominator = sqrt(v) / sqrt(1 - beta2^step) + epsilon
+ * SGD_MOMENTUM  grad, (found) -> parameter, buffer updates; buffer = f[1] * buffer + grad; parameter -= f[0] * buffer
+ * UNSCALE       (none)    -> gradient updates, found f32 [1] updates; gradient *= f[0]; found = 1 where any is not finite
+ */
+#ifndef ASSAY_KERNELS_OPERATION_H
+#define ASSAY_KERNELS_OPERATION_H
+
+#include <stdint.h>
+
+#include "harness/kernels/dtype.h"
+
+#define OPERATION_TABLE(X)                                                                                             \
+    X(FILL, 0, 1)                                                                                                      \
+    X(RANDOM_NORMAL, 0, 1)                                                                                             \
+    X(RANDOM_INTEGER, 0, 1)                                                                                            \
+    X(SEQUENCE, 0, 1)                                                                                                  \
+    X(CAUSAL_MASK, 0, 1)                                                                                               \
+    X(COPY, 1, 1)                                                                                                      \
+    X(ADD, 2, 1)                                                                                                       \
+    X(MULTIPLY, 2, 1)                                                                                                  \
+    X(AFFINE, 1, 1)                                                                                                    \
+    X(POWER, 1, 1)                                                                                                     \
+    X(SQUARE_ROOT, 1, 1)                                                                                               \
+    X(RECIPROCAL_ROOT, 1, 1)                                                                                           \
+    X(TANH, 1, 1)                                                                                                      \
+    X(COSINE, 1, 1)                                                                                                    \
+    X(SINE, 1, 1)                                                                                                      \
+    X(GELU, 1, 1)                                                                                                      \
+    X(SILU, 1, 1)                                                                                                      \
+    X(RELU, 1, 1)                                                                                                      \
+    X(TANH_BACKWARD, 2, 1)                                                                                             \
+    X(RELU_BACKWARD, 2, 1)                                                                                             \
+    X(GELU_BACKWARD, 2, 1)                                                                                             \
+    X(SILU_BACKWARD, 2, 1)                                                                                             \
+    X(DROPOUT, 1, 2)                                                                                                   \
+    X(DROPOUT_BACKWARD, 2, 1)                                                                                          \
+    X(SUM, 1, 1)                                                                                                       \
+    X(SOFTMAX, 1, 1)                                                                                                   \
+    X(LOG_SOFTMAX, 1, 1)                                                                                               \
+    X(SOFTMAX_BACKWARD, 2, 1)                                                                                          \
+    X(LOG_SOFTMAX_BACKWARD, 2, 1)                                                                                      \
+    X(NLL_LOSS, 2, 2)                                                                                                  \
+    X(NLL_LOSS_BACKWARD, 3, 1)                                                                                         \
+    X(LAYERNORM, 3, 3)                                                                                                 \
+    X(LAYERNORM_BACKWARD, 5, 3)                                                                                        \
+    X(BATCHNORM, 5, 3)                                                                                                 \
+    X(BATCHNORM_BACKWARD, 5, 3)                                                                                        \
+    X(EMBEDDING, 2, 1)                                                                                                 \
+    X(EMBEDDING_BACKWARD, 2, 1)                                                                                        \
+    X(MAX_POOL, 1, 2)                                                                                                  \
+    X(MAX_POOL_BACKWARD, 2, 1)                                                                                         \
+    X(CONVOLUTION, 2, 1)                                                                                               \
+    X(CONVOLUTION_BACKWARD_INPUT, 2, 1)                                                                                \
+    X(CONVOLUTION_BACKWARD_WEIGHT, 2, 1)                                                                               \
+    X(MATMUL, 2, 1)                                                                                                    \
+    X(ATTENTION, 3, 2)                                                                                                 \
+    X(ATTENTION_BACKWARD, 6, 3)                                                                                        \
+    X(ADAM_MOMENTS, 1, 2)                                                                                              \
+    X(ADAM_APPLY, 2, 1)                                                                                                \
+    X(ADAM, 1, 3)                                                                                                      \
+    X(SGD_MOMENTUM, 1, 2)                                                                                              \
+    X(UNSCALE, 0, 2)
+
+enum opcode {
+#define OPERATION_ENUM(name, inputs, outputs) OPCODE_##name,
+    OPERATION_TABLE(OPERATION_ENUM)
+#undef OPERATION_ENUM
+        OPCODE_COUNT
+};
+
+enum { TENSOR_RANK_MAXIMUM = 5, OPERATION_TENSORS_MAXIMUM = 12, OPERATION_ATTRIBUTES = 6 };
+
+/* One tensor as an operation sees it. data points at its first element; sizes and strides count elements. */
+struct tensor {
+    void *data;
+    enum dtype dtype;
+    int rank; /* 0 to TENSOR_RANK_MAXIMUM; a scalar has rank 0 or one element */
+    int64_t size[TENSOR_RANK_MAXIMUM];
+    int64_t stride[TENSOR_RANK_MAXIMUM];
+};
+
+struct operation_attributes {
+    double f[OPERATION_ATTRIBUTES];
+    int64_t i[OPERATION_ATTRIBUTES];
+};
+
+struct operation_call {
+    enum opcode opcode;
+    int input_count;  /* tensors[0 .. input_count) are read */
+    int tensor_count; /* tensors[input_count .. tensor_count) are written */
+    struct tensor tensors[OPERATION_TENSORS_MAXIMUM];
+    struct operation_attributes attributes;
+};
+
+const char *opcode_name(enum opcode opcode);   /* "LAYERNORM" */
+int opcode_input_count(enum opcode opcode);    /* required ones */
+int opcode_output_count(enum opcode opcode);
+int64_t tensor_element_count(const struct tensor *tensor);
+bool tensor_is_dense(const struct tensor *tensor);
+
+#endif

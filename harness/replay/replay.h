@@ -1,0 +1,65 @@
+/* Replay: a tape walked on a device, through the allocator, into the ledger.
+ *
+ * On the meta device the outcome is a prediction, elsewhere a measurement. Every figure says its level: requested (sum
+ * of live tensor sizes), allocated (blocks handed out), reserved (segments), device and process (what the driver or the
+ * kernel counts). */
+#ifndef ASSAY_REPLAY_REPLAY_H
+#define ASSAY_REPLAY_REPLAY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "harness/base/status.h"
+#include "harness/device/device.h"
+#include "harness/tape/tape.h"
+
+/* One stage. *_bytes: at its end; *_peak: the highest while it lasted. Where a stage occurs several times (steps of
+ * training), the last occurrence counts. */
+struct replay_stage {
+    bool present;
+    int64_t requested_bytes, requested_bytes_peak;
+    int64_t allocated_bytes, allocated_bytes_peak;
+    int64_t reserved_bytes, reserved_bytes_peak;
+    struct device_reading reading;                /* at the end of the stage; all invalid on meta */
+    int64_t categories_at_peak[CATEGORY_COUNT];   /* requested bytes at the moment of requested_bytes_peak */
+    double seconds;                               /* wall clock; 0 on meta */
+};
+
+/* Why allocated differs from requested, at the end of a stage: the two add up to the difference. */
+struct replay_causes {
+    int64_t rounding_bytes;          /* up to the 512-byte unit */
+    int64_t unsplit_remainder_bytes; /* blocks handed out whole because the rest was too small to keep */
+    int64_t unsplit_remainder_count;
+    int64_t cached_bytes;            /* reserved - allocated */
+};
+
+struct replay_result {
+    struct replay_stage stages[STAGE_COUNT];
+    struct replay_causes causes_at_load; /* at the end of STAGE_LOAD */
+    struct replay_causes causes_at_end;
+    int64_t requested_bytes_peak, allocated_bytes_peak, reserved_bytes_peak; /* over the stages above */
+    enum stage peak_stage;               /* where allocated_bytes_peak was (the first of equals) */
+    int64_t categories_at_peak[CATEGORY_COUNT]; /* of peak_stage */
+    int64_t saved_for_backward_bytes;
+    int64_t segment_count, alloc_count;
+    uint64_t sequence_hash;              /* of every alloc and free in order: storage, bytes, address offset in order */
+    bool loss_valid;
+    double loss;
+    /* Out of memory: what was wanted, when, and what was held. wanted_bytes 0: it did not happen. */
+    int64_t oom_wanted_bytes, oom_held_bytes;
+    enum stage oom_stage;
+    const char *oom_label;               /* of the storage; borrowed from the tape */
+};
+
+/* A callback at the end of each stage; NULL: none. Used for progress and for readings by the caller. */
+struct replay_observer {
+    void (*stage_ended)(void *context, enum stage stage, const struct replay_stage *figures);
+    void *context;
+};
+
+/* Walks the tape. Everything taken from the device is given back before it returns, also on failure. On
+ * STATUS_OUT_OF_MEMORY result holds the stages that ended and the oom_* fields; on other errors it is not written. */
+enum status_code replay_run(const struct tape_view *tape, struct device *device, const struct replay_observer *observer,
+                            struct replay_result *result, struct status *error);
+
+#endif

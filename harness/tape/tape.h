@@ -1,0 +1,108 @@
+/* The tape: what happens, in order. Memory is taken, operations run, memory is given back.
+ *
+ * A tape is built once (harness/tape/build.h) and then only read. It is a flat list of events over three arrays:
+ * storages (a span of bytes with one lifetime), operations, and operands (how an operation looks at a storage). The
+ * events say when each storage is taken and given back, so every device sees the identical allocation sequence. */
+#ifndef ASSAY_TAPE_TAPE_H
+#define ASSAY_TAPE_TAPE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "harness/base/status.h"
+#include "harness/kernels/operation.h"
+
+/* X(NAME, name in records) */
+#define CATEGORY_TABLE(X)                                                                                              \
+    X(WEIGHTS, "weights")                                                                                              \
+    X(BUFFERS, "buffers")                                                                                              \
+    X(GRADIENTS, "gradients")                                                                                          \
+    X(OPTIMIZER, "optimizer")                                                                                          \
+    X(MASTER_WEIGHTS, "master_weights")                                                                                \
+    X(ACTIVATIONS, "activations")                                                                                      \
+    X(TEMPORARIES, "temporaries")                                                                                      \
+    X(KV_CACHE, "kv_cache")                                                                                            \
+    X(WORKSPACE, "workspace")                                                                                          \
+    X(INPUTS, "inputs")
+
+#define STAGE_TABLE(X)                                                                                                 \
+    X(CONTEXT, "context")                                                                                              \
+    X(LOAD, "load")                                                                                                    \
+    X(FORWARD, "forward")                                                                                              \
+    X(BACKWARD, "backward")                                                                                            \
+    X(STEP, "step")                                                                                                    \
+    X(GENERATE, "generate")
+
+enum category {
+#define CATEGORY_ENUM(name, text) CATEGORY_##name,
+    CATEGORY_TABLE(CATEGORY_ENUM)
+#undef CATEGORY_ENUM
+        CATEGORY_COUNT
+};
+
+enum stage {
+#define STAGE_ENUM(name, text) STAGE_##name,
+    STAGE_TABLE(STAGE_ENUM)
+#undef STAGE_ENUM
+        STAGE_COUNT
+};
+
+const char *category_name(enum category category);
+const char *stage_name(enum stage stage);
+
+struct storage {
+    int64_t bytes;
+    enum category category;
+    const char *label; /* what it is, for people: "encoder.layer.0.output.dense.weight", "LAYERNORM"; never NULL */
+};
+
+/* How one operation looks at one storage. */
+struct operand {
+    int storage;
+    enum dtype dtype;
+    int rank;
+    int64_t offset; /* in elements, from the start of the storage */
+    int64_t size[TENSOR_RANK_MAXIMUM];
+    int64_t stride[TENSOR_RANK_MAXIMUM];
+};
+
+struct op {
+    enum opcode opcode;
+    int first_operand; /* operands[first_operand ..): inputs, then outputs, as kernels/operation.h lists them */
+    int input_count;
+    int operand_count;
+    struct operation_attributes attributes;
+};
+
+enum event_kind {
+    EVENT_ALLOC, /* index: storage */
+    EVENT_FREE,  /* index: storage */
+    EVENT_RUN,   /* index: op */
+    EVENT_STAGE  /* index: enum stage; the stage begins here and ends at the next such event or at the end */
+};
+
+struct event {
+    enum event_kind kind;
+    int index;
+};
+
+struct tape; /* opaque; made by build.h */
+
+struct tape_view {
+    const struct storage *storages;
+    const struct op *ops;
+    const struct operand *operands;
+    const struct event *events;
+    int storage_count, op_count, operand_count, event_count;
+    /* Distinct storages that the last forward pass kept for the backward pass; parameters and buffers not counted. */
+    int64_t saved_for_backward_bytes;
+    /* The scalar loss of the last step, to be read back after the run: an index into operands, or -1. */
+    int loss_operand;
+};
+
+/* The arrays of a finished tape. Valid until tape_release. */
+struct tape_view tape_view(const struct tape *tape);
+
+void tape_release(struct tape *tape); /* NULL is accepted */
+
+#endif

@@ -1,0 +1,66 @@
+/* Skeleton: every parameter and buffer of a model, in registration order, with the framework's own names.
+ *
+ * Nothing is allocated on a device. `tensors` is in registration order, which is that of the state dict: for each module
+ * its own parameters, its own buffers, then its children. (named_parameters() is the same order without the buffers; it
+ * is the order of the optimizer.) `load_order` is the order in which module.to(device) moves them: for each module its
+ * children first, then its own parameters, then its own buffers. Paths equal the keys of the real state dict, plus the
+ * non-persistent buffers. */
+#ifndef ASSAY_MODELS_SKELETON_H
+#define ASSAY_MODELS_SKELETON_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "harness/base/arena.h"
+#include "harness/base/status.h"
+#include "harness/kernels/operation.h"
+#include "models/config.h"
+#include "models/workload.h"
+
+/* What a module is, as far as the estimators ask: a leaf, or a class that is never split, or a plain container. */
+struct module_info {
+    const char *path;       /* "" for the root; "encoder.layer.0" */
+    const char *class_name; /* "BertLayer" */
+    int parent;             /* index; -1 for the root */
+    bool no_split;          /* its class is in the model's _no_split_modules */
+};
+
+struct skeleton_tensor {
+    const char *path;    /* "encoder.layer.0.attention.self.query.weight" */
+    int module;          /* the owner: index into modules */
+    bool is_buffer;
+    bool persistent;     /* in the state dict; parameters always */
+    bool rounds_with_model; /* cast with the model's dtype: floating and not exempt (inv_freq is exempt) */
+    enum dtype dtype;    /* float32 for what follows the precision of the case */
+    int rank;
+    int64_t size[TENSOR_RANK_MAXIMUM];
+    int tied_to;         /* index of the tensor whose storage it shares; -1: its own */
+    int64_t element_count;
+    /* How a real initialisation would fill it: normal(0, deviation) where deviation > 0, else the constant. */
+    double init_deviation, init_constant;
+};
+
+struct skeleton {
+    struct arena arena; /* owns everything below */
+    const struct config *config;
+    enum head head;     /* HEAD_BARE or HEAD_LM */
+    struct module_info *modules;
+    int module_count;
+    struct skeleton_tensor *tensors;
+    int tensor_count;
+    int *load_order;    /* tensor_count indices into tensors */
+    int64_t parameter_count; /* elements of parameters, tied ones once */
+    int64_t buffer_bytes;    /* in their own dtypes, all buffers, persistent or not */
+    int64_t parameter_bytes; /* in float32 */
+};
+
+/* config must outlive the skeleton. head: HEAD_BARE (AutoModel) or HEAD_LM (with head; images: the classifier, which
+ * ResNets and ViT for classification have). STATUS_OVERFLOW where sizes do not fit. */
+enum status_code skeleton_build(const struct config *config, enum head head, struct skeleton *skeleton,
+                                struct status *error);
+void skeleton_release(struct skeleton *skeleton);
+
+/* Index of the tensor with this path, or -1. */
+int skeleton_find(const struct skeleton *skeleton, const char *path);
+
+#endif
