@@ -2,7 +2,10 @@
  *
  * A `struct json *` is a reference: made by json_parse_*, json_object_new or json_array_new, given back with
  * json_release. Pointers that a getter returns are borrowed from their parent. Reading is strict:
- * one document, no duplicate keys, no NaN, numbers whole. */
+ * one document, no duplicate keys, no NaN, numbers whole.
+ *
+ * The readers end in _or because jansson exports json_string, json_integer and json_real: a function of ours by
+ * one of those names would take the place of its own when the program is loaded. */
 #ifndef ASSAY_BASE_JSON_H
 #define ASSAY_BASE_JSON_H
 
@@ -15,7 +18,15 @@
 
 struct json; /* opaque */
 
-enum json_kind { JSON_KIND_NULL, JSON_KIND_BOOLEAN, JSON_KIND_INTEGER, JSON_KIND_REAL, JSON_KIND_STRING, JSON_KIND_ARRAY, JSON_KIND_OBJECT };
+enum json_kind {
+    JSON_KIND_NULL,
+    JSON_KIND_BOOLEAN,
+    JSON_KIND_INTEGER,
+    JSON_KIND_REAL,
+    JSON_KIND_STRING,
+    JSON_KIND_ARRAY,
+    JSON_KIND_OBJECT
+};
 
 /* Parses a whole file of at most maximum_bytes. STATUS_INVALID with "FILE:LINE:COLUMN: cause; remedy";
  * STATUS_IO where it cannot be read. The result is released by the caller. */
@@ -34,13 +45,15 @@ const char *json_kind_name(enum json_kind kind);    /* "null", "a boolean", "an 
 struct json *json_get(const struct json *object, const char *key);
 struct json *json_at(const struct json *array, size_t index);
 size_t json_count(const struct json *container); /* members or elements; 0 for scalars */
-const char *json_string(const struct json *value, const char *fallback);
-int64_t json_integer(const struct json *value, int64_t fallback);
-double json_real(const struct json *value, double fallback); /* integers too */
-bool json_boolean(const struct json *value, bool fallback);
+const char *json_string_or(const struct json *value, const char *fallback);
+int64_t json_integer_or(const struct json *value, int64_t fallback);
+double json_real_or(const struct json *value, double fallback); /* integers too */
+bool json_boolean_or(const struct json *value, bool fallback);
 
-/* Members in the order in which they stand in the file: keys[0..count). The index must be < json_count. */
+/* Members in the order in which they stand in the file. json_key_at walks to the index (which must be < json_count);
+ * to visit all of a large object use json_key_after: NULL gives the first key, the last key gives NULL. */
 const char *json_key_at(const struct json *object, size_t index);
+const char *json_key_after(const struct json *object, const char *key);
 
 /* Writers. NULL where memory ran out; json_set and json_append accept a NULL child and then return false.
  * They take over the reference to child, also on failure. */
