@@ -1,0 +1,166 @@
+# assay: one entry for people and for CI. `make help` lists the targets, `make info` says what was detected.
+#
+# harness/*/*.c and models/*.c become libassay.a, harness/cli/*.c the program, every tests/<area>/test_*.c a test
+# program (the other .c files of the area are linked into each of them). Nothing is listed by hand.
+
+# `make run` and `make test` start on a bare machine, so what is missing is installed before anything is detected.
+ifneq ($(filter run test,$(MAKECMDGOALS)),)
+ifeq ($(findstring n,$(firstword -$(MAKEFLAGS))),)
+DEPS := $(shell ci/install-deps.sh $(DEPS_OPTIONS))
+ifneq ($(.SHELLSTATUS),0)
+$(error ci/install-deps.sh failed, see above)
+endif
+endif
+endif
+
+PREFIX  ?= /usr/local
+DESTDIR ?=
+VARIANT ?= release
+CC      ?= cc
+OPENMP  ?= $(shell printf 'int main(void){return 0;}' | $(CC) -fopenmp -x c - -o /dev/null 2>/dev/null && echo -fopenmp)
+
+ifeq ($(VARIANT),release)
+BUILD   := build
+OPTIMISE := -O2 -g
+else ifeq ($(VARIANT),san)
+BUILD   := build/san
+OPTIMISE := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
+else
+$(error VARIANT=$(VARIANT) is not known; use release or san)
+endif
+
+WARNINGS := -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wstrict-prototypes \
+            -Wmissing-prototypes -Wvla $(if $(WERROR),-Werror)
+CSTD     := -std=c11 -D_GNU_SOURCE -I.
+CFLAGS   ?=
+C_FLAGS   = $(CSTD) $(OPTIMISE) $(WARNINGS) -pthread -MMD -MP $(CFLAGS)
+LDLIBS   := -lhwloc -ljansson -lyaml -ldl -lm -pthread $(OPENMP)
+
+# ---- sources ----
+LIB_C      := $(filter-out harness/cli/%,$(wildcard harness/*/*.c)) $(wildcard models/*.c)
+CLI_C      := $(wildcard harness/cli/*.c)
+TEST_C     := $(wildcard tests/*/test_*.c)
+HELPER_C   := $(filter-out $(TEST_C),$(wildcard tests/*/*.c))
+LIB        := $(BUILD)/libassay.a
+PROGRAM    := $(if $(CLI_C),$(BUILD)/assay)
+TESTS      := $(TEST_C:%.c=$(BUILD)/%)
+object      = $(1:%.c=$(BUILD)/obj/%.o)
+
+# ---- CUDA: a plug-in, built where there is a compiler for it ----
+NVCC       ?= $(or $(shell command -v nvcc 2>/dev/null),$(wildcard /usr/local/cuda/bin/nvcc))
+CUDA_CU    := $(wildcard harness/kernels/*.cu harness/device/cuda/*.cu)
+CUDA_C     := $(wildcard harness/device/cuda/*.c) harness/kernels/dtype.c harness/kernels/operation.c
+CUDA_WHY_NOT := $(if $(NVCC),$(if $(CUDA_CU),,there are no .cu sources),nvcc was not found on PATH or in /usr/local/cuda/bin)
+ifneq ($(VARIANT),release)
+CUDA_WHY_NOT := the sanitizers do not go into a CUDA library
+endif
+ifeq ($(CUDA),no)
+CUDA_WHY_NOT := CUDA=no was given
+endif
+ifeq ($(CUDA_WHY_NOT),)
+PLUGIN     := $(BUILD)/libassay_cuda.so
+CUDA_HOME  := $(abspath $(dir $(realpath $(NVCC)))..)
+CUDA_WISH  := 75 80 86 89 90 100 120
+CUDA_OFFER := $(patsubst compute_%,%,$(shell $(NVCC) --list-gpu-code 2>/dev/null | sed 's/sm_/compute_/'))
+CUDA_ARCHS ?= $(filter $(CUDA_OFFER),$(CUDA_WISH))
+GENCODE     = $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
+              -gencode arch=compute_$(lastword $(CUDA_ARCHS)),code=compute_$(lastword $(CUDA_ARCHS))
+NVCC_FLAGS  = -O2 -I. $(GENCODE) --threads 2 -Xcompiler -fPIC,-fno-exceptions,-fno-threadsafe-statics -MMD -MP
+endif
+PLUGIN_O   := $(CUDA_CU:%.cu=$(BUILD)/cuda/%.cu.o) $(CUDA_C:%.c=$(BUILD)/cuda/%.o)
+
+QUIET := $(or $(V),$(findstring s,$(firstword -$(MAKEFLAGS))))
+say = $(if $(V),,@)$(if $(QUIET),,printf '  %-5s %s\n' $(1) $(2);)
+
+# ---- build ----
+.DEFAULT_GOAL := all
+.PHONY: all tests test run bench check help info install clean
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+all: $(LIB) $(PROGRAM) $(PLUGIN) ## build the library, the program and, with nvcc, the CUDA plug-in
+
+$(BUILD)/obj/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	$(call say,CC,$<)$(CC) $(C_FLAGS) -c $< -o $@
+
+$(call object,$(filter harness/kernels/% harness/device/%,$(LIB_C))): C_FLAGS += $(OPENMP)
+$(call object,$(CLI_C)): C_FLAGS += -DASSAY_DATADIR='"$(PREFIX)/share/assay"'
+
+$(LIB): $(call object,$(LIB_C))
+	@rm -f $@
+	$(call say,AR,$@)$(AR) rcs $@ $^
+
+$(BUILD)/assay: $(call object,$(CLI_C)) $(LIB)
+	$(call say,LD,$@)$(CC) $(OPTIMISE) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+$(BUILD)/cuda/%.cu.o: %.cu
+	@mkdir -p $(@D)
+	$(call say,NVCC,$<)$(NVCC) $(NVCC_FLAGS) -c $< -o $@
+
+$(BUILD)/cuda/%.o: %.c
+	@mkdir -p $(@D)
+	$(call say,CC,$<)$(CC) $(C_FLAGS) -fPIC -isystem $(CUDA_HOME)/include -c $< -o $@
+
+$(BUILD)/libassay_cuda.so: $(PLUGIN_O) ci/plugin.map
+	$(call say,LD,$@)$(NVCC) -shared -cudart static -Xlinker --version-script=ci/plugin.map,--as-needed,--no-undefined \
+	    -o $@ $(PLUGIN_O) -ldl -lm
+
+# ---- tests: one program a file ----
+define test_program
+$(BUILD)/$(1:%.c=%): $(call object,$(1) $(filter $(dir $(1))%,$(HELPER_C))) $(LIB)
+	@mkdir -p $$(@D)
+	$$(call say,LD,$$@)$$(CC) $$(OPTIMISE) $$(LDFLAGS) -o $$@ $$^ -lcmocka $$(LDLIBS)
+endef
+$(foreach t,$(TEST_C),$(eval $(call test_program,$(t))))
+
+tests: $(TESTS) ## build the test programs without running them
+
+-include $(patsubst %.c,$(BUILD)/obj/%.d,$(LIB_C) $(CLI_C) $(TEST_C) $(HELPER_C)) $(PLUGIN_O:.o=.d)
+
+# ---- what people and CI call ----
+test: all tests ## install what is missing, build, run every test
+	@ASSAY_PROGRAM=$(BUILD)/assay ci/run-tests.sh $(BUILD) $(TESTS)
+
+run: all ## install what is missing, build, measure suites/quick.yaml and compare
+	@$(BUILD)/assay run suites/quick.yaml --device auto --out results/quick
+	@$(BUILD)/assay report results/quick --format table
+
+bench: all ## time `assay estimate` as a whole process against its limits
+	@ci/bench.sh $(BUILD)/assay
+
+check: ## warnings as errors with gcc and clang, cppcheck, format, include direction, lengths
+	@ci/check-all.sh
+
+info: ## what was detected and what will be built, and why not
+	@echo "compiler        $(CC): $(shell $(CC) --version 2>/dev/null | head -n 1)"
+	@echo "variant         $(VARIANT), in $(BUILD)/ ($(OPTIMISE))"
+	@echo "OpenMP          $(or $(OPENMP),no: $(CC) does not take -fopenmp; host kernels run on one core)"
+	@for header in hwloc.h jansson.h yaml.h cmocka.h; do \
+	    printf '%-15s ' "$$header"; \
+	    printf '#include <stdarg.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <setjmp.h>\n#include <%s>\n' "$$header" \
+	        | $(CC) -fsyntax-only -x c - 2>/dev/null && echo found || echo "missing: run ci/install-deps.sh"; done
+	@printf '%-15s ' OpenBLAS; { ldconfig -p 2>/dev/null || /sbin/ldconfig -p; } | grep -q 'libopenblas\.so\.0' \
+	    && echo "found (opened at run time)" || echo "missing: the host device cannot multiply; run ci/install-deps.sh"
+	@printf '%-15s ' gnuplot; command -v gnuplot || echo "missing: reports have no plots; run ci/install-deps.sh"
+	@echo "library         $(LIB): $(words $(LIB_C)) sources"
+	@echo "program         $(or $(PROGRAM),no: there are no sources in harness/cli)"
+	@echo "CUDA plug-in    $(if $(PLUGIN),$(PLUGIN): $(NVCC), architectures $(CUDA_ARCHS),no: $(CUDA_WHY_NOT))"
+	@echo "test programs   $(words $(TESTS))"
+
+install: all ## into DESTDIR/PREFIX (/usr/local)
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/assay $(DESTDIR)$(PREFIX)/share/doc/assay
+	install -m 755 $(BUILD)/assay $(DESTDIR)$(PREFIX)/bin/assay
+	$(if $(PLUGIN),install -d $(DESTDIR)$(PREFIX)/lib/assay)
+	$(if $(PLUGIN),install -m 644 $(PLUGIN) $(DESTDIR)$(PREFIX)/lib/assay/)
+	for file in $$(find models/catalogue suites plots -type f); do \
+	    install -D -m 644 "$$file" "$(DESTDIR)$(PREFIX)/share/assay/$$file" || exit 1; done
+	install -m 644 README.md LICENSE CHANGELOG.md $(wildcard docs/*.md) $(DESTDIR)$(PREFIX)/share/doc/assay
+
+clean: ## remove everything that was built
+	rm -rf build
+
+help: ## this list
+	@echo "make [TARGET] [VARIANT=release|san] [V=1] [CUDA=no] [CUDA_ARCHS=\"90 120\"] [WERROR=1] [PREFIX=... DESTDIR=...]"
+	@sed -n 's/^\([a-z]*\):.* ## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | while IFS="$$(printf '\t')" read -r t d; do \
+	    printf '  make %-9s %s\n' "$$t" "$$d"; done

@@ -1,0 +1,83 @@
+#!/bin/sh
+# Installs what building and testing need, on Debian 12 and Ubuntu 24.04. Says nothing where all is there; prints the
+# packages before it installs any; uses sudo only when not root; never asks. On another system it names what is
+# missing. It fails only where the build cannot go on.
+#
+# usage: install-deps.sh [--all]      --all: the tools of the static checks too
+set -u
+
+all=no
+case "${1:-}" in
+--all) all=yes ;;
+"") ;;
+*) echo "install-deps.sh: unknown option '$1'; the only one is --all" >&2; exit 2 ;;
+esac
+
+has_command() {
+    command -v "$1" >/dev/null 2>&1
+}
+
+has_header() {
+    printf '#include <stdarg.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <setjmp.h>\n#include <%s>\n' "$1" |
+        "${CC:-cc}" -fsyntax-only -x c - >/dev/null 2>&1
+}
+
+has_library() {
+    { ldconfig -p 2>/dev/null || /sbin/ldconfig -p 2>/dev/null; } | grep -q "$1"
+}
+
+# Sets missing (without these nothing can be built) and wanted (without these a part is left out) to package names.
+probe() {
+    missing=
+    wanted=
+    has_command "${CC:-cc}" || missing="$missing gcc libc6-dev"
+    has_command make || missing="$missing make"
+    has_header hwloc.h || missing="$missing libhwloc-dev"
+    has_header jansson.h || missing="$missing libjansson-dev"
+    has_header yaml.h || missing="$missing libyaml-dev"
+    has_header cmocka.h || missing="$missing libcmocka-dev"
+    has_library 'libopenblas\.so\.0' || wanted="$wanted libopenblas0-pthread"
+    has_command gnuplot || wanted="$wanted gnuplot-nox"
+    if [ "$all" = yes ]; then
+        has_command clang || wanted="$wanted clang"
+        has_command cppcheck || wanted="$wanted cppcheck"
+        has_command clang-format-14 || wanted="$wanted clang-format-14"
+    fi
+}
+
+install_packages() {
+    root=
+    if [ "$(id -u)" -ne 0 ]; then
+        if ! has_command sudo; then
+            echo "install-deps.sh: not root and no sudo; as root: apt-get install $*" >&2
+            return 1
+        fi
+        root="sudo -n"
+    fi
+    export DEBIAN_FRONTEND=noninteractive
+    # sudo drops the environment, so the variable goes through env
+    $root env DEBIAN_FRONTEND=noninteractive apt-get update -qq >&2 ||
+        echo "install-deps.sh: the package lists could not be renewed; going on with those that are here" >&2
+    # shellcheck disable=SC2068
+    $root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $@ >&2
+}
+
+probe
+if [ -z "$missing$wanted" ]; then
+    exit 0
+fi
+if has_command apt-get; then
+    echo "install-deps.sh: installing$missing$wanted" >&2
+    # shellcheck disable=SC2086
+    install_packages $missing $wanted
+    probe
+else
+    echo "install-deps.sh: this is neither Debian nor Ubuntu; install what these packages of theirs hold:$missing$wanted" >&2
+fi
+if [ -n "$wanted" ]; then
+    echo "install-deps.sh: still missing, a part is left out:$wanted (make info says which)" >&2
+fi
+if [ -n "$missing" ]; then
+    echo "install-deps.sh: cannot build without$missing" >&2
+    exit 1
+fi

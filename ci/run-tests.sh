@@ -1,0 +1,57 @@
+#!/bin/sh
+# Runs test programs one after the other and sums up what cmocka says of them. A program that crashes, hangs or runs
+# nothing counts as one failed test. The last line is "N passed, N failed, N skipped"; the exit status is 1 where
+# anything failed.
+#
+# usage: run-tests.sh BUILD_FOLDER PROGRAM...
+set -u
+
+build=$1
+shift
+limit_s=${TEST_TIMEOUT_S:-300}
+logs=$build/tests/logs
+mkdir -p "$logs" || exit 99
+
+# Sums the numbers of cmocka's lines "[  WHAT  ] N test(s)".
+count_of() {
+    sed -n "s/^\[ *$1 *\] \([0-9][0-9]*\) test(s).*/\1/p" "$2" | awk '{ sum += $1 } END { print sum + 0 }'
+}
+
+passed=0
+failed=0
+skipped=0
+for program in "$@"; do
+    name=${program#"$build"/tests/}
+    log=$logs/$(echo "$name" | tr / -).log
+    timeout -k 10 "$limit_s" "$program" >"$log" 2>&1
+    status=$?
+    now_passed=$(count_of PASSED "$log")
+    now_failed=$(count_of FAILED "$log")
+    now_skipped=$(count_of SKIPPED "$log")
+    reason=
+    if [ "$status" -eq 124 ] || [ "$status" -eq 137 ]; then
+        reason="ran longer than $limit_s s or was killed"
+    elif [ "$status" -gt 128 ]; then
+        reason="died from signal $((status - 128))"
+    elif [ "$status" -ne 0 ] && [ "$now_failed" -eq 0 ]; then
+        reason="exited with $status although no test failed"
+    elif [ "$status" -eq 0 ] && [ $((now_passed + now_skipped)) -eq 0 ]; then
+        reason="ran no test"
+    fi
+    if [ -n "$reason" ]; then
+        now_failed=$((now_failed + 1))
+    fi
+    if [ "$now_failed" -gt 0 ]; then
+        echo "FAIL $name: $now_failed failed${reason:+; it $reason}"
+        sed 's/^/    /' "$log"
+    else
+        printf 'ok   %s: %d passed' "$name" "$now_passed"
+        [ "$now_skipped" -eq 0 ] || printf ', %d skipped' "$now_skipped"
+        echo
+    fi
+    passed=$((passed + now_passed))
+    failed=$((failed + now_failed))
+    skipped=$((skipped + now_skipped))
+done
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]
