@@ -1,0 +1,150 @@
+/* Checked arithmetic at its edges, sizes as people write and read them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "harness/base/size.h"
+
+static void arithmetic_refuses_what_does_not_fit(void **state)
+{
+    (void)state;
+    int64_t result = 7;
+    assert_true(size_add(INT64_MAX - 1, 1, &result));
+    assert_int_equal(result, INT64_MAX);
+    result = 7;
+    assert_false(size_add(INT64_MAX, 1, &result));
+    assert_false(size_add(-1, 5, &result));
+    assert_false(size_multiply(INT64_C(1) << 32, INT64_C(1) << 31, &result));
+    assert_false(size_multiply(-3, 5, &result));
+    assert_false(size_multiply(3, -5, &result));
+    assert_int_equal(result, 7);
+    assert_true(size_multiply(INT64_C(1) << 31, INT64_C(1) << 31, &result));
+    assert_int_equal(result, INT64_C(1) << 62);
+    assert_true(size_multiply(0, INT64_MAX, &result));
+    assert_int_equal(result, 0);
+}
+
+static void rounding_goes_up_to_the_next_multiple(void **state)
+{
+    (void)state;
+    int64_t result = 7;
+    assert_true(size_round_up(0, 512, &result));
+    assert_int_equal(result, 0);
+    assert_true(size_round_up(1, 512, &result));
+    assert_int_equal(result, 512);
+    assert_true(size_round_up(512, 512, &result));
+    assert_int_equal(result, 512);
+    assert_true(size_round_up(513, 512, &result));
+    assert_int_equal(result, 1024);
+    assert_false(size_round_up(INT64_MAX, 512, &result));
+    assert_false(size_round_up(1, 0, &result));
+    assert_int_equal(result, 1024);
+}
+
+static void sizes_are_written_in_binary_units(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t bytes;
+        const char *text;
+    } rows[] = {
+        {0, "0 B"},
+        {512, "512 B"},
+        {1023, "1023 B"},
+        {1024, "1.00 KiB"},
+        {1048575, "1.00 MiB"},
+        {433249280, "413.18 MiB"},
+        {433774592, "413.68 MiB"},
+        {-524288, "-512.00 KiB"},
+        {INT64_C(27431436288), "25.55 GiB"},
+        {INT64_MIN, "-8388608.00 TiB"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char text[SIZE_TEXT_BYTES];
+        assert_string_equal(size_format(rows[i].bytes, text), rows[i].text);
+    }
+}
+
+static void sizes_are_read_exactly(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t bytes;
+    } rows[] = {
+        {"512", 512},
+        {"512B", 512},
+        {"512 B", 512},
+        {"0", 0},
+        {"1.5GiB", INT64_C(1610612736)},
+        {"512MiB", INT64_C(536870912)},
+        {"10GB", INT64_C(10000000000)},
+        {"3kB", 3000},
+        {"8388607TiB", INT64_C(9223370937343148032)},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        int64_t bytes = -1;
+        assert_int_equal(size_parse(rows[i].text, &bytes, NULL), STATUS_OK);
+        assert_int_equal(bytes, rows[i].bytes);
+    }
+}
+
+static void unclear_sizes_are_refused(void **state)
+{
+    (void)state;
+    static const char *const rows[] = {"",      "GiB",    "-1",           "+1",      "1e3", "0x10",
+                                       "10gb",  "512mib", "1.GiB",        "1.5.GiB", ".5B", "1  GB",
+                                       "1 GB ", " 1GB",   "1.1234567GiB", "4k",      "1 "};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        int64_t bytes = -1;
+        struct status error = {0};
+        assert_int_equal(size_parse(rows[i], &bytes, &error), STATUS_INVALID);
+        assert_int_equal(bytes, -1);
+        assert_non_null(strchr(error.text, ';')); /* a cause and a remedy */
+    }
+    int64_t bytes = -1;
+    assert_int_equal(size_parse("8388608TiB", &bytes, NULL), STATUS_OVERFLOW);
+    assert_int_equal(size_parse("99999999999999999999", &bytes, NULL), STATUS_OVERFLOW);
+    assert_int_equal(bytes, -1);
+}
+
+static void integers_are_read_whole_or_refused(void **state)
+{
+    (void)state;
+    int64_t value = 7;
+    struct status error = {0};
+    assert_int_equal(integer_parse("16", 1, 100, &value, &error), STATUS_OK);
+    assert_int_equal(value, 16);
+    assert_int_equal(integer_parse("-5", -10, 10, &value, &error), STATUS_OK);
+    assert_int_equal(value, -5);
+    assert_int_equal(integer_parse("16abc", 1, 100, &value, &error), STATUS_INVALID);
+    assert_string_equal(error.text, "'16abc' is not an integer; write 16");
+    assert_int_equal(integer_parse("010", 0, 100, &value, &error), STATUS_INVALID);
+    assert_string_equal(error.text, "'010' has a leading zero; write 10");
+    assert_int_equal(integer_parse("00", 0, 100, &value, &error), STATUS_INVALID);
+    assert_string_equal(error.text, "'00' has a leading zero; write 0");
+    assert_int_equal(integer_parse("1e3", 0, 100, &value, &error), STATUS_INVALID);
+    assert_int_equal(integer_parse("", 0, 100, &value, &error), STATUS_INVALID);
+    assert_int_equal(integer_parse("-", -1, 100, &value, &error), STATUS_INVALID);
+    assert_int_equal(integer_parse("0", 1, 100, &value, &error), STATUS_INVALID);
+    assert_string_equal(error.text, "0 is out of range; write an integer from 1 to 100");
+    assert_int_equal(integer_parse("9223372036854775808", 0, INT64_MAX, &value, &error), STATUS_OVERFLOW);
+    assert_int_equal(value, -5);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(arithmetic_refuses_what_does_not_fit),
+        cmocka_unit_test(rounding_goes_up_to_the_next_multiple),
+        cmocka_unit_test(sizes_are_written_in_binary_units),
+        cmocka_unit_test(sizes_are_read_exactly),
+        cmocka_unit_test(unclear_sizes_are_refused),
+        cmocka_unit_test(integers_are_read_whole_or_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,86 @@
+/* Growing text, the arena and error lines: the three that every floor builds on. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/base/arena.h"
+#include "harness/base/status.h"
+#include "harness/base/text.h"
+
+static void text_grows_and_keeps_zero_bytes(void **state)
+{
+    (void)state;
+    struct text text = {0};
+    assert_string_equal(text_string(&text), "");
+    for (int i = 0; i < 1000; i++) {
+        text_format(&text, "%d,", i % 10);
+    }
+    assert_int_equal(text.length, 2000);
+    text_append_bytes(&text, "a\0b", 3);
+    assert_int_equal(text.length, 2003);
+    assert_memory_equal(text.data + 2000, "a\0b", 4);
+    text_append_bytes(&text, "", SIZE_MAX / 2); /* refused before anything is read */
+    assert_true(text.failed);
+    text_append(&text, "x");
+    assert_int_equal(text.length, 2003);
+    text_release(&text);
+    assert_null(text.data);
+    assert_false(text.failed);
+}
+
+static void arena_addresses_are_stable_aligned_and_zeroed(void **state)
+{
+    (void)state;
+    struct arena arena = {0};
+    char *first = arena_copy(&arena, "first");
+    for (size_t size = 0; size < 5000; size += 37) {
+        unsigned char *memory = arena_alloc(&arena, size);
+        assert_non_null(memory);
+        assert_int_equal((uintptr_t)memory % 16, 0);
+        for (size_t i = 0; i < size; i++) {
+            assert_int_equal(memory[i], 0);
+        }
+        memset(memory, 0xAB, size);
+    }
+    char *large = arena_alloc(&arena, 1 << 20);
+    assert_non_null(large);
+    large[(1 << 20) - 1] = 1;
+    assert_string_equal(first, "first");
+    assert_string_equal(arena_format(&arena, "%s-%d", first, 7), "first-7");
+    assert_null(arena_alloc(&arena, SIZE_MAX));
+    arena_release(&arena);
+    assert_null(arena.chunks);
+}
+
+static void errors_are_one_line_and_cut_with_dots(void **state)
+{
+    (void)state;
+    struct status error = {0};
+    assert_int_equal(status_set(&error, STATUS_IO, "cannot read %s", "x"), STATUS_IO);
+    status_prefix(&error, "%s", "suite.yaml");
+    assert_string_equal(error.text, "suite.yaml: cannot read x");
+    assert_int_equal(error.code, STATUS_IO);
+    char longer[2 * STATUS_TEXT_BYTES];
+    memset(longer, 'y', sizeof longer - 1);
+    longer[sizeof longer - 1] = '\0';
+    status_set(&error, STATUS_INVALID, "%s", longer);
+    assert_int_equal(strlen(error.text), STATUS_TEXT_BYTES - 1);
+    assert_string_equal(error.text + STATUS_TEXT_BYTES - 5, "y...");
+    assert_int_equal(status_set(NULL, STATUS_DEVICE, "no place for it"), STATUS_DEVICE);
+    assert_string_equal(status_code_name(STATUS_OUT_OF_MEMORY), "out of memory");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(text_grows_and_keeps_zero_bytes),
+        cmocka_unit_test(arena_addresses_are_stable_aligned_and_zeroed),
+        cmocka_unit_test(errors_are_one_line_and_cut_with_dots),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
