@@ -20,17 +20,17 @@ struct replay_stage {
     int64_t requested_bytes, requested_bytes_peak;
     int64_t allocated_bytes, allocated_bytes_peak;
     int64_t reserved_bytes, reserved_bytes_peak;
-    struct device_reading reading;                /* at the end of the stage; all invalid on meta */
-    int64_t categories_at_peak[CATEGORY_COUNT];   /* requested bytes at the moment of requested_bytes_peak */
-    double seconds;                               /* wall clock; 0 on meta */
+    struct device_reading reading;              /* at the end of the stage; all invalid on meta */
+    int64_t categories_at_peak[CATEGORY_COUNT]; /* requested bytes at the moment of requested_bytes_peak */
+    double seconds;                             /* wall clock; 0 on meta */
 };
 
-/* Why allocated differs from requested, at the end of a stage: the two add up to the difference. */
+/* Why the levels differ, at the end of a stage: requested + rounding + remainder = allocated, + cached = reserved. */
 struct replay_causes {
     int64_t rounding_bytes;          /* up to the 512-byte unit */
     int64_t unsplit_remainder_bytes; /* blocks handed out whole because the rest was too small to keep */
     int64_t unsplit_remainder_count;
-    int64_t cached_bytes;            /* reserved - allocated */
+    int64_t cached_bytes; /* reserved - allocated */
 };
 
 struct replay_result {
@@ -38,17 +38,19 @@ struct replay_result {
     struct replay_causes causes_at_load; /* at the end of STAGE_LOAD */
     struct replay_causes causes_at_end;
     int64_t requested_bytes_peak, allocated_bytes_peak, reserved_bytes_peak; /* over the stages above */
-    enum stage peak_stage;               /* where allocated_bytes_peak was (the first of equals) */
+    enum stage peak_stage;                      /* where allocated_bytes_peak was (the first of equals) */
     int64_t categories_at_peak[CATEGORY_COUNT]; /* of peak_stage */
     int64_t saved_for_backward_bytes;
-    int64_t segment_count, alloc_count;
-    uint64_t sequence_hash;              /* of every alloc and free in order: storage, bytes, address offset in order */
+    int64_t segment_count;  /* live at the end of the last stage that ended */
+    int64_t alloc_count;    /* allocations of the tape that were made */
+    uint64_t sequence_hash; /* of every alloc and free in order: storage, bytes, position of the block */
     bool loss_valid;
     double loss;
-    /* Out of memory: what was wanted, when, and what was held. wanted_bytes 0: it did not happen. */
-    int64_t oom_wanted_bytes, oom_held_bytes;
+    /* Out of memory: what was wanted, by what, when, and what was held then. */
+    int64_t oom_wanted_bytes; /* 0 where it was not an allocation of the tape that failed */
+    int64_t oom_held_bytes;   /* reserved at that moment; an allocation has given back what was only cached */
     enum stage oom_stage;
-    const char *oom_label;               /* of the storage; borrowed from the tape */
+    const char *oom_label; /* of the storage, or the opcode's name; borrowed; NULL: it did not happen */
 };
 
 /* A callback at the end of each stage; NULL: none. Used for progress and for readings by the caller. */
@@ -57,8 +59,11 @@ struct replay_observer {
     void *context;
 };
 
-/* Walks the tape. Everything taken from the device is given back before it returns, also on failure. On
- * STATUS_OUT_OF_MEMORY result holds the stages that ended and the oom_* fields; on other errors it is not written. */
+/* Walks the tape. STAGE_CONTEXT lasts from the opened device to the first EVENT_STAGE. What is alive at the end of the
+ * tape is freed after the last figures were taken. A fault of the tape (a storage taken or freed twice, an operand that
+ * is not alive or reaches beyond its storage) is STATUS_INTERNAL and names the place. Everything taken from the device
+ * is given back before it returns, also on failure. On STATUS_OUT_OF_MEMORY result holds the stages that ended and the
+ * oom_* fields; on other errors it is not written. */
 enum status_code replay_run(const struct tape_view *tape, struct device *device, const struct replay_observer *observer,
                             struct replay_result *result, struct status *error);
 

@@ -1,0 +1,67 @@
+/* Blocks and segments: what the allocator's own files share. Not for others.
+ *
+ * The blocks of a segment are a list in order of address that tiles it without gaps. Free blocks of the caching policy
+ * are also in the tree of their pool. */
+#ifndef ASSAY_MEMORY_BLOCK_H
+#define ASSAY_MEMORY_BLOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "harness/memory/allocator.h"
+
+enum pool { POOL_SMALL, POOL_LARGE, POOL_COUNT };
+
+struct segment {
+    struct segment *previous, *next; /* all segments of the allocator */
+    struct block *first;             /* at offset 0; the same struct for the life of the segment */
+    void *address;
+    int64_t position;
+    int64_t bytes;
+    enum pool pool;
+};
+
+struct block {
+    struct block *previous, *next; /* neighbours in the segment */
+    struct block *left, *right;    /* in the tree of free blocks */
+    uint64_t priority;             /* in the tree: random, so that its depth is logarithmic whatever the sizes are */
+    struct segment *segment;
+    int64_t offset; /* from the start of the segment */
+    int64_t bytes;
+    int64_t requested_bytes, rounded_bytes; /* of a live block */
+    bool live;
+};
+
+/* What a policy does; the counters of live blocks are kept by allocator.c. */
+struct policy {
+    const char *name;
+    /* A block that is live and has its three sizes set. */
+    enum status_code (*alloc)(struct allocator *allocator, int64_t bytes, struct block **block, struct status *error);
+    /* Takes back a block that is no longer live. */
+    enum status_code (*free)(struct allocator *allocator, struct block *block, struct status *error);
+};
+
+extern const struct policy caching_policy;
+extern const struct policy plain_policy;
+
+struct allocator {
+    const struct policy *policy;
+    struct segment_source source;
+    struct segment *segments;             /* newest first */
+    struct block *free_trees[POOL_COUNT]; /* roots; empty for the plain policy */
+    int64_t next_position;
+    uint64_t random_state;
+    struct allocator_counters counters;
+};
+
+/* Takes a segment of bytes from the source. Its one block is not live and in no tree. */
+enum status_code segment_take(struct allocator *allocator, int64_t bytes, enum pool pool, struct block **block,
+                              struct status *error);
+
+/* Gives a segment back and releases it with its blocks, which must be in no tree. On failure nothing has changed. */
+enum status_code segment_give_back(struct allocator *allocator, struct segment *segment, struct status *error);
+
+/* A block that is in no list yet; NULL where the host has no memory. */
+struct block *block_new(struct allocator *allocator, struct segment *segment, int64_t offset, int64_t bytes);
+
+#endif
