@@ -1,0 +1,141 @@
+# The rules of check-includes.sh. One pass over every file; comments and strings are taken out before calls are
+# looked for, so that a word in a message is no breach.
+
+BEGIN {
+    # A folder may include folders of a lower floor and itself; folders of one floor do not know each other.
+    floor["base"] = 0;   floor["kernels"] = 0
+    floor["tape"] = 1;   floor["record"] = 1;  floor["hardware"] = 1
+    floor["models"] = 2; floor["device"] = 2;  floor["report"] = 2
+    floor["suite"] = 3;  floor["memory"] = 3
+    floor["replay"] = 4
+    floor["estimate"] = 5
+    floor["run"] = 6
+    floor["cli"] = 7
+
+    # Header of an outside library -> the only place that may include it.
+    door["^yaml\\.h$"] = "^harness/suite/"
+    door["^jansson"] = "^(harness/base/json\\.c$)"
+    door["^hwloc"] = "^harness/hardware/"
+    door["^(cuda|cublas|cuComplex|curand|nvml|cooperative_groups)"] = "(\\.cuh?$|^harness/device/cuda/)"
+    door["^(cblas|openblas)"] = "^harness/device/"
+    door["^cmocka"] = "^tests/"
+    door["^(sqlite3|curl)"] = "^harness/report/"
+
+    # Calls that no file may make: they hide a shell, a size or an error.
+    banned = "system popen strcpy strcat sprintf vsprintf gets strtok alloca atoi atol atof setlocale"
+    # Calls and streams that belong to harness/cli alone.
+    printing = "printf vprintf puts putchar perror exit abort"
+    streams = "stdout stderr"
+    breaches = 0
+}
+
+function breach(text)
+{
+    printf "%s:%d: %s\n", FILENAME, FNR, text
+    breaches++
+}
+
+function folder_of(path,    part)
+{
+    split(path, part, "/")
+    return part[1] == "harness" ? part[2] : part[1]
+}
+
+FNR == 1 {
+    in_comment = 0
+    in_tests = FILENAME ~ /^tests\//
+    here = folder_of(FILENAME)
+    may_print = in_tests || here == "cli"
+}
+
+/^[ \t]*#[ \t]*include[ \t]*"/ {
+    target = $0
+    sub(/^[^"]*"/, "", target)
+    sub(/".*/, "", target)
+    there = folder_of(target)
+    if (target !~ /^(harness|models)\// && !(in_tests && target ~ /^tests\//)) {
+        breach("\"" target "\" is not a path from the repository's root; write harness/... or models/...")
+    } else if (!in_tests) {
+        if (!(here in floor) || !(there in floor)) {
+            breach("the folder " (here in floor ? there : here) " has no floor; give it one in ci/check-includes.awk")
+        } else if (here != there && floor[there] >= floor[here]) {
+            breach(here " includes " there ", which is not below it; move what is needed down, or pass it in")
+        }
+    }
+    next
+}
+
+/^[ \t]*#[ \t]*include[ \t]*</ {
+    target = $0
+    sub(/^[^<]*</, "", target)
+    sub(/>.*/, "", target)
+    for (pattern in door) {
+        if (target ~ pattern && FILENAME !~ door[pattern] && !in_tests) {
+            breach("<" target "> is included outside its one door; call the functions of that door")
+        }
+    }
+    next
+}
+
+# The line without comments, strings and character constants.
+function code_of(line,    out, c, two, quote)
+{
+    out = ""
+    while (line != "") {
+        c = substr(line, 1, 1)
+        two = substr(line, 1, 2)
+        if (in_comment) {
+            if (two == "*/") {
+                in_comment = 0
+                line = substr(line, 3)
+            } else {
+                line = substr(line, 2)
+            }
+        } else if (two == "/*") {
+            in_comment = 1
+            line = substr(line, 3)
+        } else if (two == "//") {
+            return out
+        } else if (c == "\"" || c == "'") {
+            quote = c
+            line = substr(line, 2)
+            while (line != "" && substr(line, 1, 1) != quote) {
+                line = substr(line, substr(line, 1, 1) == "\\" ? 3 : 2)
+            }
+            line = substr(line, 2)
+            out = out " "
+        } else {
+            out = out c
+            line = substr(line, 2)
+        }
+    }
+    return out
+}
+
+function mentions(code, word, after)
+{
+    return (" " code) ~ ("[^A-Za-z0-9_.>]" word after)
+}
+
+function look_for(code, words, after, remedy,    list, count, i)
+{
+    count = split(words, list, " ")
+    for (i = 1; i <= count; i++) {
+        if (mentions(code, list[i], after)) {
+            breach(list[i] " " remedy)
+        }
+    }
+}
+
+{
+    code = code_of($0)
+    look_for(code, banned, "[ \t]*\\(", "is not used here; take the bounded or direct form")
+    if (!may_print) {
+        look_for(code, printing, "[ \t]*\\(", "is for harness/cli alone; return a status or fill a struct text")
+        look_for(code, streams, "[^A-Za-z0-9_]", "is for harness/cli alone; take a FILE or a struct text")
+    }
+}
+
+END {
+    exit breaches > 0
+}
