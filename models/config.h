@@ -12,33 +12,37 @@ enum family_kind { FAMILY_BERT, FAMILY_GPT2, FAMILY_LLAMA, FAMILY_VIT, FAMILY_RE
 
 enum activation { ACTIVATION_GELU, ACTIVATION_GELU_NEW, ACTIVATION_GELU_TANH, ACTIVATION_SILU, ACTIVATION_RELU };
 
-/* Fields that a family does not have are 0. Every count is checked: positive, at most 2^40, divisible where it must be. */
+/* Fields that a family does not have are 0. Every count is checked: positive, at most 2^40 (layers: at most 10,000),
+ * divisible where it must be. A field that the file leaves out has the default of the real class (transformers 5.23,
+ * timm 1.0.31). */
 struct config {
-    char name[256];       /* as the user typed it, or the path */
-    char model_type[64];  /* "bert", "llama", "mistral", "qwen2", "resnet", ... */
+    char name[256];        /* as the user typed it, or the path */
+    char model_type[64];   /* "bert", "llama", "mistral", "qwen2", "resnet", ... */
     char architecture[64]; /* timm: "resnet50"; else the first of `architectures` or "" */
     enum family_kind family;
-    bool is_timm;         /* timm naming of ResNets (else Hugging Face's) */
+    bool is_timm; /* timm naming of ResNets (else Hugging Face's) */
     int64_t hidden, layers, heads, kv_heads, head_dim, ffn, vocab, positions, token_types;
     enum activation activation;
     double norm_epsilon, hidden_dropout, attention_dropout, embedding_dropout;
+    double initializer_range; /* deviation of the normal distribution that fills weights */
     double rope_theta;
-    bool tied_head;       /* the language-model head shares the embedding */
-    bool attention_bias;  /* q, k, v (Qwen2: yes, o: no) */
+    int64_t sliding_window; /* keys a query sees; 0: all */
+    int64_t pooler;         /* width of ViT's pooler */
+    bool tied_head;         /* the language-model head shares the embedding */
+    bool attention_bias;    /* q, k, v (Qwen2: yes, o: no) */
     bool attention_output_bias, mlp_bias;
-    int64_t pad_token;    /* padding_idx of the embedding; -1: none */
+    int64_t pad_token; /* padding_idx of the embedding; -1: none */
     /* images */
     int64_t image, patch, channels, classes;
     int64_t depths[4], widths[4], stem;
     bool bottleneck;
-    enum dtype dtype;     /* torch_dtype or dtype; float32 where absent */
+    enum dtype dtype;              /* torch_dtype or dtype; float32 where absent */
+    char transformers_version[32]; /* the release that wrote the file, "4.31.0.dev0"; "" where it does not say */
 };
 
-/* From a config.json. `name` is what the user typed. Errors: FILE:LINE:COLUMN or FILE, cause, remedy. */
+/* From a config.json of at most 4 MiB. `name` is what the user typed. Keys that are not known are passed over: the real
+ * files have dozens that do not touch sizes. Wrong values are errors: STATUS_INVALID, "FILE:LINE:COLUMN: cause; remedy"
+ * for JSON, "FILE: key: cause; remedy" for values. STATUS_IO where the file cannot be read. */
 enum status_code config_read(const char *path, const char *name, struct config *config, struct status *error);
-
-/* From what a user types: a catalogue name, a path to a config.json, or a folder that holds one. catalogue_dir is
- * where models/catalogue is. A name that is not known: STATUS_INVALID with the nearest names. */
-enum status_code config_find(const char *catalogue_dir, const char *model, struct config *config, struct status *error);
 
 #endif

@@ -1,10 +1,10 @@
 /* Skeleton: every parameter and buffer of a model, in registration order, with the framework's own names.
  *
- * Nothing is allocated on a device. `tensors` is in registration order, which is that of the state dict: for each module
- * its own parameters, its own buffers, then its children. (named_parameters() is the same order without the buffers; it
- * is the order of the optimizer.) `load_order` is the order in which module.to(device) moves them: for each module its
- * children first, then its own parameters, then its own buffers. Paths equal the keys of the real state dict, plus the
- * non-persistent buffers. */
+ * Nothing is allocated on a device. `tensors` is in registration order, which is that of the state dict: for each
+ * module its own parameters, its own buffers, then its children. (named_parameters() is the same order without the
+ * buffers; it is the order of the optimizer.) `load_order` is the order in which module.to(device) moves them: for each
+ * module its children first, then its own parameters, then its own buffers. Paths equal the keys of the real state
+ * dict, plus the non-persistent buffers. */
 #ifndef ASSAY_MODELS_SKELETON_H
 #define ASSAY_MODELS_SKELETON_H
 
@@ -25,30 +25,40 @@ struct module_info {
     bool no_split;          /* its class is in the model's _no_split_modules */
 };
 
+/* How a real initialisation fills a tensor. */
+enum initial_value {
+    INITIAL_CONSTANT,         /* init_constant everywhere */
+    INITIAL_NORMAL,           /* normal(0, init_deviation) */
+    INITIAL_SEQUENCE,         /* 0, 1, 2, ... (position ids) */
+    INITIAL_INVERSE_FREQUENCY /* rope_theta ** (-2k / head_dim), scaled as rope_parameters say */
+};
+
 struct skeleton_tensor {
-    const char *path;    /* "encoder.layer.0.attention.self.query.weight" */
-    int module;          /* the owner: index into modules */
+    const char *path; /* "encoder.layer.0.attention.self.query.weight" */
+    int module;       /* the owner: index into modules */
     bool is_buffer;
-    bool persistent;     /* in the state dict; parameters always */
+    bool persistent;        /* in the state dict; parameters always */
     bool rounds_with_model; /* cast with the model's dtype: floating and not exempt (inv_freq is exempt) */
-    enum dtype dtype;    /* float32 for what follows the precision of the case */
+    enum dtype dtype;       /* float32 for what follows the precision of the case */
     int rank;
     int64_t size[TENSOR_RANK_MAXIMUM];
-    int tied_to;         /* index of the tensor whose storage it shares; -1: its own */
+    int tied_to; /* index of the tensor whose storage it shares; -1: its own */
     int64_t element_count;
-    /* How a real initialisation would fill it: normal(0, deviation) where deviation > 0, else the constant. */
+    enum initial_value initial;
     double init_deviation, init_constant;
 };
 
 struct skeleton {
     struct arena arena; /* owns everything below */
     const struct config *config;
-    enum head head;     /* HEAD_BARE or HEAD_LM */
+    enum head head; /* HEAD_BARE or HEAD_LM */
     struct module_info *modules;
     int module_count;
     struct skeleton_tensor *tensors;
     int tensor_count;
-    int *load_order;    /* tensor_count indices into tensors */
+    int *load_order;         /* tensor_count indices into tensors */
+    int *slots;              /* hash of the paths: slot_count indices into tensors, -1: free */
+    int slot_count;          /* a power of two */
     int64_t parameter_count; /* elements of parameters, tied ones once */
     int64_t buffer_bytes;    /* in their own dtypes, all buffers, persistent or not */
     int64_t parameter_bytes; /* in float32 */

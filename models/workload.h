@@ -8,7 +8,14 @@
 #include "harness/base/status.h"
 
 enum mode { MODE_LOAD, MODE_INFER, MODE_TRAIN, MODE_COUNT };
-enum precision { PRECISION_FLOAT32, PRECISION_FLOAT16, PRECISION_BFLOAT16, PRECISION_AMP_FLOAT16, PRECISION_AMP_BFLOAT16, PRECISION_COUNT };
+enum precision {
+    PRECISION_FLOAT32,
+    PRECISION_FLOAT16,
+    PRECISION_BFLOAT16,
+    PRECISION_AMP_FLOAT16,
+    PRECISION_AMP_BFLOAT16,
+    PRECISION_COUNT
+};
 enum attention { ATTENTION_SDPA, ATTENTION_EAGER, ATTENTION_COUNT };
 enum optimizer {
     OPTIMIZER_NONE, /* not a train case */
@@ -27,8 +34,8 @@ enum head { HEAD_DEFAULT, HEAD_BARE, HEAD_LM, HEAD_COUNT }; /* default: bare for
 struct workload {
     enum mode mode;
     enum precision precision;
-    int64_t batch;      /* >= 1 */
-    int64_t seq;        /* >= 1; 0 for images, where the configuration gives the size */
+    int64_t batch; /* >= 1 */
+    int64_t seq;   /* >= 1; 0 for images, where the configuration gives the size */
     enum attention attention;
     enum optimizer optimizer;
     bool checkpointing;

@@ -1,0 +1,276 @@
+/* Catalogue: listing a folder of configurations and matching what users type. Not a cache and not a download. */
+#include "models/catalogue.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#include "harness/base/text.h"
+
+enum { PATH_BYTES = 4096, NAME_BYTES = 256, NEAREST_COUNT = 3, CATALOGUE_MAXIMUM = 10000 };
+
+/* Owners that the hub put before the names of models older than itself. */
+static const char *const hub_owners[] = {"google-bert/", "openai-community/"};
+
+/* Endings that may be left out: the hub's format, and the recipe of timm's weights. */
+static const char *const endings[] = {"-hf", ".a1_in1k"};
+
+static bool is_file(const char *path)
+{
+    struct stat facts;
+    return stat(path, &facts) == 0 && S_ISREG(facts.st_mode);
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat facts;
+    return stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
+}
+
+/* False where the path is too long. */
+static bool path_format(char path[PATH_BYTES], const char *folder, const char *name, const char *file)
+{
+    const char *const parts[] = {folder, "/", name, file};
+    size_t length = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        size_t part = strlen(parts[i]);
+        if (part >= PATH_BYTES - length) {
+            return false;
+        }
+        memcpy(path + length, parts[i], part + 1);
+        length += part;
+    }
+    return true;
+}
+
+static enum status_code names_add(struct catalogue *catalogue, int *capacity, const char *name, struct status *error)
+{
+    if (catalogue->count == CATALOGUE_MAXIMUM) {
+        return status_set(error, STATUS_INVALID, "the catalogue has more than %d models; remove some",
+                          CATALOGUE_MAXIMUM);
+    }
+    if (catalogue->count == *capacity) {
+        int wanted = *capacity > 0 ? 2 * *capacity : 64;
+        const char **grown = arena_alloc(&catalogue->arena, (size_t)wanted * sizeof *grown);
+        if (grown == NULL) {
+            return status_set(error, STATUS_OUT_OF_MEMORY, "no host memory for the names of the catalogue");
+        }
+        if (catalogue->count > 0) {
+            memcpy(grown, catalogue->names, (size_t)catalogue->count * sizeof *grown);
+        }
+        catalogue->names = grown;
+        *capacity = wanted;
+    }
+    const char *copy = arena_copy(&catalogue->arena, name);
+    if (copy == NULL) {
+        return status_set(error, STATUS_OUT_OF_MEMORY, "no host memory for the names of the catalogue");
+    }
+    catalogue->names[catalogue->count++] = copy;
+    return STATUS_OK;
+}
+
+/* Adds every folder below `below` that holds a config.json; folders that do not are owners, one level deep. */
+static enum status_code folder_read(const char *folder, const char *below, struct catalogue *catalogue, int *capacity,
+                                    struct status *error)
+{
+    char path[PATH_BYTES];
+    DIR *directory = path_format(path, folder, below, "") ? opendir(path) : NULL;
+    if (directory == NULL) {
+        return status_set(error, STATUS_IO, "%s/%s: %s; say where models/catalogue is", folder, below, strerror(errno));
+    }
+    enum status_code code = STATUS_OK;
+    const struct dirent *entry;
+    while (code == STATUS_OK && (entry = readdir(directory)) != NULL) {
+        char name[NAME_BYTES];
+        int length = snprintf(name, sizeof name, "%s%s", below, entry->d_name);
+        if (entry->d_name[0] == '.' || length < 0 || length >= NAME_BYTES - 1) {
+            continue;
+        }
+        if (path_format(path, folder, name, "/config.json") && is_file(path)) {
+            code = names_add(catalogue, capacity, name, error);
+        } else if (below[0] == '\0' && path_format(path, folder, name, "") && is_folder(path)) {
+            strcat(name, "/");
+            code = folder_read(folder, name, catalogue, capacity, error);
+        }
+    }
+    closedir(directory);
+    return code;
+}
+
+static int names_compare(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+enum status_code catalogue_read(const char *folder, struct catalogue *catalogue, struct status *error)
+{
+    struct catalogue result = {0};
+    int capacity = 0;
+    enum status_code code = folder_read(folder, "", &result, &capacity, error);
+    if (code != STATUS_OK) {
+        arena_release(&result.arena);
+        return code;
+    }
+    if (result.count > 0) {
+        qsort(result.names, (size_t)result.count, sizeof *result.names, names_compare);
+    }
+    *catalogue = result;
+    return STATUS_OK;
+}
+
+void catalogue_release(struct catalogue *catalogue)
+{
+    arena_release(&catalogue->arena);
+    *catalogue = (struct catalogue){0};
+}
+
+static const char *last_part(const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    return slash != NULL ? slash + 1 : name;
+}
+
+/* Equal in any case, the name's ending left out or not. */
+static bool equal_but_ending(const char *typed, const char *name)
+{
+    if (strcasecmp(typed, name) == 0) {
+        return true;
+    }
+    size_t length = strlen(typed);
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        if (strncasecmp(typed, name, length) == 0 && strcasecmp(name + length, endings[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool name_fits(const char *typed, const char *name)
+{
+    for (size_t i = 0; i < sizeof hub_owners / sizeof hub_owners[0]; i++) {
+        size_t length = strlen(hub_owners[i]);
+        if (strncasecmp(typed, hub_owners[i], length) == 0 && strchr(name, '/') == NULL) {
+            typed += length;
+        }
+    }
+    return equal_but_ending(typed, name) || (strchr(typed, '/') == NULL && equal_but_ending(typed, last_part(name)));
+}
+
+/* Insertions, deletions and replacements that lead from a to b, in any case; a and b are shorter than NAME_BYTES. */
+static int edit_distance(const char *a, const char *b)
+{
+    int row[NAME_BYTES];
+    int b_length = (int)strlen(b);
+    for (int j = 0; j <= b_length; j++) {
+        row[j] = j;
+    }
+    for (int i = 0; a[i] != '\0'; i++) {
+        int diagonal = row[0];
+        row[0] = i + 1;
+        for (int j = 0; j < b_length; j++) {
+            int replaced = diagonal + (tolower((unsigned char)a[i]) != tolower((unsigned char)b[j]) ? 1 : 0);
+            diagonal = row[j + 1];
+            int shorter = row[j] < row[j + 1] ? row[j] + 1 : row[j + 1] + 1;
+            row[j + 1] = replaced < shorter ? replaced : shorter;
+        }
+    }
+    return row[b_length];
+}
+
+/* "'a', 'b', 'c'": the names at the smallest distance from what was typed, nearest first. */
+static void nearest_append(const struct catalogue *catalogue, const char *typed, struct text *text)
+{
+    bool taken[CATALOGUE_MAXIMUM] = {false};
+    for (int round = 0; round < NEAREST_COUNT && round < catalogue->count; round++) {
+        int best = -1;
+        int best_distance = INT32_MAX;
+        for (int i = 0; i < catalogue->count; i++) {
+            int whole = edit_distance(typed, catalogue->names[i]);
+            int part = edit_distance(typed, last_part(catalogue->names[i]));
+            int distance = part < whole ? part : whole;
+            if (!taken[i] && distance < best_distance) {
+                best = i;
+                best_distance = distance;
+            }
+        }
+        taken[best] = true;
+        text_format(text, "%s'%s'", round > 0 ? ", " : "", catalogue->names[best]);
+    }
+}
+
+/* The one name that fits what was typed, NULL with the error where there is none or more than one. */
+static const char *catalogue_match(const struct catalogue *catalogue, const char *typed, struct status *error)
+{
+    struct text several = {0};
+    const char *found = NULL;
+    int count = 0;
+    for (int i = 0; i < catalogue->count; i++) {
+        if (name_fits(typed, catalogue->names[i])) {
+            found = catalogue->names[i];
+            text_format(&several, "%s'%s'", count++ > 0 ? ", " : "", found);
+        }
+    }
+    if (count > 1) {
+        found = NULL;
+        status_set(error, STATUS_INVALID, "model '%s' fits several: %s; write one of these", typed,
+                   text_string(&several));
+    } else if (count == 0) {
+        struct text nearest = {0};
+        nearest_append(catalogue, typed, &nearest);
+        status_set(error, STATUS_INVALID,
+                   "model '%s' is neither in the catalogue nor a config.json or a folder that "
+                   "holds one; nearest names: %s",
+                   typed, text_string(&nearest));
+        text_release(&nearest);
+    }
+    text_release(&several);
+    return found;
+}
+
+static enum status_code find_in_catalogue(const char *folder, const char *model, struct config *config,
+                                          struct status *error)
+{
+    struct catalogue catalogue;
+    enum status_code code = catalogue_read(folder, &catalogue, error);
+    if (code != STATUS_OK) {
+        return code;
+    }
+    const char *name = catalogue_match(&catalogue, model, error);
+    char path[PATH_BYTES];
+    code = STATUS_INVALID;
+    if (name != NULL && path_format(path, folder, name, "/config.json")) {
+        code = config_read(path, name, config, error);
+    }
+    catalogue_release(&catalogue);
+    return code;
+}
+
+enum status_code config_find(const char *catalogue_folder, const char *model, struct config *config,
+                             struct status *error)
+{
+    char path[PATH_BYTES];
+    size_t length = strlen(model);
+    if (length == 0 || length >= NAME_BYTES) {
+        return status_set(error, STATUS_INVALID, "a model's name has 1 to %d bytes, not %zu; see the catalogue",
+                          NAME_BYTES - 1, length);
+    }
+    bool plain = model[0] != '.' && model[0] != '/' && strstr(model, "..") == NULL; /* stays inside the catalogue */
+    if (plain && path_format(path, catalogue_folder, model, "/config.json") && is_file(path)) {
+        return config_read(path, model, config, error);
+    }
+    if (is_folder(model)) {
+        if (path_format(path, model, "config.json", "") && is_file(path)) {
+            return config_read(path, model, config, error);
+        }
+    } else if (is_file(model)) {
+        return config_read(model, model, config, error);
+    }
+    return find_in_catalogue(catalogue_folder, model, config, error);
+}

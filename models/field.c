@@ -1,0 +1,143 @@
+/* Fields: the checks behind field.h. Not a schema language: what belongs together is checked in config.c. */
+#include "models/field.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+void field_fault(struct field_reader *reader, const char *key, const char *format, ...)
+{
+    if (reader->code != STATUS_OK) {
+        return;
+    }
+    char cause[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(cause, sizeof cause, format, arguments);
+    va_end(arguments);
+    reader->code = status_set(reader->error, STATUS_INVALID, "%s: %s: %s", reader->path, key, cause);
+}
+
+const struct json *field_member(const struct field_reader *reader, const char *key)
+{
+    return json_get(reader->object, key);
+}
+
+static int64_t integer_checked(struct field_reader *reader, const char *key, const struct json *value, int64_t minimum,
+                               int64_t maximum)
+{
+    enum json_kind kind = json_kind(value);
+    if (kind != JSON_KIND_INTEGER) {
+        field_fault(reader, key, "%s is not a whole number; write one from %" PRId64 " to %" PRId64,
+                    json_kind_name(kind), minimum, maximum);
+        return minimum;
+    }
+    int64_t number = json_integer_or(value, 0);
+    if (number < minimum || number > maximum) {
+        field_fault(reader, key, "%" PRId64 " is too %s; write a whole number from %" PRId64 " to %" PRId64, number,
+                    number < minimum ? "small" : "large", minimum, maximum);
+        return minimum;
+    }
+    return number;
+}
+
+void field_integers(struct field_reader *reader, const struct integer_field *fields, size_t count,
+                    struct config *config)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct integer_field *field = &fields[i];
+        int64_t *target = (int64_t *)(void *)((char *)config + field->offset);
+        const char *key = field->key;
+        const struct json *value = json_get(reader->object, key);
+        if (value == NULL && field->alias != NULL) {
+            key = field->alias;
+            value = json_get(reader->object, key);
+        }
+        if (value == NULL) {
+            *target = field->fallback;
+        } else if (json_kind(value) == JSON_KIND_NULL && field->null_value != FIELD_NULL_REFUSED) {
+            *target = field->null_value;
+        } else {
+            *target = integer_checked(reader, key, value, 1, field->maximum);
+        }
+    }
+}
+
+int64_t field_integer(struct field_reader *reader, const char *key, int64_t minimum, int64_t maximum, int64_t fallback)
+{
+    const struct json *value = json_get(reader->object, key);
+    if (json_kind(value) == JSON_KIND_NULL) {
+        return fallback;
+    }
+    return integer_checked(reader, key, value, minimum, maximum);
+}
+
+double field_real(struct field_reader *reader, const char *key, double minimum, double maximum, double fallback)
+{
+    const struct json *value = json_get(reader->object, key);
+    if (value == NULL) {
+        return fallback;
+    }
+    enum json_kind kind = json_kind(value);
+    double number = json_real_or(value, NAN);
+    if (kind != JSON_KIND_INTEGER && kind != JSON_KIND_REAL) {
+        field_fault(reader, key, "%s is not a number; write one from %g to %g", json_kind_name(kind), minimum, maximum);
+        return fallback;
+    }
+    if (!(number >= minimum && number <= maximum)) {
+        field_fault(reader, key, "%g is out of range; write a number from %g to %g", number, minimum, maximum);
+        return fallback;
+    }
+    return number;
+}
+
+bool field_boolean(struct field_reader *reader, const char *key, bool fallback)
+{
+    const struct json *value = json_get(reader->object, key);
+    if (value == NULL) {
+        return fallback;
+    }
+    if (json_kind(value) != JSON_KIND_BOOLEAN) {
+        field_fault(reader, key, "%s is not a boolean; write true or false", json_kind_name(json_kind(value)));
+        return fallback;
+    }
+    return json_boolean_or(value, fallback);
+}
+
+const char *field_string(struct field_reader *reader, const char *key)
+{
+    const struct json *value = json_get(reader->object, key);
+    enum json_kind kind = json_kind(value);
+    if (kind == JSON_KIND_NULL) {
+        return NULL;
+    }
+    if (kind != JSON_KIND_STRING) {
+        field_fault(reader, key, "%s is not a string; write one in quotation marks", json_kind_name(kind));
+        return NULL;
+    }
+    return json_string_or(value, NULL);
+}
+
+int64_t field_square(struct field_reader *reader, const char *key, int64_t maximum, int64_t fallback)
+{
+    const struct json *value = json_get(reader->object, key);
+    if (value == NULL) {
+        return fallback;
+    }
+    if (json_kind(value) != JSON_KIND_ARRAY) {
+        return integer_checked(reader, key, value, 1, maximum);
+    }
+    if (json_count(value) != 2) {
+        field_fault(reader, key, "an array of %zu elements is not a size; write one whole number, or two equal ones",
+                    json_count(value));
+        return fallback;
+    }
+    int64_t height = integer_checked(reader, key, json_at(value, 0), 1, maximum);
+    int64_t width = integer_checked(reader, key, json_at(value, 1), 1, maximum);
+    if (height != width) {
+        field_fault(reader, key, "%" PRId64 " by %" PRId64 " is not square; only square images are modelled", height,
+                    width);
+    }
+    return height;
+}

@@ -1,0 +1,74 @@
+/* Skeleton builder: what a family calls to list its modules and tensors.
+ *
+ * Modules are added in registration order, parents first (as named_modules() walks them), each followed at once by its
+ * own parameters and then its own buffers. The first failure (memory, a size that does not fit) is kept and later calls
+ * do nothing, so that a family need not look after each call. */
+#ifndef ASSAY_MODELS_SKELETON_BUILDER_H
+#define ASSAY_MODELS_SKELETON_BUILDER_H
+
+#include "models/skeleton.h"
+
+struct skeleton_builder {
+    struct skeleton *skeleton;
+    const struct config *config;
+    struct status *error;
+    enum status_code code; /* STATUS_OK until the first failure */
+    int module_capacity;
+    int tensor_capacity;
+};
+
+/* How a parameter starts: normal(0, deviation) where deviation > 0, else constant. */
+struct initial {
+    double deviation;
+    double constant;
+};
+
+/* Index of the new module; 0 after a failure. name is the last part of the path, "" for the root (parent -1). */
+int builder_module(struct skeleton_builder *builder, int parent, const char *name, const char *class_name);
+
+/* The same; its class is never split over devices. */
+int builder_block(struct skeleton_builder *builder, int parent, const char *name, const char *class_name);
+
+/* The same, named by a number: an element of a list. */
+int builder_element(struct skeleton_builder *builder, int parent, int64_t number, const char *class_name);
+
+/* A module that exists already is never split either. */
+void builder_keep_whole(struct skeleton_builder *builder, int module);
+
+/* A parameter of the newest module. Index of the tensor; -1 after a failure. */
+int builder_parameter(struct skeleton_builder *builder, const char *name, struct initial initial, int rank,
+                      const int64_t *size);
+int builder_vector(struct skeleton_builder *builder, const char *name, struct initial initial, int64_t size);
+int builder_matrix(struct skeleton_builder *builder, const char *name, struct initial initial, int64_t rows,
+                   int64_t columns);
+
+struct buffer_kind {
+    enum dtype dtype;
+    bool persistent;
+    bool keeps_dtype; /* stays float32 when the model is cast */
+    enum initial_value initial;
+    double constant;
+};
+
+/* A buffer of the newest module. */
+void builder_buffer(struct skeleton_builder *builder, const char *name, const struct buffer_kind *kind, int rank,
+                    const int64_t *size);
+
+/* The tensor shares the storage of an earlier one of the same shape. Nothing happens where either is -1. */
+void builder_tie(struct skeleton_builder *builder, int tensor, int owner);
+
+/* Modules that several families share; each gives the index of the weight (-1 after a failure).
+ * Linear: weight [outputs, inputs], bias [outputs]. Convolution: weight [outputs, inputs, kernel, kernel]. */
+int builder_linear(struct skeleton_builder *builder, int parent, const char *name, int64_t outputs, int64_t inputs,
+                   bool bias);
+int builder_embedding(struct skeleton_builder *builder, int parent, const char *name, int64_t rows, int64_t columns);
+void builder_layernorm(struct skeleton_builder *builder, int parent, const char *name);
+
+/* The skeletons of the families. head is HEAD_BARE or HEAD_LM. */
+void skeleton_bert(struct skeleton_builder *builder, enum head head);
+void skeleton_gpt2(struct skeleton_builder *builder, enum head head);
+void skeleton_llama(struct skeleton_builder *builder, enum head head);
+void skeleton_vit(struct skeleton_builder *builder, enum head head);
+void skeleton_resnet(struct skeleton_builder *builder, enum head head);
+
+#endif

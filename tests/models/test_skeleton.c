@@ -1,0 +1,106 @@
+/* Skeletons against published parameter counts and against the names and shapes that the real classes have. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "models/catalogue.h"
+#include "models/skeleton.h"
+
+static void skeleton_of(const char *model, enum head head, struct config *config, struct skeleton *skeleton)
+{
+    struct status error = {0};
+    if (config_find("models/catalogue", model, config, &error) != STATUS_OK ||
+        skeleton_build(config, head, skeleton, &error) != STATUS_OK) {
+        fail_msg("%s", error.text);
+    }
+}
+
+/* Published counts: the sources are named in docs/NUMBERS.md. Buffers are those of transformers 5.23 and timm 1.0.31. */
+static void test_published_counts(void **state)
+{
+    static const struct {
+        const char *model;
+        enum head head;
+        int64_t parameter_count, buffer_bytes;
+    } published[] = {
+        {"bert-base-cased", HEAD_BARE, 108310272, 8192},
+        {"bert-base-uncased", HEAD_BARE, 109482240, 8192},
+        {"bert-large-uncased", HEAD_BARE, 335141888, 8192},
+        {"gpt2", HEAD_BARE, 124439808, 0},
+        {"gpt2", HEAD_LM, 124439808, 0},
+        {"gpt2-medium", HEAD_BARE, 354823168, 0},
+        {"gpt2-large", HEAD_BARE, 774030080, 0},
+        {"gpt2-xl", HEAD_LM, 1557611200, 0},
+        {"meta-llama/Llama-2-7b-hf", HEAD_BARE, 6607343616, 512},
+        {"meta-llama/Llama-2-7b-hf", HEAD_LM, 6738415616, 512},
+        {"meta-llama/Llama-2-13b-hf", HEAD_BARE, 12852024320, 512},
+        {"meta-llama/Llama-2-70b-hf", HEAD_BARE, 68714504192, 512},
+        {"meta-llama/Llama-3.1-8B", HEAD_LM, 8030261248, 512},
+        {"meta-llama/Llama-3.1-70B", HEAD_BARE, 69503033344, 512},
+        {"meta-llama/Llama-3.2-1B", HEAD_LM, 1235814400, 256},
+        {"mistralai/Mistral-7B-v0.1", HEAD_LM, 7241732096, 512},
+        {"Qwen/Qwen2-0.5B", HEAD_LM, 494032768, 256},
+        {"Qwen/Qwen2-7B", HEAD_LM, 7615616512, 512},
+        {"Qwen/Qwen2.5-72B", HEAD_LM, 72706203648, 512},
+        {"google/vit-base-patch16-224", HEAD_LM, 86567656, 0},
+        {"timm/resnet18.a1_in1k", HEAD_LM, 11689512, 8 * 4800 + 8 * 20},
+        {"timm/resnet34.a1_in1k", HEAD_LM, 21797672, 8 * 8512 + 8 * 36},
+        {"timm/resnet50.a1_in1k", HEAD_BARE, 25557032, 212904},
+        {"timm/resnet101.a1_in1k", HEAD_LM, 44549160, 8 * 52672 + 8 * 104},
+        {"timm/resnet152.a1_in1k", HEAD_LM, 60192808, 8 * 75712 + 8 * 155},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof published / sizeof published[0]; i++) {
+        struct config config;
+        struct skeleton skeleton;
+        skeleton_of(published[i].model, published[i].head, &config, &skeleton);
+        assert_int_equal(skeleton.parameter_count, published[i].parameter_count);
+        assert_int_equal(skeleton.buffer_bytes, published[i].buffer_bytes);
+        assert_int_equal(skeleton.parameter_bytes, 4 * published[i].parameter_count);
+        skeleton_release(&skeleton);
+    }
+}
+
+/* A module's children come before it when a model is moved, parameters before buffers; each tensor once. */
+static void test_load_order(void **state)
+{
+    struct config config;
+    struct skeleton skeleton;
+    (void)state;
+    skeleton_of("tiny-bert", HEAD_LM, &config, &skeleton);
+    int place[64];
+    assert_true(skeleton.tensor_count <= 64);
+    memset(place, -1, sizeof place);
+    for (int i = 0; i < skeleton.tensor_count; i++) {
+        assert_int_equal(place[skeleton.load_order[i]], -1);
+        place[skeleton.load_order[i]] = i;
+    }
+    const int position_ids = skeleton_find(&skeleton, "bert.embeddings.position_ids");
+    const int norm_bias = skeleton_find(&skeleton, "bert.embeddings.LayerNorm.bias");
+    const int head_bias = skeleton_find(&skeleton, "cls.predictions.bias");
+    const int decoder = skeleton_find(&skeleton, "cls.predictions.decoder.weight");
+    assert_true(position_ids >= 0 && norm_bias >= 0 && head_bias >= 0 && decoder >= 0);
+    assert_int_equal(skeleton.load_order[0], skeleton_find(&skeleton, "bert.embeddings.word_embeddings.weight"));
+    assert_int_equal(place[position_ids], place[norm_bias] + 1);
+    assert_int_equal(place[head_bias], skeleton.tensor_count - 1);
+    assert_true(position_ids < norm_bias && head_bias < decoder);
+    assert_int_equal(skeleton.tensors[decoder].tied_to,
+                     skeleton_find(&skeleton, "bert.embeddings.word_embeddings.weight"));
+    assert_int_equal(skeleton.tensors[decoder + 1].tied_to, head_bias);
+    assert_int_equal(skeleton_find(&skeleton, "bert.pooler.dense.weight"), -1);
+    skeleton_release(&skeleton);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_published_counts),
+        cmocka_unit_test(test_load_order),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
