@@ -1,0 +1,165 @@
+/* Building a tape: eager execution, written down instead of carried out.
+ *
+ * A model's forward pass calls the builders below as it would call PyTorch. Each call allocates what PyTorch allocates,
+ * remembers what PyTorch saves for the backward pass, and appends the operation to the tape. tape_backward then walks
+ * the recorded graph as autograd's engine does. Memory is given back when the last reference goes: a name in the
+ * model's code, the graph, or a gradient that is on its way.
+ *
+ * Names. Every value that a builder returns belongs to the open frame and dies when that frame is closed, or earlier by
+ * tape_drop: a frame is a Python function's local variables. A value passed in stays its caller's.
+ *
+ * Errors stick: after the first one every builder does nothing and returns NULL, NULL arguments are accepted, and
+ * tape_finish reports it. So a forward pass needs no checks of its own. */
+#ifndef ASSAY_TAPE_BUILD_H
+#define ASSAY_TAPE_BUILD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "harness/tape/tape.h"
+#include "harness/tape/target.h"
+
+struct value; /* a tensor: a view of a storage, perhaps with a place in the graph */
+
+/* The tape starts in STAGE_LOAD with gradients disabled, no autocast. target must outlive it. */
+enum status_code tape_new(const struct target *target, struct tape **tape, struct status *error);
+
+/* Ends the tape: everything still held is given back. On failure the tape must still be released. */
+enum status_code tape_finish(struct tape *tape, struct status *error);
+
+bool tape_failed(const struct tape *tape);
+/* Reports a condition that the caller found; keeps the first. */
+__attribute__((format(printf, 3, 4))) void tape_fail(struct tape *tape, enum status_code code, const char *format, ...);
+
+void tape_stage(struct tape *tape, enum stage stage);
+void tape_gradients(struct tape *tape, bool enabled);
+void tape_training(struct tape *tape, bool training); /* dropout and batch statistics act */
+bool tape_is_training(const struct tape *tape);
+bool tape_gradients_enabled(const struct tape *tape);
+
+/* Autocast as torch.autocast("cuda"): products in dtype, norms and losses in float32; casts of parameters are kept until
+ * it is closed. */
+void tape_autocast_open(struct tape *tape, enum dtype dtype);
+void tape_autocast_close(struct tape *tape);
+
+/* -- names */
+int tape_frame_open(struct tape *tape);
+/* Drops the frame's values; result (may be NULL) moves to the frame outside and is returned. */
+struct value *tape_frame_close(struct tape *tape, int frame, struct value *result);
+void tape_drop(struct tape *tape, struct value *value);
+
+/* -- what a value is */
+enum dtype value_dtype(const struct value *value);
+int value_rank(const struct value *value);
+int64_t value_size(const struct value *value, int dimension); /* negative dimensions count from the end */
+
+/* -- creation. label: for people; borrowed, must outlive the tape */
+struct value *tape_leaf(struct tape *tape, enum category category, enum dtype dtype, int rank, const int64_t *size,
+                        bool requires_grad, const char *label);
+void tape_init_normal(struct tape *tape, struct value *value, double mean, double deviation);
+void tape_fill(struct tape *tape, struct value *value, double number);
+void tape_init_integers(struct tape *tape, struct value *value, int64_t bound); /* uniform in [0, bound) */
+void tape_sequence(struct tape *tape, struct value *value, int64_t first);      /* each row counts from first */
+/* [1, 1, rows, columns]: 0 where a row may look at a column, the lowest finite number elsewhere. */
+struct value *tape_causal_mask(struct tape *tape, enum dtype dtype, int64_t batch, int64_t rows, int64_t columns);
+
+/* -- element-wise; operands are broadcast and promoted as in PyTorch */
+struct value *tape_add(struct tape *tape, struct value *a, struct value *b);
+struct value *tape_add_(struct tape *tape, struct value *a, struct value *b); /* in place: a += b */
+struct value *tape_multiply(struct tape *tape, struct value *a, struct value *b);
+struct value *tape_scale(struct tape *tape, struct value *a, double factor);
+struct value *tape_add_number(struct tape *tape, struct value *a, double number);
+struct value *tape_power(struct tape *tape, struct value *a, double exponent);
+struct value *tape_reciprocal_root(struct tape *tape, struct value *a);
+struct value *tape_tanh(struct tape *tape, struct value *a);
+struct value *tape_cosine(struct tape *tape, struct value *a, double factor);
+struct value *tape_sine(struct tape *tape, struct value *a, double factor);
+struct value *tape_gelu(struct tape *tape, struct value *a, bool tanh_form);
+struct value *tape_silu(struct tape *tape, struct value *a);
+struct value *tape_relu(struct tape *tape, struct value *a);
+struct value *tape_relu_(struct tape *tape, struct value *a);
+struct value *tape_dropout(struct tape *tape, struct value *a, double probability); /* a itself where it does not act */
+struct value *tape_cast(struct tape *tape, struct value *a, enum dtype dtype);      /* a itself where it has the dtype */
+
+/* -- views: no memory */
+struct value *tape_view_as(struct tape *tape, struct value *a, int rank, const int64_t *size);
+struct value *tape_transpose(struct tape *tape, struct value *a, int dimension, int other);
+struct value *tape_slice(struct tape *tape, struct value *a, int dimension, int64_t first, int64_t count);
+struct value *tape_select(struct tape *tape, struct value *a, int dimension, int64_t index); /* drops the dimension */
+struct value *tape_expand(struct tape *tape, struct value *a, int rank, const int64_t *size);
+void tape_split(struct tape *tape, struct value *a, int dimension, int count, struct value **parts);
+struct value *tape_contiguous(struct tape *tape, struct value *a); /* a itself where it is dense, else a copy */
+/* A view where the strides allow it, else a copy. */
+struct value *tape_reshape(struct tape *tape, struct value *a, int rank, const int64_t *size);
+struct value *tape_concatenate(struct tape *tape, struct value *a, struct value *b, int dimension);
+
+/* -- reductions and norms */
+struct value *tape_mean_last(struct tape *tape, struct value *a);    /* keeps the dimension, as size 1 */
+struct value *tape_mean_spatial(struct tape *tape, struct value *a); /* NCHW -> [N, C, 1, 1] */
+struct value *tape_softmax(struct tape *tape, struct value *a, bool in_float32);
+struct value *tape_layernorm(struct tape *tape, struct value *a, struct value *weight, struct value *bias,
+                             double epsilon);
+struct value *tape_batchnorm(struct tape *tape, struct value *a, struct value *weight, struct value *bias,
+                             struct value *running_mean, struct value *running_variance, double epsilon,
+                             double momentum);
+
+/* -- lookups and products */
+struct value *tape_embedding(struct tape *tape, struct value *weight, struct value *ids, int64_t padding_id);
+struct value *tape_linear(struct tape *tape, struct value *a, struct value *weight, struct value *bias); /* weight [out, in] */
+struct value *tape_linear_t(struct tape *tape, struct value *a, struct value *weight, struct value *bias); /* [in, out] */
+struct value *tape_matmul(struct tape *tape, struct value *a, struct value *b); /* rank 4 each, batched */
+struct value *tape_outer(struct tape *tape, struct value *a, struct value *b);  /* rank 3 each, no gradients */
+struct value *tape_convolution(struct tape *tape, struct value *a, struct value *weight, struct value *bias,
+                               int64_t stride, int64_t padding);
+struct value *tape_max_pool(struct tape *tape, struct value *a, int64_t kernel, int64_t stride, int64_t padding);
+/* q [B, a, S, D], k and v [B, g, T, D] -> [B, a, S, D], stored as [B, S, a, D]. The scores are never stored. */
+struct value *tape_attention(struct tape *tape, struct value *q, struct value *k, struct value *v, double scale,
+                             double dropout, bool causal);
+
+/* -- loss: logits [N, C], targets i64 [N]; the mean; rows with target -100 do not count */
+struct value *tape_cross_entropy(struct tape *tape, struct value *logits, struct value *targets);
+
+/* -- checkpointing: the block's graph is recorded, but of what it would save only the places are kept, and the input.
+ * When the first gradient reaches it, the block runs once more, as far as its last saved value, and fills the places
+ * (torch.utils.checkpoint with use_reentrant=False). context is copied (context_bytes <= 256); held: values that the
+ * block reads besides its input, kept as long as it is needed (at most 4; NULLs are skipped). */
+typedef struct value *tape_block(struct tape *tape, const void *context, struct value *input);
+struct value *tape_checkpoint(struct tape *tape, tape_block *block, const void *context, int context_bytes,
+                              struct value *const *held, int held_count, struct value *input);
+
+/* -- backward: gradients of every leaf that requires one, summed into what a leaf has already. Also notes
+ * saved_for_backward_bytes. The loss stays the caller's. */
+void tape_backward(struct tape *tape, struct value *loss);
+struct value *tape_gradient(struct value *leaf); /* NULL: none */
+void tape_gradient_drop(struct tape *tape, struct value *leaf);
+
+/* -- optimizer steps (optimizer.c) */
+enum optimizer_form { OPTIMIZER_FORM_FOREACH, OPTIMIZER_FORM_FUSED, OPTIMIZER_FORM_SINGLE };
+
+struct optimizer_settings {
+    bool sgd;       /* SGD with momentum, foreach; else Adam */
+    bool decoupled; /* AdamW: weight_decay shrinks the parameter */
+    enum optimizer_form form;
+    double learning_rate, beta1, beta2, epsilon, weight_decay, momentum;
+};
+
+/* One parameter's state, made at the first step that sees a gradient. Zero at the start. */
+struct optimizer_state {
+    struct value *first, *second; /* exp_avg and exp_avg_sq; SGD: the momentum buffer and nothing */
+    struct value *step;           /* fused form: a float32 scalar on the device */
+};
+
+/* One step over count parameters with their gradients. number counts from 1. found: a float32 scalar that is not 0
+ * where the step must not happen (gradient scaler), or NULL. */
+void tape_optimizer_step(struct tape *tape, const struct optimizer_settings *settings, int64_t number, int count,
+                         struct value *const *parameters, struct optimizer_state *states, struct value *found);
+
+/* gradient *= factor for all parameters; found = 1 where any is not finite. */
+void tape_unscale(struct tape *tape, int count, struct value *const *parameters, double factor, struct value *found);
+
+/* A copy in the same dtype, without a graph. */
+struct value *tape_clone(struct tape *tape, struct value *a);
+/* Keeps value for the whole tape, whatever frames are closed. */
+struct value *tape_hold(struct tape *tape, struct value *value);
+
+#endif

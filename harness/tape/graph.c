@@ -1,0 +1,387 @@
+/* The autograd graph and its engine: PyTorch's rules of order, of summing and of letting go.
+ *
+ * Order: of the nodes whose gradients have all arrived, the one made last runs first; nodes that accumulate into a leaf
+ * run at once. What a node saved goes when it has run. A second gradient for the same place is added into the first
+ * where nobody else holds that. Not here: what each operation's gradient is (op_*.c). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/tape/graph.h"
+
+/* -- building */
+
+static struct node *node_alloc(struct tape *tape)
+{
+    struct node *node = arena_alloc(&tape->arena, sizeof *node);
+    if (node == NULL) {
+        tape_fail(tape, STATUS_OUT_OF_MEMORY, "the host has no memory for a graph");
+        return NULL;
+    }
+    node->next = tape->nodes;
+    tape->nodes = node;
+    return node;
+}
+
+/* The node that gradients of value go to; NULL where none are wanted. */
+static struct node *value_node(struct tape *tape, struct value *value)
+{
+    if (!value->is_leaf) {
+        return value->node;
+    }
+    if (value->node == NULL || value->graph != tape->graph) {
+        struct node *node = node_alloc(tape);
+        if (node == NULL) {
+            return NULL;
+        }
+        node->leaf = value;
+        node->sequence = UINT64_MAX;
+        node->output_count = 1;
+        value->node = node;
+        value->graph = tape->graph;
+    }
+    return value->node;
+}
+
+struct node *node_new(struct tape *tape, node_backward *backward, int input_count, struct value *const *inputs,
+                      struct value *output)
+{
+    bool wanted = false;
+    for (int i = 0; i < input_count; i++) {
+        wanted = wanted || (inputs[i] != NULL && inputs[i]->requires_grad);
+    }
+    if (!wanted || !tape->gradients || tape_failed(tape)) {
+        return NULL;
+    }
+    struct node *node = node_alloc(tape);
+    if (node == NULL) {
+        return NULL;
+    }
+    node->backward = backward;
+    node->sequence = ++tape->sequence;
+    node->checkpoint = tape->refilling ? NULL : tape->recording;
+    node->input_count = input_count;
+    for (int i = 0; i < input_count; i++) {
+        struct value *input = inputs[i];
+        if (input != NULL && input->requires_grad) {
+            node->edges[i] = (struct edge){value_node(tape, input), input->slot, input->shape, input->dtype};
+        }
+    }
+    node_output(node, output, 0);
+    return node;
+}
+
+void node_output(struct node *node, struct value *output, int slot)
+{
+    if (node == NULL || output == NULL) {
+        return;
+    }
+    output->node = node;
+    output->slot = slot;
+    output->requires_grad = true;
+    output->is_leaf = false;
+    if (slot >= node->output_count) {
+        node->output_count = slot + 1;
+    }
+}
+
+static bool storage_is_counted(const struct tape *tape, int storage)
+{
+    enum category category = tape->storages[storage].category;
+    return category != CATEGORY_WEIGHTS && category != CATEGORY_BUFFERS;
+}
+
+void node_save(struct tape *tape, struct node *node, int index, struct value *value)
+{
+    if (node != NULL && value != NULL && !checkpoint_save(tape, node, index, value)) {
+        node_hold(tape, node, index, value);
+    }
+}
+
+void node_hold(struct tape *tape, struct node *node, int index, struct value *value)
+{
+    node->saved[index] = value_retain(value);
+    struct storage_state *state = &tape->states[value->storage];
+    if (state->saved++ == 0 && storage_is_counted(tape, value->storage)) {
+        struct storage *storage = &tape->storages[value->storage];
+        tape->saved_bytes += storage->bytes;
+        if (storage->category == CATEGORY_TEMPORARIES) {
+            storage->category = CATEGORY_ACTIVATIONS;
+        }
+    }
+}
+
+static void node_let_go(struct tape *tape, struct node *node)
+{
+    for (int i = 0; i < NODE_SAVED_MAXIMUM; i++) {
+        struct value *value = node->saved[i];
+        node->saved[i] = NULL;
+        if (value != NULL) {
+            if (--tape->states[value->storage].saved == 0 && storage_is_counted(tape, value->storage)) {
+                tape->saved_bytes -= tape->storages[value->storage].bytes;
+            }
+            value_release(tape, value);
+        }
+    }
+}
+
+bool node_wants(const struct node *node, int input)
+{
+    return node->edges[input].node != NULL;
+}
+
+struct value *value_share(struct tape *tape, struct value *a)
+{
+    struct value *other = value_alias(tape, a);
+    if (other != NULL && a->requires_grad) {
+        other->node = value_node(tape, a);
+        other->slot = a->slot;
+        other->requires_grad = true;
+    }
+    return other;
+}
+
+/* -- the engine */
+
+struct queue {
+    struct node **nodes; /* a heap: the highest sequence first */
+    int count, capacity;
+};
+
+static void queue_push(struct tape *tape, struct queue *queue, struct node *node)
+{
+    if (queue->count == queue->capacity) {
+        int capacity = queue->capacity > 0 ? queue->capacity * 2 : 64;
+        struct node **grown = realloc(queue->nodes, (size_t)capacity * sizeof *grown);
+        if (grown == NULL) {
+            tape_fail(tape, STATUS_OUT_OF_MEMORY, "the host has no memory for the backward pass");
+            return;
+        }
+        queue->nodes = grown;
+        queue->capacity = capacity;
+    }
+    int at = queue->count++;
+    while (at > 0 && queue->nodes[(at - 1) / 2]->sequence < node->sequence) {
+        queue->nodes[at] = queue->nodes[(at - 1) / 2];
+        at = (at - 1) / 2;
+    }
+    queue->nodes[at] = node;
+}
+
+static struct node *queue_pop(struct queue *queue)
+{
+    struct node *top = queue->nodes[0];
+    struct node *last = queue->nodes[--queue->count];
+    int at = 0;
+    for (;;) {
+        int child = 2 * at + 1;
+        if (child >= queue->count) {
+            break;
+        }
+        if (child + 1 < queue->count && queue->nodes[child + 1]->sequence > queue->nodes[child]->sequence) {
+            child++;
+        }
+        if (queue->nodes[child]->sequence <= last->sequence) {
+            break;
+        }
+        queue->nodes[at] = queue->nodes[child];
+        at = child;
+    }
+    queue->nodes[at] = last;
+    return top;
+}
+
+/* Counts how many gradients each node will receive. */
+static void dependencies_count(struct tape *tape, struct queue *stack, struct node *root, int visit)
+{
+    root->visit = visit;
+    root->dependencies = 0;
+    queue_push(tape, stack, root);
+    while (stack->count > 0 && !tape_failed(tape)) {
+        struct node *node = queue_pop(stack);
+        for (int i = 0; i < node->input_count; i++) {
+            struct node *next = node->edges[i].node;
+            if (next == NULL) {
+                continue;
+            }
+            if (next->visit != visit) {
+                next->visit = visit;
+                next->dependencies = 0;
+                queue_push(tape, stack, next);
+            }
+            next->dependencies++;
+        }
+    }
+}
+
+/* PyTorch's AccumulateGrad: the gradient itself where nobody else holds it and it lies as the leaf does, else a copy. */
+static void leaf_accumulate(struct tape *tape, struct value *leaf, struct value *gradient)
+{
+    if (leaf->gradient != NULL) {
+        struct value *values[] = {leaf->gradient, gradient, leaf->gradient};
+        struct operation_attributes attributes = attributes_f(1.0, 0.0);
+        tape_run(tape, OPCODE_ADD, &attributes, 2, 3, values);
+        return;
+    }
+    struct value *kept = gradient;
+    if (value_storage_references(tape, gradient) > 1 || !value_is_dense(gradient)) {
+        kept = make_copy(tape, gradient, gradient->dtype, "gradient");
+    }
+    leaf->gradient = value_retain(kept);
+    if (kept != NULL) {
+        struct storage *storage = &tape->storages[kept->storage];
+        storage->category = CATEGORY_GRADIENTS;
+        storage->label = tape->storages[leaf->storage].label;
+    }
+}
+
+/* Brings gradient to the shape and dtype of the input it belongs to. */
+static struct value *gradient_fit(struct tape *tape, struct value *gradient, const struct edge *edge)
+{
+    if (gradient != NULL && !shape_equal(&gradient->shape, &edge->shape)) {
+        gradient = make_sum_to(tape, gradient, &edge->shape);
+    }
+    if (gradient != NULL && gradient->dtype != edge->dtype) {
+        gradient = make_copy(tape, gradient, edge->dtype, "gradient cast");
+    }
+    return gradient;
+}
+
+/* Adds gradient into a waiting place. */
+static void gradient_arrive(struct tape *tape, struct value **place, struct value *gradient)
+{
+    struct value *old = *place;
+    if (old == NULL) {
+        *place = value_retain(gradient);
+        return;
+    }
+    struct operation_attributes attributes = attributes_f(1.0, 0.0);
+    if (old->references == 1 && value_storage_references(tape, old) == 1 && old->dtype == gradient->dtype) {
+        struct value *values[] = {old, gradient, old};
+        tape_run(tape, OPCODE_ADD, &attributes, 2, 3, values);
+        return;
+    }
+    *place = value_retain(make_add(tape, old, gradient, dtype_promote(old->dtype, gradient->dtype)));
+    value_release(tape, old);
+}
+
+static void node_deliver(struct tape *tape, struct queue *ready, struct node *node, struct value **gradients)
+{
+    for (int i = 0; i < node->input_count; i++) {
+        struct edge *edge = &node->edges[i];
+        if (edge->node == NULL) {
+            continue;
+        }
+        if (gradients[i] != NULL) {
+            struct value *gradient = gradients[i];
+            gradients[i] = NULL;
+            gradient_arrive(tape, &edge->node->pending[edge->slot], gradient);
+            tape_drop(tape, gradient);
+        }
+        if (--edge->node->dependencies == 0) {
+            queue_push(tape, ready, edge->node);
+        }
+    }
+}
+
+static void node_run(struct tape *tape, struct queue *ready, struct node *node)
+{
+    int frame = tape_frame_open(tape);
+    struct value *gradients_out[4];
+    memcpy(gradients_out, node->pending, sizeof gradients_out);
+    memset(node->pending, 0, sizeof node->pending);
+    struct value *gradients_in[NODE_INPUTS_MAXIMUM] = {NULL};
+    bool any = false;
+    for (int i = 0; i < node->output_count; i++) {
+        any = any || gradients_out[i] != NULL;
+    }
+    if (any && node->leaf != NULL) {
+        leaf_accumulate(tape, node->leaf, gradients_out[0]);
+    } else if (any) {
+        checkpoint_before(tape, node);
+        node->backward(tape, node, gradients_out, gradients_in);
+        for (int i = 0; i < node->input_count; i++) {
+            if (node->edges[i].node != NULL) {
+                gradients_in[i] = gradient_fit(tape, gradients_in[i], &node->edges[i]);
+            }
+        }
+    }
+    /* Temporaries of the backward function go first, then the gradients it was given, then what the node saved. */
+    for (int i = frame; i < tape->frame_count && !tape_failed(tape); i++) {
+        bool passed_on = false;
+        for (int k = 0; k < node->input_count; k++) {
+            passed_on = passed_on || tape->frame[i] == gradients_in[k];
+        }
+        if (!passed_on) {
+            tape_drop(tape, tape->frame[i]);
+        }
+    }
+    for (int i = 0; i < node->output_count; i++) {
+        value_release(tape, gradients_out[i]);
+    }
+    node_let_go(tape, node);
+    checkpoint_after(tape, node);
+    node_deliver(tape, ready, node, gradients_in);
+    tape_frame_close(tape, frame, NULL);
+}
+
+/* Runs the graph from node, which receives gradient (owned by the caller). */
+void engine_run(struct tape *tape, struct node *root, int slot, struct value *gradient)
+{
+    struct queue ready = {0};
+    bool gradients = tape->gradients;
+    tape->gradients = false;
+    dependencies_count(tape, &ready, root, ++tape->visit);
+    ready.count = 0;
+    root->pending[slot] = value_retain(gradient);
+    tape_drop(tape, gradient);
+    queue_push(tape, &ready, root);
+    while (ready.count > 0 && !tape_failed(tape)) {
+        node_run(tape, &ready, queue_pop(&ready));
+    }
+    free(ready.nodes);
+    tape->gradients = gradients;
+}
+
+/* Lets go of what nodes that never ran have saved. */
+static void nodes_clear(struct tape *tape)
+{
+    for (struct node *node = tape->nodes; node != NULL; node = node->next) {
+        node_let_go(tape, node);
+        checkpoint_after(tape, node);
+    }
+    tape->nodes = NULL;
+    tape->graph++;
+}
+
+void tape_backward(struct tape *tape, struct value *loss)
+{
+    if (tape_failed(tape) || loss == NULL) {
+        return;
+    }
+    if (loss->node == NULL) {
+        tape_fail(tape, STATUS_INTERNAL, "the loss has no graph");
+        return;
+    }
+    tape->saved_for_backward_bytes = tape->saved_bytes;
+    tape->in_backward = true;
+    struct value *seed = value_new(tape, loss->dtype, &loss->shape, "loss gradient");
+    tape_fill(tape, seed, 1.0);
+    if (!tape_failed(tape)) {
+        engine_run(tape, loss->node, loss->slot, seed);
+        nodes_clear(tape);
+    }
+    tape->in_backward = false;
+}
+
+struct value *tape_gradient(struct value *leaf)
+{
+    return leaf != NULL ? leaf->gradient : NULL;
+}
+
+void tape_gradient_drop(struct tape *tape, struct value *leaf)
+{
+    if (leaf != NULL && !tape_failed(tape)) {
+        value_release(tape, leaf->gradient);
+        leaf->gradient = NULL;
+    }
+}

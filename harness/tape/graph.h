@@ -1,0 +1,173 @@
+/* The inside of a tape under construction: values, storages' reference counts, and the autograd graph.
+ * For the files of harness/tape only. */
+#ifndef ASSAY_TAPE_GRAPH_H
+#define ASSAY_TAPE_GRAPH_H
+
+#include "harness/base/arena.h"
+#include "harness/tape/build.h"
+
+enum { NODE_INPUTS_MAXIMUM = 5, NODE_SAVED_MAXIMUM = 8, CHECKPOINT_CONTEXT_BYTES = 256 };
+
+struct shape {
+    int rank;
+    int64_t size[TENSOR_RANK_MAXIMUM];
+};
+
+/* A tensor object: PyTorch's TensorImpl. */
+struct value {
+    int storage;
+    enum dtype dtype;
+    struct shape shape;
+    int64_t stride[TENSOR_RANK_MAXIMUM];
+    int64_t offset;
+    int references;
+    bool framed;        /* one of the references is a frame's */
+    bool requires_grad;
+    bool is_leaf;       /* a parameter or an input: gradients end here */
+    struct node *node;  /* what made it; for leaves: the node that accumulates its gradient, made when first used */
+    int slot;           /* which output of node */
+    int graph;          /* of leaves: the graph that `node` belongs to */
+    struct value *gradient;
+};
+
+/* Where the gradient of one input of a node goes. node NULL: not wanted. */
+struct edge {
+    struct node *node;
+    int slot;
+    struct shape shape; /* of the input: the gradient is summed to it */
+    enum dtype dtype;   /* of the input: the gradient is cast to it */
+};
+
+/* Makes the gradients of the inputs that are wanted from the gradients of the outputs, as values of the open frame.
+ * gradients_in[k] is left NULL where it is not wanted; a gradient that passes through unchanged is handed on as a
+ * value_alias. A gradient that never arrived is NULL in gradients_out. */
+struct node;
+typedef void node_backward(struct tape *tape, struct node *node, struct value **gradients_out,
+                           struct value **gradients_in);
+
+struct node {
+    node_backward *backward; /* NULL: accumulates into leaf */
+    struct value *leaf;
+    uint64_t sequence; /* later nodes run first; accumulating ones at once */
+    int input_count, output_count;
+    struct edge edges[NODE_INPUTS_MAXIMUM];
+    struct value *saved[NODE_SAVED_MAXIMUM];
+    struct operation_attributes attributes;
+    struct shape shape; /* whatever the backward function needs of its input's shape */
+    struct value *pending[4]; /* gradients that have arrived, one for each output */
+    int dependencies;
+    int visit; /* of which engine run `dependencies` counts */
+    struct node *next; /* list of all nodes of a step, to release what was never run */
+    struct checkpoint *checkpoint;
+};
+
+struct storage_state {
+    int references;
+    int saved; /* how often the graph holds it */
+};
+
+struct cast_entry {
+    struct value *from, *to;
+};
+
+struct tape {
+    struct arena arena;
+    struct status error;
+    const struct target *target;
+    struct storage *storages;
+    struct storage_state *states;
+    struct op *ops;
+    struct operand *operands;
+    struct event *events;
+    int storage_count, storage_capacity, state_capacity;
+    int op_count, op_capacity, operand_count, operand_capacity, event_count, event_capacity;
+    struct value **frame;
+    int frame_count, frame_capacity;
+    struct value *free_values;
+    struct node *nodes, *free_nodes;
+    struct cast_entry *casts;
+    int cast_count, cast_capacity;
+    bool gradients, training, autocast, in_backward;
+    struct checkpoint *recording; /* the block whose places are being noted, or filled */
+    bool refilling;               /* filled */
+    bool stopped;                 /* all places are filled: nothing more is recorded until the block returns */
+    enum dtype autocast_dtype;
+    enum stage stage;
+    int64_t seed;
+    uint64_t sequence;
+    int graph, visit;
+    int64_t saved_bytes, saved_for_backward_bytes;
+    struct value *forward_workspace, *backward_workspace, *linear_workspace;
+    int loss_operand;
+};
+
+/* -- memory (storage.c) */
+/* A new dense value over a new storage; NULL after an error. Held by the open frame. */
+struct value *value_new(struct tape *tape, enum dtype dtype, const struct shape *shape, const char *label);
+struct value *value_new_in(struct tape *tape, enum category category, enum dtype dtype, const struct shape *shape,
+                           const char *label);
+/* Another view of the storage of base, with base's dtype, shape, strides and offset to be changed by the caller. */
+struct value *value_alias(struct tape *tape, struct value *base);
+struct value *value_retain(struct value *value);
+void value_release(struct tape *tape, struct value *value); /* NULL is accepted */
+int64_t value_count(const struct value *value);
+bool value_is_dense(const struct value *value);
+bool shape_equal(const struct shape *a, const struct shape *b);
+/* How often the storage of value is held. */
+int value_storage_references(const struct tape *tape, const struct value *value);
+/* A view of a with stride 0 where it is repeated to fill shape (right-aligned). Not an autograd operation. */
+struct value *value_broadcast(struct tape *tape, struct value *a, const struct shape *shape);
+
+/* -- recording (storage.c) */
+/* Appends opcode over count values: the first input_count are read. attributes may be NULL. */
+void tape_run(struct tape *tape, enum opcode opcode, const struct operation_attributes *attributes, int input_count,
+              int count, struct value *const *values);
+struct operation_attributes attributes_f(double f0, double f1);
+struct operation_attributes attributes_i(int64_t i0, int64_t i1);
+
+/* -- the graph (graph.c) */
+/* A node over these inputs, or NULL where none needs a gradient or gradients are off. output becomes its result. */
+struct node *node_new(struct tape *tape, node_backward *backward, int input_count, struct value *const *inputs,
+                      struct value *output);
+void node_output(struct node *node, struct value *output, int slot); /* a further output */
+/* Another name for a, as where an operation of PyTorch returns its argument. */
+struct value *value_share(struct tape *tape, struct value *a);
+/* Keeps value until the node has run. node NULL: nothing happens. */
+void node_save(struct tape *tape, struct node *node, int index, struct value *value);
+bool node_wants(const struct node *node, int input);
+
+/* The gradient through an operation that has no graph of its own (used by backward functions): plain operations that
+ * allocate their result in the open frame. */
+struct value *make_add(struct tape *tape, struct value *a, struct value *b, enum dtype dtype);
+struct value *make_multiply(struct tape *tape, struct value *a, struct value *b);
+struct value *make_scale(struct tape *tape, struct value *a, double factor, double summand);
+struct value *make_copy(struct tape *tape, struct value *a, enum dtype dtype, const char *label);
+struct value *make_sum_to(struct tape *tape, struct value *a, const struct shape *shape);
+struct value *make_reshape(struct tape *tape, struct value *a, const struct shape *shape);
+struct value *make_binary(struct tape *tape, enum opcode opcode, const struct operation_attributes *attributes,
+                          struct value *a, struct value *b);
+struct value *make_unary(struct tape *tape, enum opcode opcode, const struct operation_attributes *attributes,
+                         struct value *a);
+
+/* Runs the graph from one output of root, which receives gradient (a value of the open frame; it is dropped). */
+void engine_run(struct tape *tape, struct node *root, int slot, struct value *gradient);
+
+/* -- checkpointing (checkpoint.c) */
+/* True where the checkpoint took the value over: the node must not keep it. */
+bool checkpoint_save(struct tape *tape, struct node *node, int index, struct value *value);
+/* Called before a node runs, and after it has let go. */
+void checkpoint_before(struct tape *tape, struct node *node);
+void checkpoint_after(struct tape *tape, struct node *node);
+/* The graph's own part of saving: value is held by node->saved[index] and counted. */
+void node_hold(struct tape *tape, struct node *node, int index, struct value *value);
+
+/* -- autocast (autocast.c): the value as an operation of that kind wants it under autocast */
+struct value *autocast_lower(struct tape *tape, struct value *value);
+struct value *autocast_float32(struct tape *tape, struct value *value);
+
+/* -- workspaces (product.c): what PyTorch takes at the first product of a thread */
+void workspace_take(struct tape *tape, bool biased_linear);
+
+enum dtype dtype_promote(enum dtype a, enum dtype b);
+
+#endif

@@ -1,0 +1,72 @@
+/* Leaves: parameters, buffers, inputs, masks; how they are filled. Not the optimizer: see optimizer.c. */
+#include <string.h>
+
+#include "harness/tape/graph.h"
+
+struct value *tape_leaf(struct tape *tape, enum category category, enum dtype dtype, int rank, const int64_t *size,
+                        bool requires_grad, const char *label)
+{
+    struct shape shape = {.rank = rank};
+    memcpy(shape.size, size, sizeof(int64_t) * (size_t)rank);
+    struct value *leaf = value_new_in(tape, category, dtype, &shape, label);
+    if (leaf != NULL) {
+        leaf->is_leaf = true;
+        leaf->requires_grad = requires_grad;
+    }
+    return leaf;
+}
+
+static void fill_run(struct tape *tape, enum opcode opcode, struct value *value,
+                     const struct operation_attributes *attributes)
+{
+    if (value != NULL) {
+        tape_run(tape, opcode, attributes, 0, 1, &value);
+    }
+}
+
+void tape_init_normal(struct tape *tape, struct value *value, double mean, double deviation)
+{
+    struct operation_attributes attributes = {.f = {mean, deviation}, .i = {++tape->seed}};
+    fill_run(tape, OPCODE_RANDOM_NORMAL, value, &attributes);
+}
+
+void tape_fill(struct tape *tape, struct value *value, double number)
+{
+    struct operation_attributes attributes = attributes_f(number, 0.0);
+    fill_run(tape, OPCODE_FILL, value, &attributes);
+}
+
+void tape_init_integers(struct tape *tape, struct value *value, int64_t bound)
+{
+    struct operation_attributes attributes = attributes_i(++tape->seed, bound);
+    fill_run(tape, OPCODE_RANDOM_INTEGER, value, &attributes);
+}
+
+void tape_sequence(struct tape *tape, struct value *value, int64_t first)
+{
+    struct operation_attributes attributes = attributes_i(first, 0);
+    fill_run(tape, OPCODE_SEQUENCE, value, &attributes);
+}
+
+struct value *tape_causal_mask(struct tape *tape, enum dtype dtype, int64_t batch, int64_t rows, int64_t columns)
+{
+    struct shape shape = {.rank = 4, .size = {batch, 1, rows, columns}};
+    struct value *mask = value_new(tape, dtype, &shape, "causal mask");
+    struct operation_attributes attributes = attributes_i(columns - rows, 0);
+    fill_run(tape, OPCODE_CAUSAL_MASK, mask, &attributes);
+    return mask;
+}
+
+struct value *tape_clone(struct tape *tape, struct value *a)
+{
+    return make_copy(tape, a, value_dtype(a), "clone");
+}
+
+struct value *tape_hold(struct tape *tape, struct value *value)
+{
+    if (value != NULL && !tape_failed(tape)) {
+        value_retain(value);
+        tape_drop(tape, value);
+    }
+    return value;
+}

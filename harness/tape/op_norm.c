@@ -1,0 +1,222 @@
+/* Reductions, softmax, layer and batch normalisation, with their gradients. */
+#include "harness/tape/graph.h"
+
+/* -- means */
+
+static struct value *mean_make(struct tape *tape, struct value *a, const struct shape *kept)
+{
+    if (a == NULL || tape_failed(tape)) {
+        return NULL;
+    }
+    struct value *mean = value_new(tape, a->dtype, kept, "mean");
+    if (mean == NULL) {
+        return NULL;
+    }
+    struct value *values[] = {a, mean};
+    int64_t count = value_count(mean) > 0 ? value_count(a) / value_count(mean) : 1;
+    struct operation_attributes attributes = attributes_f(count > 0 ? 1.0 / (double)count : 0.0, 0.0);
+    tape_run(tape, OPCODE_SUM, &attributes, 1, 2, values);
+    return mean;
+}
+
+/* The gradient is spread over the input and divided: one new tensor. */
+static void mean_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
+{
+    const struct shape *shape = &node->edges[0].shape;
+    in[0] = value_new(tape, out[0]->dtype, shape, "mean gradient");
+    struct value *wide = value_broadcast(tape, out[0], shape);
+    struct value *values[] = {wide, in[0]};
+    struct operation_attributes attributes = attributes_f(node->attributes.f[0], 0.0);
+    tape_run(tape, OPCODE_AFFINE, &attributes, 1, 2, values);
+}
+
+static struct value *mean_record(struct tape *tape, struct value *a, struct value *mean)
+{
+    struct node *node = mean != NULL ? node_new(tape, mean_backward, 1, &a, mean) : NULL;
+    if (node != NULL) {
+        node->attributes.f[0] = (double)value_count(mean) / (double)value_count(a);
+    }
+    return mean;
+}
+
+struct value *tape_mean_last(struct tape *tape, struct value *a)
+{
+    if (a == NULL || tape_failed(tape)) {
+        return NULL;
+    }
+    struct shape kept = a->shape;
+    kept.size[kept.rank - 1] = 1;
+    return mean_record(tape, a, mean_make(tape, a, &kept));
+}
+
+struct value *tape_mean_spatial(struct tape *tape, struct value *a)
+{
+    if (a == NULL || tape_failed(tape)) {
+        return NULL;
+    }
+    struct shape kept = a->shape;
+    kept.size[2] = kept.size[3] = 1;
+    return mean_record(tape, a, mean_make(tape, a, &kept));
+}
+
+/* -- softmax */
+
+static void softmax_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
+{
+    enum dtype dtype = node->edges[0].dtype;
+    struct value *result = node->saved[0];
+    in[0] = value_new(tape, dtype, &result->shape, "softmax gradient");
+    struct value *values[] = {out[0], result, in[0]};
+    tape_run(tape, (enum opcode)node->attributes.i[0], NULL, 2, 3, values);
+}
+
+static struct value *softmax_make(struct tape *tape, enum opcode forward, enum opcode backward, struct value *a,
+                                  enum dtype dtype)
+{
+    if (a == NULL || tape_failed(tape)) {
+        return NULL;
+    }
+    struct value *result = value_new(tape, dtype, &a->shape, opcode_name(forward));
+    struct value *values[] = {a, result};
+    tape_run(tape, forward, NULL, 1, 2, values);
+    struct node *node = result != NULL ? node_new(tape, softmax_backward, 1, &a, result) : NULL;
+    if (node != NULL) {
+        node->attributes = attributes_i(backward, 0);
+        node_save(tape, node, 0, result);
+    }
+    return result;
+}
+
+struct value *tape_softmax(struct tape *tape, struct value *a, bool in_float32)
+{
+    if (a == NULL || tape_failed(tape)) {
+        return NULL;
+    }
+    int frame = tape_frame_open(tape);
+    enum dtype dtype = in_float32 ? DTYPE_FLOAT32 : a->dtype;
+    struct value *input = autocast_float32(tape, a);
+    if (input != NULL && input->dtype == DTYPE_FLOAT32) {
+        dtype = DTYPE_FLOAT32;
+    }
+    /* float16 -> float32 is one kernel in PyTorch; from bfloat16 the input is converted first. */
+    if (input != NULL && input->dtype == DTYPE_BFLOAT16 && dtype == DTYPE_FLOAT32) {
+        input = tape_cast(tape, input, DTYPE_FLOAT32);
+    }
+    struct value *result = softmax_make(tape, OPCODE_SOFTMAX, OPCODE_SOFTMAX_BACKWARD, input, dtype);
+    return tape_frame_close(tape, frame, result);
+}
+
+/* -- losses */
+
+static void nll_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
+{
+    const struct edge *edge = &node->edges[0];
+    in[0] = value_new(tape, edge->dtype, &edge->shape, "loss gradient");
+    struct value *values[] = {out[0], node->saved[0], node->saved[1], in[0]};
+    tape_run(tape, OPCODE_NLL_LOSS_BACKWARD, NULL, 3, 4, values);
+}
+
+struct value *tape_cross_entropy(struct tape *tape, struct value *logits, struct value *targets)
+{
+    if (logits == NULL || targets == NULL || tape_failed(tape)) {
+        return NULL;
+    }
+    int frame = tape_frame_open(tape);
+    struct value *input = autocast_float32(tape, logits);
+    struct value *logp = softmax_make(tape, OPCODE_LOG_SOFTMAX, OPCODE_LOG_SOFTMAX_BACKWARD, input,
+                                      value_dtype(input));
+    struct shape scalar = {0};
+    struct value *loss = value_new(tape, value_dtype(logp), &scalar, "loss");
+    struct value *total_weight = value_new(tape, value_dtype(logp), &scalar, "loss weight");
+    struct value *values[] = {logp, targets, loss, total_weight};
+    tape_run(tape, OPCODE_NLL_LOSS, NULL, 2, 4, values);
+    struct node *node = loss != NULL ? node_new(tape, nll_backward, 1, &logp, loss) : NULL;
+    node_save(tape, node, 0, targets);
+    node_save(tape, node, 1, total_weight);
+    node_save(tape, node, 2, logp); /* PyTorch keeps it, though only its shape is needed */
+    if (!tape_failed(tape)) {
+        /* The loss is the first output: two operands from the end. */
+        tape->loss_operand = tape->operand_count - 2;
+    }
+    return tape_frame_close(tape, frame, loss);
+}
+
+/* -- layer normalisation */
+
+static void layernorm_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
+{
+    struct value *input = node->saved[0], *weight = node->saved[3];
+    struct value *gradient = value_is_dense(out[0]) ? out[0] : make_copy(tape, out[0], out[0]->dtype, "contiguous");
+    struct value *slopes[3];
+    slopes[0] = value_new(tape, input->dtype, &input->shape, "LAYERNORM gradient");
+    slopes[1] = value_new(tape, weight->dtype, &weight->shape, "LAYERNORM weight gradient");
+    slopes[2] = value_new(tape, weight->dtype, &weight->shape, "LAYERNORM bias gradient");
+    struct value *values[] = {gradient, input, node->saved[1], node->saved[2], weight, slopes[0], slopes[1], slopes[2]};
+    tape_run(tape, OPCODE_LAYERNORM_BACKWARD, NULL, 5, 8, values);
+    for (int i = 0; i < 3; i++) {
+        in[i] = node_wants(node, i) ? slopes[i] : NULL;
+    }
+}
+
+struct value *tape_layernorm(struct tape *tape, struct value *a, struct value *weight, struct value *bias,
+                             double epsilon)
+{
+    if (a == NULL || weight == NULL || bias == NULL || tape_failed(tape)) {
+        return NULL;
+    }
+    int frame = tape_frame_open(tape);
+    struct value *input = autocast_float32(tape, a);
+    struct shape rows = input != NULL ? input->shape : a->shape;
+    rows.size[rows.rank - 1] = 1;
+    struct value *result = value_new(tape, value_dtype(input), &a->shape, "LAYERNORM");
+    struct value *mean = value_new(tape, DTYPE_FLOAT32, &rows, "LAYERNORM mean");
+    struct value *deviation = value_new(tape, DTYPE_FLOAT32, &rows, "LAYERNORM deviation");
+    struct value *values[] = {input, weight, bias, result, mean, deviation};
+    struct operation_attributes attributes = attributes_f(epsilon, 0.0);
+    tape_run(tape, OPCODE_LAYERNORM, &attributes, 3, 6, values);
+    struct node *node = result != NULL ? node_new(tape, layernorm_backward, 3, values, result) : NULL;
+    node_save(tape, node, 0, input);
+    node_save(tape, node, 1, mean);
+    node_save(tape, node, 2, deviation);
+    node_save(tape, node, 3, weight);
+    return tape_frame_close(tape, frame, result);
+}
+
+/* -- batch normalisation */
+
+static void batchnorm_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
+{
+    struct value *input = node->saved[0], *weight = node->saved[1];
+    struct value *slopes[3];
+    slopes[0] = value_new(tape, input->dtype, &input->shape, "BATCHNORM gradient");
+    slopes[1] = value_new(tape, weight->dtype, &weight->shape, "BATCHNORM weight gradient");
+    slopes[2] = value_new(tape, weight->dtype, &weight->shape, "BATCHNORM bias gradient");
+    struct value *values[] = {out[0], input, weight, node->saved[2], node->saved[3], slopes[0], slopes[1], slopes[2]};
+    tape_run(tape, OPCODE_BATCHNORM_BACKWARD, NULL, 5, 8, values);
+    for (int i = 0; i < 3; i++) {
+        in[i] = node_wants(node, i) ? slopes[i] : NULL;
+    }
+}
+
+struct value *tape_batchnorm(struct tape *tape, struct value *a, struct value *weight, struct value *bias,
+                             struct value *running_mean, struct value *running_variance, double epsilon,
+                             double momentum)
+{
+    if (a == NULL || weight == NULL || tape_failed(tape)) {
+        return NULL;
+    }
+    int frame = tape_frame_open(tape);
+    struct value *result = value_new(tape, a->dtype, &a->shape, "BATCHNORM");
+    struct value *mean = value_new(tape, DTYPE_FLOAT32, &weight->shape, "BATCHNORM mean");
+    struct value *deviation = value_new(tape, DTYPE_FLOAT32, &weight->shape, "BATCHNORM deviation");
+    struct value *values[] = {a, weight, bias, running_mean, running_variance, result, mean, deviation};
+    struct operation_attributes attributes = attributes_f(epsilon, momentum);
+    attributes.i[0] = tape->training ? 1 : 0;
+    tape_run(tape, OPCODE_BATCHNORM, &attributes, 5, 8, values);
+    struct node *node = result != NULL ? node_new(tape, batchnorm_backward, 3, values, result) : NULL;
+    node_save(tape, node, 0, a);
+    node_save(tape, node, 1, weight);
+    node_save(tape, node, 2, mean);
+    node_save(tape, node, 3, deviation);
+    return tape_frame_close(tape, frame, result);
+}

@@ -1,0 +1,206 @@
+/* Lookups and matrix products: embedding, linear layers, batched products, and the workspaces that come with them. */
+#include <string.h>
+
+#include "harness/tape/graph.h"
+
+/* -- workspaces: PyTorch takes one per cuBLAS handle, and a backward pass runs on a thread with a handle of its own */
+
+static struct value *workspace_new(struct tape *tape, int64_t bytes, const char *label)
+{
+    struct shape shape = {.rank = 1, .size = {bytes}};
+    struct value *workspace = value_new_in(tape, CATEGORY_WORKSPACE, DTYPE_BOOL, &shape, label);
+    value_retain(workspace); /* for good: the frame's reference goes, this one stays until the tape ends */
+    tape_drop(tape, workspace);
+    return workspace;
+}
+
+void workspace_take(struct tape *tape, bool biased_linear)
+{
+    struct value **product = tape->in_backward ? &tape->backward_workspace : &tape->forward_workspace;
+    if (*product == NULL && tape->target->product_workspace_bytes > 0) {
+        *product = workspace_new(tape, tape->target->product_workspace_bytes,
+                                 tape->in_backward ? "cuBLAS workspace, backward" : "cuBLAS workspace");
+    }
+    if (biased_linear && tape->linear_workspace == NULL && tape->target->biased_linear_workspace_bytes > 0) {
+        tape->linear_workspace =
+            workspace_new(tape, tape->target->biased_linear_workspace_bytes, "cuBLASLt workspace");
+    }
+}
+
+/* -- embedding */
+
+static void embedding_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
+{
+    struct value *gradient = value_is_dense(out[0]) ? out[0] : make_copy(tape, out[0], out[0]->dtype, "contiguous");
+    in[0] = value_new(tape, out[0]->dtype, &node->edges[0].shape, "EMBEDDING gradient");
+    struct value *values[] = {gradient, node->saved[0], in[0]};
+    tape_run(tape, OPCODE_EMBEDDING_BACKWARD, &node->attributes, 2, 3, values);
+}
+
+struct value *tape_embedding(struct tape *tape, struct value *weight, struct value *ids, int64_t padding_id)
+{
+    if (weight == NULL || ids == NULL || tape_failed(tape)) {
+        return NULL;
+    }
+    struct shape shape = ids->shape;
+    shape.size[shape.rank++] = weight->shape.size[1];
+    struct value *result = value_new(tape, weight->dtype, &shape, "EMBEDDING");
+    struct value *values[] = {weight, ids, result};
+    tape_run(tape, OPCODE_EMBEDDING, NULL, 2, 3, values);
+    struct node *node = result != NULL ? node_new(tape, embedding_backward, 1, &weight, result) : NULL;
+    if (node != NULL) {
+        node->attributes = attributes_i(padding_id, 0);
+        node_save(tape, node, 0, ids);
+    }
+    return result;
+}
+
+/* -- linear layers */
+
+/* a with all dimensions but the last joined: [rows, columns]. */
+static struct value *rows_of(struct tape *tape, struct value *a)
+{
+    if (a == NULL) {
+        return NULL;
+    }
+    int64_t columns = a->shape.size[a->shape.rank - 1];
+    int64_t rows = 1;
+    for (int i = 0; i + 1 < a->shape.rank; i++) {
+        rows *= a->shape.size[i];
+    }
+    struct shape flat = {.rank = 2, .size = {rows, columns}};
+    return make_reshape(tape, a, &flat);
+}
+
+static struct value *turned(struct tape *tape, struct value *matrix)
+{
+    struct value *view = value_alias(tape, matrix);
+    if (view != NULL) {
+        int last = view->shape.rank - 1;
+        view->shape.size[last] = matrix->shape.size[last - 1];
+        view->shape.size[last - 1] = matrix->shape.size[last];
+        view->stride[last] = matrix->stride[last - 1];
+        view->stride[last - 1] = matrix->stride[last];
+    }
+    return view;
+}
+
+static struct value *product(struct tape *tape, struct value *a, struct value *b, struct value *bias, const char *label)
+{
+    if (a == NULL || b == NULL || tape_failed(tape)) {
+        return NULL;
+    }
+    int rank = a->shape.rank;
+    struct shape shape = a->shape;
+    shape.size[rank - 1] = b->shape.size[rank - 1];
+    struct value *result = value_new(tape, a->dtype, &shape, label);
+    workspace_take(tape, bias != NULL);
+    struct operation_attributes attributes = attributes_f(1.0, 0.0);
+    struct value *values[4] = {a, b};
+    int count = 2;
+    if (bias != NULL) {
+        values[count++] = bias;
+    }
+    values[count] = result;
+    tape_run(tape, OPCODE_MATMUL, &attributes, count, count + 1, values);
+    return result;
+}
+
+/* inputs: a, weight, bias. attributes.i[0]: the weight is stored [in, out]. The order of allocation is PyTorch's:
+ * gradient of the input, of the weight; that of the bias is summed last. */
+static void linear_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
+{
+    bool stored_in_out = node->attributes.i[0] != 0;
+    struct value *gradient = rows_of(tape, out[0]);
+    if (node_wants(node, 0)) {
+        struct value *weight = node->saved[1];
+        struct value *slope = product(tape, gradient, stored_in_out ? turned(tape, weight) : weight, NULL,
+                                      "linear input gradient");
+        in[0] = slope != NULL ? make_reshape(tape, slope, &node->edges[0].shape) : NULL;
+    }
+    if (node_wants(node, 1)) {
+        struct value *rows = rows_of(tape, node->saved[0]);
+        in[1] = stored_in_out ? product(tape, turned(tape, rows), gradient, NULL, "linear weight gradient")
+                              : product(tape, turned(tape, gradient), rows, NULL, "linear weight gradient");
+    }
+    if (node_wants(node, 2)) {
+        in[2] = make_sum_to(tape, gradient, &node->edges[2].shape);
+    }
+}
+
+static struct value *linear_make(struct tape *tape, struct value *a, struct value *weight, struct value *bias,
+                                 bool stored_in_out)
+{
+    if (a == NULL || weight == NULL || tape_failed(tape)) {
+        return NULL;
+    }
+    int frame = tape_frame_open(tape);
+    struct value *inputs[] = {autocast_lower(tape, a), autocast_lower(tape, weight), autocast_lower(tape, bias)};
+    struct value *rows = rows_of(tape, inputs[0]);
+    /* What is kept is kept before the product is made: a recomputed block that ends here needs no product. */
+    struct node *node = rows != NULL ? node_new(tape, linear_backward, 3, inputs, NULL) : NULL;
+    if (node != NULL) {
+        node->attributes = attributes_i(stored_in_out ? 1 : 0, 0);
+        node_save(tape, node, 0, node_wants(node, 1) ? rows : NULL);
+        node_save(tape, node, 1, node_wants(node, 0) ? inputs[1] : NULL);
+    }
+    struct value *flat = product(tape, rows, stored_in_out ? inputs[1] : turned(tape, inputs[1]), inputs[2], "linear");
+    struct shape shape = a->shape;
+    shape.size[shape.rank - 1] = weight->shape.size[stored_in_out ? 1 : 0];
+    struct value *result = make_reshape(tape, flat, &shape);
+    node_output(node, result, 0);
+    return tape_frame_close(tape, frame, result);
+}
+
+struct value *tape_linear(struct tape *tape, struct value *a, struct value *weight, struct value *bias)
+{
+    return linear_make(tape, a, weight, bias, false);
+}
+
+struct value *tape_linear_t(struct tape *tape, struct value *a, struct value *weight, struct value *bias)
+{
+    return linear_make(tape, a, weight, bias, true);
+}
+
+/* -- batched products: operands whose batch dimensions cannot be joined are copied first, and the copy is kept */
+
+static struct value *batch_of(struct tape *tape, struct value *a)
+{
+    if (a == NULL || tape_failed(tape)) {
+        return NULL;
+    }
+    int64_t size[] = {a->shape.size[0] * a->shape.size[1], a->shape.size[2], a->shape.size[3]};
+    return tape_view_as(tape, a, 3, size);
+}
+
+static void bmm_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
+{
+    if (node_wants(node, 0)) {
+        in[0] = product(tape, out[0], turned(tape, node->saved[1]), NULL, "product gradient");
+    }
+    if (node_wants(node, 1)) {
+        in[1] = product(tape, turned(tape, node->saved[0]), out[0], NULL, "product gradient");
+    }
+}
+
+struct value *tape_matmul(struct tape *tape, struct value *a, struct value *b)
+{
+    if (a == NULL || b == NULL || tape_failed(tape)) {
+        return NULL;
+    }
+    int frame = tape_frame_open(tape);
+    struct value *inputs[] = {batch_of(tape, autocast_lower(tape, a)), batch_of(tape, autocast_lower(tape, b))};
+    struct value *flat = product(tape, inputs[0], inputs[1], NULL, "product");
+    struct node *node = flat != NULL ? node_new(tape, bmm_backward, 2, inputs, flat) : NULL;
+    if (node != NULL) {
+        node_save(tape, node, 0, node_wants(node, 1) ? inputs[0] : NULL);
+        node_save(tape, node, 1, node_wants(node, 0) ? inputs[1] : NULL);
+    }
+    int64_t size[] = {a->shape.size[0], a->shape.size[1], a->shape.size[2], b->shape.size[3]};
+    return tape_frame_close(tape, frame, tape_view_as(tape, flat, 4, size));
+}
+
+struct value *tape_outer(struct tape *tape, struct value *a, struct value *b)
+{
+    return product(tape, a, b, NULL, "product");
+}

@@ -1,0 +1,352 @@
+/* Storages, values and frames: who holds which memory, and the events that follow. Not the graph: see graph.c. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "harness/base/size.h"
+#include "harness/tape/graph.h"
+
+enum status_code tape_new(const struct target *target, struct tape **tape, struct status *error)
+{
+    struct tape *made = calloc(1, sizeof *made);
+    if (made == NULL) {
+        return status_set(error, STATUS_OUT_OF_MEMORY, "no memory for a tape");
+    }
+    made->target = target;
+    made->loss_operand = -1;
+    made->stage = STAGE_CONTEXT;
+    tape_stage(made, STAGE_LOAD);
+    *tape = made;
+    return STATUS_OK;
+}
+
+bool tape_failed(const struct tape *tape)
+{
+    return tape->error.code != STATUS_OK;
+}
+
+void tape_fail(struct tape *tape, enum status_code code, const char *format, ...)
+{
+    if (tape_failed(tape)) {
+        return;
+    }
+    char text[STATUS_TEXT_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    status_set(&tape->error, code, "%s", text);
+}
+
+/* Makes room for one more element; false after a failure. */
+static bool array_grow(struct tape *tape, void **array, int *capacity, int count, size_t element_bytes)
+{
+    if (count < *capacity) {
+        return true;
+    }
+    if (*capacity > (1 << 28)) {
+        tape_fail(tape, STATUS_OVERFLOW, "the tape has more than %d entries", 1 << 28);
+        return false;
+    }
+    int wanted = *capacity > 0 ? *capacity * 2 : 256;
+    void *grown = realloc(*array, (size_t)wanted * element_bytes);
+    if (grown == NULL) {
+        tape_fail(tape, STATUS_OUT_OF_MEMORY, "the host has no memory for a tape of %d entries", wanted);
+        return false;
+    }
+    *array = grown;
+    *capacity = wanted;
+    return true;
+}
+
+static void event_append(struct tape *tape, enum event_kind kind, int index)
+{
+    if (array_grow(tape, (void **)&tape->events, &tape->event_capacity, tape->event_count, sizeof *tape->events)) {
+        tape->events[tape->event_count++] = (struct event){kind, index};
+    }
+}
+
+void tape_stage(struct tape *tape, enum stage stage)
+{
+    if (!tape_failed(tape) && tape->stage != stage) {
+        tape->stage = stage;
+        event_append(tape, EVENT_STAGE, (int)stage);
+    }
+}
+
+void tape_gradients(struct tape *tape, bool enabled)
+{
+    tape->gradients = enabled;
+}
+
+bool tape_gradients_enabled(const struct tape *tape)
+{
+    return tape->gradients;
+}
+
+void tape_training(struct tape *tape, bool training)
+{
+    tape->training = training;
+}
+
+bool tape_is_training(const struct tape *tape)
+{
+    return tape->training;
+}
+
+/* -- shapes and values */
+
+bool shape_equal(const struct shape *a, const struct shape *b)
+{
+    return a->rank == b->rank && memcmp(a->size, b->size, sizeof(int64_t) * (size_t)a->rank) == 0;
+}
+
+int64_t value_count(const struct value *value)
+{
+    int64_t count = 1;
+    for (int i = 0; i < value->shape.rank; i++) {
+        count *= value->shape.size[i]; /* checked when the storage was made; views never grow beyond operands' sizes */
+    }
+    return count;
+}
+
+bool value_is_dense(const struct value *value)
+{
+    int64_t expected = 1;
+    for (int i = value->shape.rank - 1; i >= 0; i--) {
+        if (value->shape.size[i] != 1 && value->stride[i] != expected) {
+            return false;
+        }
+        expected *= value->shape.size[i];
+    }
+    return true;
+}
+
+enum dtype value_dtype(const struct value *value)
+{
+    return value != NULL ? value->dtype : DTYPE_FLOAT32;
+}
+
+int value_rank(const struct value *value)
+{
+    return value != NULL ? value->shape.rank : 0;
+}
+
+int64_t value_size(const struct value *value, int dimension)
+{
+    if (value == NULL) {
+        return 0;
+    }
+    int at = dimension < 0 ? value->shape.rank + dimension : dimension;
+    return at >= 0 && at < value->shape.rank ? value->shape.size[at] : 0;
+}
+
+static int storage_new(struct tape *tape, enum category category, int64_t bytes, const char *label)
+{
+    if (!array_grow(tape, (void **)&tape->storages, &tape->storage_capacity, tape->storage_count,
+                    sizeof *tape->storages) ||
+        !array_grow(tape, (void **)&tape->states, &tape->state_capacity, tape->storage_count, sizeof *tape->states)) {
+        return -1;
+    }
+    int index = tape->storage_count++;
+    tape->storages[index] = (struct storage){.bytes = bytes, .category = category, .label = label};
+    tape->states[index] = (struct storage_state){0};
+    event_append(tape, EVENT_ALLOC, index);
+    return index;
+}
+
+/* A value in the open frame, with one reference: the frame's. */
+static struct value *value_frame(struct tape *tape, const struct value *form)
+{
+    if (tape_failed(tape) || tape->stopped ||
+        !array_grow(tape, (void **)&tape->frame, &tape->frame_capacity, tape->frame_count, sizeof *tape->frame)) {
+        return NULL;
+    }
+    struct value *value = arena_alloc(&tape->arena, sizeof *value);
+    if (value == NULL) {
+        tape_fail(tape, STATUS_OUT_OF_MEMORY, "the host has no memory for a tape");
+        return NULL;
+    }
+    value->storage = form->storage;
+    value->dtype = form->dtype;
+    value->shape = form->shape;
+    memcpy(value->stride, form->stride, sizeof value->stride);
+    value->offset = form->offset;
+    value->references = 1;
+    value->framed = true;
+    tape->states[value->storage].references++;
+    tape->frame[tape->frame_count++] = value;
+    return value;
+}
+
+struct value *value_new_in(struct tape *tape, enum category category, enum dtype dtype, const struct shape *shape,
+                           const char *label)
+{
+    if (tape_failed(tape) || tape->stopped) {
+        return NULL;
+    }
+    struct value form = {.dtype = dtype, .shape = *shape};
+    int64_t bytes = dtype_bytes(dtype);
+    for (int i = shape->rank - 1; i >= 0; i--) {
+        form.stride[i] = bytes / dtype_bytes(dtype);
+        if (!size_multiply(bytes, shape->size[i], &bytes)) {
+            tape_fail(tape, STATUS_OVERFLOW, "the size of %s does not fit 63 bits", label);
+            return NULL;
+        }
+    }
+    form.storage = storage_new(tape, category, bytes, label);
+    return form.storage >= 0 ? value_frame(tape, &form) : NULL;
+}
+
+struct value *value_new(struct tape *tape, enum dtype dtype, const struct shape *shape, const char *label)
+{
+    /* Under training what is not kept for the backward pass is a temporary; node_save makes it an activation. */
+    bool passing = tape->gradients || tape->in_backward || tape->stage == STAGE_STEP;
+    return value_new_in(tape, passing ? CATEGORY_TEMPORARIES : CATEGORY_ACTIVATIONS, dtype, shape, label);
+}
+
+struct value *value_alias(struct tape *tape, struct value *base)
+{
+    return base != NULL ? value_frame(tape, base) : NULL;
+}
+
+struct value *value_retain(struct value *value)
+{
+    if (value != NULL) {
+        value->references++;
+    }
+    return value;
+}
+
+void value_release(struct tape *tape, struct value *value)
+{
+    if (value == NULL || --value->references > 0) {
+        return;
+    }
+    struct storage_state *state = &tape->states[value->storage];
+    if (--state->references == 0) {
+        event_append(tape, EVENT_FREE, value->storage);
+    }
+}
+
+int value_storage_references(const struct tape *tape, const struct value *value)
+{
+    return tape->states[value->storage].references;
+}
+
+struct value *value_broadcast(struct tape *tape, struct value *a, const struct shape *shape)
+{
+    if (a == NULL || shape_equal(&a->shape, shape)) {
+        return a;
+    }
+    struct value *view = value_alias(tape, a);
+    if (view == NULL) {
+        return NULL;
+    }
+    int shift = shape->rank - a->shape.rank;
+    view->shape = *shape;
+    for (int i = 0; i < shape->rank; i++) {
+        bool own = i >= shift && a->shape.size[i - shift] == shape->size[i];
+        if (!own && i >= shift && a->shape.size[i - shift] != 1) {
+            tape_fail(tape, STATUS_INTERNAL, "a size of %lld cannot be repeated to %lld",
+                      (long long)a->shape.size[i - shift], (long long)shape->size[i]);
+            return NULL;
+        }
+        view->stride[i] = own ? a->stride[i - shift] : 0;
+    }
+    return view;
+}
+
+/* -- frames */
+
+int tape_frame_open(struct tape *tape)
+{
+    return tape->frame_count;
+}
+
+void tape_drop(struct tape *tape, struct value *value)
+{
+    if (value == NULL || tape_failed(tape) || !value->framed) {
+        return;
+    }
+    value->framed = false;
+    value_release(tape, value);
+}
+
+struct value *tape_frame_close(struct tape *tape, int frame, struct value *result)
+{
+    if (tape_failed(tape)) {
+        return NULL;
+    }
+    int kept = frame;
+    for (int i = frame; i < tape->frame_count; i++) {
+        struct value *value = tape->frame[i];
+        if (value == result && value->framed) {
+            tape->frame[kept++] = value;
+        } else {
+            tape_drop(tape, value);
+        }
+    }
+    tape->frame_count = kept;
+    return result;
+}
+
+/* -- recording */
+
+struct operation_attributes attributes_f(double f0, double f1)
+{
+    return (struct operation_attributes){.f = {f0, f1}};
+}
+
+struct operation_attributes attributes_i(int64_t i0, int64_t i1)
+{
+    return (struct operation_attributes){.i = {i0, i1}};
+}
+
+void tape_run(struct tape *tape, enum opcode opcode, const struct operation_attributes *attributes, int input_count,
+              int count, struct value *const *values)
+{
+    if (tape_failed(tape) || tape->stopped ||
+        !array_grow(tape, (void **)&tape->ops, &tape->op_capacity, tape->op_count, sizeof *tape->ops)) {
+        return;
+    }
+    int first = tape->operand_count;
+    for (int i = 0; i < count; i++) {
+        const struct value *value = values[i];
+        if (value == NULL || !array_grow(tape, (void **)&tape->operands, &tape->operand_capacity, tape->operand_count,
+                                         sizeof *tape->operands)) {
+            tape_fail(tape, STATUS_INTERNAL, "operand %d of %s is missing", i, opcode_name(opcode));
+            return;
+        }
+        struct operand *operand = &tape->operands[tape->operand_count++];
+        *operand = (struct operand){
+            .storage = value->storage, .dtype = value->dtype, .rank = value->shape.rank, .offset = value->offset};
+        memcpy(operand->size, value->shape.size, sizeof operand->size);
+        memcpy(operand->stride, value->stride, sizeof operand->stride);
+    }
+    tape->ops[tape->op_count] = (struct op){.opcode = opcode,
+                                            .first_operand = first,
+                                            .input_count = input_count,
+                                            .operand_count = count,
+                                            .attributes = attributes != NULL ? *attributes
+                                                                             : attributes_f(0.0, 0.0)};
+    event_append(tape, EVENT_RUN, tape->op_count++);
+}
+
+enum status_code tape_finish(struct tape *tape, struct status *error)
+{
+    if (tape_failed(tape)) {
+        return status_set(error, tape->error.code, "%s", tape->error.text);
+    }
+    for (int i = 0; i < tape->storage_count; i++) {
+        if (tape->states[i].references > 0) {
+            event_append(tape, EVENT_FREE, i);
+        }
+    }
+    if (tape_failed(tape)) {
+        return status_set(error, tape->error.code, "%s", tape->error.text);
+    }
+    return STATUS_OK;
+}

@@ -1,0 +1,58 @@
+/* The finished tape: names and access. Not the building of one. */
+#include "harness/tape/tape.h"
+
+#include <stdlib.h>
+
+#include "harness/tape/graph.h"
+
+const char *category_name(enum category category)
+{
+    static const char *const names[CATEGORY_COUNT] = {
+#define CATEGORY_TEXT(name, text) [CATEGORY_##name] = text,
+        CATEGORY_TABLE(CATEGORY_TEXT)
+#undef CATEGORY_TEXT
+    };
+    return names[category];
+}
+
+const char *stage_name(enum stage stage)
+{
+    static const char *const names[STAGE_COUNT] = {
+#define STAGE_TEXT(name, text) [STAGE_##name] = text,
+        STAGE_TABLE(STAGE_TEXT)
+#undef STAGE_TEXT
+    };
+    return names[stage];
+}
+
+struct tape_view tape_view(const struct tape *tape)
+{
+    return (struct tape_view){
+        .storages = tape->storages,
+        .ops = tape->ops,
+        .operands = tape->operands,
+        .events = tape->events,
+        .storage_count = tape->storage_count,
+        .op_count = tape->op_count,
+        .operand_count = tape->operand_count,
+        .event_count = tape->event_count,
+        .saved_for_backward_bytes = tape->saved_for_backward_bytes,
+        .loss_operand = tape->loss_operand,
+    };
+}
+
+void tape_release(struct tape *tape)
+{
+    if (tape == NULL) {
+        return;
+    }
+    free(tape->storages);
+    free(tape->states);
+    free(tape->ops);
+    free(tape->operands);
+    free(tape->events);
+    free(tape->frame);
+    free(tape->casts);
+    arena_release(&tape->arena);
+    free(tape);
+}
