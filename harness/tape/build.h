@@ -79,7 +79,7 @@ struct value *tape_silu(struct tape *tape, struct value *a);
 struct value *tape_relu(struct tape *tape, struct value *a);
 struct value *tape_relu_(struct tape *tape, struct value *a);
 struct value *tape_dropout(struct tape *tape, struct value *a, double probability); /* a itself where it does not act */
-struct value *tape_cast(struct tape *tape, struct value *a, enum dtype dtype);      /* a itself where it has the dtype */
+struct value *tape_cast(struct tape *tape, struct value *a, enum dtype dtype); /* a itself where it has the dtype */
 
 /* -- views: no memory */
 struct value *tape_view_as(struct tape *tape, struct value *a, int rank, const int64_t *size);
@@ -105,8 +105,10 @@ struct value *tape_batchnorm(struct tape *tape, struct value *a, struct value *w
 
 /* -- lookups and products */
 struct value *tape_embedding(struct tape *tape, struct value *weight, struct value *ids, int64_t padding_id);
-struct value *tape_linear(struct tape *tape, struct value *a, struct value *weight, struct value *bias); /* weight [out, in] */
-struct value *tape_linear_t(struct tape *tape, struct value *a, struct value *weight, struct value *bias); /* [in, out] */
+struct value *tape_linear(struct tape *tape, struct value *a, struct value *weight,
+                          struct value *bias); /* weight [out, in] */
+struct value *tape_linear_t(struct tape *tape, struct value *a, struct value *weight,
+                            struct value *bias);                                /* [in, out] */
 struct value *tape_matmul(struct tape *tape, struct value *a, struct value *b); /* rank 4 each, batched */
 struct value *tape_outer(struct tape *tape, struct value *a, struct value *b);  /* rank 3 each, no gradients */
 struct value *tape_convolution(struct tape *tape, struct value *a, struct value *weight, struct value *bias,

@@ -21,12 +21,12 @@ struct value {
     int64_t stride[TENSOR_RANK_MAXIMUM];
     int64_t offset;
     int references;
-    bool framed;        /* one of the references is a frame's */
+    bool framed; /* one of the references is a frame's */
     bool requires_grad;
-    bool is_leaf;       /* a parameter or an input: gradients end here */
-    struct node *node;  /* what made it; for leaves: the node that accumulates its gradient, made when first used */
-    int slot;           /* which output of node */
-    int graph;          /* of leaves: the graph that `node` belongs to */
+    bool is_leaf;      /* a parameter or an input: gradients end here */
+    struct node *node; /* what made it; for leaves: the node that accumulates its gradient, made when first used */
+    int slot;          /* which output of node */
+    int graph;         /* of leaves: the graph that `node` belongs to */
     struct value *gradient;
 };
 
@@ -53,10 +53,10 @@ struct node {
     struct edge edges[NODE_INPUTS_MAXIMUM];
     struct value *saved[NODE_SAVED_MAXIMUM];
     struct operation_attributes attributes;
-    struct shape shape; /* whatever the backward function needs of its input's shape */
+    struct shape shape;       /* whatever the backward function needs of its input's shape */
     struct value *pending[4]; /* gradients that have arrived, one for each output */
     int dependencies;
-    int visit; /* of which engine run `dependencies` counts */
+    int visit;         /* of which engine run `dependencies` counts */
     struct node *next; /* list of all nodes of a step, to release what was never run */
     struct checkpoint *checkpoint;
 };

@@ -123,8 +123,7 @@ struct value *tape_cross_entropy(struct tape *tape, struct value *logits, struct
     }
     int frame = tape_frame_open(tape);
     struct value *input = autocast_float32(tape, logits);
-    struct value *logp = softmax_make(tape, OPCODE_LOG_SOFTMAX, OPCODE_LOG_SOFTMAX_BACKWARD, input,
-                                      value_dtype(input));
+    struct value *logp = softmax_make(tape, OPCODE_LOG_SOFTMAX, OPCODE_LOG_SOFTMAX_BACKWARD, input, value_dtype(input));
     struct shape scalar = {0};
     struct value *loss = value_new(tape, value_dtype(logp), &scalar, "loss");
     struct value *total_weight = value_new(tape, value_dtype(logp), &scalar, "loss weight");

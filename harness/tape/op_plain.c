@@ -112,8 +112,8 @@ struct value *make_copy(struct tape *tape, struct value *a, enum dtype dtype, co
         return NULL;
     }
     /* A cast keeps the order in memory; a copy for contiguity (same dtype) does not. */
-    struct value *result = dtype != a->dtype ? value_new_like(tape, dtype, &a->shape, a, label)
-                                             : value_new(tape, dtype, &a->shape, label);
+    struct value *result =
+        dtype != a->dtype ? value_new_like(tape, dtype, &a->shape, a, label) : value_new(tape, dtype, &a->shape, label);
     struct value *values[] = {a, result};
     tape_run(tape, OPCODE_COPY, NULL, 1, 2, values);
     return result;

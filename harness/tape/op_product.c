@@ -22,8 +22,7 @@ void workspace_take(struct tape *tape, bool biased_linear)
                                  tape->in_backward ? "cuBLAS workspace, backward" : "cuBLAS workspace");
     }
     if (biased_linear && tape->linear_workspace == NULL && tape->target->biased_linear_workspace_bytes > 0) {
-        tape->linear_workspace =
-            workspace_new(tape, tape->target->biased_linear_workspace_bytes, "cuBLASLt workspace");
+        tape->linear_workspace = workspace_new(tape, tape->target->biased_linear_workspace_bytes, "cuBLASLt workspace");
     }
 }
 
@@ -114,8 +113,8 @@ static void linear_backward(struct tape *tape, struct node *node, struct value *
     struct value *gradient = rows_of(tape, out[0]);
     if (node_wants(node, 0)) {
         struct value *weight = node->saved[1];
-        struct value *slope = product(tape, gradient, stored_in_out ? turned(tape, weight) : weight, NULL,
-                                      "linear input gradient");
+        struct value *slope =
+            product(tape, gradient, stored_in_out ? turned(tape, weight) : weight, NULL, "linear input gradient");
         in[0] = slope != NULL ? make_reshape(tape, slope, &node->edges[0].shape) : NULL;
     }
     if (node_wants(node, 1)) {

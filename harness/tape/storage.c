@@ -330,8 +330,7 @@ void tape_run(struct tape *tape, enum opcode opcode, const struct operation_attr
                                             .first_operand = first,
                                             .input_count = input_count,
                                             .operand_count = count,
-                                            .attributes = attributes != NULL ? *attributes
-                                                                             : attributes_f(0.0, 0.0)};
+                                            .attributes = attributes != NULL ? *attributes : attributes_f(0.0, 0.0)};
     event_append(tape, EVENT_RUN, tape->op_count++);
 }
 

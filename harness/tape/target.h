@@ -12,15 +12,15 @@
 
 /* Which kernel computes scaled dot product attention, and so what it saves and what scratch it takes. */
 enum attention_backend {
-    ATTENTION_NATIVE,    /* our own tiled kernel: output and log-sum-exp, no scratch */
-    ATTENTION_CUDNN,     /* lse f32 [B, a, S]; backward: dq accumulator f32 [B, a, S, D] and f32 [B, a, S] */
-    ATTENTION_FLASH,     /* lse f32 [B, a, S]; backward: dq accumulator and row sums, rounded to 128 rows, 32 columns */
-    ATTENTION_EFFICIENT  /* lse f32 [B, a, S rounded up to 32] */
+    ATTENTION_NATIVE,   /* our own tiled kernel: output and log-sum-exp, no scratch */
+    ATTENTION_CUDNN,    /* lse f32 [B, a, S]; backward: dq accumulator f32 [B, a, S, D] and f32 [B, a, S] */
+    ATTENTION_FLASH,    /* lse f32 [B, a, S]; backward: dq accumulator and row sums, rounded to 128 rows, 32 columns */
+    ATTENTION_EFFICIENT /* lse f32 [B, a, S rounded up to 32] */
 };
 
 struct target {
-    const char *name;                     /* "sm_90", "sm_80", "host", ... */
-    int64_t product_workspace_bytes;      /* per thread that multiplies matrices (forward, backward); 0: none */
+    const char *name;                      /* "sm_90", "sm_80", "host", ... */
+    int64_t product_workspace_bytes;       /* per thread that multiplies matrices (forward, backward); 0: none */
     int64_t biased_linear_workspace_bytes; /* cublasLt, once, at the first linear layer with a bias; 0: none */
     enum attention_backend attention_16bit;
     enum attention_backend attention_32bit;
