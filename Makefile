@@ -1,7 +1,7 @@
 # assay: one entry for people and for CI. `make help` lists the targets, `make info` says what was detected.
 #
 # harness/*/*.c and models/*.c become libassay.a, harness/cli/*.c the program, every tests/<area>/test_*.c a test
-# program (the other .c files of the area are linked into each of them). Nothing is listed by hand.
+# program (the other .c files of the area, and tests/support/*.c, are linked into each). Nothing is listed by hand.
 
 # `make run` and `make test` start on a bare machine, so what is missing is installed before anything is detected.
 ifneq ($(filter run test,$(MAKECMDGOALS)),)
@@ -108,7 +108,7 @@ $(BUILD)/libassay_cuda.so: $(PLUGIN_O) ci/plugin.map
 
 # ---- tests: one program a file ----
 define test_program
-$(BUILD)/$(1:%.c=%): $(call object,$(1) $(filter $(dir $(1))%,$(HELPER_C))) $(LIB)
+$(BUILD)/$(1:%.c=%): $(call object,$(1) $(filter $(dir $(1))% tests/support/%,$(HELPER_C))) $(LIB)
 	@mkdir -p $$(@D)
 	$$(call say,LD,$$@)$$(CC) $$(OPTIMISE) $$(LDFLAGS) -o $$@ $$^ -lcmocka $$(LDLIBS)
 endef

@@ -1,0 +1,168 @@
+/* The checks of ci/ are fed sources that break each rule, and must find every breach and nothing else. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/support/command_run.h"
+
+/* A repository in a folder of its own with one source file in it; removed by tree_remove. */
+struct tree {
+    char root[32];
+    char path[128];
+};
+
+static void folders_make(const char *root, const char *path)
+{
+    char folder[256];
+    for (const char *slash = strchr(path, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        snprintf(folder, sizeof folder, "%s/%.*s", root, (int)(slash - path), path);
+        mkdir(folder, 0700);
+    }
+}
+
+static struct tree tree_make(const char *path, const char *source)
+{
+    struct tree tree = {.root = "/tmp/assay-tree-XXXXXX"};
+    assert_non_null(mkdtemp(tree.root));
+    folders_make(tree.root, path);
+    snprintf(tree.path, sizeof tree.path, "%s/%s", tree.root, path);
+    FILE *file = fopen(tree.path, "w");
+    assert_non_null(file);
+    fputs(source, file);
+    fclose(file);
+    return tree;
+}
+
+static void tree_remove(const struct tree *tree)
+{
+    const char *const words[] = {"rm", "-r", tree->root, NULL};
+    struct command_result result = command_run(words, NULL);
+    assert_int_equal(result.exit_code, 0);
+    command_result_release(&result);
+}
+
+static void expect(const char *script, const char *path, const char *source, int exit_code, const char *message)
+{
+    struct tree tree = tree_make(path, source);
+    const char *const words[] = {script, tree.root, NULL};
+    struct command_result result = command_run(words, NULL);
+    if (result.exit_code != exit_code || strstr(text_string(&result.output), message) == NULL) {
+        print_error("%s on %s: exit %d, printed: %s\n", script, source, result.exit_code, text_string(&result.output));
+    }
+    assert_int_equal(result.exit_code, exit_code);
+    assert_non_null(strstr(text_string(&result.output), message));
+    if (exit_code == 0) {
+        assert_string_equal(text_string(&result.output), "");
+    }
+    command_result_release(&result);
+    tree_remove(&tree);
+}
+
+static const char includes[] = "ci/check-includes.sh";
+static const char lengths[] = "ci/check-lengths.sh";
+
+static void includes_must_point_down(void **state)
+{
+    (void)state;
+    expect(includes, "harness/base/a.c", "\n#include \"harness/tape/tape.h\"\n", 1,
+           "harness/base/a.c:2: base includes tape, which is not below it");
+    expect(includes, "harness/suite/a.c", "#include \"harness/memory/ledger.h\"\n", 1, "suite includes memory");
+    expect(includes, "models/a.h", "#include \"harness/device/device.h\"\n", 1, "models includes device");
+    expect(includes, "harness/attic/a.c", "#include \"harness/base/text.h\"\n", 1, "attic has no floor");
+    expect(includes, "harness/base/a.c", "#include \"text.h\"\n", 1, "not a path from the repository's root");
+    expect(includes, "harness/tape/a.c", "#include \"harness/base/text.h\"\n#include \"harness/tape/b.h\"\n", 0, "");
+    expect(includes, "tests/base/a.c", "#include \"harness/cli/command.h\"\n", 0, "");
+}
+
+static void outside_libraries_have_one_door(void **state)
+{
+    (void)state;
+    expect(includes, "harness/suite/a.c", "#include <jansson.h>\n", 1, "outside its one door");
+    expect(includes, "harness/base/a.c", "#include <yaml.h>\n", 1, "outside its one door");
+    expect(includes, "harness/run/a.c", "#include <hwloc.h>\n", 1, "outside its one door");
+    expect(includes, "harness/device/host.c", "#include <cuda_runtime_api.h>\n", 1, "outside its one door");
+    expect(includes, "harness/base/a.c", "#include <cmocka.h>\n", 1, "outside its one door");
+    expect(includes, "harness/base/json.c", "#include <jansson.h>\n", 0, "");
+    expect(includes, "harness/suite/a.c", "#include <yaml.h>\n", 0, "");
+    expect(includes, "harness/kernels/a.cu", "#include <cuda_runtime.h>\n", 0, "");
+}
+
+static void only_the_command_line_prints_and_exits(void **state)
+{
+    (void)state;
+    expect(includes, "harness/run/a.c", "void f(void) { exit(1); }\n", 1, "a.c:1: exit is for harness/cli alone");
+    expect(includes, "models/a.c", "\n\nvoid f(void) { printf(\"x\"); }\n", 1, "a.c:3: printf is for harness/cli");
+    expect(includes, "harness/base/a.c", "int f(void) { return fflush(stdout); }\n", 1, "stdout is for harness/cli");
+    expect(includes, "harness/cli/a.c", "int f(void) { return system(\"ls\"); }\n", 1, "system is not used here");
+    expect(includes, "harness/base/a.c", "/* exit(1)\n * printf( */\nint x; // puts(x)\n", 0, "");
+    expect(includes, "harness/base/a.c", "static const char *text = \"a \\\" exit(1)\";\n", 0, "");
+    expect(includes, "harness/base/a.c", "void f(char *b) { snprintf(b, 1, \"\"); on_exit_do(b); }\n", 0, "");
+    expect(includes, "harness/cli/a.c", "void f(void) { printf(\"x\"); exit(1); }\n", 0, "");
+}
+
+/* A function of the given number of lines, first line and closing brace included. */
+static char *function_of_lines(int lines)
+{
+    struct text text = {0};
+    text_append(&text, "/* A file. */\nvoid f(void)\n{\n");
+    for (int i = 0; i < lines - 3; i++) {
+        text_append(&text, "    ;\n");
+    }
+    text_append(&text, "}\n");
+    return text.data;
+}
+
+static void files_and_functions_have_a_length(void **state)
+{
+    (void)state;
+    char *longest = function_of_lines(69);
+    char *too_long = function_of_lines(70);
+    struct text lines = {0};
+    text_append(&lines, "/* A file. */\n");
+    for (int i = 1; i < 499; i++) {
+        text_append(&lines, "int x;\n");
+    }
+    expect(lengths, "harness/base/a.c", longest, 0, "");
+    expect(lengths, "harness/base/a.c", too_long, 1, "a function of 70 lines");
+    expect(lengths, "harness/base/a.c", text_string(&lines), 0, "");
+    text_append(&lines, "int x;\n");
+    expect(lengths, "harness/base/a.c", text_string(&lines), 1, "a.c:500: 500 lines or more");
+    expect(lengths, "harness/base/a.c", "int x;\n", 1, "does not open with a comment");
+    free(longest);
+    free(too_long);
+    text_release(&lines);
+}
+
+static void checks_of_nothing_do_not_pass(void **state)
+{
+    (void)state;
+    struct tree tree = tree_make("elsewhere/a.c", "int x;\n");
+    const char *const scripts[] = {includes, lengths};
+    for (size_t i = 0; i < 2; i++) {
+        const char *const words[] = {scripts[i], tree.root, NULL};
+        struct command_result result = command_run(words, NULL);
+        assert_int_equal(result.exit_code, 2);
+        command_result_release(&result);
+    }
+    tree_remove(&tree);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(includes_must_point_down),
+        cmocka_unit_test(outside_libraries_have_one_door),
+        cmocka_unit_test(only_the_command_line_prints_and_exits),
+        cmocka_unit_test(files_and_functions_have_a_length),
+        cmocka_unit_test(checks_of_nothing_do_not_pass),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

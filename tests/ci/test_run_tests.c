@@ -1,0 +1,79 @@
+/* The test runner is itself given programs that pass, fail, crash, hang and do nothing: a green line must be earned. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/support/command_run.h"
+
+static void script_write(const char *folder, const char *name, const char *body)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fprintf(file, "#!/bin/sh\n%s\n", body);
+    fclose(file);
+    assert_int_equal(chmod(path, 0700), 0);
+}
+
+/* Runs one program with this body through the runner. */
+static void expect(const char *body, int exit_code, const char *message, const char *last_line)
+{
+    char folder[] = "/tmp/assay-runner-XXXXXX";
+    char program[128];
+    assert_non_null(mkdtemp(folder));
+    script_write(folder, "program", body);
+    snprintf(program, sizeof program, "%s/program", folder);
+    const char *const words[] = {"ci/run-tests.sh", folder, program, NULL};
+    const char *const environment[] = {"TEST_TIMEOUT_S=1", NULL};
+    struct command_result result = command_run(words, environment);
+    assert_int_equal(result.exit_code, exit_code);
+    const char *output = text_string(&result.output);
+    assert_non_null(strstr(output, message));
+    size_t length = strlen(last_line);
+    assert_true(result.output.length > length);
+    assert_string_equal(output + result.output.length - length, last_line);
+    command_result_release(&result);
+    const char *const removal[] = {"rm", "-r", folder, NULL};
+    result = command_run(removal, NULL);
+    command_result_release(&result);
+}
+
+static void what_cmocka_prints_is_summed(void **state)
+{
+    (void)state;
+    expect("echo '[  PASSED  ] 3 test(s).'", 0, "3 passed", "\n3 passed, 0 failed, 0 skipped\n");
+    expect("echo '[  PASSED  ] 3 test(s).'; echo '[  PASSED  ] 2 test(s).'\n"
+           "echo '[  SKIPPED ] 1 test(s), listed below:' >&2",
+           0, "5 passed, 1 skipped", "\n5 passed, 0 failed, 1 skipped\n");
+    expect(
+        "echo '[  PASSED  ] 3 test(s).'; echo '[  FAILED  ] 2 test(s), listed below:' >&2; echo why it failed; exit 2",
+        1, "    why it failed", "\n3 passed, 2 failed, 0 skipped\n");
+}
+
+static void what_cmocka_does_not_say_is_a_failure(void **state)
+{
+    (void)state;
+    expect("kill -SEGV $$", 1, "died from signal 11", "\n0 passed, 1 failed, 0 skipped\n");
+    expect("exit 3", 1, "exited with 3 although no test failed", "\n0 passed, 1 failed, 0 skipped\n");
+    expect("echo '[  PASSED  ] 3 test(s).'; exit 1", 1, "exited with 1", "\n3 passed, 1 failed, 0 skipped\n");
+    expect("exit 0", 1, "ran no test", "\n0 passed, 1 failed, 0 skipped\n");
+    expect("exec sleep 30", 1, "ran longer than 1 s", "\n0 passed, 1 failed, 0 skipped\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_cmocka_prints_is_summed),
+        cmocka_unit_test(what_cmocka_does_not_say_is_a_failure),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,79 @@
+/* Command run: fork, two temporary files for what is printed, wait. Not a shell: words are passed on as they are. */
+#include "tests/support/command_run.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* A file that has no name any more. */
+static int scratch_file(void)
+{
+    char path[] = "/tmp/assay-test-XXXXXX";
+    int file = mkostemp(path, O_CLOEXEC);
+    assert_true(file >= 0);
+    unlink(path);
+    return file;
+}
+
+static void file_take(int file, struct text *text)
+{
+    char buffer[4096];
+    assert_int_equal(lseek(file, 0, SEEK_SET), 0);
+    for (ssize_t count = read(file, buffer, sizeof buffer); count > 0; count = read(file, buffer, sizeof buffer)) {
+        text_append_bytes(text, buffer, (size_t)count);
+    }
+    close(file);
+}
+
+static void child_become(const char *const *words, const char *const *environment, int output, int error)
+{
+    int input = open("/dev/null", O_RDONLY);
+    dup2(input, STDIN_FILENO);
+    dup2(output, STDOUT_FILENO);
+    dup2(error, STDERR_FILENO);
+    for (int i = 0; environment != NULL && environment[i] != NULL; i++) {
+        putenv((char *)(uintptr_t)environment[i]);
+    }
+    execvp(words[0], (char *const *)(uintptr_t)words);
+    _exit(127);
+}
+
+struct command_result command_run(const char *const *words, const char *const *environment)
+{
+    struct command_result result = {0};
+    int output = scratch_file();
+    int error = scratch_file();
+    fflush(NULL);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        child_become(words, environment, output, error);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    file_take(output, &result.output);
+    file_take(error, &result.error);
+    assert_int_not_equal(result.exit_code, 127);
+    return result;
+}
+
+void command_result_release(struct command_result *result)
+{
+    text_release(&result->output);
+    text_release(&result->error);
+}
+
+const char *program_path(void)
+{
+    const char *path = getenv("ASSAY_PROGRAM");
+    return path != NULL ? path : "build/assay";
+}

@@ -1,0 +1,23 @@
+/* Command run: a program started by a test, and what it printed. Linked into every test program. */
+#ifndef ASSAY_TESTS_SUPPORT_COMMAND_RUN_H
+#define ASSAY_TESTS_SUPPORT_COMMAND_RUN_H
+
+#include "harness/base/text.h"
+
+struct command_result {
+    int exit_code; /* 128 + the signal where one ended it */
+    struct text output;
+    struct text error;
+};
+
+/* Runs words (words[0] is the program, looked for on PATH where it has no slash; ended by NULL), with standard input
+ * closed, and waits for it. environment: settings "NAME=value" that are added to ours, ended by NULL; may be NULL. Fails
+ * the running test where the program cannot be started. */
+struct command_result command_run(const char *const *words, const char *const *environment);
+
+void command_result_release(struct command_result *result);
+
+/* The program that is tested: $ASSAY_PROGRAM, else build/assay. */
+const char *program_path(void);
+
+#endif
