@@ -1,0 +1,230 @@
+/* Check of shapes and attributes, one function for each family of operations. A part of body_check.h, which includes
+ * it: dtypes, density and the number of tensors are right already. */
+#ifndef ASSAY_KERNELS_BODY_CHECK_SHAPE_H
+#define ASSAY_KERNELS_BODY_CHECK_SHAPE_H
+
+static const char shapes_wrong[] = "the shapes of the tensors do not fit each other";
+static const char attributes_wrong[] = "an attribute of the operation is out of range";
+
+static inline const char *shapes_verdict(bool fit)
+{
+    return fit ? NULL : shapes_wrong;
+}
+
+static inline bool all_agree(const struct operation_call *call)
+{
+    bool agree = true;
+    for (int t = 1; t < call->tensor_count; t++) {
+        agree = agree && shapes_agree(&call->tensors[0], &call->tensors[t]);
+    }
+    return agree;
+}
+
+static inline bool all_rows_agree(const struct operation_call *call)
+{
+    struct rows first = rows_of(&call->tensors[0]);
+    bool agree = true;
+    for (int t = 1; t < call->tensor_count; t++) {
+        struct rows rows = rows_of(&call->tensors[t]);
+        agree = agree && rows.count == first.count && rows.columns == first.columns;
+    }
+    return agree;
+}
+
+static inline const char *copy_check(const struct operation_call *call)
+{
+    enum dtype from = call->tensors[0].dtype, to = call->tensors[1].dtype;
+    if (from != to && (to == DTYPE_INT64 || to == DTYPE_BOOL)) {
+        return "COPY does not convert to int64 or bool";
+    }
+    return shapes_verdict(all_agree(call));
+}
+
+static inline const char *sum_check(const struct operation_call *call)
+{
+    const struct tensor *a = &call->tensors[0], *out = &call->tensors[1];
+    bool fit = a->rank == out->rank;
+    for (int d = 0; fit && d < a->rank; d++) {
+        fit = out->size[d] == 1 || out->size[d] == a->size[d];
+    }
+    return shapes_verdict(fit);
+}
+
+static inline const char *loss_check(const struct operation_call *call)
+{
+    bool backward = call->opcode == OPCODE_NLL_LOSS_BACKWARD;
+    const struct tensor *wide = &call->tensors[backward ? 3 : 0];
+    const struct tensor *scalar = &call->tensors[backward ? 0 : 2];
+    const struct tensor *weight = &call->tensors[backward ? 2 : 3];
+    bool fit = wide->rank >= 1 && rows_of(wide).count == count_of(&call->tensors[1]);
+    return shapes_verdict(fit && count_of(scalar) == 1 && count_of(weight) == 1);
+}
+
+static inline const char *layernorm_check(const struct operation_call *call)
+{
+    const struct tensor *t = call->tensors;
+    bool backward = call->opcode == OPCODE_LAYERNORM_BACKWARD;
+    struct rows rows = rows_of(&t[0]);
+    int same = backward ? 5 : 3, other_same = backward ? 1 : 0;
+    int mean = backward ? 2 : 4, weight = backward ? 4 : 1;
+    bool fit = t[0].rank >= 1 && count_of(&t[same]) == rows.count * rows.columns &&
+               rows_of(&t[same]).columns == rows.columns && rows_of(&t[other_same]).columns == rows.columns &&
+               count_of(&t[other_same]) == rows.count * rows.columns;
+    fit = fit && count_of(&t[mean]) == rows.count && count_of(&t[mean + 1]) == rows.count;
+    fit = fit && count_of(&t[weight]) == rows.columns && count_of(&t[backward ? 6 : 2]) == rows.columns;
+    return shapes_verdict(fit && (!backward || count_of(&t[7]) == rows.columns));
+}
+
+static inline const char *batchnorm_check(const struct operation_call *call)
+{
+    const struct tensor *t = call->tensors;
+    bool backward = call->opcode == OPCODE_BATCHNORM_BACKWARD;
+    bool fit = t[0].rank >= 2 && shapes_equal(&t[0], &t[5]) && (!backward || shapes_equal(&t[0], &t[1]));
+    int64_t channels = fit ? t[0].size[1] : 0;
+    for (int i = 1; fit && i < 8; i++) {
+        bool wide = i == 5 || (backward && i == 1);
+        fit = wide || count_of(&t[i]) == channels;
+    }
+    return shapes_verdict(fit);
+}
+
+static inline const char *embedding_check(const struct operation_call *call)
+{
+    bool backward = call->opcode == OPCODE_EMBEDDING_BACKWARD;
+    const struct tensor *table = &call->tensors[backward ? 2 : 0];
+    const struct tensor *wide = &call->tensors[backward ? 0 : 2];
+    struct rows rows = rows_of(wide);
+    bool fit = table->rank == 2 && wide->rank >= 1 && rows.columns == table->size[1];
+    return shapes_verdict(fit && rows.count == count_of(&call->tensors[1]));
+}
+
+static inline const char *pool_check(const struct operation_call *call)
+{
+    const int64_t *i = call->attributes.i;
+    bool backward = call->opcode == OPCODE_MAX_POOL_BACKWARD;
+    const struct tensor *wide = &call->tensors[backward ? 2 : 0];
+    const struct tensor *pooled = &call->tensors[backward ? 0 : 1];
+    const struct tensor *indices = &call->tensors[backward ? 1 : 2];
+    if (i[0] < 1 || i[1] < 1 || i[2] < 0 || i[2] > i[0] / 2) {
+        return attributes_wrong;
+    }
+    bool fit = wide->rank == 4 && pooled->rank == 4 && shapes_equal(pooled, indices);
+    for (int d = 0; fit && d < 4; d++) {
+        int64_t reach = wide->size[d] + 2 * i[2] - i[0];
+        int64_t expected = d < 2 ? wide->size[d] : reach < 0 ? 0 : reach / i[1] + 1;
+        fit = pooled->size[d] == expected;
+    }
+    return shapes_verdict(fit);
+}
+
+/* q and k fit v, mask, lse and the outputs; `wide` counts tensors shaped like q from `first` on. */
+static inline bool attention_fits(const struct tensor *q, const struct tensor *k, const struct tensor *v)
+{
+    bool fit = q->rank == 4 && k->rank == 4 && shapes_equal(k, v) && q->size[0] == k->size[0];
+    fit = fit && q->size[3] == k->size[3] && k->size[1] > 0 && q->size[1] % k->size[1] == 0;
+    return fit && (q->stride[3] == 1 || q->size[3] < 2) && (k->stride[3] == 1 || k->size[3] < 2) &&
+           (v->stride[3] == 1 || v->size[3] < 2);
+}
+
+static inline bool mask_fits(const struct tensor *mask, const struct tensor *q, const struct tensor *k)
+{
+    return mask->rank == 4 && mask->size[0] == q->size[0] && (mask->size[1] == 1 || mask->size[1] == q->size[1]) &&
+           mask->size[2] == q->size[2] && mask->size[3] == k->size[2];
+}
+
+static inline const char *attention_check(const struct operation_call *call)
+{
+    const struct tensor *t = call->tensors;
+    bool backward = call->opcode == OPCODE_ATTENTION_BACKWARD;
+    int first = backward ? 1 : 0; /* q, k, v */
+    int base = backward ? 6 : 3;  /* inputs without the mask */
+    const struct tensor *q = &t[first], *k = &t[first + 1], *v = &t[first + 2];
+    const struct tensor *lse = &t[backward ? 5 : call->input_count + 1];
+    bool fit = attention_fits(q, k, v);
+    fit =
+        fit && lse->rank == 3 && lse->size[0] == q->size[0] && lse->size[1] == q->size[1] && lse->size[2] >= q->size[2];
+    fit = fit && (call->input_count == base || mask_fits(&t[base], q, k));
+    int outs = call->input_count;
+    if (backward) {
+        fit = fit && shapes_equal(&t[0], q) && shapes_equal(&t[4], q) && shapes_equal(&t[outs], q) &&
+              shapes_equal(&t[outs + 1], k) && shapes_equal(&t[outs + 2], v);
+    } else {
+        fit = fit && shapes_equal(&t[outs], q);
+    }
+    double probability = call->attributes.f[1];
+    return !fit ? shapes_wrong : probability >= 0.0 && probability <= 1.0 ? NULL : attributes_wrong;
+}
+
+static inline const char *optimizer_check(const struct operation_call *call, int required_inputs)
+{
+    bool fit = true;
+    int64_t elements = count_of(&call->tensors[call->input_count]);
+    for (int t = 0; t < call->tensor_count; t++) {
+        bool found = t >= required_inputs && t < call->input_count;
+        fit = fit && count_of(&call->tensors[t]) == (found ? 1 : elements);
+    }
+    return shapes_verdict(fit);
+}
+
+static inline const char *creation_check(const struct operation_call *call)
+{
+    const struct tensor *out = &call->tensors[0];
+    if (call->opcode == OPCODE_RANDOM_INTEGER) {
+        return call->attributes.i[1] > 0 ? NULL : attributes_wrong;
+    }
+    return shapes_verdict(call->opcode != OPCODE_CAUSAL_MASK || out->rank >= 2);
+}
+
+static inline const char *shape_check(const struct operation_call *call)
+{
+    switch (call->opcode) {
+    case OPCODE_FILL:
+    case OPCODE_RANDOM_NORMAL:
+    case OPCODE_RANDOM_INTEGER:
+    case OPCODE_SEQUENCE:
+    case OPCODE_CAUSAL_MASK:
+        return creation_check(call);
+    case OPCODE_COPY:
+        return copy_check(call);
+    case OPCODE_SUM:
+        return sum_check(call);
+    case OPCODE_SOFTMAX:
+    case OPCODE_LOG_SOFTMAX:
+    case OPCODE_SOFTMAX_BACKWARD:
+    case OPCODE_LOG_SOFTMAX_BACKWARD:
+        return shapes_verdict(all_rows_agree(call));
+    case OPCODE_NLL_LOSS:
+    case OPCODE_NLL_LOSS_BACKWARD:
+        return loss_check(call);
+    case OPCODE_LAYERNORM:
+    case OPCODE_LAYERNORM_BACKWARD:
+        return layernorm_check(call);
+    case OPCODE_BATCHNORM:
+    case OPCODE_BATCHNORM_BACKWARD:
+        return batchnorm_check(call);
+    case OPCODE_EMBEDDING:
+    case OPCODE_EMBEDDING_BACKWARD:
+        return embedding_check(call);
+    case OPCODE_MAX_POOL:
+    case OPCODE_MAX_POOL_BACKWARD:
+        return pool_check(call);
+    case OPCODE_ATTENTION:
+    case OPCODE_ATTENTION_BACKWARD:
+        return attention_check(call);
+    case OPCODE_ADAM_MOMENTS:
+    case OPCODE_ADAM:
+    case OPCODE_SGD_MOMENTUM:
+        return optimizer_check(call, 1);
+    case OPCODE_ADAM_APPLY:
+        return optimizer_check(call, 2);
+    case OPCODE_UNSCALE:
+        return shapes_verdict(count_of(&call->tensors[1]) == 1);
+    case OPCODE_DROPOUT:
+        return call->attributes.f[0] >= 0.0 && call->attributes.f[0] <= 1.0 ? shapes_verdict(all_agree(call))
+                                                                            : attributes_wrong;
+    default:
+        return shapes_verdict(all_agree(call));
+    }
+}
+
+#endif

@@ -1,0 +1,39 @@
+/* Creation: the elements of sequences and causal masks. */
+#ifndef ASSAY_KERNELS_BODY_CREATE_H
+#define ASSAY_KERNELS_BODY_CREATE_H
+
+#include "harness/kernels/body_random.h"
+#include "harness/kernels/body_rows.h"
+
+BODY int64_t sequence_element(int64_t index, int64_t columns, int64_t start)
+{
+    return start + index % columns;
+}
+
+struct mask_shape {
+    int64_t rows, columns;
+    int64_t offset; /* columns beyond row + offset are masked */
+    float lowest;   /* the lowest finite value of the mask's dtype */
+};
+
+static inline struct mask_shape mask_shape_of(const struct operation_call *call)
+{
+    const struct tensor *out = &call->tensors[0];
+    struct mask_shape shape;
+    shape.rows = out->size[out->rank - 2];
+    shape.columns = out->size[out->rank - 1];
+    shape.offset = call->attributes.i[0];
+    shape.lowest = out->dtype == DTYPE_FLOAT16    ? -65504.0f
+                   : out->dtype == DTYPE_BFLOAT16 ? -0x1.fep127f
+                                                  : -0x1.fffffep127f;
+    return shape;
+}
+
+BODY float causal_mask_element(int64_t index, struct mask_shape shape)
+{
+    int64_t column = index % shape.columns;
+    int64_t row = index / shape.columns % shape.rows;
+    return column <= row + shape.offset ? 0.0f : shape.lowest;
+}
+
+#endif

@@ -1,0 +1,200 @@
+/* Element-wise operations: the arithmetic of one element. For the second operand of a unary one anything is passed. */
+#ifndef ASSAY_KERNELS_BODY_ELEMENT_H
+#define ASSAY_KERNELS_BODY_ELEMENT_H
+
+#include "harness/kernels/body_function.h"
+
+struct element_parameters {
+    float f0, f1;
+};
+
+/* X(name, opcode, form): an operation whose attributes change its formula has one row for each form, see element_form.
+ */
+#define ELEMENT_TABLE(X)                                                                                               \
+    X(copy, COPY, 0)                                                                                                   \
+    X(add, ADD, 0)                                                                                                     \
+    X(multiply, MULTIPLY, 0)                                                                                           \
+    X(affine, AFFINE, 0)                                                                                               \
+    X(power, POWER, 0)                                                                                                 \
+    X(power_two, POWER, 2)                                                                                             \
+    X(power_three, POWER, 3)                                                                                           \
+    X(square_root, SQUARE_ROOT, 0)                                                                                     \
+    X(reciprocal_root, RECIPROCAL_ROOT, 0)                                                                             \
+    X(tanh, TANH, 0)                                                                                                   \
+    X(cosine, COSINE, 0)                                                                                               \
+    X(sine, SINE, 0)                                                                                                   \
+    X(gelu_erf, GELU, 0)                                                                                               \
+    X(gelu_tanh, GELU, 1)                                                                                              \
+    X(silu, SILU, 0)                                                                                                   \
+    X(relu, RELU, 0)                                                                                                   \
+    X(tanh_backward, TANH_BACKWARD, 0)                                                                                 \
+    X(relu_backward, RELU_BACKWARD, 0)                                                                                 \
+    X(gelu_erf_backward, GELU_BACKWARD, 0)                                                                             \
+    X(gelu_tanh_backward, GELU_BACKWARD, 1)                                                                            \
+    X(silu_backward, SILU_BACKWARD, 0)                                                                                 \
+    X(dropout_backward, DROPOUT_BACKWARD, 0)
+
+/* Which row of the table an operation needs. */
+static inline int element_form(const struct operation_call *call)
+{
+    switch (call->opcode) {
+    case OPCODE_POWER:
+        return call->attributes.f[0] == 2.0 ? 2 : call->attributes.f[0] == 3.0 ? 3 : 0;
+    case OPCODE_GELU:
+    case OPCODE_GELU_BACKWARD:
+        return call->attributes.i[0] == 1 ? 1 : 0;
+    default:
+        return 0;
+    }
+}
+
+#define ELEMENT(name) BODY float element_##name(float a, float b, struct element_parameters p)
+
+ELEMENT(copy)
+{
+    (void)b, (void)p;
+    return a;
+}
+
+ELEMENT(add)
+{
+    return a + p.f0 * b;
+}
+
+ELEMENT(multiply)
+{
+    (void)p;
+    return a * b;
+}
+
+ELEMENT(affine)
+{
+    (void)b;
+    return p.f0 * a + p.f1;
+}
+
+ELEMENT(power)
+{
+    (void)b;
+    return powf(a, p.f0);
+}
+
+ELEMENT(power_two)
+{
+    (void)b, (void)p;
+    return a * a;
+}
+
+ELEMENT(power_three)
+{
+    (void)b, (void)p;
+    return a * a * a;
+}
+
+ELEMENT(square_root)
+{
+    (void)b, (void)p;
+    return sqrtf(a);
+}
+
+ELEMENT(reciprocal_root)
+{
+    (void)b, (void)p;
+    return 1.0f / sqrtf(a);
+}
+
+ELEMENT(tanh)
+{
+    (void)b, (void)p;
+    return body_tanh(a);
+}
+
+ELEMENT(cosine)
+{
+    (void)b;
+    return p.f0 * cosf(a);
+}
+
+ELEMENT(sine)
+{
+    (void)b;
+    return p.f0 * sinf(a);
+}
+
+ELEMENT(gelu_erf)
+{
+    (void)b, (void)p;
+    return a * body_normal_cumulative(a, body_exponential(-0.5f * a * a));
+}
+
+/* The argument of the tanh in GELU's tanh form: sqrt(2 / pi) (a + 0.044715 a^3). */
+BODY float gelu_tanh_argument(float a)
+{
+    return 0.797884561f * (a + 0.044715f * a * a * a);
+}
+
+ELEMENT(gelu_tanh)
+{
+    (void)b, (void)p;
+    return 0.5f * a * (1.0f + body_tanh(gelu_tanh_argument(a)));
+}
+
+BODY float element_sigmoid(float a)
+{
+    return 1.0f / (1.0f + body_exponential(-a));
+}
+
+ELEMENT(silu)
+{
+    (void)b, (void)p;
+    return a * element_sigmoid(a);
+}
+
+ELEMENT(relu)
+{
+    (void)b, (void)p;
+    return a <= 0.0f ? 0.0f : a; /* NaN stays */
+}
+
+ELEMENT(tanh_backward)
+{
+    (void)p;
+    return a * (1.0f - b * b);
+}
+
+ELEMENT(relu_backward)
+{
+    (void)p;
+    return b <= 0.0f ? 0.0f : a;
+}
+
+ELEMENT(gelu_erf_backward)
+{
+    (void)p;
+    float bell = body_exponential(-0.5f * b * b);
+    return a * (body_normal_cumulative(b, bell) + 0.398942280f * b * bell);
+}
+
+ELEMENT(gelu_tanh_backward)
+{
+    (void)p;
+    float t = body_tanh(gelu_tanh_argument(b));
+    float slope = 0.797884561f * (1.0f + 0.134145f * b * b);
+    return a * (0.5f * (1.0f + t) + 0.5f * b * (1.0f - t * t) * slope);
+}
+
+ELEMENT(silu_backward)
+{
+    (void)p;
+    float s = element_sigmoid(b);
+    return a * s * (1.0f + b * (1.0f - s));
+}
+
+ELEMENT(dropout_backward)
+{
+    return a * b * p.f0;
+}
+
+#undef ELEMENT
+
+#endif

@@ -1,0 +1,75 @@
+/* Random numbers by counting: the bits of element k are a function of (seed, k) alone, so that they can be made again
+ * in a backward pass, in any order, by any number of lanes, on host and CUDA alike. Statistically good, not secret.
+ *
+ * Two rounds of an invertible 32-bit mixer (xor-shift and multiply), keyed before each by one half of the mixed seed.
+ */
+#ifndef ASSAY_KERNELS_BODY_RANDOM_H
+#define ASSAY_KERNELS_BODY_RANDOM_H
+
+#include <stdbool.h>
+
+#include "harness/kernels/body_function.h"
+
+struct random_key {
+    uint32_t low, high;
+};
+
+BODY uint32_t random_mix(uint32_t x)
+{
+    x ^= x >> 16;
+    x *= 0x7feb352du;
+    x ^= x >> 15;
+    x *= 0x846ca68bu;
+    return x ^ (x >> 16);
+}
+
+BODY struct random_key random_key_of(int64_t seed)
+{
+    struct random_key key;
+    uint32_t low = (uint32_t)(uint64_t)seed;
+    uint32_t high = (uint32_t)((uint64_t)seed >> 32);
+    key.low = random_mix(low ^ random_mix(high + 0x9e3779b9u));
+    key.high = random_mix(key.low + 0x85ebca6bu) ^ random_mix(high ^ 0xc2b2ae35u);
+    return key;
+}
+
+BODY uint32_t random_bits(struct random_key key, uint64_t counter)
+{
+    uint32_t x = random_mix((uint32_t)counter + key.low);
+    return random_mix(x ^ ((uint32_t)(counter >> 32) * 0x9e3779b9u + key.high));
+}
+
+/* Uniform in [0, 1), a multiple of 2^-24. */
+BODY float random_uniform(struct random_key key, uint64_t counter)
+{
+    return (float)(int32_t)(random_bits(key, counter) >> 8) * 0x1p-24f;
+}
+
+/* Dropout: whether the element is kept, and what it is then multiplied with (0 where nothing is kept). */
+BODY bool dropout_keeps(struct random_key key, uint64_t counter, float probability)
+{
+    return random_uniform(key, counter) >= probability;
+}
+
+BODY float dropout_scale(float probability)
+{
+    return probability < 1.0f ? 1.0f / (1.0f - probability) : 0.0f;
+}
+
+/* Standard normal (Box and Muller); at most 5.77 in size. */
+BODY float random_normal(struct random_key key, uint64_t counter)
+{
+    float radius_uniform = (float)(int32_t)((random_bits(key, 2 * counter) >> 8) + 1u) * 0x1p-24f; /* (0, 1] */
+    float angle_uniform = random_uniform(key, 2 * counter + 1);
+    return sqrtf(-2.0f * body_logarithm(radius_uniform)) * body_cosine_of_turn(angle_uniform);
+}
+
+/* Uniform in [0, bound); the bias is below bound / 2^64. */
+BODY int64_t random_integer(struct random_key key, uint64_t counter, int64_t bound)
+{
+    uint64_t high = random_bits(key, 2 * counter);
+    uint64_t low = random_bits(key, 2 * counter + 1);
+    return (int64_t)(((high << 32) | low) % (uint64_t)bound);
+}
+
+#endif

@@ -1,0 +1,109 @@
+/* Conversion between float32 and the storage formats, for host and CUDA: rounded to nearest even, infinities and NaN
+ * kept, subnormal numbers kept. Without branches, so that a compiler can do eight or sixteen at once.
+ *
+ * Worked numbers: 65504 is float16 0x7bff and 65520 rounds to infinity 0x7c00; 2^-24 is float16 0x0001;
+ * 1 + 2^-8 is a tie in bfloat16 and goes to the even 1.0 = 0x3f80, 1 + 3 * 2^-8 to 0x3f82. */
+#ifndef ASSAY_KERNELS_CONVERT_H
+#define ASSAY_KERNELS_CONVERT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "harness/kernels/dtype.h"
+
+#ifdef __CUDACC__
+#define CONVERT static __host__ __device__ __forceinline__
+#else
+#define CONVERT static inline __attribute__((always_inline))
+#endif
+
+CONVERT uint32_t float_bits(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+CONVERT float float_from_bits(uint32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+CONVERT float float_from_bfloat16(uint16_t half)
+{
+    return float_from_bits((uint32_t)half << 16);
+}
+
+CONVERT uint16_t float_to_bfloat16(float value)
+{
+    uint32_t bits = float_bits(value);
+    uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+    uint32_t nan = (bits >> 16) | 0x40u;
+    return (uint16_t)((bits & 0x7fffffffu) > 0x7f800000u ? nan : rounded);
+}
+
+CONVERT float float_from_float16(uint16_t half)
+{
+    uint32_t sign = ((uint32_t)half & 0x8000u) << 16;
+    uint32_t magnitude = (uint32_t)half & 0x7fffu;
+    /* The exponent field read with float32's bias is 112 too small; the product repairs it, for subnormals too. */
+    uint32_t finite = float_bits(float_from_bits(magnitude << 13) * 0x1p112f);
+    uint32_t special = 0x7f800000u | (magnitude << 13);
+    return float_from_bits(sign | (magnitude >= 0x7c00u ? special : finite));
+}
+
+CONVERT uint16_t float_to_float16(float value)
+{
+    uint32_t bits = float_bits(value);
+    uint32_t sign = (bits >> 16) & 0x8000u;
+    uint32_t magnitude = bits & 0x7fffffffu;
+    uint32_t normal = (magnitude + 0xfffu + ((magnitude >> 13) & 1u) - 0x38000000u) >> 13;
+    /* Adding 1/2 leaves a float32 whose last place is 2^-24, the step of float16's subnormals. */
+    uint32_t subnormal = float_bits(float_from_bits(magnitude) + 0.5f) - 0x3f000000u;
+    uint32_t special = magnitude > 0x7f800000u ? 0x7e00u | ((magnitude >> 13) & 0x3ffu) : 0x7c00u;
+    uint32_t small = magnitude < 0x38800000u ? subnormal : normal;
+    return (uint16_t)(sign | (magnitude >= 0x47800000u ? special : small));
+}
+
+/* Element `index` of memory that holds any dtype. bool counts as 0 or 1. */
+CONVERT float float_load(const void *data, enum dtype dtype, int64_t index)
+{
+    switch (dtype) {
+    case DTYPE_FLOAT32:
+        return ((const float *)data)[index];
+    case DTYPE_FLOAT16:
+        return float_from_float16(((const uint16_t *)data)[index]);
+    case DTYPE_BFLOAT16:
+        return float_from_bfloat16(((const uint16_t *)data)[index]);
+    case DTYPE_INT64:
+        return (float)((const int64_t *)data)[index];
+    default:
+        return ((const uint8_t *)data)[index] != 0 ? 1.0f : 0.0f;
+    }
+}
+
+CONVERT void float_store(void *data, enum dtype dtype, int64_t index, float value)
+{
+    switch (dtype) {
+    case DTYPE_FLOAT32:
+        ((float *)data)[index] = value;
+        break;
+    case DTYPE_FLOAT16:
+        ((uint16_t *)data)[index] = float_to_float16(value);
+        break;
+    case DTYPE_BFLOAT16:
+        ((uint16_t *)data)[index] = float_to_bfloat16(value);
+        break;
+    case DTYPE_INT64:
+        ((int64_t *)data)[index] = (int64_t)value;
+        break;
+    default:
+        ((uint8_t *)data)[index] = value != 0.0f;
+        break;
+    }
+}
+
+#endif

@@ -1,0 +1,62 @@
+/* The host's table of operations and the way into it. The loops are in the host_*.c files beside this one. */
+#include "harness/kernels/host.h"
+
+#include "harness/kernels/body_check.h"
+#include "harness/kernels/host_operations.h"
+
+static host_function *const functions[OPCODE_COUNT] = {
+    [OPCODE_FILL] = host_fill,
+    [OPCODE_RANDOM_NORMAL] = host_random_normal,
+    [OPCODE_RANDOM_INTEGER] = host_random_integer,
+    [OPCODE_SEQUENCE] = host_sequence,
+    [OPCODE_CAUSAL_MASK] = host_causal_mask,
+    [OPCODE_COPY] = host_copy,
+    [OPCODE_ADD] = host_element,
+    [OPCODE_MULTIPLY] = host_element,
+    [OPCODE_AFFINE] = host_element,
+    [OPCODE_POWER] = host_element,
+    [OPCODE_SQUARE_ROOT] = host_element,
+    [OPCODE_RECIPROCAL_ROOT] = host_element,
+    [OPCODE_TANH] = host_element,
+    [OPCODE_COSINE] = host_element,
+    [OPCODE_SINE] = host_element,
+    [OPCODE_GELU] = host_element,
+    [OPCODE_SILU] = host_element,
+    [OPCODE_RELU] = host_element,
+    [OPCODE_TANH_BACKWARD] = host_element,
+    [OPCODE_RELU_BACKWARD] = host_element,
+    [OPCODE_GELU_BACKWARD] = host_element,
+    [OPCODE_SILU_BACKWARD] = host_element,
+    [OPCODE_DROPOUT] = host_dropout,
+    [OPCODE_DROPOUT_BACKWARD] = host_element,
+    [OPCODE_SUM] = host_sum,
+    [OPCODE_SOFTMAX] = host_softmax,
+    [OPCODE_LOG_SOFTMAX] = host_log_softmax,
+    [OPCODE_SOFTMAX_BACKWARD] = host_softmax_backward,
+    [OPCODE_LOG_SOFTMAX_BACKWARD] = host_log_softmax_backward,
+    [OPCODE_NLL_LOSS] = host_nll_loss,
+    [OPCODE_NLL_LOSS_BACKWARD] = host_nll_loss_backward,
+    [OPCODE_LAYERNORM] = host_layernorm,
+    [OPCODE_LAYERNORM_BACKWARD] = host_layernorm_backward,
+    [OPCODE_EMBEDDING] = host_embedding,
+    [OPCODE_EMBEDDING_BACKWARD] = host_embedding_backward,
+    [OPCODE_ADAM_MOMENTS] = host_adam_moments,
+    [OPCODE_ADAM_APPLY] = host_adam_apply,
+    [OPCODE_ADAM] = host_adam,
+    [OPCODE_SGD_MOMENTUM] = host_sgd_momentum,
+    [OPCODE_UNSCALE] = host_unscale,
+};
+
+bool kernel_host_has(enum opcode opcode)
+{
+    return (unsigned)opcode < OPCODE_COUNT && functions[opcode] != NULL;
+}
+
+const char *kernel_host_run(const struct operation_call *call)
+{
+    if (!kernel_host_has(call->opcode)) {
+        return "the operation is not one of the kernels";
+    }
+    const char *wrong = call_check(call);
+    return wrong != NULL ? wrong : functions[call->opcode](call);
+}

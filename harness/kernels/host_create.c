@@ -1,0 +1,100 @@
+/* Operations that only write: fills, random numbers, sequences and masks, on the host. */
+#include "harness/kernels/body_create.h"
+#include "harness/kernels/host_operations.h"
+#include "harness/kernels/host_walk.h"
+
+static void fill_piece(void *context, const struct walk *walk, const struct walk_piece *piece)
+{
+    const struct operation_call *call = context;
+    const struct tensor *out = &call->tensors[0];
+    double value = call->attributes.f[0];
+    for (int64_t k = 0; k < piece->count; k++) {
+        int64_t at = piece->offset[0] + k * walk_step(walk, 0);
+        if (out->dtype == DTYPE_INT64) {
+            ((int64_t *)out->data)[at] = (int64_t)value;
+        } else {
+            float_store(out->data, out->dtype, at, (float)value);
+        }
+    }
+}
+
+const char *host_fill(const struct operation_call *call)
+{
+    struct operation_call fill = *call;
+    struct walk walk = walk_of_call(call);
+    host_walk_run(&walk, fill_piece, &fill);
+    return NULL;
+}
+
+struct normal_job {
+    const struct tensor *out;
+    struct random_key key;
+    float mean, deviation;
+};
+
+HOST_CLONES
+static void normal_loop(const struct normal_job *job, uint64_t first, float *out, int64_t count)
+{
+    struct random_key key = job->key;
+    float mean = job->mean;
+    float deviation = job->deviation;
+    BODY_SIMD()
+    for (int64_t k = 0; k < count; k++) {
+        out[k] = mean + deviation * random_normal(key, first + (uint64_t)k);
+    }
+}
+
+static void normal_piece(void *context, const struct walk *walk, const struct walk_piece *piece)
+{
+    (void)walk;
+    const struct normal_job *job = context;
+    float scratch[SPAN_ELEMENTS];
+    struct span to = span_target(job->out, piece->first, 1, scratch);
+    normal_loop(job, (uint64_t)piece->first, to.data, piece->count);
+    span_write(to, job->out, piece->first, 1, piece->count);
+}
+
+const char *host_random_normal(const struct operation_call *call)
+{
+    const struct operation_attributes *attributes = &call->attributes;
+    struct normal_job job = {call->tensors, random_key_of(attributes->i[0]), (float)attributes->f[0],
+                             (float)attributes->f[1]};
+    struct walk walk = walk_of_call(call);
+    host_walk_run(&walk, normal_piece, &job);
+    return NULL;
+}
+
+const char *host_random_integer(const struct operation_call *call)
+{
+    struct random_key key = random_key_of(call->attributes.i[0]);
+    int64_t bound = call->attributes.i[1];
+    int64_t *out = call->tensors[0].data;
+    int64_t count = tensor_element_count(&call->tensors[0]);
+    HOST_PARALLEL_FOR(count >= PARALLEL_ELEMENTS)
+    for (int64_t k = 0; k < count; k++) {
+        out[k] = random_integer(key, (uint64_t)k, bound);
+    }
+    return NULL;
+}
+
+const char *host_sequence(const struct operation_call *call)
+{
+    struct rows rows = rows_of(&call->tensors[0]);
+    int64_t *out = call->tensors[0].data;
+    for (int64_t k = 0; k < rows.count * rows.columns; k++) {
+        out[k] = sequence_element(k, rows.columns, call->attributes.i[0]);
+    }
+    return NULL;
+}
+
+const char *host_causal_mask(const struct operation_call *call)
+{
+    const struct tensor *out = &call->tensors[0];
+    struct mask_shape shape = mask_shape_of(call);
+    int64_t count = tensor_element_count(out);
+    HOST_PARALLEL_FOR(count >= PARALLEL_ELEMENTS)
+    for (int64_t k = 0; k < count; k++) {
+        float_store(out->data, out->dtype, k, causal_mask_element(k, shape));
+    }
+    return NULL;
+}

@@ -1,0 +1,22 @@
+/* The host's loops, one function for each family of operations: the entries of the table in host.c. A call that reaches
+ * them has passed call_check. Each returns NULL or a static text, as kernel_host_run does. */
+#ifndef ASSAY_KERNELS_HOST_OPERATIONS_H
+#define ASSAY_KERNELS_HOST_OPERATIONS_H
+
+#include "harness/kernels/operation.h"
+
+typedef const char *host_function(const struct operation_call *call);
+
+host_function host_fill, host_random_normal, host_random_integer, host_sequence, host_causal_mask;
+host_function host_element, host_copy, host_dropout;
+host_function host_sum;
+host_function host_softmax, host_log_softmax, host_softmax_backward, host_log_softmax_backward;
+host_function host_nll_loss, host_nll_loss_backward;
+host_function host_layernorm, host_layernorm_backward;
+host_function host_batchnorm, host_batchnorm_backward;
+host_function host_embedding, host_embedding_backward;
+host_function host_max_pool, host_max_pool_backward;
+host_function host_attention, host_attention_backward;
+host_function host_adam_moments, host_adam_apply, host_adam, host_sgd_momentum, host_unscale;
+
+#endif
