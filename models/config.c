@@ -19,6 +19,12 @@ enum {
     IMAGE_MAXIMUM = 1 << 20
 };
 
+const char *family_name(enum family_kind family)
+{
+    static const char *const names[FAMILY_COUNT] = {"bert", "gpt2", "llama", "vit", "resnet"};
+    return names[family];
+}
+
 static const struct {
     const char *name;
     enum activation activation;

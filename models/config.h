@@ -10,6 +10,8 @@
 
 enum family_kind { FAMILY_BERT, FAMILY_GPT2, FAMILY_LLAMA, FAMILY_VIT, FAMILY_RESNET, FAMILY_COUNT };
 
+const char *family_name(enum family_kind family); /* "bert", "gpt2", "llama", "vit", "resnet" */
+
 enum activation { ACTIVATION_GELU, ACTIVATION_GELU_NEW, ACTIVATION_GELU_TANH, ACTIVATION_SILU, ACTIVATION_RELU };
 
 /* Fields that a family does not have are 0. Every count is checked: positive, at most 2^40 (layers: at most 10,000),
