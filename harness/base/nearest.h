@@ -1,0 +1,9 @@
+/* Nearest: the known name that someone who typed another one probably meant. */
+#ifndef ASSAY_BASE_NEAREST_H
+#define ASSAY_BASE_NEAREST_H
+
+/* The name with the fewest insertions, deletions and replacements between it and text; the first of equals. names is
+ * ended by NULL and has at least one. Only the first 64 characters of each count. */
+const char *name_nearest(const char *text, const char *const *names);
+
+#endif

@@ -1,0 +1,191 @@
+/* Arguments: the words of a command line held against the command's option table. Not getopt: an unknown option is
+ * answered with the nearest right one, and the table also writes the help. */
+#include <string.h>
+
+#include "harness/base/nearest.h"
+#include "harness/cli/command.h"
+
+struct cursor {
+    int index, count;
+    char **words;
+};
+
+static int row_count(const struct option_row *rows)
+{
+    int count = 0;
+    while (rows[count].name != NULL) {
+        count++;
+    }
+    return count;
+}
+
+static int row_find(const struct option_row *rows, const char *name, size_t length)
+{
+    for (int i = 0; rows[i].name != NULL; i++) {
+        if (strlen(rows[i].name) == length && strncmp(rows[i].name, name, length) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+static enum status_code unknown_option(const struct command *command, const char *word, struct status *error)
+{
+    const char *names[OPTION_COUNT_MAXIMUM + 2];
+    int count = row_count(command->options);
+    for (int i = 0; i < count; i++) {
+        names[i] = command->options[i].name;
+    }
+    names[count] = "help";
+    names[count + 1] = NULL;
+    char name[64];
+    size_t length = strcspn(word, "=");
+    length = length < sizeof name - 1 ? length : sizeof name - 1;
+    memcpy(name, word, length);
+    name[length] = '\0';
+    const char *bare = name + strspn(name, "-");
+    return status_set(error, STATUS_INVALID, "%s: unknown option '%s'; did you mean --%s?", command->name, name,
+                      name_nearest(bare, names));
+}
+
+static bool is_option(const char *word)
+{
+    return word[0] == '-' && word[1] != '\0';
+}
+
+static enum status_code list_take(const struct command *command, const char *name, const char *inline_value,
+                                  struct cursor *cursor, struct arguments *arguments, struct status *error)
+{
+    int before = arguments->list_count;
+    if (inline_value != NULL) {
+        arguments->list[arguments->list_count++] = inline_value;
+    } else {
+        while (cursor->index < cursor->count && !is_option(cursor->words[cursor->index]) &&
+               arguments->list_count < LIST_COUNT_MAXIMUM) {
+            arguments->list[arguments->list_count++] = cursor->words[cursor->index++];
+        }
+    }
+    if (arguments->list_count == before) {
+        return status_set(error, STATUS_INVALID, "%s: --%s needs at least one value", command->name, name);
+    }
+    if (arguments->list_count == LIST_COUNT_MAXIMUM) {
+        return status_set(error, STATUS_INVALID, "%s: --%s has too many values; give fewer than %d", command->name,
+                          name, LIST_COUNT_MAXIMUM);
+    }
+    return STATUS_OK;
+}
+
+static const char *boolean_take(const char *inline_value, struct cursor *cursor)
+{
+    if (inline_value != NULL) {
+        return inline_value;
+    }
+    if (cursor->index < cursor->count) {
+        const char *next = cursor->words[cursor->index];
+        if (strcmp(next, "true") == 0 || strcmp(next, "false") == 0) {
+            cursor->index++;
+            return next;
+        }
+    }
+    return "true";
+}
+
+/* The word before the cursor is an option: takes its value from it or from the words that follow. */
+static enum status_code option_take(const struct command *command, const char *word, struct cursor *cursor,
+                                    struct arguments *arguments, struct status *error)
+{
+    if (word[1] != '-') {
+        return unknown_option(command, word, error);
+    }
+    size_t length = strcspn(word + 2, "=");
+    const char *inline_value = word[2 + length] == '=' ? word + 2 + length + 1 : NULL;
+    int row = row_find(command->options, word + 2, length);
+    if (row < 0) {
+        return unknown_option(command, word, error);
+    }
+    const struct option_row *option = &command->options[row];
+    if (arguments->values[row] != NULL) {
+        return status_set(error, STATUS_INVALID, "%s: --%s is given twice; keep one", command->name, option->name);
+    }
+    const char *value = "true";
+    switch (option->kind) {
+    case OPTION_FLAG:
+        if (inline_value != NULL) {
+            return status_set(error, STATUS_INVALID, "%s: --%s takes no value; write --%s", command->name, option->name,
+                              option->name);
+        }
+        break;
+    case OPTION_BOOLEAN:
+        value = boolean_take(inline_value, cursor);
+        break;
+    case OPTION_LIST: {
+        enum status_code code = list_take(command, option->name, inline_value, cursor, arguments, error);
+        if (code != STATUS_OK) {
+            return code;
+        }
+        break;
+    }
+    case OPTION_VALUE:
+        value = inline_value != NULL            ? inline_value
+                : cursor->index < cursor->count ? cursor->words[cursor->index++]
+                                                : NULL;
+        if (value == NULL || (inline_value == NULL && strncmp(value, "--", 2) == 0)) {
+            return status_set(error, STATUS_INVALID, "%s: --%s needs a value; write --%s %s", command->name,
+                              option->name, option->name, option->value);
+        }
+        break;
+    }
+    arguments->values[row] = value;
+    return STATUS_OK;
+}
+
+static enum status_code operands_check(const struct arguments *arguments, struct status *error)
+{
+    const struct command *command = arguments->command;
+    if (arguments->operand_count < command->operand_minimum) {
+        return status_set(error, STATUS_INVALID, "%s: an operand is missing; write assay %s %s", command->name,
+                          command->name, command->operands);
+    }
+    return STATUS_OK;
+}
+
+enum status_code arguments_parse(const struct command *command, int count, char **words, struct arguments *arguments,
+                                 struct status *error)
+{
+    struct arguments result = {.command = command};
+    struct cursor cursor = {.count = count, .words = words};
+    bool options_end = false;
+    for (int i = 0; i < count && strcmp(words[i], "--") != 0; i++) {
+        if (strcmp(words[i], "--help") == 0 || strcmp(words[i], "-h") == 0) {
+            *arguments = (struct arguments){.command = command, .help = true};
+            return STATUS_OK;
+        }
+    }
+    while (cursor.index < count) {
+        const char *word = words[cursor.index++];
+        if (!options_end && strcmp(word, "--") == 0) {
+            options_end = true;
+        } else if (!options_end && is_option(word)) {
+            enum status_code code = option_take(command, word, &cursor, &result, error);
+            if (code != STATUS_OK) {
+                return code;
+            }
+        } else if (result.operand_count == command->operand_maximum) {
+            return status_set(error, STATUS_INVALID, "%s: '%s' is one operand too many; write assay %s %s",
+                              command->name, word, command->name, command->operands);
+        } else {
+            result.operands[result.operand_count++] = word;
+        }
+    }
+    enum status_code code = operands_check(&result, error);
+    if (code == STATUS_OK) {
+        *arguments = result;
+    }
+    return code;
+}
+
+const char *arguments_value(const struct arguments *arguments, const char *name)
+{
+    int row = row_find(arguments->command->options, name, strlen(name));
+    return row < 0 ? NULL : arguments->values[row];
+}

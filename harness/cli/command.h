@@ -1,0 +1,70 @@
+/* Commands: one file each, one row each in the table of main.c. This floor alone prints and decides exit codes. */
+#ifndef ASSAY_CLI_COMMAND_H
+#define ASSAY_CLI_COMMAND_H
+
+#include <stdbool.h>
+
+#include "harness/base/status.h"
+
+#define ASSAY_VERSION "0.1.0"
+
+enum exit_code {
+    EXIT_CODE_PASS = 0,
+    EXIT_CODE_FAIL = 1,         /* a verdict failed */
+    EXIT_CODE_USAGE = 2,        /* usage, suite or model file wrong */
+    EXIT_CODE_INCONCLUSIVE = 3, /* a case is missing or came to no verdict */
+    EXIT_CODE_SKIPPED = 77,     /* every selected case was skipped */
+    EXIT_CODE_FAULT = 99        /* of this program */
+};
+
+enum option_kind {
+    OPTION_FLAG,    /* --json */
+    OPTION_VALUE,   /* --batch 8, --batch=8 */
+    OPTION_BOOLEAN, /* --checkpointing, --checkpointing false */
+    OPTION_LIST     /* --dtypes float32 int8: all words up to the next option; --dtypes float32,int8 */
+};
+
+struct option_row {
+    const char *name; /* without the dashes; NULL ends the table */
+    enum option_kind kind;
+    const char *value; /* what stands for the value in the help: "N" */
+    const char *help;
+};
+
+enum { OPTION_COUNT_MAXIMUM = 32, OPERAND_COUNT_MAXIMUM = 2, LIST_COUNT_MAXIMUM = 32 };
+
+struct arguments;
+
+struct command {
+    const char *name;
+    const char *operands; /* "MODEL", "BASE NEW", "" */
+    const char *summary;  /* one line */
+    const char *details;  /* further paragraphs of the help, each line ended; may be "" */
+    const struct option_row *options;
+    int operand_minimum, operand_maximum;
+    /* Prints its result to stdout. On an error nothing of it is printed, and main prints the text. */
+    enum status_code (*run)(const struct arguments *arguments, enum exit_code *exit_code, struct status *error);
+};
+
+/* The words after the command, sorted by what they are. All texts are borrowed from argv. */
+struct arguments {
+    const struct command *command;
+    const char *values[OPTION_COUNT_MAXIMUM]; /* by row of the options; NULL: not given; "true" for a flag */
+    const char *operands[OPERAND_COUNT_MAXIMUM];
+    int operand_count;
+    const char *list[LIST_COUNT_MAXIMUM]; /* of the one option of kind OPTION_LIST */
+    int list_count;
+    bool help; /* --help was among them; nothing else is looked at then */
+};
+
+/* Sorts words[0..count). STATUS_INVALID names what is wrong and what would be right. */
+enum status_code arguments_parse(const struct command *command, int count, char **words, struct arguments *arguments,
+                                 struct status *error);
+
+/* The value of an option of the command, or NULL where it was not given. */
+const char *arguments_value(const struct arguments *arguments, const char *name);
+
+/* The commands, ended by one whose name is NULL. */
+extern const struct command command_models, command_replay;
+
+#endif

@@ -1,0 +1,64 @@
+/* Help: layout only. The words stand in the tables of the commands. */
+#include "harness/cli/help.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { LEFT_COLUMN = 26 };
+
+void program_help(const struct command *const *commands, struct text *text)
+{
+    text_append(text, "assay weighs models: it predicts the bytes that a neural network occupies, builds it, runs it,\n"
+                      "measures it, and reports how far each prediction was off.\n\n"
+                      "usage: assay COMMAND [options]\n\n");
+    for (int i = 0; commands[i] != NULL; i++) {
+        char left[64];
+        snprintf(left, sizeof left, "%s %s", commands[i]->name, commands[i]->operands);
+        text_format(text, "  %-*s %s\n", LEFT_COLUMN - 6, left, commands[i]->summary);
+    }
+    text_append(text,
+                "\n"
+                "  assay COMMAND --help     the options of a command\n"
+                "  assay --version          the version\n\n"
+                "exit codes: 0 all pass, 1 a verdict failed, 2 usage, suite or model file wrong, 3 inconclusive or\n"
+                "missing cases, 77 every selected case was skipped, 99 a fault of the program\n");
+}
+
+static void option_help(const struct option_row *option, struct text *text)
+{
+    char left[64];
+    const char *value = option->value != NULL ? option->value : "";
+    switch (option->kind) {
+    case OPTION_FLAG:
+        snprintf(left, sizeof left, "--%s", option->name);
+        break;
+    case OPTION_VALUE:
+        snprintf(left, sizeof left, "--%s %s", option->name, value);
+        break;
+    case OPTION_BOOLEAN:
+        snprintf(left, sizeof left, "--%s [true|false]", option->name);
+        break;
+    case OPTION_LIST:
+        snprintf(left, sizeof left, "--%s %s...", option->name, value);
+        break;
+    }
+    if (strlen(left) > LEFT_COLUMN - 3) {
+        text_format(text, "  %s\n%*s%s\n", left, LEFT_COLUMN, "", option->help);
+    } else {
+        text_format(text, "  %-*s%s\n", LEFT_COLUMN - 2, left, option->help);
+    }
+}
+
+void command_help(const struct command *command, struct text *text)
+{
+    bool has_operands = command->operands[0] != '\0';
+    text_format(text, "usage: assay %s%s%s [options]\n\n%s\n\n", command->name, has_operands ? " " : "",
+                command->operands, command->summary);
+    for (const struct option_row *option = command->options; option->name != NULL; option++) {
+        option_help(option, text);
+    }
+    text_format(text, "  %-*s%s\n", LEFT_COLUMN - 2, "--help", "this text");
+    if (command->details[0] != '\0') {
+        text_format(text, "\n%s", command->details);
+    }
+}

@@ -1,0 +1,110 @@
+/* main: finds the command, runs it, and turns its status into one line and an exit code. Nothing else exits. */
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/base/nearest.h"
+#include "harness/cli/command.h"
+#include "harness/cli/help.h"
+#include "harness/cli/output.h"
+
+static const struct command *const commands[] = {&command_models, &command_replay, NULL};
+
+enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] - 1 };
+
+/* A file that cannot be read or written is the caller's to mend, like a wrong option. */
+static enum exit_code exit_code_of(enum status_code code)
+{
+    switch (code) {
+    case STATUS_OK:
+        return EXIT_CODE_PASS;
+    case STATUS_INVALID:
+    case STATUS_OVERFLOW:
+    case STATUS_IO:
+        return EXIT_CODE_USAGE;
+    case STATUS_UNAVAILABLE:
+        return EXIT_CODE_SKIPPED;
+    case STATUS_OUT_OF_MEMORY:
+    case STATUS_DEVICE:
+        return EXIT_CODE_INCONCLUSIVE;
+    case STATUS_INTERNAL:
+        break;
+    }
+    return EXIT_CODE_FAULT;
+}
+
+static enum status_code command_find(const char *name, const struct command **command, struct status *error)
+{
+    const char *names[COMMAND_COUNT + 1] = {NULL};
+    for (int i = 0; i < COMMAND_COUNT; i++) {
+        if (strcmp(commands[i]->name, name) == 0) {
+            *command = commands[i];
+            return STATUS_OK;
+        }
+        names[i] = commands[i]->name;
+    }
+    return status_set(error, STATUS_INVALID, "unknown command '%s'; did you mean %s?", name, name_nearest(name, names));
+}
+
+static enum status_code help_print(const struct command *command, struct status *error)
+{
+    struct text text = {0};
+    if (command != NULL) {
+        command_help(command, &text);
+    } else {
+        program_help(commands, &text);
+    }
+    enum status_code code = output_text(&text, error);
+    text_release(&text);
+    return code;
+}
+
+static enum status_code version_print(struct status *error)
+{
+    struct text text = {0};
+    text_append(&text, "assay " ASSAY_VERSION "\n");
+    enum status_code code = output_text(&text, error);
+    text_release(&text);
+    return code;
+}
+
+static enum status_code program_run(int count, char **words, enum exit_code *exit_code, struct status *error)
+{
+    if (count < 2) {
+        return status_set(error, STATUS_INVALID, "a command is missing; assay --help lists them");
+    }
+    if (strcmp(words[1], "--help") == 0 || strcmp(words[1], "-h") == 0) {
+        return help_print(NULL, error);
+    }
+    if (strcmp(words[1], "--version") == 0) {
+        return version_print(error);
+    }
+    if (words[1][0] == '-') {
+        return status_set(error, STATUS_INVALID,
+                          "unknown option '%s'; before a command stand --help and --version alone", words[1]);
+    }
+    const struct command *command = NULL;
+    struct arguments arguments = {0};
+    enum status_code code = command_find(words[1], &command, error);
+    if (code == STATUS_OK) {
+        code = arguments_parse(command, count - 2, words + 2, &arguments, error);
+    }
+    if (code != STATUS_OK) {
+        return code;
+    }
+    if (arguments.help) {
+        return help_print(command, error);
+    }
+    return command->run(&arguments, exit_code, error);
+}
+
+int main(int count, char **words)
+{
+    enum exit_code exit_code = EXIT_CODE_PASS;
+    struct status error = {0};
+    enum status_code code = program_run(count, words, &exit_code, &error);
+    if (code != STATUS_OK) {
+        fprintf(stderr, "assay: %s\n", error.text);
+        return exit_code_of(code);
+    }
+    return exit_code;
+}

@@ -1,0 +1,12 @@
+/* Resources: the folders that come with the program (models/catalogue, suites, plots). */
+#ifndef ASSAY_CLI_RESOURCE_PATH_H
+#define ASSAY_CLI_RESOURCE_PATH_H
+
+#include "harness/base/arena.h"
+
+/* The first of ./NAME, NAME in the folder above the executable's (a build folder in the repository) or two above (a
+ * variant's), ../share/assay/NAME beside it, and NAME in the folder it was configured to be installed to. Where none is
+ * there: NAME, so that a message about it says what was looked for. NULL where the host has no memory. */
+const char *resource_path(struct arena *arena, const char *name);
+
+#endif
