@@ -1,0 +1,227 @@
+/* The command line as its callers see it: exit code, standard output against golden files, standard error whole. A
+ * golden file is changed by hand, together with the line of the change log that announces it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness/base/json.h"
+#include "tests/support/command_run.h"
+
+enum { WORDS_MAXIMUM = 8 };
+
+static struct command_result assay(const char *const *words)
+{
+    const char *all[WORDS_MAXIMUM + 2] = {program_path()};
+    for (int i = 0; words[i] != NULL; i++) {
+        all[i + 1] = words[i];
+    }
+    const char *const environment[] = {"COLUMNS=100", "NO_COLOR=1", NULL};
+    return command_run(all, environment);
+}
+
+static char *file_content(const char *path)
+{
+    struct text text = {0};
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    char buffer[4096];
+    for (size_t count = fread(buffer, 1, sizeof buffer, file); count > 0;
+         count = fread(buffer, 1, sizeof buffer, file)) {
+        text_append_bytes(&text, buffer, count);
+    }
+    fclose(file);
+    assert_non_null(text.data);
+    return text.data;
+}
+
+static void output_equals_golden_files(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *golden;
+        const char *words[WORDS_MAXIMUM];
+    } rows[] = {
+        {"version.txt", {"--version"}},
+        {"models-help.txt", {"models", "--help"}},
+        {"replay-help.txt", {"replay", "-h"}},
+        {"models-gpt2.txt", {"models", "gpt2"}},
+        {"models-gpt2.json", {"models", "--json", "gpt2"}},
+        {"models-tiny-gpt2-tensors.txt", {"models", "tiny-gpt2", "--tensors", "--head", "lm"}},
+        {"models-tiny-mistral-tensors.json", {"models", "--tensors", "--json", "tiny-mistral"}},
+        {"replay-small.txt", {"replay", "tests/cli/data/small-trace.json"}},
+        {"replay-small.json", {"replay", "tests/cli/data/small-trace.json", "--json"}},
+        {"replay-small-plain.txt", {"replay", "--allocator=plain", "--", "tests/cli/data/small-trace.json"}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct command_result result = assay(rows[i].words);
+        char path[128];
+        snprintf(path, sizeof path, "tests/cli/golden/%s", rows[i].golden);
+        char *expected = file_content(path);
+        assert_string_equal(text_string(&result.output), expected);
+        assert_string_equal(text_string(&result.error), "");
+        assert_int_equal(result.exit_code, 0);
+        free(expected);
+        command_result_release(&result);
+    }
+}
+
+static void wrong_words_are_answered_in_one_line(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *words[WORDS_MAXIMUM];
+        const char *error;
+    } rows[] = {
+        {{NULL}, "assay: a command is missing; assay --help lists them\n"},
+        {{"modles"}, "assay: unknown command 'modles'; did you mean models?\n"},
+        {{"--jsn"}, "assay: unknown option '--jsn'; before a command stand --help and --version alone\n"},
+        {{"models", "--jsn"}, "assay: models: unknown option '--jsn'; did you mean --json?\n"},
+        {{"models", "--jsn=1"}, "assay: models: unknown option '--jsn'; did you mean --json?\n"},
+        {{"models", "-v"}, "assay: models: unknown option '-v'; did you mean --head?\n"},
+        {{"models", "--json=yes"}, "assay: models: --json takes no value; write --json\n"},
+        {{"models", "--json", "--json"}, "assay: models: --json is given twice; keep one\n"},
+        {{"models", "gpt2", "--head"}, "assay: models: --head needs a value; write --head bare|lm\n"},
+        {{"models", "gpt2", "--head", "--json"}, "assay: models: --head needs a value; write --head bare|lm\n"},
+        {{"models", "gpt2", "--head", "tail"}, "assay: head: 'tail' is not known; write one of: bare, lm\n"},
+        {{"models", "gpt2", "bert-base-cased"},
+         "assay: models: 'bert-base-cased' is one operand too many; write assay models [MODEL]\n"},
+        {{"models", "--tensors"},
+         "assay: models: --tensors and --head are for one model; write assay models MODEL --tensors\n"},
+        {{"replay"}, "assay: replay: an operand is missing; write assay replay TRACE.json\n"},
+        {{"replay", "--allocator", "best", "x"}, "assay: replay: 'best' is not an allocator; write caching or plain\n"},
+        {{"replay", "tests/cli/data/absent.json"},
+         "assay: tests/cli/data/absent.json: cannot be opened: No such file or directory\n"},
+        {{"replay", "tests/cli/data/cut-trace.json"},
+         "assay: tests/cli/data/cut-trace.json:2:1: ']' expected near end of file; the document is cut short; fetch or "
+         "write the file again\n"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct command_result result = assay(rows[i].words);
+        assert_string_equal(text_string(&result.error), rows[i].error);
+        assert_string_equal(text_string(&result.output), "");
+        assert_int_equal(result.exit_code, 2);
+        command_result_release(&result);
+    }
+}
+
+static void wrong_models_exit_with_2_and_a_remedy(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *model;
+        const char *error; /* part of it */
+    } rows[] = {
+        {"bert-base-casd", "nearest names: 'bert-base-cased'"},
+        {"tests/cli/data/absent.json", "neither in the catalogue nor a config.json"},
+        {"tests/cli/data/cut-config.json", "cut-config.json:3:1: "},
+        {"tests/cli/data/zero-heads-config.json", "zero-heads-config.json: num_attention_heads: "},
+        {"tests/cli/data/undivided-config.json", "undivided-config.json: "},
+        {"tests/cli/data/overflow-config.json", "63 bits"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const char *const words[] = {"models", rows[i].model, NULL};
+        struct command_result result = assay(words);
+        if (strstr(text_string(&result.error), rows[i].error) == NULL) {
+            print_error("%s: %s", rows[i].model, text_string(&result.error));
+        }
+        assert_non_null(strstr(text_string(&result.error), rows[i].error));
+        assert_ptr_equal(strchr(text_string(&result.error), '\n'),
+                         text_string(&result.error) + result.error.length - 1); /* one line */
+        assert_string_equal(text_string(&result.output), "");
+        assert_int_equal(result.exit_code, 2);
+        command_result_release(&result);
+    }
+}
+
+static void json_is_one_document(void **state)
+{
+    (void)state;
+    static const char *const rows[][WORDS_MAXIMUM] = {
+        {"models", "--json"},
+        {"models", "--json", "bert-base-cased", "--tensors"},
+        {"replay", "--json", "tests/cli/data/small-trace.json"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct command_result result = assay(rows[i]);
+        struct json *document = NULL;
+        struct status error = {0};
+        assert_int_equal(result.exit_code, 0);
+        assert_int_equal(
+            json_parse_text("output", text_string(&result.output), result.output.length, &document, &error), STATUS_OK);
+        assert_int_equal(json_kind(document), JSON_KIND_OBJECT);
+        json_release(document);
+        command_result_release(&result);
+    }
+}
+
+static void help_names_every_command_and_each_answers(void **state)
+{
+    (void)state;
+    const char *const words[] = {"--help", NULL};
+    struct command_result result = assay(words);
+    assert_int_equal(result.exit_code, 0);
+    static const char *const names[] = {"models", "replay"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char line[64];
+        snprintf(line, sizeof line, "\n  %s ", names[i]);
+        assert_non_null(strstr(text_string(&result.output), line));
+        const char *const command_words[] = {names[i], "--unknown", "--help", NULL};
+        struct command_result help = assay(command_words);
+        snprintf(line, sizeof line, "usage: assay %s ", names[i]);
+        assert_int_equal(strncmp(text_string(&help.output), line, strlen(line)), 0);
+        assert_int_equal(help.exit_code, 0);
+        command_result_release(&help);
+    }
+    command_result_release(&result);
+}
+
+static void a_full_disk_is_not_success(void **state)
+{
+    (void)state;
+    char command[256];
+    snprintf(command, sizeof command, "exec %s models --json >/dev/full", program_path());
+    const char *const words[] = {"sh", "-c", command, NULL};
+    struct command_result result = command_run(words, NULL);
+    assert_int_equal(result.exit_code, 2);
+    assert_string_equal(text_string(&result.error),
+                        "assay: the result could not be written to standard output: No space left on device\n");
+    command_result_release(&result);
+}
+
+static void resources_are_found_from_any_folder(void **state)
+{
+    (void)state;
+    char here[4096];
+    char command[8192];
+    assert_non_null(getcwd(here, sizeof here));
+    const char *program = program_path();
+    snprintf(command, sizeof command, "cd / && exec %s%s%s models gpt2", program[0] == '/' ? "" : here,
+             program[0] == '/' ? "" : "/", program);
+    const char *const words[] = {"sh", "-c", command, NULL};
+    struct command_result result = command_run(words, NULL);
+    assert_string_equal(text_string(&result.error), "");
+    assert_non_null(strstr(text_string(&result.output), "124439808"));
+    assert_int_equal(result.exit_code, 0);
+    command_result_release(&result);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(output_equals_golden_files),
+        cmocka_unit_test(wrong_words_are_answered_in_one_line),
+        cmocka_unit_test(wrong_models_exit_with_2_and_a_remedy),
+        cmocka_unit_test(json_is_one_document),
+        cmocka_unit_test(help_names_every_command_and_each_answers),
+        cmocka_unit_test(a_full_disk_is_not_success),
+        cmocka_unit_test(resources_are_found_from_any_folder),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
