@@ -45,3 +45,9 @@ const char *name_nearest(const char *text, const char *const *names)
     }
     return nearest;
 }
+
+bool name_is_near(const char *text, const char *name)
+{
+    int half = (int)(strnlen(text, LENGTH_MAXIMUM) / 2);
+    return distance(text, name) <= (half > 2 ? half : 2);
+}

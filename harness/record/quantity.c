@@ -1,0 +1,32 @@
+/* Quantities: names alone. The measuring is in harness/run/measurement.c. */
+#include "harness/record/quantity.h"
+
+#include <stddef.h>
+#include <string.h>
+
+static const char *const NAMES[] = {
+#define QUANTITY_TEXT(name, text) text,
+    QUANTITY_TABLE(QUANTITY_TEXT)
+#undef QUANTITY_TEXT
+        NULL};
+
+const char *quantity_name(enum quantity quantity)
+{
+    return (unsigned)quantity < QUANTITY_COUNT ? NAMES[quantity] : "unknown";
+}
+
+bool quantity_from_name(const char *name, enum quantity *quantity)
+{
+    for (int i = 0; i < QUANTITY_COUNT; i++) {
+        if (strcmp(NAMES[i], name) == 0) {
+            *quantity = (enum quantity)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *const *quantity_names(void)
+{
+    return NAMES;
+}

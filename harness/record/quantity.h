@@ -1,0 +1,32 @@
+/* Quantities: what can be predicted and measured, and so held against each other in a verdict. */
+#ifndef ASSAY_RECORD_QUANTITY_H
+#define ASSAY_RECORD_QUANTITY_H
+
+#include <stdbool.h>
+
+/* X(NAME, name in records). How each is measured is said in docs/FORMAT.md, section "Quantities". */
+#define QUANTITY_TABLE(X)                                                                                              \
+    X(REQUESTED_BYTES_PEAK, "requested_bytes_peak")                                                                    \
+    X(ALLOCATED_BYTES_PEAK, "allocated_bytes_peak")                                                                    \
+    X(RESERVED_BYTES_PEAK, "reserved_bytes_peak")                                                                      \
+    X(SAVED_FOR_BACKWARD_BYTES, "saved_for_backward_bytes")                                                            \
+    X(TOTAL_BYTES, "total_bytes")                                                                                      \
+    X(PROCESS_BYTES, "process_bytes")                                                                                  \
+    X(DEVICE_BYTES, "device_bytes")
+
+enum quantity {
+#define QUANTITY_ENUM(name, text) QUANTITY_##name,
+    QUANTITY_TABLE(QUANTITY_ENUM)
+#undef QUANTITY_ENUM
+        QUANTITY_COUNT
+};
+
+const char *quantity_name(enum quantity quantity);
+
+/* False, and *quantity untouched, for a name that is not in the table. */
+bool quantity_from_name(const char *name, enum quantity *quantity);
+
+/* All names, ended by NULL. */
+const char *const *quantity_names(void);
+
+#endif

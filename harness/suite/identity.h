@@ -1,0 +1,55 @@
+/* Identity: what a case is, apart from where and when it was measured: a model and a workload.
+ *
+ * An axis that says nothing about a case (the optimizer of an inference, the sequence of an image model, the batch of a
+ * load) is null in its identity and absent from its id. */
+#ifndef ASSAY_SUITE_IDENTITY_H
+#define ASSAY_SUITE_IDENTITY_H
+
+#include "harness/base/json.h"
+#include "harness/base/text.h"
+#include "models/config.h"
+#include "models/workload.h"
+
+/* In the order of the identity; lists multiply with the last one running fastest. */
+enum axis {
+    AXIS_MODEL,
+    AXIS_MODE,
+    AXIS_PRECISION,
+    AXIS_BATCH,
+    AXIS_SEQ,
+    AXIS_ATTENTION,
+    AXIS_OPTIMIZER,
+    AXIS_CHECKPOINTING,
+    AXIS_ACCUMULATE,
+    AXIS_LOGITS,
+    AXIS_HEAD,
+    AXIS_COUNT
+};
+
+struct identity {
+    const char *model;        /* borrowed */
+    struct workload workload; /* head is resolved: never HEAD_DEFAULT; seq is 0 for images */
+    unsigned axes;            /* bit 1 << axis: it says something about this case */
+};
+
+const char *axis_name(enum axis axis); /* the key in suites and records: "batch" */
+
+/* model is borrowed. */
+struct identity identity_make(const char *model, const struct workload *workload, enum family_kind family);
+
+bool identity_has(const struct identity *identity, enum axis axis);
+
+enum { IDENTITY_VALUE_BYTES = 24 };
+
+/* The value of an axis as a suite would spell it ("8", "adamw-fused", "true"). buffer may be used for the result. */
+const char *identity_value(const struct identity *identity, enum axis axis, char buffer[IDENTITY_VALUE_BYTES]);
+
+/* Appends the id of the case: "gpt2/train/float32/b8/s128/adamw-fused". What has its usual value (sdpa, one
+ * micro-batch, all logits, the mode's usual head) is left out, so ids are stable when axes are added. A model name with
+ * characters outside [A-Za-z0-9._/-] is spelled with '-' for them and a hash of the whole name after it. */
+void identity_id(const struct identity *identity, struct text *id);
+
+/* {"model": ..., "mode": ..., ...} with all axes; NULL where memory ran out. */
+struct json *identity_json(const struct identity *identity);
+
+#endif

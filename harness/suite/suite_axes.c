@@ -1,0 +1,199 @@
+/* Axes: the values that a case gives to each axis, checked before anything is multiplied. Not the multiplication. */
+#include <string.h>
+
+#include "harness/base/size.h"
+#include "harness/suite/suite_expand.h"
+#include "models/catalogue.h"
+
+static enum status_code expansion_no_memory(const struct expansion *expansion)
+{
+    return status_set(expansion->error, STATUS_OUT_OF_MEMORY, "%s: no memory to expand it", expansion->tree->path);
+}
+
+static enum status_code model_look_up(struct expansion *expansion, const struct node *node, const char *name,
+                                      enum family_kind *family)
+{
+    struct config config;
+    if (strlen(name) >= sizeof config.name) {
+        return node_fail(expansion->tree, node, expansion->error, "model: longer than %zu characters; shorten the path",
+                         sizeof config.name - 1);
+    }
+    *family = FAMILY_BERT;
+    if (expansion->catalogue_dir == NULL) {
+        return STATUS_OK;
+    }
+    enum status_code code = config_find(expansion->catalogue_dir, name, &config, expansion->error);
+    if (code != STATUS_OK) {
+        code = code == STATUS_IO || code == STATUS_UNAVAILABLE ? STATUS_INVALID : code;
+        if (expansion->error != NULL) {
+            expansion->error->code = code;
+        }
+        return node_place(expansion->tree, node, code, expansion->error);
+    }
+    *family = config.family;
+    return STATUS_OK;
+}
+
+static enum status_code model_check(struct expansion *expansion, const struct node *node, const char *name)
+{
+    for (const struct model_entry *entry = expansion->models; entry != NULL; entry = entry->next) {
+        if (strcmp(entry->name, name) == 0) {
+            return STATUS_OK;
+        }
+    }
+    enum family_kind family = FAMILY_BERT;
+    enum status_code code = model_look_up(expansion, node, name, &family);
+    if (code != STATUS_OK) {
+        return code;
+    }
+    struct model_entry *entry = arena_alloc(expansion->arena, sizeof *entry);
+    const char *copy = arena_copy(expansion->arena, name);
+    if (entry == NULL || copy == NULL) {
+        return expansion_no_memory(expansion);
+    }
+    *entry = (struct model_entry){.next = expansion->models, .name = copy, .family = family};
+    expansion->models = entry;
+    return STATUS_OK;
+}
+
+/* A value that is not a word must not stand in quotes: "8" is a text, and so is "true". */
+static bool axis_is_word(enum axis axis)
+{
+    return axis != AXIS_BATCH && axis != AXIS_SEQ && axis != AXIS_ACCUMULATE && axis != AXIS_CHECKPOINTING;
+}
+
+static enum status_code value_check(struct expansion *expansion, const struct node *node, enum axis axis)
+{
+    const char *text = NULL;
+    enum status_code code = node_text(expansion->tree, node, axis_name(axis), &text, expansion->error);
+    if (code != STATUS_OK) {
+        return code;
+    }
+    if (!axis_is_word(axis) && !node->is_plain) {
+        char quoted[NODE_QUOTE_BYTES];
+        return node_fail(expansion->tree, node, expansion->error, "%s is the text %s; write it without quotes",
+                         axis_name(axis), text_quote(text, quoted));
+    }
+    if (axis == AXIS_MODEL) {
+        return model_check(expansion, node, text);
+    }
+    struct workload scratch = workload_default(MODE_TRAIN);
+    code = workload_set(&scratch, axis_name(axis), text, expansion->error);
+    return code == STATUS_OK ? code : node_place(expansion->tree, node, code, expansion->error);
+}
+
+/* Every value of an axis: right by itself, and there once. */
+static enum status_code values_check(struct expansion *expansion, const struct node *node, enum axis axis)
+{
+    enum status_code code = STATUS_OK;
+    if (node->kind == NODE_LIST) {
+        code = list_check(expansion->tree, node, axis_name(axis), expansion->error);
+        if (code == STATUS_OK && node->count > AXIS_VALUES_MAXIMUM) {
+            code = node_fail(expansion->tree, node, expansion->error, "%s has more than %d values; split the case",
+                             axis_name(axis), AXIS_VALUES_MAXIMUM);
+        }
+    }
+    const struct node *item = NULL;
+    for (size_t i = 0; code == STATUS_OK && (item = node_item(node, i)) != NULL; i++) {
+        code = value_check(expansion, item, axis);
+        for (size_t j = 0; code == STATUS_OK && j < i; j++) {
+            if (strcmp(node->children[j]->text, item->text) == 0) {
+                char quoted[NODE_QUOTE_BYTES];
+                code = node_fail(expansion->tree, item, expansion->error, "%s: %s stands twice in this list; keep one",
+                                 axis_name(axis), text_quote(item->text, quoted));
+            }
+        }
+    }
+    return code;
+}
+
+static enum status_code combinations_count(struct expansion *expansion, struct block *block)
+{
+    int64_t count = 1;
+    for (int axis = 0; axis < AXIS_COUNT; axis++) {
+        if (!size_multiply(count, (int64_t)block->axes[axis].count, &count)) {
+            count = INT64_MAX;
+            break;
+        }
+    }
+    block->combination_count = count;
+    if (count > SUITE_CASES_MAXIMUM) {
+        return node_fail(expansion->tree, block->place, expansion->error,
+                         "this case expands to more than %d combinations; shorten its lists", SUITE_CASES_MAXIMUM);
+    }
+    return STATUS_OK;
+}
+
+enum status_code block_read(struct expansion *expansion, const struct layers *layers, const struct node *place,
+                            struct block *block)
+{
+    struct layers without_top = *layers;
+    without_top.count -= layers->has_top ? 1 : 0;
+    *block = (struct block){.place = place};
+    for (int axis = 0; axis < AXIS_COUNT; axis++) {
+        struct axis_values *values = &block->axes[axis];
+        values->node = layers_find(&without_top, axis_name((enum axis)axis), &values->key, &values->own);
+        values->count = 1;
+        if (values->node == NULL) {
+            continue;
+        }
+        enum status_code code = values_check(expansion, values->node, (enum axis)axis);
+        if (code != STATUS_OK) {
+            return code;
+        }
+        values->count = values->node->kind == NODE_LIST ? values->node->count : 1;
+    }
+    if (block->axes[AXIS_MODEL].node == NULL) {
+        return node_fail(expansion->tree, place, expansion->error,
+                         "this case has no model; add 'model: bert-base-cased' or another one");
+    }
+    if (block->axes[AXIS_MODE].node == NULL) {
+        return node_fail(expansion->tree, place, expansion->error,
+                         "this case has no mode; add 'mode: load', 'infer' or 'train'");
+    }
+    return combinations_count(expansion, block);
+}
+
+enum status_code exclusion_read(struct expansion *expansion, const struct node *node, struct exclusion *exclusion)
+{
+    const char *names[AXIS_COUNT + 1] = {NULL};
+    *exclusion = (struct exclusion){.list = node};
+    if (node == NULL) {
+        return STATUS_OK;
+    }
+    for (int axis = 0; axis < AXIS_COUNT; axis++) {
+        names[axis] = axis_name((enum axis)axis);
+    }
+    enum status_code code = list_check(expansion->tree, node, "exclude", expansion->error);
+    if (code == STATUS_OK && node->count > EXCLUDES_MAXIMUM) {
+        code = node_fail(expansion->tree, node, expansion->error, "exclude has more than %d entries; use lists in them",
+                         EXCLUDES_MAXIMUM);
+    }
+    for (size_t i = 0; code == STATUS_OK && i < node->count; i++) {
+        const struct node *entry = node->children[i];
+        code = map_check(expansion->tree, entry, "exclude", names, expansion->error);
+        if (code == STATUS_OK && entry->count == 0) {
+            code = node_fail(expansion->tree, entry, expansion->error, "an empty exclude would drop all; name an axis");
+        }
+        for (int axis = 0; code == STATUS_OK && axis < AXIS_COUNT; axis++) {
+            const struct node *value = map_find(entry, names[axis], NULL);
+            code = value != NULL ? values_check(expansion, value, (enum axis)axis) : STATUS_OK;
+        }
+    }
+    if (code == STATUS_OK) {
+        exclusion->hits = arena_alloc(expansion->arena, node->count * sizeof *exclusion->hits);
+        code = exclusion->hits != NULL ? STATUS_OK : expansion_no_memory(expansion);
+    }
+    return code;
+}
+
+enum status_code exclusion_finish(const struct expansion *expansion, const struct exclusion *exclusion)
+{
+    for (size_t i = 0; exclusion->list != NULL && i < exclusion->list->count; i++) {
+        if (!exclusion->hits[i]) {
+            return node_fail(expansion->tree, exclusion->list->children[i], expansion->error,
+                             "this exclude drops no combination; correct it or remove it");
+        }
+    }
+    return STATUS_OK;
+}

@@ -1,0 +1,182 @@
+/* Expansion: the multiplication of the axes of a block. The values have been checked in suite_axes.c. */
+#include "harness/suite/suite_expand.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static enum family_kind model_family(const struct expansion *expansion, const char *name, const char **kept)
+{
+    for (const struct model_entry *entry = expansion->models; entry != NULL; entry = entry->next) {
+        if (strcmp(entry->name, name) == 0) {
+            *kept = entry->name;
+            return entry->family;
+        }
+    }
+    *kept = name;
+    return FAMILY_BERT;
+}
+
+static const char *axis_text(const struct block *block, const size_t index[AXIS_COUNT], enum axis axis)
+{
+    const struct axis_values *values = &block->axes[axis];
+    return values->node != NULL ? node_item(values->node, index[axis])->text : NULL;
+}
+
+/* The workload of one combination. Axes that say nothing about it keep the default of the mode. */
+static enum status_code combination_identity(struct expansion *expansion, const struct block *block,
+                                             const size_t index[AXIS_COUNT], struct identity *identity)
+{
+    struct workload workload = workload_default(MODE_LOAD);
+    enum status_code code = workload_set(&workload, "mode", axis_text(block, index, AXIS_MODE), expansion->error);
+    workload = workload_default(workload.mode);
+    const char *head = axis_text(block, index, AXIS_HEAD);
+    if (code == STATUS_OK && head != NULL) {
+        code = workload_set(&workload, "head", head, expansion->error);
+    }
+    const char *model = NULL;
+    enum family_kind family = model_family(expansion, axis_text(block, index, AXIS_MODEL), &model);
+    struct identity shape = identity_make(model, &workload, family);
+    for (int axis = AXIS_PRECISION; axis < AXIS_HEAD && code == STATUS_OK; axis++) {
+        const char *text = axis_text(block, index, (enum axis)axis);
+        if (text != NULL && identity_has(&shape, (enum axis)axis)) {
+            code = workload_set(&workload, axis_name((enum axis)axis), text, expansion->error);
+        }
+    }
+    *identity = identity_make(model, &workload, family);
+    if (code == STATUS_OK) {
+        struct workload checked = identity->workload;
+        code = workload_check(&checked, expansion->error);
+    }
+    return code == STATUS_OK ? code : node_place(expansion->tree, block->place, code, expansion->error);
+}
+
+/* Of the combinations that differ only in axes which say nothing about them, the first stands for all. */
+static bool combination_is_first(const struct block *block, const size_t index[AXIS_COUNT],
+                                 const struct identity *identity)
+{
+    for (int axis = 0; axis < AXIS_COUNT; axis++) {
+        if (index[axis] != 0 && block->axes[axis].count > 1 && !identity_has(identity, (enum axis)axis)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool entry_matches(const struct node *entry, const struct identity *identity)
+{
+    char buffer[IDENTITY_VALUE_BYTES];
+    for (int axis = 0; axis < AXIS_COUNT; axis++) {
+        const struct node *wanted = map_find(entry, axis_name((enum axis)axis), NULL);
+        if (wanted == NULL) {
+            continue;
+        }
+        if (!identity_has(identity, (enum axis)axis)) {
+            return false;
+        }
+        const char *value = identity_value(identity, (enum axis)axis, buffer);
+        const struct node *item = NULL;
+        bool found = false;
+        for (size_t i = 0; !found && (item = node_item(wanted, i)) != NULL; i++) {
+            found = strcmp(item->text, value) == 0;
+        }
+        if (!found) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool exclusion_drops(struct exclusion *exclusion, const struct identity *identity)
+{
+    bool drops = false;
+    for (size_t i = 0; exclusion != NULL && exclusion->list != NULL && i < exclusion->list->count; i++) {
+        if (entry_matches(exclusion->list->children[i], identity)) {
+            exclusion->hits[i] = true;
+            drops = true;
+        }
+    }
+    return drops;
+}
+
+static enum status_code case_add(struct expansion *expansion, const struct block *block,
+                                 const struct identity *identity)
+{
+    if (expansion->count >= SUITE_CASES_MAXIMUM) {
+        return node_fail(expansion->tree, block->place, expansion->error,
+                         "with this case the suite expands to more than %d cases; shorten the lists",
+                         SUITE_CASES_MAXIMUM);
+    }
+    if (expansion->count == expansion->capacity) {
+        size_t capacity = expansion->capacity > 0 ? expansion->capacity * 2 : 64;
+        struct suite_case *cases = realloc(expansion->cases, capacity * sizeof *cases);
+        if (cases == NULL) {
+            return status_set(expansion->error, STATUS_OUT_OF_MEMORY, "%s: no memory to expand it",
+                              expansion->tree->path);
+        }
+        expansion->cases = cases;
+        expansion->capacity = capacity;
+    }
+    struct text id = {0};
+    identity_id(identity, &id);
+    const char *kept = id.failed ? NULL : arena_copy(expansion->arena, text_string(&id));
+    text_release(&id);
+    if (kept == NULL) {
+        return status_set(expansion->error, STATUS_OUT_OF_MEMORY, "%s: no memory to expand it", expansion->tree->path);
+    }
+    expansion->cases[expansion->count++] = (struct suite_case){.id = kept,
+                                                               .identity = *identity,
+                                                               .settings = block->settings,
+                                                               .line = block->place->line,
+                                                               .column = block->place->column};
+    return STATUS_OK;
+}
+
+static enum status_code combination_add(struct expansion *expansion, struct block *block,
+                                        const size_t index[AXIS_COUNT])
+{
+    struct identity identity;
+    enum status_code code = combination_identity(expansion, block, index, &identity);
+    if (code != STATUS_OK) {
+        return code;
+    }
+    for (int axis = 0; axis < AXIS_COUNT; axis++) {
+        block->axes[axis].used = block->axes[axis].used || identity_has(&identity, (enum axis)axis);
+    }
+    if (!combination_is_first(block, index, &identity)) {
+        return STATUS_OK;
+    }
+    bool dropped = exclusion_drops(block->excludes[0], &identity);
+    dropped = exclusion_drops(block->excludes[1], &identity) || dropped;
+    return dropped ? STATUS_OK : case_add(expansion, block, &identity);
+}
+
+/* The next combination, the last axis fastest; false after the last one. */
+static bool index_next(const struct block *block, size_t index[AXIS_COUNT])
+{
+    for (int axis = AXIS_COUNT - 1; axis >= 0; axis--) {
+        if (++index[axis] < block->axes[axis].count) {
+            return true;
+        }
+        index[axis] = 0;
+    }
+    return false;
+}
+
+enum status_code block_expand(struct expansion *expansion, struct block *block)
+{
+    size_t index[AXIS_COUNT] = {0};
+    enum status_code code = STATUS_OK;
+    do {
+        code = combination_add(expansion, block, index);
+    } while (code == STATUS_OK && index_next(block, index));
+    for (int axis = 0; code == STATUS_OK && axis < AXIS_COUNT; axis++) {
+        const struct axis_values *values = &block->axes[axis];
+        if (values->own && !values->used) {
+            code =
+                node_fail(expansion->tree, values->key, expansion->error,
+                          "%s says nothing about any combination of this case (its mode or model has none); remove it",
+                          axis_name((enum axis)axis));
+        }
+    }
+    return code;
+}

@@ -1,0 +1,420 @@
+/* Records: what is written is read back, whatever killed the run that wrote it; wrong lines are refused with a reason. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "harness/record/record.h"
+
+#define RUN_LINE                                                                                                       \
+    "{\"type\": \"run\", \"schema\": {\"name\": \"assay-record\", \"major\": 1, \"minor\": 0}, \"run_id\": \"r1\", "   \
+    "\"started\": \"2026-01-01T00:00:00Z\", \"suite\": {\"name\": \"t\", \"path\": \"t.yaml\", \"plan_hash\": "        \
+    "\"00\", "                                                                                                         \
+    "\"case_count\": 2, \"selected_count\": 2}}\n"
+#define CASE_LINE(id)                                                                                                  \
+    "{\"type\": \"case\", \"id\": \"" id "\", \"identity\": {\"model\": \"m\", \"mode\": \"load\", \"precision\": "    \
+    "\"float32\", \"batch\": null, \"seq\": null, \"attention\": null, \"optimizer\": null, \"checkpointing\": null, " \
+    "\"accumulate\": null, \"logits\": null, \"head\": \"bare\"}, \"status\": \"ok\", \"reason\": null, \"attempt\": " \
+    "1, \"duration_s\": 0.25, \"stages\": {\"load\": {\"requested_bytes\": 4, \"requested_bytes_peak\": 4, "           \
+    "\"allocated_bytes\": 512, \"allocated_bytes_peak\": 512, \"reserved_bytes\": 2097152, "                           \
+    "\"reserved_bytes_peak\": 2097152, \"device_bytes\": null, \"process_bytes\": 7, \"process_bytes_peak\": null, "   \
+    "\"seconds\": 0.1, \"categories_at_peak\": {\"weights\": 4}}}, \"context\": null, \"peak_stage\": \"load\", "      \
+    "\"categories_at_peak\": {\"weights\": 4}, \"causes\": null, \"saved_for_backward_bytes\": null, \"loss\": null, " \
+    "\"sequence_hash\": \"00000000000000ff\", \"oom\": null, \"estimates\": {\"replay\": null}, \"verdicts\": "        \
+    "[{\"estimator\": \"replay\", \"quantity\": \"allocated_bytes_peak\", \"predicted\": 510, \"measured\": 512, "     \
+    "\"signed_error_bytes\": -2, \"signed_error\": -0.00390625, \"tolerance\": {\"bytes\": 0}, \"pass\": false}], "    \
+    "\"device\": null}\n"
+#define END_LINE                                                                                                       \
+    "{\"type\": \"end\", \"finished\": \"2026-01-01T00:00:01Z\", \"interrupted\": false, \"counts\": {\"ok\": 2}, "    \
+    "\"outcome\": \"pass\"}\n"
+
+struct place {
+    char folder[64], file[96];
+};
+
+static int place_make(void **state)
+{
+    struct place *place = calloc(1, sizeof *place);
+    if (place == NULL) {
+        return -1;
+    }
+    snprintf(place->folder, sizeof place->folder, "/tmp/assay-record-XXXXXX");
+    if (mkdtemp(place->folder) == NULL) {
+        free(place);
+        return -1;
+    }
+    snprintf(place->file, sizeof place->file, "%s/records.jsonl", place->folder);
+    *state = place;
+    return 0;
+}
+
+static int place_remove(void **state)
+{
+    struct place *place = *state;
+    unlink(place->file);
+    rmdir(place->folder);
+    free(place);
+    return 0;
+}
+
+static void file_write(const char *path, const char *content)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs(content, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static struct json *line_of(const char *text)
+{
+    struct json *line = NULL;
+    struct status error;
+    if (json_parse_text("line", text, strlen(text), &line, &error) != STATUS_OK) {
+        fail_msg("%s", error.text);
+    }
+    return line;
+}
+
+static void append(struct record_writer *writer, const char *text)
+{
+    struct status error;
+    struct json *line = line_of(text);
+    if (record_writer_append(writer, line, &error) != STATUS_OK) {
+        fail_msg("%s", error.text);
+    }
+    json_release(line);
+}
+
+static struct record_file file_of(const char *path)
+{
+    struct record_file file;
+    struct status error;
+    if (record_file_read(path, &file, &error) != STATUS_OK) {
+        fail_msg("%s", error.text);
+    }
+    return file;
+}
+
+static void what_is_written_is_read_back(void **state)
+{
+    const struct place *place = *state;
+    struct record_writer *writer = NULL;
+    assert_int_equal(record_writer_open(place->folder, &writer, NULL), STATUS_OK);
+    assert_string_equal(record_writer_path(writer), place->file);
+    append(writer, RUN_LINE);
+    append(writer, CASE_LINE("a"));
+    struct record_file file = file_of(place->folder); /* readable while the run goes on */
+    assert_int_equal(file.run_count, 1);
+    assert_int_equal(file.runs[0].case_count, 1);
+    assert_null(file.runs[0].end);
+    record_file_release(&file);
+    append(writer, CASE_LINE("b"));
+    append(writer, END_LINE);
+    record_writer_close(writer);
+    file = file_of(place->file);
+    assert_int_equal(file.damaged_line_count, 0);
+    assert_int_equal(file.runs[0].case_count, 2);
+    assert_non_null(file.runs[0].end);
+    struct text text = {0};
+    assert_int_equal(json_write(file.runs[0].cases[1], 0, &text, NULL), STATUS_OK);
+    text_append(&text, "\n");
+    assert_string_equal(text_string(&text), CASE_LINE("b"));
+    text_release(&text);
+    record_file_release(&file);
+}
+
+static void a_second_run_follows_the_first(void **state)
+{
+    const struct place *place = *state;
+    struct record_writer *writer = NULL;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(record_writer_open(place->folder, &writer, NULL), STATUS_OK);
+        append(writer, RUN_LINE);
+        append(writer, CASE_LINE("a"));
+        record_writer_close(writer);
+    }
+    struct record_file file = file_of(place->folder);
+    assert_int_equal(file.run_count, 2);
+    assert_int_equal(file.runs[1].case_count, 1);
+    record_file_release(&file);
+}
+
+static void two_writers_do_not_mix(void **state)
+{
+    const struct place *place = *state;
+    struct record_writer *first = NULL, *second = NULL;
+    struct status error;
+    assert_int_equal(record_writer_open(place->folder, &first, NULL), STATUS_OK);
+    assert_int_equal(record_writer_open(place->folder, &second, &error), STATUS_IO);
+    assert_non_null(strstr(error.text, "another run is writing to it; wait for it or name another folder"));
+    record_writer_close(first);
+    assert_int_equal(record_writer_open(place->folder, &second, NULL), STATUS_OK);
+    record_writer_close(second);
+}
+
+/* Cut the file at every byte: all cases before the cut are read, and the cut line is noted. */
+static void a_run_killed_at_any_byte_keeps_its_whole_lines(void **state)
+{
+    const struct place *place = *state;
+    static const char content[] = RUN_LINE CASE_LINE("a") CASE_LINE("b");
+    size_t run_length = strlen(RUN_LINE), case_length = strlen(CASE_LINE("a"));
+    char cut[sizeof content];
+    for (size_t length = run_length; length < sizeof content; length++) {
+        memcpy(cut, content, length);
+        cut[length] = '\0';
+        file_write(place->file, cut);
+        struct record_file file = file_of(place->file);
+        size_t inside = (length - run_length) % case_length;
+        bool partial = inside > 0 && inside < case_length - 1; /* without its newline a line is still whole */
+        size_t whole = (length - run_length + 1) / case_length;
+        assert_int_equal(file.runs[0].case_count, whole);
+        assert_int_equal(file.damaged_line_count, partial ? 1 : 0);
+        assert_int_equal(file.notes.length > 0, partial);
+        record_file_release(&file);
+    }
+}
+
+static void a_run_after_a_killed_one_starts_on_its_own_line(void **state)
+{
+    const struct place *place = *state;
+    file_write(place->file, RUN_LINE CASE_LINE("a") "{\"type\": \"case\", \"id\": \"cut");
+    struct record_writer *writer = NULL;
+    assert_int_equal(record_writer_open(place->folder, &writer, NULL), STATUS_OK);
+    append(writer, RUN_LINE);
+    append(writer, CASE_LINE("b"));
+    append(writer, END_LINE);
+    record_writer_close(writer);
+    struct record_file file = file_of(place->file);
+    assert_int_equal(file.run_count, 2);
+    assert_int_equal(file.runs[0].case_count, 1);
+    assert_int_equal(file.runs[1].case_count, 1);
+    assert_int_equal(file.damaged_line_count, 1);
+    char note[256];
+    snprintf(note, sizeof note, "%s:3: cut short, probably by a killed run; this line is left out\n", place->file);
+    assert_string_equal(text_string(&file.notes), note);
+    record_file_release(&file);
+}
+
+struct refusal {
+    const char *content, *message; /* message: what follows the path */
+};
+
+static const struct refusal REFUSALS[] = {
+    {"", ":1:1: no records in it; name a file that assay wrote"},
+    {CASE_LINE("a"), ":1:1: a line outside a run; a run begins with a line of type \"run\""},
+    {RUN_LINE END_LINE CASE_LINE("a"), ":3:1: a line outside a run; a run begins with a line of type \"run\""},
+    {RUN_LINE "[1]\n" CASE_LINE("a"), ":2:1: a record line is an object, not an array"},
+    {RUN_LINE "{\"id\": 1}\n", ":2:1: 'type' is missing; it must be \"run\", \"case\" or \"end\""},
+    {"{\"type\": \"run\", \"schema\": {\"name\": \"assay-record\", \"major\": 2, \"minor\": 0}}\n",
+     ":1:1: records of version 2.x; this program reads version 1.x: use one that fits"},
+    {"{\"type\": \"run\", \"schema\": {\"name\": \"other\", \"major\": 1, \"minor\": 0}}\n",
+     ":1:1: the schema is not assay-record; name a file that assay wrote"},
+    {"{\"type\": \"run\", \"schema\": {\"name\": \"assay-record\", \"major\": 1, \"minor\": 0}, \"run_id\": 7}\n",
+     ":1:1: 'run_id' is an integer; it must be a string"},
+    {RUN_LINE "{\"type\": \"case\", \"id\": \"a\"}\n", ":2:1: 'identity' is missing"},
+};
+
+static void wrong_files_are_refused_with_the_line(void **state)
+{
+    const struct place *place = *state;
+    for (size_t i = 0; i < sizeof REFUSALS / sizeof REFUSALS[0]; i++) {
+        struct record_file file;
+        struct status error;
+        char message[512];
+        file_write(place->file, REFUSALS[i].content);
+        assert_int_equal(record_file_read(place->file, &file, &error), STATUS_INVALID);
+        snprintf(message, sizeof message, "%s%s", place->file, REFUSALS[i].message);
+        assert_string_equal(error.text, message);
+    }
+}
+
+static void damage_in_the_middle_of_a_run_is_not_forgiven(void **state)
+{
+    const struct place *place = *state;
+    struct record_file file;
+    struct status error;
+    file_write(place->file, RUN_LINE "{\"type\": \"ca\n" CASE_LINE("a"));
+    assert_int_equal(record_file_read(place->file, &file, &error), STATUS_INVALID);
+    char start[128];
+    snprintf(start, sizeof start, "%s:2:", place->file);
+    assert_ptr_equal(strstr(error.text, start), error.text);
+    assert_int_equal(record_file_read("no/such/folder", &file, &error), STATUS_IO);
+    assert_string_equal(error.text, "no/such/folder: cannot be opened: No such file or directory; name a folder that a "
+                                    "run has written");
+}
+
+struct spoiling {
+    const char *from, *to, *message;
+};
+
+/* One replacement each in a good case line. */
+static const struct spoiling SPOILINGS[] = {
+    {"\"status\": \"ok\"", "\"status\": \"fine\"",
+     "'status' is 'fine'; it must be ok, fail, error, oom, timeout or skip"},
+    {"\"requested_bytes\": 4", "\"requested_bytes\": \"4\"",
+     "'stages.load.requested_bytes' is a string; it must be an integer or null"},
+    {"\"requested_bytes\": 4", "\"requested_bytes\": 4.5",
+     "'stages.load.requested_bytes' is a real number; it must be an integer or null"},
+    {"\"process_bytes\": 7", "\"process_bytes\": -7",
+     "'stages.load.process_bytes' is negative; an unknown figure is null"},
+    {"\"seconds\": 0.1, ", "", "'stages.load.seconds' is missing"},
+    {"\"duration_s\": 0.25", "\"duration_s\": true", "'duration_s' is a boolean; it must be a number or null"},
+    {"\"pass\": false", "\"pass\": 0", "'verdicts.0.pass' is an integer; it must be a boolean or null"},
+    {"{\"weights\": 4}", "{\"weights\": []}",
+     "'stages.load.categories_at_peak.weights' is an array; it must be an integer or null"},
+};
+
+static void wrong_kinds_are_named_with_their_path(void **state)
+{
+    (void)state;
+    static const char good[] = CASE_LINE("a");
+    for (size_t i = 0; i < sizeof SPOILINGS / sizeof SPOILINGS[0]; i++) {
+        char spoiled[sizeof good + 64];
+        const char *at = strstr(good, SPOILINGS[i].from);
+        assert_non_null(at);
+        snprintf(spoiled, sizeof spoiled, "%.*s%s%s", (int)(at - good), good, SPOILINGS[i].to,
+                 at + strlen(SPOILINGS[i].from));
+        struct json *line = line_of(spoiled);
+        struct status error;
+        assert_int_equal(record_line_check(line, &error), STATUS_INVALID);
+        assert_string_equal(error.text, SPOILINGS[i].message);
+        json_release(line);
+    }
+}
+
+static void fields_and_lines_of_a_later_minor_version_are_accepted(void **state)
+{
+    const struct place *place = *state;
+    file_write(place->file, "{\"colour\": 1, " RUN_LINE "{\"type\": \"weather\", \"rain\": 1}\n" END_LINE);
+    FILE *file = fopen(place->file, "w");
+    assert_non_null(file);
+    fprintf(file, "{\"colour\": 1, %s{\"type\": \"weather\", \"rain\": 1}\n%s", &RUN_LINE[1], END_LINE);
+    fclose(file);
+    struct record_file records = file_of(place->file);
+    assert_int_equal(records.runs[0].case_count, 0);
+    assert_non_null(records.runs[0].end);
+    record_file_release(&records);
+}
+
+/* A limit on the size of files stands for a full disk; in a child, because it cannot be lifted again. */
+static int write_until_full(const struct place *place)
+{
+    struct record_writer *writer = NULL;
+    struct json *run = line_of(RUN_LINE), *line = line_of(CASE_LINE("a"));
+    struct rlimit limit = {.rlim_cur = strlen(RUN_LINE) + strlen(CASE_LINE("a")) + 100,
+                           .rlim_max = strlen(RUN_LINE) + strlen(CASE_LINE("a")) + 100};
+    struct status error;
+    signal(SIGXFSZ, SIG_IGN);
+    if (record_writer_open(place->folder, &writer, &error) != STATUS_OK || setrlimit(RLIMIT_FSIZE, &limit) != 0 ||
+        record_writer_append(writer, run, &error) != STATUS_OK ||
+        record_writer_append(writer, line, &error) != STATUS_OK) {
+        return 1;
+    }
+    if (record_writer_append(writer, line, &error) != STATUS_IO) {
+        return 2;
+    }
+    return strstr(error.text, "cannot be written (what is in it stays readable)") == NULL ? 3 : 0;
+}
+
+static void a_full_disk_leaves_whole_lines(void **state)
+{
+    const struct place *place = *state;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        _exit(write_until_full(place));
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    struct record_file file = file_of(place->file);
+    assert_int_equal(file.runs[0].case_count, 1);
+    assert_int_equal(file.damaged_line_count, 0);
+    record_file_release(&file);
+}
+
+/* Root may write everywhere, so the child becomes somebody else. */
+static int open_read_only(const struct place *place)
+{
+    struct record_writer *writer = NULL;
+    struct status error;
+    if (geteuid() == 0 && seteuid(65534) != 0) {
+        return 1;
+    }
+    if (record_writer_open(place->folder, &writer, &error) != STATUS_IO) {
+        return 2;
+    }
+    return strstr(error.text, "name a folder that can be written") == NULL ? 3 : 0;
+}
+
+static void a_folder_that_cannot_be_written_is_named(void **state)
+{
+    const struct place *place = *state;
+    assert_int_equal(chmod(place->folder, 0555), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        _exit(open_read_only(place));
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    chmod(place->folder, 0755);
+    struct record_writer *writer = NULL;
+    struct status error;
+    assert_int_equal(record_writer_open("no/such/parent", &writer, &error), STATUS_IO);
+    assert_string_equal(error.text,
+                        "no/such/parent: the folder cannot be made: No such file or directory; name one that "
+                        "can be written");
+    assert_null(writer);
+}
+
+static void a_wrong_line_is_not_written(void **state)
+{
+    const struct place *place = *state;
+    struct record_writer *writer = NULL;
+    struct status error;
+    struct json *line = line_of("{\"type\": \"case\"}");
+    assert_int_equal(record_writer_open(place->folder, &writer, NULL), STATUS_OK);
+    assert_int_equal(record_writer_append(writer, line, &error), STATUS_INTERNAL);
+    assert_string_equal(error.text, "a record line is wrong: 'id' is missing");
+    struct stat file;
+    assert_int_equal(stat(place->file, &file), 0);
+    assert_int_equal(file.st_size, 0);
+    json_release(line);
+    record_writer_close(writer);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, place_make, place_remove)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(what_is_written_is_read_back),
+        TEST(a_second_run_follows_the_first),
+        TEST(two_writers_do_not_mix),
+        TEST(a_run_killed_at_any_byte_keeps_its_whole_lines),
+        TEST(a_run_after_a_killed_one_starts_on_its_own_line),
+        TEST(wrong_files_are_refused_with_the_line),
+        TEST(damage_in_the_middle_of_a_run_is_not_forgiven),
+        cmocka_unit_test(wrong_kinds_are_named_with_their_path),
+        TEST(fields_and_lines_of_a_later_minor_version_are_accepted),
+        TEST(a_full_disk_leaves_whole_lines),
+        TEST(a_folder_that_cannot_be_written_is_named),
+        TEST(a_wrong_line_is_not_written),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
