@@ -1,0 +1,81 @@
+/* Device specs: text to struct. Whether such a device exists is asked elsewhere (registry.c). */
+#include "harness/device/device_spec.h"
+
+#include <string.h>
+
+#include "harness/base/size.h"
+
+enum { DEVICE_INDEX_MAXIMUM = 255 };
+
+static enum status_code host_options_parse(const char *text, const char *options, int64_t *memory_bytes,
+                                           struct status *error)
+{
+    static const char key[] = "mem=";
+    int64_t bytes = 0;
+    if (strncmp(options, key, sizeof key - 1) != 0) {
+        return status_set(error, STATUS_INVALID, "device '%s': the host takes mem=SIZE only; write host:mem=512MiB",
+                          text);
+    }
+    enum status_code code = size_parse(options + sizeof key - 1, &bytes, error);
+    if (code != STATUS_OK) {
+        status_prefix(error, "device '%s'", text);
+        return code;
+    }
+    if (bytes == 0) {
+        return status_set(error, STATUS_INVALID,
+                          "device '%s': a bound of 0 bytes holds nothing; write host:mem=512MiB, or host for no bound",
+                          text);
+    }
+    *memory_bytes = bytes;
+    return STATUS_OK;
+}
+
+static enum status_code cuda_index_parse(const char *text, const char *digits, int *index, struct status *error)
+{
+    int64_t value = 0;
+    if (integer_parse(digits, 0, DEVICE_INDEX_MAXIMUM, &value, error) != STATUS_OK) {
+        return status_set(error, STATUS_INVALID,
+                          "device '%s': '%s' is not a device number from 0 to %d; write cuda or cuda:0", text, digits,
+                          DEVICE_INDEX_MAXIMUM);
+    }
+    *index = (int)value;
+    return STATUS_OK;
+}
+
+enum status_code device_spec_parse(const char *text, struct device_spec *spec, struct status *error)
+{
+    static const struct {
+        const char *name;
+        enum device_kind kind;
+    } kinds[] = {
+        {"auto", DEVICE_KIND_AUTO}, {"meta", DEVICE_KIND_META}, {"host", DEVICE_KIND_HOST}, {"cuda", DEVICE_KIND_CUDA}};
+    struct device_spec parsed = {0};
+    size_t length = strcspn(text, ":");
+    size_t row = 0;
+    while (row < sizeof kinds / sizeof kinds[0] &&
+           (strlen(kinds[row].name) != length || memcmp(kinds[row].name, text, length) != 0)) {
+        row++;
+    }
+    if (row == sizeof kinds / sizeof kinds[0]) {
+        return status_set(error, STATUS_INVALID,
+                          "device '%s' is not known; write auto, meta, host, host:mem=SIZE, cuda or cuda:N", text);
+    }
+    parsed.kind = kinds[row].kind;
+    if (text[length] == ':') {
+        const char *options = text + length + 1;
+        enum status_code code = STATUS_OK;
+        if (parsed.kind == DEVICE_KIND_HOST) {
+            code = host_options_parse(text, options, &parsed.memory_bytes, error);
+        } else if (parsed.kind == DEVICE_KIND_CUDA) {
+            code = cuda_index_parse(text, options, &parsed.index, error);
+        } else {
+            code = status_set(error, STATUS_INVALID, "device '%s': %s takes no options; write %s", text,
+                              kinds[row].name, kinds[row].name);
+        }
+        if (code != STATUS_OK) {
+            return code;
+        }
+    }
+    *spec = parsed;
+    return STATUS_OK;
+}

@@ -1,0 +1,181 @@
+/* The host device: opening, closing, and handing operations to those who compute them. Memory is in host_memory.c,
+ * products in host_matmul.c and host_convolution.c, everything else in harness/kernels. */
+#include "harness/device/host.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#include "harness/base/size.h"
+#include "harness/device/host_device.h"
+#include "harness/device/product_plan.h"
+#include "harness/kernels/host.h"
+
+static int thread_count_read(void)
+{
+#ifdef _OPENMP
+    return omp_get_max_threads();
+#else
+    return 1;
+#endif
+}
+
+int thread_index(void)
+{
+#ifdef _OPENMP
+    return omp_get_thread_num();
+#else
+    return 0;
+#endif
+}
+
+static void host_close(struct device *device)
+{
+    struct host_device *host = (struct host_device *)device;
+    if (host->scratch != NULL) {
+        munmap(host->scratch, (size_t)host->thread_count * sizeof *host->scratch);
+    }
+    openblas_close(&host->openblas);
+    free(host);
+}
+
+/* "model name : Intel(R) Xeon(R) Processor" of /proc/cpuinfo; the machine's architecture where there is no such line. */
+static void processor_name_read(char *name, size_t capacity, const char *fallback)
+{
+    char line[256];
+    char found[128] = "";
+    FILE *file = fopen("/proc/cpuinfo", "re");
+    while (file != NULL && found[0] == '\0' && fgets(line, sizeof line, file) != NULL) {
+        sscanf(line, "model name : %127[^\n]", found);
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    snprintf(name, capacity, "%s", found[0] != '\0' ? found : fallback);
+}
+
+static enum status_code host_properties(struct device *device, struct device_properties *properties,
+                                        struct status *error)
+{
+    const struct host_device *host = (const struct host_device *)device;
+    struct device_properties read = {
+        .kind = "host", .target = "host", .total_bytes = host->total_bytes, .computes = true};
+    struct utsname system = {0};
+    (void)error;
+    if (uname(&system) == 0) {
+        snprintf(read.driver, sizeof read.driver, "%.10s %.20s", system.sysname, system.release);
+    }
+    processor_name_read(read.name, sizeof read.name, system.machine);
+    memcpy(read.runtime, host->openblas.version, sizeof read.runtime);
+    *properties = read;
+    return STATUS_OK;
+}
+
+static enum status_code host_run(struct device *device, const struct operation_call *call, struct status *error)
+{
+    struct host_device *host = (struct host_device *)device;
+    if (call->opcode == OPCODE_MATMUL) {
+        return host_matmul(host, call, error);
+    }
+    if (call->opcode == OPCODE_CONVOLUTION || call->opcode == OPCODE_CONVOLUTION_BACKWARD_INPUT ||
+        call->opcode == OPCODE_CONVOLUTION_BACKWARD_WEIGHT) {
+        return host_convolution(host, call, error);
+    }
+    const char *reason = kernel_host_run(call);
+    if (reason != NULL) {
+        char text[CALL_TEXT_BYTES];
+        return status_set(error, STATUS_DEVICE, "host: %s: %s", call_describe(call, text), reason);
+    }
+    return STATUS_OK;
+}
+
+static enum status_code host_copy_to_host(struct device *device, void *host, const void *address, int64_t bytes,
+                                          struct status *error)
+{
+    (void)device;
+    (void)error;
+    memcpy(host, address, (size_t)bytes);
+    return STATUS_OK;
+}
+
+static enum status_code host_copy_from_host(struct device *device, void *address, const void *host, int64_t bytes,
+                                            struct status *error)
+{
+    (void)device;
+    (void)error;
+    memcpy(address, host, (size_t)bytes);
+    return STATUS_OK;
+}
+
+static enum status_code host_synchronize(struct device *device, struct status *error)
+{
+    (void)device;
+    (void)error;
+    return STATUS_OK;
+}
+
+static enum status_code host_scratch_take(struct host_device *host, struct status *error)
+{
+    int64_t bytes = (int64_t)sizeof(struct host_scratch) * host->thread_count;
+    void *memory = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
+        char text[SIZE_TEXT_BYTES];
+        return status_set(error, STATUS_OUT_OF_MEMORY, "host: no %s of scratch memory for %d threads",
+                          size_format(bytes, text), host->thread_count);
+    }
+    pages_touch(memory, bytes, host->page_bytes, host->thread_count);
+    host->scratch = memory;
+    return STATUS_OK;
+}
+
+static enum status_code host_prepare(struct host_device *host, int64_t bound_bytes, struct status *error)
+{
+    host->bound_bytes = bound_bytes;
+    host->page_bytes = sysconf(_SC_PAGESIZE);
+    host->thread_count = thread_count_read();
+    host->peak_valid = true;
+    if (!proc_field_read("/proc/meminfo", "MemTotal", &host->total_bytes)) {
+        return status_set(error, STATUS_UNAVAILABLE,
+                          "host: /proc/meminfo cannot be read, so the machine's memory is unknown; mount /proc");
+    }
+    if (bound_bytes > 0 && bound_bytes < host->total_bytes) {
+        host->total_bytes = bound_bytes;
+    }
+    enum status_code code = openblas_open(host->thread_count, &host->openblas, error);
+    return code == STATUS_OK ? host_scratch_take(host, error) : code;
+}
+
+enum status_code host_open(int64_t bound_bytes, struct device **device, struct status *error)
+{
+    static const struct device_table table = {
+        .kind = "host",
+        .close = host_close,
+        .properties = host_properties,
+        .segment_alloc = host_segment_alloc,
+        .segment_free = host_segment_free,
+        .run = host_run,
+        .copy_to_host = host_copy_to_host,
+        .copy_from_host = host_copy_from_host,
+        .synchronize = host_synchronize,
+        .read_memory = host_read_memory,
+        .reset_peak = host_reset_peak,
+    };
+    struct host_device *host = calloc(1, sizeof *host);
+    if (host == NULL) {
+        return status_set(error, STATUS_OUT_OF_MEMORY, "host: no %zu bytes for the device itself", sizeof *host);
+    }
+    host->base.table = &table;
+    enum status_code code = host_prepare(host, bound_bytes, error);
+    if (code != STATUS_OK) {
+        host_close(&host->base);
+        return code;
+    }
+    *device = &host->base;
+    return STATUS_OK;
+}

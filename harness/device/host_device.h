@@ -1,0 +1,48 @@
+/* What the files of the host device share. Only host*.c include this. */
+#ifndef ASSAY_DEVICE_HOST_DEVICE_H
+#define ASSAY_DEVICE_HOST_DEVICE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "harness/base/status.h"
+#include "harness/device/device.h"
+#include "harness/device/openblas.h"
+
+/* Scratch of one thread: three areas of PANEL_FLOATS floats (1 MiB each), for panels of a, of b, and for sums. */
+enum { PANEL_SIDE = 512, PANEL_FLOATS = PANEL_SIDE * PANEL_SIDE };
+
+struct host_scratch {
+    float a[PANEL_FLOATS];
+    float b[PANEL_FLOATS];
+    float sums[PANEL_FLOATS];
+};
+
+struct host_device {
+    struct device base;
+    int64_t bound_bytes; /* 0: none */
+    int64_t total_bytes; /* MemTotal, or the bound */
+    int64_t page_bytes;
+    int64_t held_bytes;  /* by segments, in whole pages */
+    bool peak_valid;     /* false once a reset of the peak has failed */
+    int thread_count;
+    struct host_scratch *scratch; /* [thread_count] */
+    struct openblas openblas;
+};
+
+/* -- host_memory.c */
+enum status_code host_segment_alloc(struct device *device, int64_t bytes, void **address, struct status *error);
+enum status_code host_segment_free(struct device *device, void *address, int64_t bytes, struct status *error);
+enum status_code host_read_memory(struct device *device, struct device_reading *reading, struct status *error);
+enum status_code host_reset_peak(struct device *device, struct status *error);
+/* A figure in KiB of a file of "Name:   123 kB" lines, in bytes; false where file or line is missing. */
+bool proc_field_read(const char *path, const char *name, int64_t *bytes);
+/* Writes one byte of every page. */
+void pages_touch(void *address, int64_t bytes, int64_t page_bytes, int thread_count);
+
+/* -- host_matmul.c, host_convolution.c: 0 <= thread_index() < thread_count inside a parallel region */
+enum status_code host_matmul(struct host_device *host, const struct operation_call *call, struct status *error);
+enum status_code host_convolution(struct host_device *host, const struct operation_call *call, struct status *error);
+int thread_index(void);
+
+#endif

@@ -1,0 +1,122 @@
+/* Plug-ins: finding, loading and checking. What a plug-in does is its own matter. */
+#include "harness/device/plugin.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness/base/text.h"
+
+/* Set by the build to the folder that `make install` puts plug-ins into. */
+#ifndef ASSAY_LIBRARY_DIRECTORY
+#define ASSAY_LIBRARY_DIRECTORY "/usr/local/lib/assay"
+#endif
+
+enum { PLUGIN_FOLDERS_MAXIMUM = 3 };
+
+struct plugin_folders {
+    int count;
+    char path[PLUGIN_FOLDERS_MAXIMUM][PATH_MAX];
+};
+
+static void folder_add(struct plugin_folders *folders, const char *path)
+{
+    snprintf(folders->path[folders->count++], PATH_MAX, "%s", path);
+}
+
+static void executable_folders_add(struct plugin_folders *folders)
+{
+    char path[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (length <= 0) {
+        return;
+    }
+    path[length] = '\0';
+    for (int level = 0; level < 3; level++) {
+        char *slash = strrchr(path, '/');
+        if (slash == NULL || slash == path) {
+            return;
+        }
+        *slash = '\0';
+        if (level != 1) {
+            folder_add(folders, path);
+        }
+    }
+}
+
+static void plugin_folders_list(struct plugin_folders *folders)
+{
+    const char *chosen = secure_getenv("ASSAY_PLUGIN_DIR");
+    folders->count = 0;
+    if (chosen != NULL && *chosen != '\0') {
+        folder_add(folders, chosen);
+        return;
+    }
+    executable_folders_add(folders);
+    folder_add(folders, ASSAY_LIBRARY_DIRECTORY);
+}
+
+static enum status_code plugin_missing(const char *kind, const char *file_name, const struct plugin_folders *folders,
+                                       struct status *error)
+{
+    struct text places = {0};
+    for (int i = 0; i < folders->count; i++) {
+        text_format(&places, "%s%s", i > 0 ? ", " : "", folders->path[i]);
+    }
+    status_set(error, STATUS_UNAVAILABLE,
+               "%s: the plug-in %s is not in %s; build it with make where the CUDA toolkit is installed, or set "
+               "ASSAY_PLUGIN_DIR to its folder",
+               kind, file_name, text_string(&places));
+    text_release(&places);
+    return STATUS_UNAVAILABLE;
+}
+
+/* NULL where no folder has the file. *path is the file that was found. */
+static const char *plugin_find(const struct plugin_folders *folders, const char *file_name, char path[2 * PATH_MAX])
+{
+    for (int i = 0; i < folders->count; i++) {
+        snprintf(path, 2 * PATH_MAX, "%s/%s", folders->path[i], file_name);
+        if (access(path, R_OK) == 0) {
+            return path;
+        }
+    }
+    return NULL;
+}
+
+static enum status_code plugin_entry_open(const char *kind, void *library, const char *path, int index,
+                                          struct device **device, struct status *error)
+{
+    plugin_entry_function entry_function = NULL;
+    void *symbol = dlsym(library, PLUGIN_ENTRY_SYMBOL);
+    memcpy(&entry_function, &symbol, sizeof symbol); /* POSIX: the bytes of the address are the function pointer */
+    const struct plugin_entry *entry = entry_function != NULL ? entry_function() : NULL;
+    if (entry == NULL || entry->version != PLUGIN_VERSION || entry->call_bytes != sizeof(struct operation_call)) {
+        return status_set(error, STATUS_UNAVAILABLE,
+                          "%s: the plug-in %s was built from other sources than this program; build both anew with make",
+                          kind, path);
+    }
+    return entry->open(index, device, error);
+}
+
+enum status_code plugin_device_open(const char *kind, const char *file_name, int index, struct device **device,
+                                    struct status *error)
+{
+    struct plugin_folders folders;
+    char path[2 * PATH_MAX];
+    plugin_folders_list(&folders);
+    if (plugin_find(&folders, file_name, path) == NULL) {
+        return plugin_missing(kind, file_name, &folders, error);
+    }
+    /* NODELETE: a CUDA runtime that was started cannot be unloaded safely. */
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (library == NULL) {
+        return status_set(error, STATUS_UNAVAILABLE, "%s: the plug-in cannot be loaded: %s; build it anew with make",
+                          kind, dlerror());
+    }
+    enum status_code code = plugin_entry_open(kind, library, path, index, device, error);
+    dlclose(library);
+    return code;
+}
