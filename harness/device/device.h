@@ -15,19 +15,19 @@
 struct device; /* each kind begins its own struct with a `struct device` */
 
 struct device_properties {
-    char kind[16];           /* "meta", "host", "cuda" */
-    char name[128];          /* "NVIDIA H200", the CPU's model name */
-    char target[16];         /* the row of tape/target.h that describes it: "sm_90", "host" */
-    char pci_bus_id[32];     /* "" where there is none */
+    char kind[16];       /* "meta", "host", "cuda" */
+    char name[128];      /* "NVIDIA H200", the CPU's model name */
+    char target[16];     /* the row of tape/target.h that describes it: "sm_90", "host" */
+    char pci_bus_id[32]; /* "" where there is none */
     char uuid[48];
     char driver[32], runtime[32];
-    int64_t total_bytes;     /* memory the device has (or is bounded to); 0: unbounded (meta) */
-    bool computes;           /* false for meta: run does nothing and memory must not be looked at */
+    int64_t total_bytes; /* memory the device has (or is bounded to); 0: unbounded (meta) */
+    bool computes;       /* false for meta: run does nothing and memory must not be looked at */
 };
 
 /* What the driver or the kernel counts. A figure that could not be taken is not valid, and never 0. */
 struct device_reading {
-    bool device_valid;  /* used on the whole device (cudaMemGetInfo total - free) */
+    bool device_valid; /* used on the whole device (cudaMemGetInfo total - free) */
     int64_t device_bytes;
     bool process_valid; /* used by this process (NVML; host: RSS) */
     int64_t process_bytes;

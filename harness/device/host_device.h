@@ -8,14 +8,17 @@
 #include "harness/base/status.h"
 #include "harness/device/device.h"
 #include "harness/device/openblas.h"
+#include "harness/device/product_plan.h"
 
-/* Scratch of one thread: three areas of PANEL_FLOATS floats (1 MiB each), for panels of a, of b, and for sums. */
+/* Scratch of one thread: four areas of PANEL_FLOATS floats (1 MiB each), for panels of a, of b, for sums, and for a part
+ * of an image. */
 enum { PANEL_SIDE = 512, PANEL_FLOATS = PANEL_SIDE * PANEL_SIDE };
 
 struct host_scratch {
     float a[PANEL_FLOATS];
     float b[PANEL_FLOATS];
     float sums[PANEL_FLOATS];
+    float image[PANEL_FLOATS];
 };
 
 struct host_device {
@@ -23,8 +26,8 @@ struct host_device {
     int64_t bound_bytes; /* 0: none */
     int64_t total_bytes; /* MemTotal, or the bound */
     int64_t page_bytes;
-    int64_t held_bytes;  /* by segments, in whole pages */
-    bool peak_valid;     /* false once a reset of the peak has failed */
+    int64_t held_bytes; /* by segments, in whole pages */
+    bool peak_valid;    /* false once a reset of the peak has failed */
     int thread_count;
     struct host_scratch *scratch; /* [thread_count] */
     struct openblas openblas;
@@ -42,6 +45,8 @@ void pages_touch(void *address, int64_t bytes, int64_t page_bytes, int thread_co
 
 /* -- host_matmul.c, host_convolution.c: 0 <= thread_index() < thread_count inside a parallel region */
 enum status_code host_matmul(struct host_device *host, const struct operation_call *call, struct status *error);
+/* A product that is planned already; STATUS_OVERFLOW (without a text) where a side is beyond 2^31 - 1. */
+enum status_code host_matmul_planned(const struct host_device *host, const struct matmul_plan *plan);
 enum status_code host_convolution(struct host_device *host, const struct operation_call *call, struct status *error);
 int thread_index(void);
 

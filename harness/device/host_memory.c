@@ -111,8 +111,8 @@ enum status_code host_segment_free(struct device *device, void *address, int64_t
     int64_t mapped = 0;
     if (address == NULL || bytes <= 0 || !size_round_up(bytes, host->page_bytes, &mapped) ||
         mapped > host->held_bytes) {
-        return status_set(error, STATUS_INTERNAL, "host: a segment of %" PRId64 " bytes that was not taken is given back",
-                          bytes);
+        return status_set(error, STATUS_INTERNAL,
+                          "host: a segment of %" PRId64 " bytes that was not taken is given back", bytes);
     }
     if (munmap(address, (size_t)mapped) != 0) {
         return status_set(error, STATUS_DEVICE, "host: a segment of %" PRId64 " bytes cannot be unmapped: %s", bytes,

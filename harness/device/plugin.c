@@ -94,9 +94,9 @@ static enum status_code plugin_entry_open(const char *kind, void *library, const
     memcpy(&entry_function, &symbol, sizeof symbol); /* POSIX: the bytes of the address are the function pointer */
     const struct plugin_entry *entry = entry_function != NULL ? entry_function() : NULL;
     if (entry == NULL || entry->version != PLUGIN_VERSION || entry->call_bytes != sizeof(struct operation_call)) {
-        return status_set(error, STATUS_UNAVAILABLE,
-                          "%s: the plug-in %s was built from other sources than this program; build both anew with make",
-                          kind, path);
+        return status_set(
+            error, STATUS_UNAVAILABLE,
+            "%s: the plug-in %s was built from other sources than this program; build both anew with make", kind, path);
     }
     return entry->open(index, device, error);
 }

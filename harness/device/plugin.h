@@ -15,8 +15,8 @@
 enum { PLUGIN_VERSION = 1 };
 
 struct plugin_entry {
-    int version;                /* PLUGIN_VERSION it was compiled with */
-    size_t call_bytes;          /* sizeof(struct operation_call) it was compiled with */
+    int version;       /* PLUGIN_VERSION it was compiled with */
+    size_t call_bytes; /* sizeof(struct operation_call) it was compiled with */
     enum status_code (*open)(int index, struct device **device, struct status *error);
 };
 

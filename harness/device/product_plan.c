@@ -209,11 +209,17 @@ static const char *convolution_roles(const struct operation_call *call, struct c
     return NULL;
 }
 
+/* The strides of an empty tensor are of no meaning. */
+static bool tensor_is_dense_floating(const struct tensor *tensor)
+{
+    return dtype_is_floating(tensor->dtype) && (tensor_element_count(tensor) == 0 || tensor_is_dense(tensor));
+}
+
 static const char *convolution_shapes_check(const struct convolution_plan *plan)
 {
     const struct tensor *parts[] = {plan->image, plan->weight, plan->result};
     for (int i = 0; i < 3; i++) {
-        if (parts[i]->rank != 4 || !tensor_is_dense(parts[i]) || !dtype_is_floating(parts[i]->dtype)) {
+        if (parts[i]->rank != 4 || !tensor_is_dense_floating(parts[i])) {
             return "tensors must be dense, floating, of rank 4";
         }
     }
@@ -222,7 +228,7 @@ static const char *convolution_shapes_check(const struct convolution_plan *plan)
         return "images, channels or filters do not fit";
     }
     if (plan->bias != NULL && (plan->bias->rank != 1 || plan->bias->size[0] != plan->weight->size[0] ||
-                               !tensor_is_dense(plan->bias) || !dtype_is_floating(plan->bias->dtype))) {
+                               !tensor_is_dense_floating(plan->bias))) {
         return "the bias must be dense, floating, one element for each filter";
     }
     return NULL;

@@ -40,7 +40,7 @@ enum status_code matmul_plan(const struct operation_call *call, struct matmul_pl
 struct convolution_plan {
     int64_t images, channels, height, width;
     int64_t filters, kernel, stride, padding;
-    int64_t rows, columns; /* of the result */
+    int64_t rows, columns;                               /* of the result */
     const struct tensor *image, *weight, *result, *bias; /* bias NULL: none; borrowed from the call */
     bool pointwise; /* kernel 1, stride 1, no padding: the image is its own matrix of columns */
 };
