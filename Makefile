@@ -88,6 +88,7 @@ $(call object,$(filter harness/kernels/% harness/device/%,$(LIB_C))): C_FLAGS +=
 # Square roots and multiply-adds become single vector instructions; nothing is reordered.
 $(call object,$(filter harness/kernels/%,$(LIB_C))): C_FLAGS += -fno-math-errno -ffp-contract=fast
 $(call object,$(CLI_C)): C_FLAGS += -DASSAY_DATADIR='"$(PREFIX)/share/assay"'
+$(BUILD)/obj/harness/device/plugin.o: C_FLAGS += -DASSAY_LIBRARY_DIRECTORY='"$(PREFIX)/lib/assay"'
 
 $(LIB): $(call object,$(LIB_C))
 	@rm -f $@
