@@ -79,7 +79,7 @@ void skeleton_resnet(struct skeleton_builder *builder, enum head head)
     resnet_norm(builder, root, "bn1", config->stem, 1);
     int64_t inputs = config->stem;
     for (int stage = 0; stage < 4; stage++) {
-        char name[16];
+        char name[32];
         snprintf(name, sizeof name, "layer%d", stage + 1);
         resnet_stage(builder, builder_module(builder, root, name, "Sequential"), stage, inputs);
         inputs = config->widths[stage];

@@ -1,0 +1,230 @@
+/* accelerate: the sizes and the rows. Its box of text is drawn in accelerate_table.c. Not an improvement of it: where it
+ * errs (the head is missing, integers are divided with the rest), so does this. */
+#include "harness/estimate/accelerate.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/size.h"
+#include "harness/estimate/estimate.h"
+#include "harness/estimate/framework_buffers.h"
+#include "models/skeleton.h"
+
+static const char *const dtype_names[ACCELERATE_DTYPE_COUNT] = {"float32", "float16", "int8", "int4"};
+static const double dtype_divisors[ACCELERATE_DTYPE_COUNT] = {1, 2, 4, 8};
+
+const char *accelerate_dtype_name(enum accelerate_dtype dtype)
+{
+    return dtype_names[dtype];
+}
+
+enum status_code accelerate_dtype_find(const char *name, enum accelerate_dtype *dtype, struct status *error)
+{
+    for (int i = 0; i < ACCELERATE_DTYPE_COUNT; i++) {
+        if (strcmp(name, dtype_names[i]) == 0) {
+            *dtype = (enum accelerate_dtype)i;
+            return STATUS_OK;
+        }
+    }
+    return status_set(error, STATUS_INVALID, "dtype '%.80s' is not known; write one of: float32, float16, int8, int4",
+                      name);
+}
+
+enum status_code accelerate_rule_find(const char *name, enum accelerate_rule *rule, struct status *error)
+{
+    static const char *const names[ACCELERATE_RULE_COUNT] = {"current", "0.23"};
+    for (int i = 0; i < ACCELERATE_RULE_COUNT; i++) {
+        if (strcmp(name, names[i]) == 0) {
+            *rule = (enum accelerate_rule)i;
+            return STATUS_OK;
+        }
+    }
+    return status_set(error, STATUS_INVALID, "rule '%.80s' is not known; write one of: current, 0.23", name);
+}
+
+/* Bytes below each module, itself included. sizes has module_count entries. Children have higher indices than their
+ * parents, so one walk from the end adds everything up. */
+static bool module_sizes(const struct skeleton *skeleton, const struct framework_buffers *buffers, int64_t *sizes)
+{
+    bool fits = true;
+    for (int i = 0; i < skeleton->tensor_count && fits; i++) {
+        const struct skeleton_tensor *tensor = &skeleton->tensors[i];
+        if (tensor->tied_to < 0 && (!tensor->is_buffer || buffers->as_skeleton)) {
+            int64_t bytes =
+                tensor->element_count * dtype_bytes(tensor->dtype); /* the builder has checked that it fits */
+            fits = size_add(sizes[tensor->module], bytes, &sizes[tensor->module]);
+        }
+    }
+    for (int i = skeleton->module_count - 1; i >= 0 && fits; i--) {
+        int parent = skeleton->modules[i].parent;
+        if (skeleton->modules[i].no_split) {
+            fits = size_add(sizes[i], buffers->block_bytes, &sizes[i]);
+        }
+        if (parent >= 0) {
+            fits = fits && size_add(sizes[parent], sizes[i], &sizes[parent]);
+        }
+    }
+    return fits && size_add(sizes[0], buffers->model_bytes, &sizes[0]);
+}
+
+/* A module is atomic when it is never split or has no children; what lies below an atomic one is not looked at. */
+static int64_t largest_layer(const struct skeleton *skeleton, const struct framework_buffers *buffers,
+                             const int64_t *sizes, bool splits_blocks)
+{
+    int64_t largest = buffers->model_bytes; /* a module, or a tensor of the root, of its own */
+    int inside = -1;                        /* the atomic module that the walk is in */
+    for (int i = 1; i < skeleton->module_count; i++) {
+        int up = skeleton->modules[i].parent;
+        while (up > inside) {
+            up = skeleton->modules[up].parent;
+        }
+        if (inside >= 0 && up == inside) {
+            continue;
+        }
+        bool leaf = i + 1 == skeleton->module_count || skeleton->modules[i + 1].parent != i;
+        bool atomic = leaf || (skeleton->modules[i].no_split && !splits_blocks);
+        inside = atomic ? i : inside;
+        largest = atomic && sizes[i] > largest ? sizes[i] : largest;
+    }
+    return splits_blocks && buffers->block_bytes > largest ? buffers->block_bytes : largest;
+}
+
+/* The skeleton of the model without a head, whatever the case has: accelerate builds that. */
+static enum status_code sizes_of_skeleton(const struct skeleton *skeleton, const struct framework_buffers *buffers,
+                                          bool splits_blocks, struct accelerate_sizes *sizes, struct status *error)
+{
+    int64_t *bytes = calloc((size_t)skeleton->module_count, sizeof *bytes);
+    if (bytes == NULL) {
+        return status_set(error, STATUS_OUT_OF_MEMORY, "no host memory for the sizes of %d modules",
+                          skeleton->module_count);
+    }
+    enum status_code code = STATUS_OK;
+    if (module_sizes(skeleton, buffers, bytes) && bytes[0] <= INT64_MAX / 8) { /* 4 B is printed; keep room */
+        *sizes = (struct accelerate_sizes){
+            .parameter_count = skeleton->parameter_count,
+            .buffer_bytes = bytes[0] - skeleton->parameter_bytes,
+            .total_bytes = bytes[0],
+            .largest_layer_bytes = largest_layer(skeleton, buffers, bytes, splits_blocks),
+        };
+    } else {
+        code = status_set(error, STATUS_OVERFLOW, "%s: its bytes do not fit 63 bits", skeleton->config->name);
+    }
+    free(bytes);
+    return code;
+}
+
+enum status_code accelerate_sizes_of(const struct config *config, const struct accelerate_options *options,
+                                     struct accelerate_sizes *sizes, struct status *error)
+{
+    int release = FRAMEWORK_RELEASE_CURRENT;
+    struct framework_buffers buffers;
+    struct skeleton skeleton = {0};
+    const char *text = options->transformers != NULL ? options->transformers : config->transformers_version;
+    enum status_code code = framework_release_parse(text, &release, error);
+    if (code != STATUS_OK && options->transformers == NULL) {
+        code = STATUS_OK; /* a version that a file spells in its own way is no fault: today's buffers then */
+    }
+    if (code == STATUS_OK) {
+        code = framework_buffers_of(config, release, &buffers, error);
+    }
+    if (code == STATUS_OK) {
+        code = skeleton_build(config, HEAD_BARE, &skeleton, error);
+    }
+    if (code == STATUS_OK) {
+        code = sizes_of_skeleton(&skeleton, &buffers, options->splits_blocks, sizes, error);
+    }
+    skeleton_release(&skeleton);
+    return code;
+}
+
+struct accelerate_row accelerate_row_of(const struct accelerate_sizes *sizes, enum accelerate_dtype dtype,
+                                        enum accelerate_rule rule)
+{
+    struct accelerate_row row = {
+        .dtype = dtype,
+        .rule = rule,
+        .largest_layer_bytes = (double)sizes->largest_layer_bytes / dtype_divisors[dtype],
+        .total_bytes = (double)sizes->total_bytes / dtype_divisors[dtype],
+    };
+    if (rule == ACCELERATE_RULE_0_23) {
+        row.training_known = true;
+        row.training_bytes = 4 * row.total_bytes;
+        return row;
+    }
+    if (dtype == ACCELERATE_INT8 || dtype == ACCELERATE_INT4) {
+        return row;
+    }
+    int64_t total = sizes->total_bytes;
+    row.training_known = true;
+    row.model_bytes = total;
+    row.gradients_bytes = dtype == ACCELERATE_FLOAT32 ? total : total + total / 2;
+    row.optimizer_bytes = 2 * total;
+    row.step_bytes = dtype == ACCELERATE_FLOAT32 ? 4 * total : 2 * total;
+    row.training_bytes = (double)row.step_bytes; /* the highest of the four */
+    return row;
+}
+
+struct json *accelerate_to_json(const char *model, const struct config *config, const struct accelerate_sizes *sizes,
+                                const struct accelerate_row *rows, int count)
+{
+    struct json *document = json_object_new();
+    struct json *list = json_array_new();
+    bool done = json_set(document, "model", json_string_new(model)) &&
+                json_set(document, "family", json_string_new(family_name(config->family))) &&
+                json_set(document, "parameter_count", json_integer_new(sizes->parameter_count)) &&
+                json_set(document, "buffer_bytes", json_integer_new(sizes->buffer_bytes));
+    for (int i = 0; i < count && done; i++) {
+        struct json *row = json_object_new();
+        done = json_set(row, "dtype", json_string_new(dtype_names[rows[i].dtype])) &&
+               json_set(row, "largest_layer_bytes", json_integer_new(llround(rows[i].largest_layer_bytes))) &&
+               json_set(row, "total_bytes", json_integer_new(llround(rows[i].total_bytes))) &&
+               json_set(row, "training_adam_bytes",
+                        rows[i].training_known ? json_integer_new(llround(rows[i].training_bytes)) : json_null_new());
+        done = json_append(list, row) && done;
+    }
+    done = json_set(document, "rows", list) && done;
+    if (!done) {
+        json_release(document);
+        return NULL;
+    }
+    return document;
+}
+
+static bool accelerate_applies(const struct estimate_input *input)
+{
+    return input->workload->mode != MODE_TRAIN || input->workload->optimizer != OPTIMIZER_SGD_MOMENTUM;
+}
+
+/* It sizes loading and training, and says of inference only that loading is not all of it: there total_bytes is loading. */
+static enum status_code accelerate_compute(const struct estimate_input *input, struct estimate *estimate,
+                                           struct status *error)
+{
+    struct accelerate_options options = {.rule = ACCELERATE_RULE_CURRENT, .transformers = "current"};
+    struct accelerate_sizes sizes;
+    enum status_code code = accelerate_sizes_of(input->config, &options, &sizes, error);
+    if (code != STATUS_OK) {
+        return code;
+    }
+    enum precision precision = input->workload->precision;
+    bool half_training = precision != PRECISION_FLOAT32;
+    bool half_storage = precision == PRECISION_FLOAT16 || precision == PRECISION_BFLOAT16;
+    if (input->workload->mode != MODE_TRAIN) {
+        struct accelerate_row row =
+            accelerate_row_of(&sizes, half_storage ? ACCELERATE_FLOAT16 : ACCELERATE_FLOAT32, options.rule);
+        estimate_add(estimate, "total_bytes", llround(row.total_bytes));
+        estimate_add(estimate, "largest_layer_bytes", llround(row.largest_layer_bytes));
+        return STATUS_OK;
+    }
+    struct accelerate_row row =
+        accelerate_row_of(&sizes, half_training ? ACCELERATE_FLOAT16 : ACCELERATE_FLOAT32, options.rule);
+    estimate_add(estimate, "total_bytes", row.step_bytes);
+    estimate_add(estimate, "stages.model_bytes", row.model_bytes);
+    estimate_add(estimate, "stages.gradients_bytes", row.gradients_bytes);
+    estimate_add(estimate, "stages.optimizer_bytes", row.optimizer_bytes);
+    estimate_add(estimate, "stages.step_bytes", row.step_bytes);
+    return STATUS_OK;
+}
+
+const struct estimator estimator_accelerate = {"accelerate", "the table of accelerate estimate-memory",
+                                               accelerate_applies, accelerate_compute};

@@ -1,0 +1,76 @@
+/* accelerate: what `accelerate estimate-memory` says, to the same two decimals.
+ *
+ * total = bytes of parameters and buffers of the model without a head, in float32 (a boolean is one eighth of a byte, a
+ * tied parameter counts once); other types are that number divided, buffers included. largest layer = the largest module
+ * that is a leaf or is never split. Training with Adam, current rule (since 0.29): the highest of four stages; model B,
+ * gradients B or 1.5 B, optimizer 2 B, step 4 B (float32) or 2 B (float16); int8 and int4: none. Rule 0.23: 4 times the
+ * total of every type.
+ *
+ * Worked number: bert-base-cased: 4 * 108,310,272 + 8,192 = 433,249,280 bytes = 413.18 MB; largest layer, the embeddings:
+ * 90,669,056 = 86.47 MB; training 1,732,997,120 = 1.61 GB in float32 and 866,498,560 = 826.36 MB in float16. Its units
+ * are binary, whatever they are called. */
+#ifndef ASSAY_ESTIMATE_ACCELERATE_H
+#define ASSAY_ESTIMATE_ACCELERATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "harness/base/json.h"
+#include "harness/base/status.h"
+#include "harness/base/text.h"
+#include "models/config.h"
+
+enum accelerate_rule { ACCELERATE_RULE_CURRENT, ACCELERATE_RULE_0_23, ACCELERATE_RULE_COUNT };
+
+enum accelerate_dtype {
+    ACCELERATE_FLOAT32,
+    ACCELERATE_FLOAT16,
+    ACCELERATE_INT8,
+    ACCELERATE_INT4,
+    ACCELERATE_DTYPE_COUNT
+};
+
+struct accelerate_options {
+    enum accelerate_rule rule;
+    const char
+        *transformers;  /* the release whose buffers count: "4.31", "current"; NULL: the one that wrote the file */
+    bool splits_blocks; /* largest layer as before transformers named its blocks: leaves alone */
+};
+
+/* Of the whole model in float32. */
+struct accelerate_sizes {
+    int64_t parameter_count, buffer_bytes, total_bytes, largest_layer_bytes;
+};
+
+/* One line of the table. Divisions are those of Python, so bytes may have a fraction. */
+struct accelerate_row {
+    enum accelerate_dtype dtype;
+    enum accelerate_rule rule;
+    double largest_layer_bytes, total_bytes;
+    bool training_known; /* false: N/A; the rest is then 0 */
+    double training_bytes;
+    int64_t model_bytes, gradients_bytes, optimizer_bytes, step_bytes; /* the stages of the current rule */
+};
+
+const char *accelerate_dtype_name(enum accelerate_dtype dtype); /* "float32", "float16", "int8", "int4" */
+
+/* STATUS_INVALID lists what is known. */
+enum status_code accelerate_dtype_find(const char *name, enum accelerate_dtype *dtype, struct status *error);
+enum status_code accelerate_rule_find(const char *name, enum accelerate_rule *rule, struct status *error);
+
+enum status_code accelerate_sizes_of(const struct config *config, const struct accelerate_options *options,
+                                     struct accelerate_sizes *sizes, struct status *error);
+
+struct accelerate_row accelerate_row_of(const struct accelerate_sizes *sizes, enum accelerate_dtype dtype,
+                                        enum accelerate_rule rule);
+
+/* Its box, each line ended by a newline; model is what the user typed. STATUS_OUT_OF_MEMORY. */
+enum status_code accelerate_table(const char *model, const struct accelerate_row *rows, int count, struct text *table,
+                                  struct status *error);
+
+/* {"model", "family", "parameter_count", "buffer_bytes", "rows": [{"dtype", "largest_layer_bytes", "total_bytes",
+ * "training_adam_bytes"}]}; bytes are rounded to whole ones. NULL where memory ran out. */
+struct json *accelerate_to_json(const char *model, const struct config *config, const struct accelerate_sizes *sizes,
+                                const struct accelerate_row *rows, int count);
+
+#endif

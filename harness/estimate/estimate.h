@@ -1,0 +1,75 @@
+/* Estimates: one table of predictors, each a pure function of a model and a workload.
+ *
+ * A predictor gives named quantities. One that it has no rule for is unknown (null), never 0. The quantity that a verdict
+ * compares is total_bytes; the others say what it is made of. */
+#ifndef ASSAY_ESTIMATE_ESTIMATE_H
+#define ASSAY_ESTIMATE_ESTIMATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "harness/base/json.h"
+#include "harness/base/status.h"
+#include "models/config.h"
+#include "models/skeleton.h"
+#include "models/workload.h"
+
+enum { ESTIMATE_QUANTITIES_MAXIMUM = 96, ESTIMATE_NAME_BYTES = 64 };
+
+struct estimate_input {
+    const struct config *config;
+    const struct skeleton *skeleton; /* of the workload's head (default: bare for load, lm otherwise) */
+    const struct workload *workload;
+    const char *target; /* --for: "sm_90", "host"; read only by estimators that model a device */
+};
+
+struct estimate_quantity {
+    char name[ESTIMATE_NAME_BYTES]; /* "total_bytes"; a dot makes an object in JSON: "stages.load.requested_bytes" */
+    const char *text;               /* not NULL: a word instead of a number ("backward"); static */
+    bool known;
+    int64_t value; /* 0 where unknown */
+};
+
+struct estimate {
+    const char *estimator;
+    int count;
+    struct estimate_quantity quantities[ESTIMATE_QUANTITIES_MAXIMUM];
+};
+
+struct estimator {
+    const char *name;
+    const char *what; /* one line for people */
+    bool (*applies)(const struct estimate_input *input);
+    enum status_code (*compute)(const struct estimate_input *input, struct estimate *estimate, struct status *error);
+};
+
+/* Row number index of the table, NULL past the end. */
+const struct estimator *estimator_at(int index);
+
+/* NULL where the name is not known. */
+const struct estimator *estimator_find(const char *name);
+
+/* Runs one estimator. The caller has asked applies(). On success estimate holds its quantities. */
+enum status_code estimate_compute(const struct estimator *estimator, const struct estimate_input *input,
+                                  struct estimate *estimate, struct status *error);
+
+/* For estimators: one more quantity. More than ESTIMATE_QUANTITIES_MAXIMUM are a fault of the program. */
+void estimate_add(struct estimate *estimate, const char *name, int64_t value);
+void estimate_add_unknown(struct estimate *estimate, const char *name);
+void estimate_add_text(struct estimate *estimate, const char *name, const char *text);
+
+/* The quantity, or NULL. */
+const struct estimate_quantity *estimate_get(const struct estimate *estimate, const char *name);
+
+/* An object with one member for each quantity, unknown ones null, in order. NULL where memory ran out. */
+struct json *estimate_to_json(const struct estimate *estimate);
+
+/* The head that a workload means: bare for load, lm otherwise, unless it says. */
+enum head workload_head(const struct workload *workload);
+
+/* The rows; each is defined in the file of its name. */
+extern const struct estimator estimator_accelerate;
+extern const struct estimator estimator_anatomy;
+extern const struct estimator estimator_eleutherai;
+
+#endif

@@ -1,0 +1,34 @@
+/* Framework buffers: what releases of transformers registered besides parameters, and no longer do.
+ *
+ * A table that accelerate prints counts buffers, persistent or not, and these changed: Llama kept the cosines and sines of
+ * all positions in every layer until 4.40, GPT-2 a causal mask until 5.0. A published figure therefore belongs to a
+ * release. The release that wrote a model's config.json is the default: it is the one of the figures that were published
+ * with the model. Sources: the modelling files of the releases named in docs/decisions.
+ *
+ * Worked number: Llama-2-7b (4.31): each of 32 layers has 64 * 4 bytes of frequencies and 2 * 4096 * 128 * 4 bytes of
+ * cosines and sines: 4,194,560; in all 134,225,920 bytes. */
+#ifndef ASSAY_ESTIMATE_FRAMEWORK_BUFFERS_H
+#define ASSAY_ESTIMATE_FRAMEWORK_BUFFERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "harness/base/status.h"
+#include "models/config.h"
+
+enum { FRAMEWORK_RELEASE_CURRENT = 1000000 };
+
+struct framework_buffers {
+    bool as_skeleton;    /* the skeleton's own buffers are right; the rest is 0 */
+    int64_t block_bytes; /* in each block that is never split, instead of the skeleton's */
+    int64_t model_bytes; /* beside the blocks, instead of the skeleton's */
+};
+
+/* "4.31.0.dev0" or "4.31" gives 4031; "" and "current" give FRAMEWORK_RELEASE_CURRENT. STATUS_INVALID else. */
+enum status_code framework_release_parse(const char *text, int *release, struct status *error);
+
+/* STATUS_OVERFLOW where a size does not fit. A boolean counts as one eighth of a byte, as accelerate counts it. */
+enum status_code framework_buffers_of(const struct config *config, int release, struct framework_buffers *buffers,
+                                      struct status *error);
+
+#endif

@@ -1,0 +1,226 @@
+/* The table of estimators, the rules of thumb, and how quantities become JSON. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "harness/estimate/estimate.h"
+#include "models/catalogue.h"
+
+struct subject {
+    struct config config;
+    struct skeleton skeleton;
+    struct workload workload;
+};
+
+static struct subject *subject_new(const char *model, struct workload workload)
+{
+    struct status error = {0};
+    struct subject *subject = test_calloc(1, sizeof *subject);
+    subject->workload = workload;
+    if (config_find("models/catalogue", model, &subject->config, &error) != STATUS_OK ||
+        skeleton_build(&subject->config, workload_head(&workload), &subject->skeleton, &error) != STATUS_OK) {
+        fail_msg("%s", error.text);
+    }
+    return subject;
+}
+
+static void subject_release(struct subject *subject)
+{
+    skeleton_release(&subject->skeleton);
+    test_free(subject);
+}
+
+static struct estimate estimate_of(const char *estimator, const char *model, struct workload workload)
+{
+    struct subject *subject = subject_new(model, workload);
+    struct estimate_input input = {&subject->config, &subject->skeleton, &subject->workload, "host"};
+    struct estimate estimate = {0};
+    assert_non_null(estimator_find(estimator));
+    assert_true(estimator_find(estimator)->applies(&input));
+    assert_int_equal(estimate_compute(estimator_find(estimator), &input, &estimate, NULL), STATUS_OK);
+    assert_string_equal(estimate.estimator, estimator);
+    subject_release(subject);
+    return estimate;
+}
+
+static void known_check(const struct estimate *estimate, const char *name, int64_t value)
+{
+    const struct estimate_quantity *quantity = estimate_get(estimate, name);
+    assert_non_null(quantity);
+    assert_true(quantity->known);
+    assert_int_equal(quantity->value, value);
+}
+
+static void unknown_check(const struct estimate *estimate, const char *name)
+{
+    const struct estimate_quantity *quantity = estimate_get(estimate, name);
+    assert_non_null(quantity);
+    assert_false(quantity->known);
+    assert_int_equal(quantity->value, 0);
+}
+
+static struct workload train(enum precision precision, enum optimizer optimizer)
+{
+    struct workload workload = workload_default(MODE_TRAIN);
+    workload.precision = precision;
+    workload.optimizer = optimizer;
+    workload.batch = 8;
+    workload.seq = 512;
+    return workload;
+}
+
+static void test_table(void **state)
+{
+    (void)state;
+    int count = 0;
+    for (; estimator_at(count) != NULL; count++) {
+        assert_ptr_equal(estimator_find(estimator_at(count)->name), estimator_at(count));
+    }
+    assert_true(count >= 3);
+    assert_null(estimator_at(-1));
+    assert_null(estimator_find("horoscope"));
+}
+
+/* A case is held against today's model, so today's buffers count, and the head does not. */
+static void test_accelerate_cases(void **state)
+{
+    struct workload workload = workload_default(MODE_LOAD);
+    (void)state;
+    struct estimate estimate = estimate_of("accelerate", "bert-base-cased", workload);
+    known_check(&estimate, "total_bytes", 433249280);
+    known_check(&estimate, "largest_layer_bytes", 90669056);
+    workload.precision = PRECISION_BFLOAT16;
+    estimate = estimate_of("accelerate", "bert-base-cased", workload);
+    known_check(&estimate, "total_bytes", 433249280 / 2);
+    estimate = estimate_of("accelerate", "bert-base-cased", train(PRECISION_FLOAT32, OPTIMIZER_ADAM_FOREACH));
+    known_check(&estimate, "total_bytes", INT64_C(4) * 433249280);
+    estimate = estimate_of("accelerate", "bert-base-cased", train(PRECISION_AMP_FLOAT16, OPTIMIZER_ADAM_FOREACH));
+    known_check(&estimate, "total_bytes", INT64_C(2) * 433249280);
+    known_check(&estimate, "stages.gradients_bytes", 649873920);
+    estimate = estimate_of("accelerate", "Llama-2-7b", workload);
+    known_check(&estimate, "total_bytes", INT64_C(2) * 6607343616 + 256);
+
+    struct subject *subject = subject_new("gpt2", train(PRECISION_FLOAT32, OPTIMIZER_SGD_MOMENTUM));
+    struct estimate_input input = {&subject->config, &subject->skeleton, &subject->workload, "host"};
+    assert_false(estimator_find("accelerate")->applies(&input));
+    subject_release(subject);
+}
+
+static void test_anatomy(void **state)
+{
+    const int64_t count = 124439808;
+    struct estimate estimate = estimate_of("anatomy", "gpt2", train(PRECISION_AMP_BFLOAT16, OPTIMIZER_ADAMW_FUSED));
+    (void)state;
+    known_check(&estimate, "weights_bytes", 6 * count);
+    known_check(&estimate, "gradients_bytes", 4 * count);
+    known_check(&estimate, "optimizer_bytes", 8 * count);
+    known_check(&estimate, "states_bytes", 18 * count);
+    known_check(&estimate, "activations_bytes", 8 * 512 * 12 * 768 * 2);
+    known_check(&estimate, "total_bytes", 18 * count + 8 * 512 * 12 * 768 * 2);
+
+    struct workload eager = train(PRECISION_FLOAT32, OPTIMIZER_SGD_MOMENTUM);
+    eager.attention = ATTENTION_EAGER;
+    estimate = estimate_of("anatomy", "gpt2", eager);
+    known_check(&estimate, "states_bytes", 12 * count);
+    known_check(&estimate, "activations_bytes", INT64_C(8) * 512 * 12 * 768 * 4 + INT64_C(8) * 12 * 512 * 512 * 12 * 4);
+
+    estimate = estimate_of("anatomy", "timm/resnet50.a1_in1k", train(PRECISION_FLOAT32, OPTIMIZER_ADAM_FOREACH));
+    known_check(&estimate, "states_bytes", 16 * 25557032);
+    unknown_check(&estimate, "activations_bytes");
+    unknown_check(&estimate, "total_bytes");
+
+    estimate = estimate_of("anatomy", "google/vit-base-patch16-224", train(PRECISION_FLOAT32, OPTIMIZER_ADAM_FOREACH));
+    known_check(&estimate, "activations_bytes", 8 * 197 * 12 * 768 * 4);
+
+    struct workload checkpointed = train(PRECISION_FLOAT32, OPTIMIZER_ADAM_FOREACH);
+    checkpointed.checkpointing = true;
+    estimate = estimate_of("anatomy", "gpt2", checkpointed);
+    unknown_check(&estimate, "total_bytes");
+
+    estimate = estimate_of("anatomy", "gpt2", workload_default(MODE_INFER));
+    known_check(&estimate, "weights_bytes", 4 * count);
+    unknown_check(&estimate, "total_bytes");
+    estimate = estimate_of("anatomy", "gpt2", workload_default(MODE_LOAD));
+    known_check(&estimate, "total_bytes", 4 * count);
+
+    struct subject *subject = subject_new("gpt2", train(PRECISION_BFLOAT16, OPTIMIZER_ADAMW_FUSED));
+    struct estimate_input input = {&subject->config, &subject->skeleton, &subject->workload, "host"};
+    assert_false(estimator_find("anatomy")->applies(&input));
+    subject_release(subject);
+}
+
+static void test_eleutherai(void **state)
+{
+    const int64_t count = 124439808;
+    (void)state;
+    struct estimate estimate = estimate_of("eleutherai", "gpt2", train(PRECISION_AMP_FLOAT16, OPTIMIZER_ADAMW_FUSED));
+    known_check(&estimate, "states_bytes", 18 * count);
+    known_check(&estimate, "activations_bytes", 2793406464);
+    known_check(&estimate, "total_bytes", 5033323008);
+    estimate = estimate_of("eleutherai", "gpt2", train(PRECISION_BFLOAT16, OPTIMIZER_ADAMW_FUSED));
+    known_check(&estimate, "states_bytes", 16 * count);
+    estimate = estimate_of("eleutherai", "gpt2", train(PRECISION_FLOAT32, OPTIMIZER_ADAMW_FUSED));
+    known_check(&estimate, "states_bytes", 16 * count);
+    unknown_check(&estimate, "total_bytes");
+
+    struct workload checkpointed = train(PRECISION_BFLOAT16, OPTIMIZER_SGD_MOMENTUM);
+    checkpointed.checkpointing = true;
+    estimate = estimate_of("eleutherai", "gpt2", checkpointed);
+    known_check(&estimate, "optimizer_bytes", 8 * count);
+    known_check(&estimate, "activations_bytes", INT64_C(2) * 512 * 8 * 768 * 12);
+
+    struct workload infer = workload_default(MODE_INFER);
+    infer.precision = PRECISION_FLOAT16;
+    estimate = estimate_of("eleutherai", "Llama-2-7b", infer);
+    known_check(&estimate, "weights_bytes", INT64_C(2) * 6738415616);
+    known_check(&estimate, "total_bytes", INT64_C(16172197478));
+}
+
+static void test_overflow(void **state)
+{
+    struct subject *subject = subject_new("gpt2", train(PRECISION_BFLOAT16, OPTIMIZER_ADAMW_FUSED));
+    struct estimate_input input = {&subject->config, &subject->skeleton, &subject->workload, "host"};
+    struct estimate estimate = {.count = -1};
+    struct status error = {0};
+    (void)state;
+    subject->workload.batch = INT64_C(1) << 40;
+    subject->workload.seq = INT64_C(1) << 20;
+    assert_int_equal(estimate_compute(estimator_find("eleutherai"), &input, &estimate, &error), STATUS_OVERFLOW);
+    assert_string_equal(error.text,
+                        "estimator eleutherai: the activations do not fit 63 bits; write a smaller batch or seq");
+    assert_int_equal(estimate.count, -1);
+    subject_release(subject);
+}
+
+static void test_json(void **state)
+{
+    struct estimate estimate = {.estimator = "x"};
+    struct text text = {0};
+    (void)state;
+    estimate_add(&estimate, "total_bytes", 7);
+    estimate_add_text(&estimate, "peak_stage", "backward");
+    estimate_add(&estimate, "stages.load.bytes", 1);
+    estimate_add_unknown(&estimate, "stages.load.peak");
+    estimate_add(&estimate, "stages.step.bytes", 2);
+    struct json *document = estimate_to_json(&estimate);
+    assert_int_equal(json_write(document, 0, &text, NULL), STATUS_OK);
+    assert_string_equal(text_string(&text),
+                        "{\"total_bytes\": 7, \"peak_stage\": \"backward\", \"stages\": {\"load\": {\"bytes\": 1, "
+                        "\"peak\": null}, \"step\": {\"bytes\": 2}}}");
+    text_release(&text);
+    json_release(document);
+    assert_null(estimate_get(&estimate, "total"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_table),      cmocka_unit_test(test_accelerate_cases), cmocka_unit_test(test_anatomy),
+        cmocka_unit_test(test_eleutherai), cmocka_unit_test(test_overflow),         cmocka_unit_test(test_json),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
