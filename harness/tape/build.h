@@ -24,14 +24,15 @@ struct value; /* a tensor: a view of a storage, perhaps with a place in the grap
 /* The tape starts in STAGE_LOAD with gradients disabled, no autocast. target must outlive it. */
 enum status_code tape_new(const struct target *target, struct tape **tape, struct status *error);
 
-/* Ends the tape: everything still held is given back. On failure the tape must still be released. */
+/* Ends the tape. What is still held stays: the replay gives it back. On failure the tape must still be released. */
 enum status_code tape_finish(struct tape *tape, struct status *error);
 
 bool tape_failed(const struct tape *tape);
 /* Reports a condition that the caller found; keeps the first. */
 __attribute__((format(printf, 3, 4))) void tape_fail(struct tape *tape, enum status_code code, const char *format, ...);
 
-void tape_stage(struct tape *tape, enum stage stage);
+void tape_stage(struct tape *tape, enum stage stage);       /* nothing where the tape is in it already */
+void tape_stage_again(struct tape *tape, enum stage stage); /* begins it anew */
 void tape_gradients(struct tape *tape, bool enabled);
 void tape_training(struct tape *tape, bool training); /* dropout and batch statistics act */
 bool tape_is_training(const struct tape *tape);
@@ -159,9 +160,13 @@ void tape_optimizer_step(struct tape *tape, const struct optimizer_settings *set
 /* gradient *= factor for all parameters; found = 1 where any is not finite. */
 void tape_unscale(struct tape *tape, int count, struct value *const *parameters, double factor, struct value *found);
 
+/* Copies a into place, which has its shape, without a graph. */
+void tape_copy_into(struct tape *tape, struct value *a, struct value *place);
 /* A copy in the same dtype, without a graph. */
 struct value *tape_clone(struct tape *tape, struct value *a);
 /* Keeps value for the whole tape, whatever frames are closed. */
 struct value *tape_hold(struct tape *tape, struct value *value);
+/* Ends a tape_hold. */
+void tape_let_go(struct tape *tape, struct value *value);
 
 #endif

@@ -70,3 +70,18 @@ struct value *tape_hold(struct tape *tape, struct value *value)
     }
     return value;
 }
+
+void tape_copy_into(struct tape *tape, struct value *a, struct value *place)
+{
+    if (a != NULL && place != NULL) {
+        struct value *values[] = {a, place};
+        tape_run(tape, OPCODE_COPY, NULL, 1, 2, values);
+    }
+}
+
+void tape_let_go(struct tape *tape, struct value *value)
+{
+    if (value != NULL && !tape_failed(tape)) {
+        value_release(tape, value);
+    }
+}

@@ -70,7 +70,14 @@ static void event_append(struct tape *tape, enum event_kind kind, int index)
 
 void tape_stage(struct tape *tape, enum stage stage)
 {
-    if (!tape_failed(tape) && tape->stage != stage) {
+    if (tape->stage != stage) {
+        tape_stage_again(tape, stage);
+    }
+}
+
+void tape_stage_again(struct tape *tape, enum stage stage)
+{
+    if (!tape_failed(tape)) {
         tape->stage = stage;
         event_append(tape, EVENT_STAGE, (int)stage);
     }
@@ -336,16 +343,5 @@ void tape_run(struct tape *tape, enum opcode opcode, const struct operation_attr
 
 enum status_code tape_finish(struct tape *tape, struct status *error)
 {
-    if (tape_failed(tape)) {
-        return status_set(error, tape->error.code, "%s", tape->error.text);
-    }
-    for (int i = 0; i < tape->storage_count; i++) {
-        if (tape->states[i].references > 0) {
-            event_append(tape, EVENT_FREE, i);
-        }
-    }
-    if (tape_failed(tape)) {
-        return status_set(error, tape->error.code, "%s", tape->error.text);
-    }
-    return STATUS_OK;
+    return tape_failed(tape) ? status_set(error, tape->error.code, "%s", tape->error.text) : STATUS_OK;
 }

@@ -1,0 +1,251 @@
+/* What the families' forward passes share: parameters by path, layers, attention, the language-model loss.
+ * Not here: the order of layers, which is the family's. */
+#include "models/forward.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+forward_run *forward_of(enum family_kind family)
+{
+    static forward_run *const families[FAMILY_COUNT] = {
+        [FAMILY_BERT] = forward_bert, [FAMILY_GPT2] = forward_gpt2,     [FAMILY_LLAMA] = forward_llama,
+        [FAMILY_VIT] = forward_vit,   [FAMILY_RESNET] = forward_resnet,
+    };
+    return families[family];
+}
+
+/* -- parameters */
+
+enum { PATH_BYTES = 256 };
+
+static struct value *value_find(const struct forward *forward, const char *path)
+{
+    int index = skeleton_find(forward->skeleton, path);
+    return index >= 0 ? forward->values[index] : NULL;
+}
+
+struct value *forward_tensor(const struct forward *forward, const char *format, ...)
+{
+    char path[PATH_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(path, sizeof path, format, arguments);
+    va_end(arguments);
+    struct value *value = value_find(forward, path);
+    if (value == NULL) {
+        tape_fail(forward->tape, STATUS_INTERNAL, "the model has no tensor '%s'", path);
+    }
+    return value;
+}
+
+struct value *forward_optional(const struct forward *forward, const char *format, ...)
+{
+    char path[PATH_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(path, sizeof path, format, arguments);
+    va_end(arguments);
+    return value_find(forward, path);
+}
+
+struct value *forward_linear(const struct forward *forward, const char *prefix, struct value *a)
+{
+    return tape_linear(forward->tape, a, forward_tensor(forward, "%s.weight", prefix),
+                       forward_optional(forward, "%s.bias", prefix));
+}
+
+struct value *forward_linear_t(const struct forward *forward, const char *prefix, struct value *a)
+{
+    return tape_linear_t(forward->tape, a, forward_tensor(forward, "%s.weight", prefix),
+                         forward_optional(forward, "%s.bias", prefix));
+}
+
+struct value *forward_layernorm(const struct forward *forward, const char *prefix, struct value *a)
+{
+    return tape_layernorm(forward->tape, a, forward_tensor(forward, "%s.weight", prefix),
+                          forward_tensor(forward, "%s.bias", prefix), forward->config->norm_epsilon);
+}
+
+/* -- attention */
+
+struct value *heads_view(const struct forward *forward, struct value *a, int64_t heads)
+{
+    if (a == NULL) {
+        return NULL;
+    }
+    struct tape *tape = forward->tape;
+    int frame = tape_frame_open(tape);
+    int64_t size[] = {value_size(a, 0), value_size(a, 1), heads, value_size(a, 2) / heads};
+    struct value *view = tape_view_as(tape, a, 4, size);
+    return tape_frame_close(tape, frame, tape_transpose(tape, view, 1, 2));
+}
+
+/* [B, a, S, D] (any strides) -> [B, S, a * D]; a copy where the heads are not side by side. */
+static struct value *heads_join(struct tape *tape, struct value *out)
+{
+    if (out == NULL) {
+        return NULL;
+    }
+    int frame = tape_frame_open(tape);
+    int64_t size[] = {value_size(out, 0), value_size(out, 2), value_size(out, 1) * value_size(out, 3)};
+    struct value *rows = tape_transpose(tape, out, 1, 2);
+    return tape_frame_close(tape, frame, tape_reshape(tape, rows, 3, size));
+}
+
+/* [B, g, S, D] -> [B, a, S, D], each head repeated a / g times: a copy where g < a. */
+static struct value *heads_repeat(struct tape *tape, struct value *a, int64_t heads)
+{
+    if (a == NULL || value_size(a, 1) == heads) {
+        return a;
+    }
+    int frame = tape_frame_open(tape);
+    int64_t batch = value_size(a, 0), groups = value_size(a, 1), rows = value_size(a, 2), width = value_size(a, 3);
+    int64_t thin[] = {batch, groups, 1, rows, width};
+    int64_t wide[] = {batch, groups, heads / groups, rows, width};
+    int64_t flat[] = {batch, heads, rows, width};
+    struct value *repeated = tape_expand(tape, tape_view_as(tape, a, 5, thin), 5, wide);
+    return tape_frame_close(tape, frame, tape_reshape(tape, repeated, 4, flat));
+}
+
+static struct value *attention_weights(const struct forward *forward, const struct attention_form *form,
+                                       struct value *q, struct value *k)
+{
+    struct tape *tape = forward->tape;
+    int frame = tape_frame_open(tape);
+    struct value *scores = tape_matmul(tape, q, tape_transpose(tape, k, 2, 3));
+    value_rebind(tape, &scores, tape_scale(tape, scores, form->scale));
+    if (form->mask != NULL) {
+        value_rebind(tape, &scores, tape_add(tape, scores, form->mask));
+    }
+    value_rebind(tape, &scores, tape_softmax(tape, scores, form->softmax_in_float32));
+    if (form->casts_weights) {
+        value_rebind(tape, &scores, tape_cast(tape, scores, form->weights_dtype));
+    }
+    value_rebind(tape, &scores, tape_dropout(tape, scores, form->dropout));
+    return tape_frame_close(tape, frame, scores);
+}
+
+struct value *forward_attention(const struct forward *forward, const struct attention_form *form, struct value *q,
+                                struct value *k, struct value *v, struct value **weights)
+{
+    struct tape *tape = forward->tape;
+    *weights = NULL;
+    if (forward->workload->attention == ATTENTION_SDPA) {
+        int frame = tape_frame_open(tape);
+        struct value *out = tape_attention(tape, q, k, v, form->scale, form->dropout, form->causal);
+        return tape_frame_close(tape, frame, heads_join(tape, out));
+    }
+    int64_t heads = value_size(q, 1);
+    struct value *key = heads_repeat(tape, k, heads), *value = heads_repeat(tape, v, heads);
+    *weights = attention_weights(forward, form, q, key);
+    int frame = tape_frame_open(tape);
+    struct value *out = tape_matmul(tape, *weights, value);
+    struct value *joined = tape_frame_close(tape, frame, heads_join(tape, out));
+    if (key != k) {
+        tape_drop(tape, key);
+        tape_drop(tape, value);
+    }
+    return joined;
+}
+
+struct value *forward_causal_mask(const struct forward *forward, struct value *like)
+{
+    if (forward->workload->attention == ATTENTION_SDPA || like == NULL) {
+        return NULL;
+    }
+    return tape_causal_mask(forward->tape, value_dtype(like), value_size(like, 0), value_size(like, 1),
+                            value_size(like, 1));
+}
+
+/* -- activations */
+
+/* 0.5 * x * (1.0 + tanh(sqrt(2 / pi) * (x + 0.044715 * pow(x, 3.0)))), operation by operation. */
+static struct value *gelu_composed(struct tape *tape, struct value *x)
+{
+    int frame = tape_frame_open(tape);
+    struct value *half = tape_scale(tape, x, 0.5);
+    struct value *inner = tape_power(tape, x, 3.0);
+    value_rebind(tape, &inner, tape_scale(tape, inner, 0.044715));
+    value_rebind(tape, &inner, tape_add(tape, x, inner));
+    value_rebind(tape, &inner, tape_scale(tape, inner, 0.79788456080286535588));
+    value_rebind(tape, &inner, tape_tanh(tape, inner));
+    value_rebind(tape, &inner, tape_add_number(tape, inner, 1.0));
+    return tape_frame_close(tape, frame, tape_multiply(tape, half, inner));
+}
+
+struct value *forward_activation(const struct forward *forward, enum activation activation, struct value *a)
+{
+    struct tape *tape = forward->tape;
+    struct value *result = NULL;
+    switch (activation) {
+    case ACTIVATION_GELU:
+        result = tape_gelu(tape, a, false);
+        break;
+    case ACTIVATION_GELU_TANH:
+        result = tape_gelu(tape, a, true);
+        break;
+    case ACTIVATION_GELU_NEW:
+        result = gelu_composed(tape, a);
+        break;
+    case ACTIVATION_SILU:
+        result = tape_silu(tape, a);
+        break;
+    case ACTIVATION_RELU:
+        result = tape_relu(tape, a);
+        break;
+    }
+    tape_drop(tape, a);
+    return result;
+}
+
+/* -- blocks and heads */
+
+struct value *forward_block(const struct forward *forward, tape_block *block, const void *context, int context_bytes,
+                            struct value *const *held, int held_count, struct value *input)
+{
+    if (forward->workload->checkpointing) {
+        return tape_checkpoint(forward->tape, block, context, context_bytes, held, held_count, input);
+    }
+    return block(forward->tape, context, input);
+}
+
+struct value *forward_rows(const struct forward *forward, struct value *hidden)
+{
+    if (forward->workload->logits == LOGITS_ALL || hidden == NULL) {
+        return hidden;
+    }
+    return tape_slice(forward->tape, hidden, 1, value_size(hidden, 1) - 1, 1);
+}
+
+/* The labels are padded by one that does not count, and all but the first copied. */
+static struct value *labels_shifted(const struct forward *forward, int64_t batch, int64_t rows)
+{
+    struct tape *tape = forward->tape;
+    int64_t size[] = {batch, rows + 1};
+    struct value *labels = tape_leaf(tape, CATEGORY_TEMPORARIES, DTYPE_INT64, 2, size, false, "padded labels");
+    tape_fill(tape, labels, -100.0);
+    tape_copy_into(tape, forward->labels, tape_slice(tape, labels, 1, 0, rows));
+    struct value *shifted = tape_slice(tape, labels, 1, 1, rows);
+    struct value *copy = tape_contiguous(tape, shifted);
+    tape_drop(tape, shifted);
+    tape_drop(tape, labels);
+    return copy;
+}
+
+struct value *forward_language_loss(const struct forward *forward, struct value *logits, bool causal)
+{
+    struct tape *tape = forward->tape;
+    if (logits == NULL) {
+        return NULL;
+    }
+    int frame = tape_frame_open(tape);
+    int64_t batch = value_size(logits, 0), rows = value_size(logits, 1), vocab = value_size(logits, 2);
+    struct value *scores = causal ? tape_cast(tape, logits, DTYPE_FLOAT32) : logits;
+    struct value *labels = causal ? labels_shifted(forward, batch, rows) : forward->labels;
+    int64_t flat[] = {batch * rows, vocab}, count[] = {batch * rows};
+    struct value *loss = tape_cross_entropy(tape, tape_view_as(tape, scores, 2, flat),
+                                            tape_view_as(tape, labels, 1, count));
+    loss = tape_frame_close(tape, frame, loss);
+    tape_drop(tape, logits);
+    return loss;
+}

@@ -1,0 +1,87 @@
+/* Forward passes: each family's model code, written against harness/tape/build.h as the real one is against PyTorch.
+ *
+ * A family is one row of a table: what its forward pass makes of the inputs. The names of locals, and so the moments at
+ * which memory is given back, follow the real modules of transformers 5.23 and torchvision 0.26. */
+#ifndef ASSAY_MODELS_FORWARD_H
+#define ASSAY_MODELS_FORWARD_H
+
+#include "harness/tape/build.h"
+#include "models/skeleton.h"
+#include "models/workload.h"
+
+/* A model on a tape: its tensors and what it is fed. */
+struct forward {
+    struct tape *tape;
+    const struct config *config;
+    const struct skeleton *skeleton;
+    const struct workload *workload;
+    struct value **values; /* one for each tensor of the skeleton; tied ones are the same value */
+    struct value *ids;    /* i64 [batch, seq]; images: NULL */
+    struct value *images; /* [batch, channels, height, width]; text: NULL */
+    struct value *labels; /* i64 [batch, seq] or [batch] when training, else NULL */
+};
+
+/* Runs the model. Training: the loss, a scalar. Otherwise what the model returns; all of it belongs to the open frame. */
+typedef struct value *forward_run(const struct forward *forward);
+
+/* The forward pass of a family; the table has a row for every family. */
+forward_run *forward_of(enum family_kind family);
+
+/* The parameter or buffer with that path. A path that the skeleton lacks is an error of the tape. */
+__attribute__((format(printf, 2, 3))) struct value *forward_tensor(const struct forward *forward, const char *format,
+                                                                   ...);
+/* Like forward_tensor, but NULL where the model has no such tensor. */
+__attribute__((format(printf, 2, 3))) struct value *forward_optional(const struct forward *forward,
+                                                                     const char *format, ...);
+
+/* Gives a name to another value, as `name = next` does. */
+static inline void value_rebind(struct tape *tape, struct value **name, struct value *next)
+{
+    if (*name != next) {
+        tape_drop(tape, *name);
+    }
+    *name = next;
+}
+
+/* "prefix.weight" and "prefix.bias" of a layer; a bias that is not there is none. */
+struct value *forward_linear(const struct forward *forward, const char *prefix, struct value *a);
+struct value *forward_linear_t(const struct forward *forward, const char *prefix, struct value *a);
+struct value *forward_layernorm(const struct forward *forward, const char *prefix, struct value *a);
+
+/* -- attention, shared by the families */
+struct attention_form {
+    double scale, dropout;
+    bool causal;
+    bool softmax_in_float32; /* Llama's eager form */
+    bool casts_weights;      /* GPT-2's and Llama's: the eager form's weights are cast to weights_dtype */
+    enum dtype weights_dtype;
+    struct value *mask;      /* eager only; additive; NULL: none */
+};
+
+/* [B, S, heads * D] -> a view [B, heads, S, D]. */
+struct value *heads_view(const struct forward *forward, struct value *a, int64_t heads);
+
+/* q [B, a, S, D], k and v [B, g, S, D] -> [B, S, a * D]. *weights: the eager form's attention weights, which the real
+ * layer keeps by name until it returns; NULL with sdpa. Both belong to the open frame. */
+struct value *forward_attention(const struct forward *forward, const struct attention_form *form, struct value *q,
+                                struct value *k, struct value *v, struct value **weights);
+
+/* The eager form's causal mask [B, 1, S, S] in the dtype of like; NULL with sdpa. */
+struct value *forward_causal_mask(const struct forward *forward, struct value *like);
+
+/* The activation function by its name in the configuration. Takes over a: it is dropped where its name would go. */
+struct value *forward_activation(const struct forward *forward, enum activation activation, struct value *a);
+
+/* Runs a block, checkpointed where the workload asks for it. */
+struct value *forward_block(const struct forward *forward, tape_block *block, const void *context, int context_bytes,
+                            struct value *const *held, int held_count, struct value *input);
+
+/* Rows of logits: all, or the last of each sequence. */
+struct value *forward_rows(const struct forward *forward, struct value *hidden);
+/* Cross entropy over logits [B, S, V]. causal: HF's ForCausalLMLoss, in float32, each token predicts the next; else
+ * BertForMaskedLM's, in the dtype of the logits. Takes over logits. */
+struct value *forward_language_loss(const struct forward *forward, struct value *logits, bool causal);
+
+forward_run forward_bert, forward_gpt2, forward_llama, forward_vit, forward_resnet;
+
+#endif

@@ -1,0 +1,138 @@
+/* BERT: BertModel with its pooler, and BertForMaskedLM. */
+#include <math.h>
+#include <stdio.h>
+
+#include "models/forward.h"
+
+struct layer_context {
+    const struct forward *forward;
+    char prefix[96];
+};
+
+static struct value *layer(const struct layer_context *context, const char *name, struct value *a)
+{
+    char path[192];
+    snprintf(path, sizeof path, "%s.%s", context->prefix, name);
+    return forward_linear(context->forward, path, a);
+}
+
+static struct value *norm(const struct layer_context *context, const char *name, struct value *a)
+{
+    char path[192];
+    snprintf(path, sizeof path, "%s.%s", context->prefix, name);
+    return forward_layernorm(context->forward, path, a);
+}
+
+/* BertSelfAttention; weights stay with the open frame. */
+static struct value *self_attention(const struct layer_context *context, struct value *hidden)
+{
+    const struct forward *f = context->forward;
+    struct tape *tape = f->tape;
+    int64_t heads = f->config->heads;
+    struct value *names[6] = {NULL};
+    const char *const paths[] = {"attention.self.query", "attention.self.key", "attention.self.value"};
+    for (int i = 0; i < 3; i++) {
+        int frame = tape_frame_open(tape);
+        names[i] = tape_frame_close(tape, frame, heads_view(f, layer(context, paths[i], hidden), heads));
+    }
+    struct attention_form form = {.scale = 1.0 / sqrt((double)f->config->head_dim),
+                                  .dropout = f->config->attention_dropout};
+    struct value *weights = NULL;
+    struct value *out = forward_attention(f, &form, names[0], names[1], names[2], &weights);
+    for (int i = 0; i < 3; i++) {
+        tape_drop(tape, names[i]);
+    }
+    return out;
+}
+
+/* dense, dropout, LayerNorm(hidden + residual): BertSelfOutput and BertOutput. */
+static struct value *output(const struct layer_context *context, const char *dense, const char *layernorm,
+                            struct value *a, struct value *residual)
+{
+    struct tape *tape = context->forward->tape;
+    int frame = tape_frame_open(tape);
+    struct value *hidden = layer(context, dense, a);
+    value_rebind(tape, &hidden, tape_dropout(tape, hidden, context->forward->config->hidden_dropout));
+    struct value *sum = tape_add(tape, hidden, residual);
+    return tape_frame_close(tape, frame, norm(context, layernorm, sum));
+}
+
+static struct value *bert_layer(struct tape *tape, const void *context_bytes, struct value *hidden)
+{
+    const struct layer_context *context = context_bytes;
+    int frame = tape_frame_open(tape);
+    struct value *attended = self_attention(context, hidden);
+    struct value *attention_output =
+        output(context, "attention.output.dense", "attention.output.LayerNorm", attended, hidden);
+    tape_drop(tape, attended);
+    struct value *inner = layer(context, "intermediate.dense", attention_output);
+    inner = forward_activation(context->forward, context->forward->config->activation, inner);
+    struct value *result = output(context, "output.dense", "output.LayerNorm", inner, attention_output);
+    return tape_frame_close(tape, frame, result);
+}
+
+static struct value *embeddings(const struct forward *f, const char *root)
+{
+    struct tape *tape = f->tape;
+    int frame = tape_frame_open(tape);
+    int64_t rows = value_size(f->ids, 1);
+    char path[128];
+    struct value *positions = tape_slice(tape, forward_tensor(f, "%sembeddings.position_ids", root), 1, 0, rows);
+    struct value *types = tape_clone(tape, tape_slice(tape, forward_tensor(f, "%sembeddings.token_type_ids", root), 1,
+                                                      0, rows));
+    int64_t whole[] = {value_size(f->ids, 0), rows};
+    struct value *words = tape_embedding(tape, forward_tensor(f, "%sembeddings.word_embeddings.weight", root), f->ids,
+                                         f->config->pad_token);
+    struct value *kinds = tape_embedding(tape, forward_tensor(f, "%sembeddings.token_type_embeddings.weight", root),
+                                         tape_expand(tape, types, 2, whole), -1);
+    struct value *sum = tape_add(tape, words, kinds);
+    struct value *places =
+        tape_embedding(tape, forward_tensor(f, "%sembeddings.position_embeddings.weight", root), positions, -1);
+    value_rebind(tape, &sum, tape_add(tape, sum, places));
+    snprintf(path, sizeof path, "%sembeddings.LayerNorm", root);
+    value_rebind(tape, &sum, forward_layernorm(f, path, sum));
+    value_rebind(tape, &sum, tape_dropout(tape, sum, f->config->hidden_dropout));
+    return tape_frame_close(tape, frame, sum);
+}
+
+static struct value *encoder(const struct forward *f, const char *root)
+{
+    struct tape *tape = f->tape;
+    struct value *hidden = embeddings(f, root);
+    for (int64_t i = 0; i < f->config->layers; i++) {
+        struct layer_context context = {.forward = f};
+        snprintf(context.prefix, sizeof context.prefix, "%sencoder.layer.%lld", root, (long long)i);
+        value_rebind(tape, &hidden, forward_block(f, bert_layer, &context, sizeof context, NULL, 0, hidden));
+    }
+    return hidden;
+}
+
+static struct value *pooler(const struct forward *f, struct value *hidden)
+{
+    struct tape *tape = f->tape;
+    int frame = tape_frame_open(tape);
+    struct value *pooled = forward_linear(f, "pooler.dense", tape_select(tape, hidden, 1, 0));
+    return tape_frame_close(tape, frame, tape_tanh(tape, pooled));
+}
+
+struct value *forward_bert(const struct forward *f)
+{
+    struct tape *tape = f->tape;
+    if (f->skeleton->head == HEAD_BARE) {
+        struct value *hidden = encoder(f, "");
+        pooler(f, hidden);
+        return hidden;
+    }
+    int frame = tape_frame_open(tape);
+    struct value *hidden = encoder(f, "bert.");
+    struct value *transformed = forward_linear(f, "cls.predictions.transform.dense", hidden);
+    transformed = forward_activation(f, f->config->activation, transformed);
+    value_rebind(tape, &transformed, forward_layernorm(f, "cls.predictions.transform.LayerNorm", transformed));
+    struct value *logits = tape_linear(tape, transformed, forward_tensor(f, "cls.predictions.decoder.weight"),
+                                       forward_tensor(f, "cls.predictions.decoder.bias"));
+    tape_drop(tape, transformed);
+    if (f->labels == NULL) {
+        return logits;
+    }
+    return tape_frame_close(tape, frame, forward_language_loss(f, logits, false));
+}

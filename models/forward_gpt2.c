@@ -1,0 +1,135 @@
+/* GPT-2: GPT2Model, and GPT2LMHeadModel with its tied head. Projections are stored [in, out]. */
+#include <math.h>
+#include <stdio.h>
+
+#include "models/forward.h"
+
+struct block_context {
+    const struct forward *forward;
+    struct value *mask;
+    char prefix[96];
+};
+
+static struct value *norm(const struct block_context *context, const char *name, struct value *a)
+{
+    char path[160];
+    snprintf(path, sizeof path, "%s.%s", context->prefix, name);
+    return forward_layernorm(context->forward, path, a);
+}
+
+static struct value *projection(const struct block_context *context, const char *name, struct value *a)
+{
+    char path[160];
+    snprintf(path, sizeof path, "%s.%s", context->prefix, name);
+    return forward_linear_t(context->forward, path, a);
+}
+
+/* The three thirds of one projection, as heads. */
+static void heads_split(const struct block_context *context, struct value *hidden, struct value *heads[3])
+{
+    const struct forward *f = context->forward;
+    struct value *parts[3];
+    struct value *fused = projection(context, "attn.c_attn", hidden);
+    tape_split(f->tape, fused, 2, 3, parts);
+    tape_drop(f->tape, fused);
+    for (int i = 0; i < 3; i++) {
+        heads[i] = heads_view(f, parts[i], f->config->heads);
+        tape_drop(f->tape, parts[i]);
+    }
+}
+
+/* GPT2Attention; eager weights stay with the open frame. */
+static struct value *attention(const struct block_context *context, struct value *hidden)
+{
+    const struct forward *f = context->forward;
+    struct tape *tape = f->tape;
+    struct value *heads[3];
+    heads_split(context, hidden, heads);
+    struct attention_form form = {.scale = 1.0 / sqrt((double)f->config->head_dim),
+                                  .dropout = f->config->attention_dropout,
+                                  .causal = true,
+                                  .casts_weights = true,
+                                  .weights_dtype = value_dtype(heads[2]),
+                                  .mask = context->mask};
+    struct value *weights = NULL;
+    struct value *out = forward_attention(f, &form, heads[0], heads[1], heads[2], &weights);
+    value_rebind(tape, &out, projection(context, "attn.c_proj", out));
+    value_rebind(tape, &out, tape_dropout(tape, out, f->config->hidden_dropout));
+    for (int i = 0; i < 3; i++) {
+        tape_drop(tape, heads[i]);
+    }
+    return out;
+}
+
+static struct value *feed_forward(const struct block_context *context, struct value *hidden)
+{
+    const struct forward *f = context->forward;
+    int frame = tape_frame_open(f->tape);
+    struct value *inner = projection(context, "mlp.c_fc", hidden);
+    inner = forward_activation(f, f->config->activation, inner);
+    value_rebind(f->tape, &inner, projection(context, "mlp.c_proj", inner));
+    value_rebind(f->tape, &inner, tape_dropout(f->tape, inner, f->config->hidden_dropout));
+    return tape_frame_close(f->tape, frame, inner);
+}
+
+static struct value *gpt2_block(struct tape *tape, const void *context_bytes, struct value *input)
+{
+    const struct block_context *context = context_bytes;
+    int frame = tape_frame_open(tape);
+    struct value *hidden = norm(context, "ln_1", input);
+    struct value *attended = attention(context, hidden);
+    value_rebind(tape, &hidden, tape_add(tape, attended, input));
+    struct value *residual = hidden;
+    hidden = norm(context, "ln_2", residual);
+    struct value *fed = feed_forward(context, hidden);
+    value_rebind(tape, &hidden, tape_add(tape, residual, fed));
+    return tape_frame_close(tape, frame, hidden);
+}
+
+static struct value *embeddings(const struct forward *f, const char *root, struct value **positions)
+{
+    struct tape *tape = f->tape;
+    int64_t size[] = {1, value_size(f->ids, 1)};
+    struct value *words = tape_embedding(tape, forward_tensor(f, "%swte.weight", root), f->ids, -1);
+    *positions = tape_leaf(tape, CATEGORY_TEMPORARIES, DTYPE_INT64, 2, size, false, "position ids");
+    tape_sequence(tape, *positions, 0);
+    struct value *places = tape_embedding(tape, forward_tensor(f, "%swpe.weight", root), *positions, -1);
+    struct value *sum = tape_add(tape, words, places);
+    /* The real code keeps both by name until the model returns. */
+    (void)places;
+    return sum;
+}
+
+static struct value *transformer(const struct forward *f, const char *root)
+{
+    struct tape *tape = f->tape;
+    int frame = tape_frame_open(tape);
+    struct value *positions = NULL;
+    struct value *hidden = embeddings(f, root, &positions);
+    struct value *mask = forward_causal_mask(f, hidden);
+    value_rebind(tape, &hidden, tape_dropout(tape, hidden, f->config->embedding_dropout));
+    for (int64_t i = 0; i < f->config->layers; i++) {
+        struct block_context context = {.forward = f, .mask = mask};
+        snprintf(context.prefix, sizeof context.prefix, "%sh.%lld", root, (long long)i);
+        struct value *held[] = {mask, positions};
+        value_rebind(tape, &hidden, forward_block(f, gpt2_block, &context, sizeof context, held, 2, hidden));
+    }
+    char path[64];
+    snprintf(path, sizeof path, "%sln_f", root);
+    value_rebind(tape, &hidden, forward_layernorm(f, path, hidden));
+    return tape_frame_close(tape, frame, hidden);
+}
+
+struct value *forward_gpt2(const struct forward *f)
+{
+    if (f->skeleton->head == HEAD_BARE) {
+        return transformer(f, "");
+    }
+    int frame = tape_frame_open(f->tape);
+    struct value *hidden = transformer(f, "transformer.");
+    struct value *logits = tape_linear(f->tape, forward_rows(f, hidden), forward_tensor(f, "lm_head.weight"), NULL);
+    if (f->labels == NULL) {
+        return tape_frame_close(f->tape, frame, logits);
+    }
+    return tape_frame_close(f->tape, frame, forward_language_loss(f, logits, true));
+}

@@ -1,0 +1,134 @@
+/* ViT: ViTModel with its pooler, and ViTForImageClassification. Separate query, key and value projections. */
+#include <math.h>
+#include <stdio.h>
+
+#include "models/forward.h"
+
+struct layer_context {
+    const struct forward *forward;
+    char prefix[96];
+};
+
+static struct value *layer(const struct layer_context *context, const char *name, struct value *a)
+{
+    char path[192];
+    snprintf(path, sizeof path, "%s.%s", context->prefix, name);
+    return forward_linear(context->forward, path, a);
+}
+
+static struct value *norm(const struct layer_context *context, const char *name, struct value *a)
+{
+    char path[192];
+    snprintf(path, sizeof path, "%s.%s", context->prefix, name);
+    return forward_layernorm(context->forward, path, a);
+}
+
+/* ViTAttention; eager weights stay with the open frame. */
+static struct value *attention(const struct layer_context *context, struct value *hidden)
+{
+    const struct forward *f = context->forward;
+    struct tape *tape = f->tape;
+    static const char *const paths[] = {"attention.q_proj", "attention.k_proj", "attention.v_proj"};
+    struct value *heads[3];
+    for (int i = 0; i < 3; i++) {
+        int frame = tape_frame_open(tape);
+        heads[i] = tape_frame_close(tape, frame, heads_view(f, layer(context, paths[i], hidden), f->config->heads));
+    }
+    struct attention_form form = {.scale = 1.0 / sqrt((double)f->config->head_dim),
+                                  .dropout = f->config->attention_dropout};
+    struct value *weights = NULL;
+    struct value *out = forward_attention(f, &form, heads[0], heads[1], heads[2], &weights);
+    value_rebind(tape, &out, layer(context, "attention.o_proj", out));
+    for (int i = 0; i < 3; i++) {
+        tape_drop(tape, heads[i]);
+    }
+    return out;
+}
+
+static struct value *feed_forward(const struct layer_context *context, struct value *hidden)
+{
+    const struct forward *f = context->forward;
+    int frame = tape_frame_open(f->tape);
+    struct value *inner = forward_activation(f, f->config->activation, layer(context, "mlp.fc1", hidden));
+    return tape_frame_close(f->tape, frame, layer(context, "mlp.fc2", inner));
+}
+
+static struct value *vit_layer(struct tape *tape, const void *context_bytes, struct value *input)
+{
+    const struct layer_context *context = context_bytes;
+    double dropout = context->forward->config->hidden_dropout;
+    int frame = tape_frame_open(tape);
+    struct value *hidden = norm(context, "layernorm_before", input);
+    value_rebind(tape, &hidden, attention(context, hidden));
+    value_rebind(tape, &hidden, tape_dropout(tape, hidden, dropout));
+    value_rebind(tape, &hidden, tape_add(tape, hidden, input));
+    struct value *residual = hidden;
+    hidden = norm(context, "layernorm_after", residual);
+    value_rebind(tape, &hidden, feed_forward(context, hidden));
+    value_rebind(tape, &hidden, tape_dropout(tape, hidden, dropout));
+    value_rebind(tape, &hidden, tape_add(tape, hidden, residual));
+    return tape_frame_close(tape, frame, hidden);
+}
+
+/* Patches as rows, a class token before them, positions added. */
+static struct value *embeddings(const struct forward *f, const char *root)
+{
+    struct tape *tape = f->tape;
+    int frame = tape_frame_open(tape);
+    int64_t hidden = f->config->hidden, batch = value_size(f->images, 0);
+    struct value *map =
+        tape_convolution(tape, f->images, forward_tensor(f, "%sembeddings.patch_embeddings.projection.weight", root),
+                         forward_tensor(f, "%sembeddings.patch_embeddings.projection.bias", root), f->config->patch, 0);
+    int64_t flat[] = {batch, hidden, value_size(map, 2) * value_size(map, 3)};
+    int64_t one[] = {batch, 1, hidden};
+    struct value *patches = tape_transpose(tape, tape_view_as(tape, map, 3, flat), 1, 2);
+    struct value *token = tape_expand(tape, forward_tensor(f, "%sembeddings.cls_token", root), 3, one);
+    struct value *rows = tape_concatenate(tape, token, patches, 1);
+    /* map, flat view and patches are one name in the real code: gone once the rows are there */
+    struct value *result = tape_frame_close(tape, frame, rows);
+    value_rebind(tape, &result,
+                 tape_add(tape, result, forward_tensor(f, "%sembeddings.position_embeddings", root)));
+    value_rebind(tape, &result, tape_dropout(tape, result, f->config->hidden_dropout));
+    return result;
+}
+
+static struct value *encoder(const struct forward *f, const char *root)
+{
+    struct tape *tape = f->tape;
+    struct value *hidden = embeddings(f, root);
+    struct value *embedded = hidden; /* keeps its name until the model returns */
+    for (int64_t i = 0; i < f->config->layers; i++) {
+        struct layer_context context = {.forward = f};
+        snprintf(context.prefix, sizeof context.prefix, "%slayers.%lld", root, (long long)i);
+        struct value *next = forward_block(f, vit_layer, &context, sizeof context, NULL, 0, hidden);
+        if (hidden != embedded) {
+            tape_drop(tape, hidden);
+        }
+        hidden = next;
+    }
+    char path[64];
+    snprintf(path, sizeof path, "%slayernorm", root);
+    struct value *normed = forward_layernorm(f, path, hidden);
+    tape_drop(tape, hidden);
+    tape_drop(tape, embedded);
+    return normed;
+}
+
+struct value *forward_vit(const struct forward *f)
+{
+    struct tape *tape = f->tape;
+    if (f->skeleton->head == HEAD_BARE) {
+        struct value *hidden = encoder(f, "");
+        int frame = tape_frame_open(tape);
+        struct value *pooled = forward_linear(f, "pooler.dense", tape_select(tape, hidden, 1, 0));
+        tape_frame_close(tape, frame, tape_tanh(tape, pooled));
+        return hidden;
+    }
+    int frame = tape_frame_open(tape);
+    struct value *hidden = encoder(f, "vit.");
+    struct value *logits = forward_linear(f, "classifier", tape_select(tape, hidden, 1, 0));
+    if (f->labels == NULL) {
+        return tape_frame_close(tape, frame, logits);
+    }
+    return tape_frame_close(tape, frame, tape_cross_entropy(tape, logits, f->labels));
+}

@@ -1,0 +1,335 @@
+/* Workload tape: loading, inputs, steps. The model's own code is in forward_*.c. */
+#include "models/workload_tape.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "models/forward.h"
+
+enum { STEP_COUNT = 3, INFER_COUNT = 2 };
+
+/* The scale of a gradient scaler in its steady state; its size in memory does not depend on it. */
+static const double loss_scale = 1024.0;
+
+struct build {
+    struct forward forward;
+    struct training_plan plan;
+    struct value **parameters; /* in the order of the optimizer */
+    struct optimizer_state *states;
+    int parameter_count;
+    struct value *scale, *found; /* of the gradient scaler, else NULL */
+};
+
+enum head workload_head(const struct workload *workload)
+{
+    if (workload->head != HEAD_DEFAULT) {
+        return workload->head;
+    }
+    return workload->mode == MODE_LOAD ? HEAD_BARE : HEAD_LM;
+}
+
+struct training_plan training_plan_default(void)
+{
+    return (struct training_plan){.step_count = STEP_COUNT, .learning_rate = 1e-4};
+}
+
+static enum dtype precision_dtype(enum precision precision)
+{
+    return precision == PRECISION_FLOAT16 ? DTYPE_FLOAT16 : precision == PRECISION_BFLOAT16 ? DTYPE_BFLOAT16 : DTYPE_FLOAT32;
+}
+
+static bool precision_is_amp(enum precision precision)
+{
+    return precision == PRECISION_AMP_FLOAT16 || precision == PRECISION_AMP_BFLOAT16;
+}
+
+/* -- load */
+
+/* theta^(-2k/D), one number at a time: the table is short. */
+static void frequencies_fill(struct build *build, struct value *value, const struct skeleton_tensor *tensor)
+{
+    struct tape *tape = build->forward.tape;
+    const struct config *config = build->forward.config;
+    for (int64_t k = 0; k < tensor->element_count; k++) {
+        int frame = tape_frame_open(tape);
+        double exponent = -2.0 * (double)k / (double)(2 * tensor->element_count);
+        tape_fill(tape, tape_slice(tape, value, 0, k, 1), pow(config->rope_theta, exponent));
+        tape_frame_close(tape, frame, NULL);
+    }
+}
+
+static void tensor_fill(struct build *build, struct value *value, const struct skeleton_tensor *tensor)
+{
+    struct tape *tape = build->forward.tape;
+    switch (tensor->initial) {
+    case INITIAL_CONSTANT:
+        tape_fill(tape, value, tensor->init_constant);
+        break;
+    case INITIAL_NORMAL:
+        tape_init_normal(tape, value, 0.0, tensor->init_deviation);
+        break;
+    case INITIAL_SEQUENCE:
+        tape_sequence(tape, value, 0);
+        break;
+    case INITIAL_INVERSE_FREQUENCY:
+        frequencies_fill(build, value, tensor);
+        break;
+    }
+}
+
+static void tensors_load(struct build *build)
+{
+    const struct skeleton *skeleton = build->forward.skeleton;
+    struct tape *tape = build->forward.tape;
+    enum dtype dtype = precision_dtype(build->forward.workload->precision);
+    bool training = build->forward.workload->mode == MODE_TRAIN;
+    bool amp = precision_is_amp(build->forward.workload->precision);
+    for (int i = 0; i < skeleton->tensor_count; i++) {
+        int index = skeleton->load_order[i];
+        const struct skeleton_tensor *tensor = &skeleton->tensors[index];
+        int owner = tensor->tied_to >= 0 ? tensor->tied_to : index;
+        if (build->forward.values[owner] == NULL) {
+            const struct skeleton_tensor *own = &skeleton->tensors[owner];
+            struct value *value =
+                tape_leaf(tape, own->is_buffer ? CATEGORY_BUFFERS : CATEGORY_WEIGHTS,
+                          own->rounds_with_model ? dtype : own->dtype, own->rank, own->size,
+                          !own->is_buffer && (training || amp), own->path);
+            tensor_fill(build, value, own);
+            build->forward.values[owner] = tape_hold(tape, value);
+        }
+        build->forward.values[index] = build->forward.values[owner];
+    }
+    for (int i = 0; i < skeleton->tensor_count; i++) {
+        if (!skeleton->tensors[i].is_buffer && skeleton->tensors[i].tied_to < 0) {
+            build->parameters[build->parameter_count++] = build->forward.values[i];
+        }
+    }
+}
+
+/* -- inputs */
+
+static void inputs_make(struct build *build)
+{
+    struct forward *f = &build->forward;
+    const struct config *config = f->config;
+    struct tape *tape = f->tape;
+    int64_t batch = f->workload->batch;
+    bool text = f->workload->seq > 0;
+    if (text) {
+        int64_t size[] = {batch, f->workload->seq};
+        f->ids = tape_hold(tape, tape_leaf(tape, CATEGORY_INPUTS, DTYPE_INT64, 2, size, false, "input_ids"));
+        tape_init_integers(tape, f->ids, config->vocab);
+        f->labels = f->workload->mode == MODE_TRAIN ? f->ids : NULL;
+        return;
+    }
+    int64_t size[] = {batch, config->channels, config->image, config->image};
+    enum dtype dtype = precision_dtype(f->workload->precision);
+    f->images = tape_hold(tape, tape_leaf(tape, CATEGORY_INPUTS, dtype, 4, size, false, "pixel_values"));
+    tape_init_normal(tape, f->images, 0.0, 1.0);
+    /* A batch of images comes with its labels, also where only the images are used. */
+    struct value *labels = tape_hold(tape, tape_leaf(tape, CATEGORY_INPUTS, DTYPE_INT64, 1, &batch, false, "labels"));
+    tape_init_integers(tape, labels, config->classes > 0 ? config->classes : 1);
+    f->labels = f->workload->mode == MODE_TRAIN ? labels : NULL;
+}
+
+static void autocast_begin(const struct build *build)
+{
+    enum precision precision = build->forward.workload->precision;
+    if (precision_is_amp(precision)) {
+        tape_autocast_open(build->forward.tape,
+                           precision == PRECISION_AMP_FLOAT16 ? DTYPE_FLOAT16 : DTYPE_BFLOAT16);
+    }
+}
+
+/* -- infer */
+
+static void infer(struct build *build)
+{
+    struct tape *tape = build->forward.tape;
+    tape_stage(tape, STAGE_FORWARD);
+    inputs_make(build);
+    for (int i = 0; i < INFER_COUNT; i++) {
+        tape_stage_again(tape, STAGE_FORWARD);
+        int frame = tape_frame_open(tape);
+        autocast_begin(build);
+        forward_of(build->forward.config->family)(&build->forward);
+        tape_autocast_close(tape);
+        tape_frame_close(tape, frame, NULL);
+    }
+}
+
+/* -- train */
+
+static struct optimizer_settings settings_of(const struct build *build)
+{
+    enum optimizer optimizer = build->forward.workload->optimizer;
+    struct optimizer_settings settings = {.learning_rate = build->plan.learning_rate,
+                                          .beta1 = 0.9,
+                                          .beta2 = 0.999,
+                                          .epsilon = 1e-8,
+                                          .momentum = 0.9,
+                                          .form = OPTIMIZER_FORM_FOREACH};
+    settings.sgd = optimizer == OPTIMIZER_SGD_MOMENTUM;
+    settings.decoupled = optimizer == OPTIMIZER_ADAMW_FOREACH || optimizer == OPTIMIZER_ADAMW_FUSED ||
+                         optimizer == OPTIMIZER_ADAMW_SINGLE;
+    settings.weight_decay = settings.decoupled ? 1e-2 : 0.0; /* torch.optim's defaults */
+    if (optimizer == OPTIMIZER_ADAM_FUSED || optimizer == OPTIMIZER_ADAMW_FUSED) {
+        settings.form = OPTIMIZER_FORM_FUSED;
+    } else if (optimizer == OPTIMIZER_ADAM_SINGLE || optimizer == OPTIMIZER_ADAMW_SINGLE) {
+        settings.form = OPTIMIZER_FORM_SINGLE;
+    }
+    return settings;
+}
+
+static void scaler_make(struct build *build)
+{
+    struct tape *tape = build->forward.tape;
+    if (build->forward.workload->precision != PRECISION_AMP_FLOAT16) {
+        return;
+    }
+    int64_t one = 1;
+    build->scale = tape_hold(tape, tape_leaf(tape, CATEGORY_OPTIMIZER, DTYPE_FLOAT32, 0, &one, false, "loss scale"));
+    tape_fill(tape, build->scale, loss_scale);
+    build->found = tape_hold(tape, tape_leaf(tape, CATEGORY_OPTIMIZER, DTYPE_FLOAT32, 0, &one, false, "found_inf"));
+}
+
+/* One micro-batch. The loss keeps its name until the next one is there. */
+static void micro_batch(struct build *build, struct value **loss)
+{
+    struct tape *tape = build->forward.tape;
+    tape_stage_again(tape, STAGE_FORWARD);
+    int frame = tape_frame_open(tape);
+    autocast_begin(build);
+    struct value *made = forward_of(build->forward.config->family)(&build->forward);
+    tape_autocast_close(tape);
+    made = tape_hold(tape, tape_frame_close(tape, frame, made));
+    tape_let_go(tape, *loss);
+    *loss = made;
+    tape_stage(tape, STAGE_BACKWARD);
+    frame = tape_frame_open(tape);
+    struct value *objective = made;
+    int64_t accumulate = build->forward.workload->accumulate;
+    if (accumulate > 1) {
+        objective = tape_scale(tape, objective, 1.0 / (double)accumulate);
+    }
+    if (build->scale != NULL) {
+        objective = tape_multiply(tape, objective, build->scale);
+    }
+    tape_backward(tape, objective);
+    tape_frame_close(tape, frame, NULL);
+}
+
+/* zero_grad(set_to_none=True): after a step's figures are taken and before the next one's begin. The stage opened here
+ * is replaced by that of the next micro-batch. */
+static void gradients_drop(struct build *build)
+{
+    tape_stage_again(build->forward.tape, STAGE_FORWARD);
+    for (int i = 0; i < build->parameter_count; i++) {
+        tape_gradient_drop(build->forward.tape, build->parameters[i]);
+    }
+}
+
+static void train(struct build *build)
+{
+    struct tape *tape = build->forward.tape;
+    struct optimizer_settings settings = settings_of(build);
+    struct value *loss = NULL;
+    tape_stage(tape, STAGE_FORWARD);
+    inputs_make(build);
+    scaler_make(build);
+    tape_gradients(tape, true);
+    tape_training(tape, true);
+    for (int step = 1; step <= build->plan.step_count && !tape_failed(tape); step++) {
+        gradients_drop(build);
+        for (int64_t i = 0; i < build->forward.workload->accumulate && !tape_failed(tape); i++) {
+            micro_batch(build, &loss);
+        }
+        tape_stage(tape, STAGE_STEP);
+        tape_gradients(tape, false);
+        if (build->found != NULL) {
+            tape_fill(tape, build->found, 0.0);
+            tape_unscale(tape, build->parameter_count, build->parameters, 1.0 / loss_scale, build->found);
+        }
+        tape_optimizer_step(tape, &settings, step, build->parameter_count, build->parameters, build->states,
+                            build->found);
+        tape_gradients(tape, true);
+    }
+}
+
+/* -- the whole */
+
+static enum status_code fit_check(const struct config *config, const struct workload *workload, struct status *error)
+{
+    bool text = config->family != FAMILY_VIT && config->family != FAMILY_RESNET;
+    if (workload->mode == MODE_LOAD) {
+        return STATUS_OK;
+    }
+    if (text && workload->seq < 1) {
+        return status_set(error, STATUS_INVALID, "seq: %s reads text; give a sequence length of at least 1",
+                          config->name);
+    }
+    bool table = config->family == FAMILY_BERT || config->family == FAMILY_GPT2;
+    if (table && workload->seq > config->positions) {
+        return status_set(error, STATUS_INVALID, "seq: %lld is more than the %lld positions of %s",
+                          (long long)workload->seq, (long long)config->positions, config->name);
+    }
+    return STATUS_OK;
+}
+
+static void case_build(struct build *build)
+{
+    tensors_load(build);
+    enum mode mode = build->forward.workload->mode;
+    if (mode == MODE_INFER) {
+        infer(build);
+    } else if (mode == MODE_TRAIN) {
+        train(build);
+    }
+}
+
+enum status_code workload_tape_planned(const struct config *config, const struct skeleton *skeleton,
+                                       const struct workload *workload, const struct target *target,
+                                       const struct training_plan *plan, struct tape **tape, struct status *error)
+{
+    enum status_code code = fit_check(config, workload, error);
+    if (code != STATUS_OK) {
+        return code;
+    }
+    struct workload adapted = *workload;
+    if (config->family == FAMILY_VIT || config->family == FAMILY_RESNET) {
+        adapted.seq = 0;
+    }
+    size_t count = (size_t)skeleton->tensor_count + 1;
+    struct build build = {.forward = {.config = config, .skeleton = skeleton, .workload = &adapted}, .plan = *plan};
+    build.forward.values = calloc(count, sizeof *build.forward.values);
+    build.parameters = calloc(count, sizeof *build.parameters);
+    build.states = calloc(count, sizeof *build.states);
+    struct tape *made = NULL;
+    if (build.forward.values == NULL || build.parameters == NULL || build.states == NULL) {
+        code = status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory for a tape");
+    } else {
+        code = tape_new(target, &made, error);
+    }
+    if (code == STATUS_OK) {
+        build.forward.tape = made;
+        case_build(&build);
+        code = tape_finish(made, error);
+    }
+    if (code == STATUS_OK) {
+        *tape = made;
+        made = NULL;
+    }
+    tape_release(made);
+    free(build.forward.values);
+    free(build.parameters);
+    free(build.states);
+    return code;
+}
+
+enum status_code workload_tape(const struct config *config, const struct skeleton *skeleton,
+                               const struct workload *workload, const struct target *target, struct tape **tape,
+                               struct status *error)
+{
+    struct training_plan plan = training_plan_default();
+    return workload_tape_planned(config, skeleton, workload, target, &plan, tape, error);
+}

@@ -1,0 +1,34 @@
+/* Workload tape: a model and what is done with it, as a tape.
+ *
+ * Stages. load: every parameter and buffer, in the order of module.to(device), filled. infer: the forward pass twice, so
+ * that the second shows the steady state. train: three steps, each with its micro-batches (forward, backward), then the
+ * optimizer; gradients are set to none after it. Where a stage occurs several times the last counts. */
+#ifndef ASSAY_MODELS_WORKLOAD_TAPE_H
+#define ASSAY_MODELS_WORKLOAD_TAPE_H
+
+#include "harness/tape/tape.h"
+#include "harness/tape/target.h"
+#include "models/skeleton.h"
+#include "models/workload.h"
+
+/* The head that a workload runs with: its own, or the default of its mode. */
+enum head workload_head(const struct workload *workload);
+
+/* skeleton must have been built with workload_head. The tape borrows labels from skeleton and must be released before
+ * it. STATUS_INVALID where the workload does not fit the model (a sequence longer than its positions). */
+enum status_code workload_tape(const struct config *config, const struct skeleton *skeleton,
+                               const struct workload *workload, const struct target *target, struct tape **tape,
+                               struct status *error);
+
+/* How training goes; the default, three steps, is what workload_tape takes. Tests of the mathematics take more. */
+struct training_plan {
+    int step_count;
+    double learning_rate;
+};
+
+struct training_plan training_plan_default(void);
+enum status_code workload_tape_planned(const struct config *config, const struct skeleton *skeleton,
+                                       const struct workload *workload, const struct target *target,
+                                       const struct training_plan *plan, struct tape **tape, struct status *error);
+
+#endif
