@@ -243,8 +243,8 @@ struct value *forward_language_loss(const struct forward *forward, struct value 
     struct value *scores = causal ? tape_cast(tape, logits, DTYPE_FLOAT32) : logits;
     struct value *labels = causal ? labels_shifted(forward, batch, rows) : forward->labels;
     int64_t flat[] = {batch * rows, vocab}, count[] = {batch * rows};
-    struct value *loss = tape_cross_entropy(tape, tape_view_as(tape, scores, 2, flat),
-                                            tape_view_as(tape, labels, 1, count));
+    struct value *loss =
+        tape_cross_entropy(tape, tape_view_as(tape, scores, 2, flat), tape_view_as(tape, labels, 1, count));
     loss = tape_frame_close(tape, frame, loss);
     tape_drop(tape, logits);
     return loss;

@@ -16,9 +16,9 @@ struct forward {
     const struct skeleton *skeleton;
     const struct workload *workload;
     struct value **values; /* one for each tensor of the skeleton; tied ones are the same value */
-    struct value *ids;    /* i64 [batch, seq]; images: NULL */
-    struct value *images; /* [batch, channels, height, width]; text: NULL */
-    struct value *labels; /* i64 [batch, seq] or [batch] when training, else NULL */
+    struct value *ids;     /* i64 [batch, seq]; images: NULL */
+    struct value *images;  /* [batch, channels, height, width]; text: NULL */
+    struct value *labels;  /* i64 [batch, seq] or [batch] when training, else NULL */
 };
 
 /* Runs the model. Training: the loss, a scalar. Otherwise what the model returns; all of it belongs to the open frame. */
@@ -31,8 +31,8 @@ forward_run *forward_of(enum family_kind family);
 __attribute__((format(printf, 2, 3))) struct value *forward_tensor(const struct forward *forward, const char *format,
                                                                    ...);
 /* Like forward_tensor, but NULL where the model has no such tensor. */
-__attribute__((format(printf, 2, 3))) struct value *forward_optional(const struct forward *forward,
-                                                                     const char *format, ...);
+__attribute__((format(printf, 2, 3))) struct value *forward_optional(const struct forward *forward, const char *format,
+                                                                     ...);
 
 /* Gives a name to another value, as `name = next` does. */
 static inline void value_rebind(struct tape *tape, struct value **name, struct value *next)
@@ -55,7 +55,7 @@ struct attention_form {
     bool softmax_in_float32; /* Llama's eager form */
     bool casts_weights;      /* GPT-2's and Llama's: the eager form's weights are cast to weights_dtype */
     enum dtype weights_dtype;
-    struct value *mask;      /* eager only; additive; NULL: none */
+    struct value *mask; /* eager only; additive; NULL: none */
 };
 
 /* [B, S, heads * D] -> a view [B, heads, S, D]. */

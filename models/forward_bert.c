@@ -78,8 +78,8 @@ static struct value *embeddings(const struct forward *f, const char *root)
     int64_t rows = value_size(f->ids, 1);
     char path[128];
     struct value *positions = tape_slice(tape, forward_tensor(f, "%sembeddings.position_ids", root), 1, 0, rows);
-    struct value *types = tape_clone(tape, tape_slice(tape, forward_tensor(f, "%sembeddings.token_type_ids", root), 1,
-                                                      0, rows));
+    struct value *types =
+        tape_clone(tape, tape_slice(tape, forward_tensor(f, "%sembeddings.token_type_ids", root), 1, 0, rows));
     int64_t whole[] = {value_size(f->ids, 0), rows};
     struct value *words = tape_embedding(tape, forward_tensor(f, "%sembeddings.word_embeddings.weight", root), f->ids,
                                          f->config->pad_token);
@@ -98,11 +98,16 @@ static struct value *embeddings(const struct forward *f, const char *root)
 static struct value *encoder(const struct forward *f, const char *root)
 {
     struct tape *tape = f->tape;
-    struct value *hidden = embeddings(f, root);
+    struct value *embedded = embeddings(f, root); /* keeps its name until the model returns */
+    struct value *hidden = embedded;
     for (int64_t i = 0; i < f->config->layers; i++) {
         struct layer_context context = {.forward = f};
         snprintf(context.prefix, sizeof context.prefix, "%sencoder.layer.%lld", root, (long long)i);
-        value_rebind(tape, &hidden, forward_block(f, bert_layer, &context, sizeof context, NULL, 0, hidden));
+        struct value *next = forward_block(f, bert_layer, &context, sizeof context, NULL, 0, hidden);
+        if (hidden != embedded) {
+            tape_drop(tape, hidden);
+        }
+        hidden = next;
     }
     return hidden;
 }
@@ -118,13 +123,17 @@ static struct value *pooler(const struct forward *f, struct value *hidden)
 struct value *forward_bert(const struct forward *f)
 {
     struct tape *tape = f->tape;
-    if (f->skeleton->head == HEAD_BARE) {
-        struct value *hidden = encoder(f, "");
+    int frame = tape_frame_open(tape);
+    bool bare = f->skeleton->head == HEAD_BARE;
+    struct value *hidden = encoder(f, bare ? "" : "bert.");
+    if (bare) {
         pooler(f, hidden);
+    }
+    hidden = tape_frame_close(tape, frame, hidden);
+    if (bare) {
         return hidden;
     }
-    int frame = tape_frame_open(tape);
-    struct value *hidden = encoder(f, "bert.");
+    frame = tape_frame_open(tape);
     struct value *transformed = forward_linear(f, "cls.predictions.transform.dense", hidden);
     transformed = forward_activation(f, f->config->activation, transformed);
     value_rebind(tape, &transformed, forward_layernorm(f, "cls.predictions.transform.LayerNorm", transformed));

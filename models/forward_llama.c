@@ -173,9 +173,9 @@ static struct value *decoder(const struct forward *f, const char *root)
     tape_let_go(tape, sine);
     for (int64_t i = 0; i < f->config->layers; i++) {
         snprintf(context.prefix, sizeof context.prefix, "%slayers.%lld", root, (long long)i);
-        struct value *held[] = {context.mask, context.cosine, context.sine};
+        struct value *held[] = {context.mask, context.cosine, context.sine, positions};
         /* inputs_embeds is another name of the first hidden state: it stays until the model returns. */
-        struct value *next = forward_block(f, llama_layer, &context, sizeof context, held, 3, hidden);
+        struct value *next = forward_block(f, llama_layer, &context, sizeof context, held, 4, hidden);
         if (i > 0) {
             tape_drop(tape, hidden);
         }

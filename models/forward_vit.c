@@ -35,7 +35,10 @@ static struct value *attention(const struct layer_context *context, struct value
         heads[i] = tape_frame_close(tape, frame, heads_view(f, layer(context, paths[i], hidden), f->config->heads));
     }
     struct attention_form form = {.scale = 1.0 / sqrt((double)f->config->head_dim),
-                                  .dropout = f->config->attention_dropout};
+                                  .dropout = f->config->attention_dropout,
+                                  .softmax_in_float32 = true,
+                                  .casts_weights = true,
+                                  .weights_dtype = value_dtype(heads[0])};
     struct value *weights = NULL;
     struct value *out = forward_attention(f, &form, heads[0], heads[1], heads[2], &weights);
     value_rebind(tape, &out, layer(context, "attention.o_proj", out));
@@ -86,8 +89,7 @@ static struct value *embeddings(const struct forward *f, const char *root)
     struct value *rows = tape_concatenate(tape, token, patches, 1);
     /* map, flat view and patches are one name in the real code: gone once the rows are there */
     struct value *result = tape_frame_close(tape, frame, rows);
-    value_rebind(tape, &result,
-                 tape_add(tape, result, forward_tensor(f, "%sembeddings.position_embeddings", root)));
+    value_rebind(tape, &result, tape_add(tape, result, forward_tensor(f, "%sembeddings.position_embeddings", root)));
     value_rebind(tape, &result, tape_dropout(tape, result, f->config->hidden_dropout));
     return result;
 }

@@ -35,7 +35,9 @@ struct training_plan training_plan_default(void)
 
 static enum dtype precision_dtype(enum precision precision)
 {
-    return precision == PRECISION_FLOAT16 ? DTYPE_FLOAT16 : precision == PRECISION_BFLOAT16 ? DTYPE_BFLOAT16 : DTYPE_FLOAT32;
+    return precision == PRECISION_FLOAT16    ? DTYPE_FLOAT16
+           : precision == PRECISION_BFLOAT16 ? DTYPE_BFLOAT16
+                                             : DTYPE_FLOAT32;
 }
 
 static bool precision_is_amp(enum precision precision)
@@ -90,10 +92,9 @@ static void tensors_load(struct build *build)
         int owner = tensor->tied_to >= 0 ? tensor->tied_to : index;
         if (build->forward.values[owner] == NULL) {
             const struct skeleton_tensor *own = &skeleton->tensors[owner];
-            struct value *value =
-                tape_leaf(tape, own->is_buffer ? CATEGORY_BUFFERS : CATEGORY_WEIGHTS,
-                          own->rounds_with_model ? dtype : own->dtype, own->rank, own->size,
-                          !own->is_buffer && (training || amp), own->path);
+            struct value *value = tape_leaf(tape, own->is_buffer ? CATEGORY_BUFFERS : CATEGORY_WEIGHTS,
+                                            own->rounds_with_model ? dtype : own->dtype, own->rank, own->size,
+                                            !own->is_buffer && (training || amp), own->path);
             tensor_fill(build, value, own);
             build->forward.values[owner] = tape_hold(tape, value);
         }
@@ -136,8 +137,7 @@ static void autocast_begin(const struct build *build)
 {
     enum precision precision = build->forward.workload->precision;
     if (precision_is_amp(precision)) {
-        tape_autocast_open(build->forward.tape,
-                           precision == PRECISION_AMP_FLOAT16 ? DTYPE_FLOAT16 : DTYPE_BFLOAT16);
+        tape_autocast_open(build->forward.tape, precision == PRECISION_AMP_FLOAT16 ? DTYPE_FLOAT16 : DTYPE_BFLOAT16);
     }
 }
 
@@ -148,13 +148,17 @@ static void infer(struct build *build)
     struct tape *tape = build->forward.tape;
     tape_stage(tape, STAGE_FORWARD);
     inputs_make(build);
+    struct value *output = NULL;
     for (int i = 0; i < INFER_COUNT; i++) {
+        /* The output keeps its name until the figures are taken; it goes before those of the next pass begin. */
+        tape_stage_again(tape, STAGE_FORWARD);
+        tape_let_go(tape, output);
         tape_stage_again(tape, STAGE_FORWARD);
         int frame = tape_frame_open(tape);
         autocast_begin(build);
-        forward_of(build->forward.config->family)(&build->forward);
+        output = forward_of(build->forward.config->family)(&build->forward);
         tape_autocast_close(tape);
-        tape_frame_close(tape, frame, NULL);
+        output = tape_hold(tape, tape_frame_close(tape, frame, output));
     }
 }
 

@@ -223,7 +223,7 @@ static void leaf_accumulate(struct tape *tape, struct value *leaf, struct value 
         return;
     }
     struct value *kept = gradient;
-    if (value_storage_references(tape, gradient) > 1 || !value_is_dense(gradient)) {
+    if (!value_is_sole(gradient) || !value_is_dense(gradient)) {
         kept = make_copy(tape, gradient, gradient->dtype, "gradient");
     }
     leaf->gradient = value_retain(kept);
@@ -255,7 +255,8 @@ static void gradient_arrive(struct tape *tape, struct value **place, struct valu
         return;
     }
     struct operation_attributes attributes = attributes_f(1.0, 0.0);
-    if (old->references == 1 && value_storage_references(tape, old) == 1 && old->dtype == gradient->dtype) {
+    if (old->references == 1 && !old->is_view && value_storage_references(tape, old) == 1 &&
+        old->dtype == gradient->dtype) {
         struct value *values[] = {old, gradient, old};
         tape_run(tape, OPCODE_ADD, &attributes, 2, 3, values);
         return;
@@ -367,8 +368,10 @@ void tape_backward(struct tape *tape, struct value *loss)
     struct value *seed = value_new(tape, loss->dtype, &loss->shape, "loss gradient");
     tape_fill(tape, seed, 1.0);
     if (!tape_failed(tape)) {
+        value_retain(seed); /* held by the call for as long as it lasts */
         engine_run(tape, loss->node, loss->slot, seed);
         nodes_clear(tape);
+        value_release(tape, seed);
     }
     tape->in_backward = false;
 }

@@ -28,6 +28,9 @@ struct value {
     int slot;          /* which output of node */
     int graph;         /* of leaves: the graph that `node` belongs to */
     struct value *gradient;
+    struct value *same; /* of a passed gradient: the value whose tensor object this is; else NULL */
+    int sharers;        /* how many live values are this tensor object */
+    bool is_view;       /* PyTorch's view, which keeps its base: its storage has a second holder as long as it lives */
 };
 
 /* Where the gradient of one input of a node goes. node NULL: not wanted. */
@@ -39,8 +42,8 @@ struct edge {
 };
 
 /* Makes the gradients of the inputs that are wanted from the gradients of the outputs, as values of the open frame.
- * gradients_in[k] is left NULL where it is not wanted; a gradient that passes through unchanged is handed on as a
- * value_alias. A gradient that never arrived is NULL in gradients_out. */
+ * gradients_in[k] is left NULL where it is not wanted; a gradient that passes through unchanged is handed on by
+ * value_pass. A gradient that never arrived is NULL in gradients_out. */
 struct node;
 typedef void node_backward(struct tape *tape, struct node *node, struct value **gradients_out,
                            struct value **gradients_in);
@@ -108,6 +111,10 @@ struct value *value_new_in(struct tape *tape, enum category category, enum dtype
                            const char *label);
 /* Another view of the storage of base, with base's dtype, shape, strides and offset to be changed by the caller. */
 struct value *value_alias(struct tape *tape, struct value *base);
+/* The same tensor object under another name, as where a gradient is handed on unchanged to several places. */
+struct value *value_pass(struct tape *tape, struct value *value);
+/* Whether nobody else holds this tensor object (others may hold its storage). */
+bool value_is_sole(const struct value *value);
 struct value *value_retain(struct value *value);
 void value_release(struct tape *tape, struct value *value); /* NULL is accepted */
 int64_t value_count(const struct value *value);

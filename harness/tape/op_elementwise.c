@@ -7,7 +7,7 @@ static void add_backward(struct tape *tape, struct node *node, struct value **ou
 {
     for (int i = 0; i < 2; i++) {
         if (node_wants(node, i)) {
-            in[i] = value_alias(tape, out[0]);
+            in[i] = value_pass(tape, out[0]);
         }
     }
 }
@@ -79,7 +79,7 @@ struct value *tape_scale(struct tape *tape, struct value *a, double factor)
 static void pass_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
 {
     (void)node;
-    in[0] = value_alias(tape, out[0]);
+    in[0] = value_pass(tape, out[0]);
 }
 
 struct value *tape_add_number(struct tape *tape, struct value *a, double number)
@@ -249,7 +249,7 @@ struct value *tape_dropout(struct tape *tape, struct value *a, double probabilit
 static void cast_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
 {
     enum dtype dtype = node->edges[0].dtype;
-    in[0] = out[0]->dtype == dtype ? value_alias(tape, out[0]) : make_copy(tape, out[0], dtype, "gradient cast");
+    in[0] = out[0]->dtype == dtype ? value_pass(tape, out[0]) : make_copy(tape, out[0], dtype, "gradient cast");
 }
 
 struct value *tape_cast(struct tape *tape, struct value *a, enum dtype dtype)

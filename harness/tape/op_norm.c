@@ -122,8 +122,11 @@ struct value *tape_cross_entropy(struct tape *tape, struct value *logits, struct
         return NULL;
     }
     int frame = tape_frame_open(tape);
-    struct value *input = autocast_float32(tape, logits);
-    struct value *logp = softmax_make(tape, OPCODE_LOG_SOFTMAX, OPCODE_LOG_SOFTMAX_BACKWARD, input, value_dtype(input));
+    /* cross_entropy_loss asks for log_softmax in the dtype of its input, which autocast respects; nll_loss then gets a
+     * float32 copy. */
+    struct value *logp =
+        softmax_make(tape, OPCODE_LOG_SOFTMAX, OPCODE_LOG_SOFTMAX_BACKWARD, logits, value_dtype(logits));
+    logp = autocast_float32(tape, logp);
     struct shape scalar = {0};
     struct value *loss = value_new(tape, value_dtype(logp), &scalar, "loss");
     struct value *total_weight = value_new(tape, value_dtype(logp), &scalar, "loss weight");

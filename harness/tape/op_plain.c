@@ -208,6 +208,7 @@ struct value *make_reshape(struct tape *tape, struct value *a, const struct shap
     }
     struct value *view = value_alias(tape, base);
     if (view != NULL) {
+        view->is_view = !shape_equal(&view->shape, shape);
         view->shape = *shape;
         memcpy(view->stride, stride, sizeof stride);
     }

@@ -121,6 +121,9 @@ static void linear_backward(struct tape *tape, struct node *node, struct value *
         struct value *rows = rows_of(tape, node->saved[0]);
         in[1] = stored_in_out ? product(tape, turned(tape, rows), gradient, NULL, "linear weight gradient")
                               : product(tape, turned(tape, gradient), rows, NULL, "linear weight gradient");
+        if (in[1] != NULL && !stored_in_out) {
+            in[1]->is_view = true; /* PyTorch hands on the transpose of a transpose */
+        }
     }
     if (node_wants(node, 2)) {
         in[2] = make_sum_to(tape, gradient, &node->edges[2].shape);

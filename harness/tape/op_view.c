@@ -40,7 +40,7 @@ struct value *tape_reshape(struct tape *tape, struct value *a, int rank, const i
 static void contiguous_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
 {
     (void)node;
-    in[0] = value_alias(tape, out[0]);
+    in[0] = value_pass(tape, out[0]);
 }
 
 struct value *tape_contiguous(struct tape *tape, struct value *a)
@@ -64,6 +64,7 @@ static struct value *transpose_view(struct tape *tape, struct value *a, int one,
 {
     struct value *view = value_alias(tape, a);
     if (view != NULL) {
+        view->is_view = true;
         view->shape.size[one] = a->shape.size[two];
         view->shape.size[two] = a->shape.size[one];
         view->stride[one] = a->stride[two];
@@ -97,6 +98,7 @@ static struct value *slice_view(struct tape *tape, struct value *a, int dimensio
 {
     struct value *view = value_alias(tape, a);
     if (view != NULL) {
+        view->is_view = true;
         view->shape.size[dimension] = count;
         view->offset += first * a->stride[dimension];
     }
@@ -236,7 +238,7 @@ void tape_split(struct tape *tape, struct value *a, int dimension, int count, st
 static void expand_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
 {
     (void)node;
-    in[0] = value_alias(tape, out[0]);
+    in[0] = value_pass(tape, out[0]);
 }
 
 struct value *tape_expand(struct tape *tape, struct value *a, int rank, const int64_t *size)

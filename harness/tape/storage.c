@@ -183,6 +183,7 @@ static struct value *value_frame(struct tape *tape, const struct value *form)
     value->offset = form->offset;
     value->references = 1;
     value->framed = true;
+    value->sharers = 1;
     tape->states[value->storage].references++;
     tape->frame[tape->frame_count++] = value;
     return value;
@@ -219,6 +220,23 @@ struct value *value_alias(struct tape *tape, struct value *base)
     return base != NULL ? value_frame(tape, base) : NULL;
 }
 
+struct value *value_pass(struct tape *tape, struct value *value)
+{
+    struct value *other = value_alias(tape, value);
+    if (other != NULL) {
+        other->same = value->same != NULL ? value->same : value;
+        other->same->sharers++;
+        other->is_view = value->is_view;
+    }
+    return other;
+}
+
+bool value_is_sole(const struct value *value)
+{
+    const struct value *object = value->same != NULL ? value->same : value;
+    return object->sharers == 1;
+}
+
 struct value *value_retain(struct value *value)
 {
     if (value != NULL) {
@@ -232,6 +250,8 @@ void value_release(struct tape *tape, struct value *value)
     if (value == NULL || --value->references > 0) {
         return;
     }
+    struct value *object = value->same != NULL ? value->same : value;
+    object->sharers--;
     struct storage_state *state = &tape->states[value->storage];
     if (--state->references == 0) {
         event_append(tape, EVENT_FREE, value->storage);
