@@ -65,6 +65,6 @@ enum status_code arguments_parse(const struct command *command, int count, char 
 const char *arguments_value(const struct arguments *arguments, const char *name);
 
 /* The commands, ended by one whose name is NULL. */
-extern const struct command command_models, command_replay;
+extern const struct command command_estimate, command_models, command_replay;
 
 #endif

@@ -50,6 +50,12 @@ static void output_equals_golden_files(void **state)
     } rows[] = {
         {"version.txt", {"--version"}},
         {"models-help.txt", {"models", "--help"}},
+        {"estimate-help.txt", {"estimate", "--help"}},
+        {"estimate-bert.txt", {"estimate", "bert-base-cased"}},
+        {"estimate-bert.json", {"estimate", "bert-base-cased", "--json"}},
+        {"estimate-bert-0.23.txt", {"estimate", "bert-base-cased", "--dtypes", "float32", "int8", "--rule", "0.23"}},
+        {"estimate-resnet50.txt", {"estimate", "timm/resnet50.a1_in1k"}},
+        {"estimate-llama-2-70b.txt", {"estimate", "--dtypes=float16,int4", "meta-llama/Llama-2-70b-chat-hf"}},
         {"replay-help.txt", {"replay", "-h"}},
         {"models-gpt2.txt", {"models", "gpt2"}},
         {"models-gpt2.json", {"models", "--json", "gpt2"}},
@@ -94,6 +100,14 @@ static void wrong_words_are_answered_in_one_line(void **state)
          "assay: models: 'bert-base-cased' is one operand too many; write assay models [MODEL]\n"},
         {{"models", "--tensors"},
          "assay: models: --tensors and --head are for one model; write assay models MODEL --tensors\n"},
+        {{"estimate"}, "assay: estimate: an operand is missing; write assay estimate MODEL\n"},
+        {{"estimate", "gpt2", "--dtypes"}, "assay: estimate: --dtypes needs at least one value\n"},
+        {{"estimate", "gpt2", "--batch", "8"},
+         "assay: estimate: the case has no mode; add --mode load, infer or train\n"},
+        {{"estimate", "gpt2", "--mode", "load", "--rule", "0.23"},
+         "assay: estimate: --rule belongs to the table without --mode; leave one out\n"},
+        {{"estimate", "gpt2", "--mode", "infer", "--checkpointing"},
+         "assay: checkpointing: mode infer has no backward pass; write false, or mode train\n"},
         {{"replay"}, "assay: replay: an operand is missing; write assay replay TRACE.json\n"},
         {{"replay", "--allocator", "best", "x"}, "assay: replay: 'best' is not an allocator; write caching or plain\n"},
         {{"replay", "tests/cli/data/absent.json"},
@@ -140,11 +154,43 @@ static void wrong_models_exit_with_2_and_a_remedy(void **state)
     }
 }
 
+static void wrong_fields_of_a_case_exit_with_2_and_a_remedy(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *option, *value;
+        const char *error; /* part of it */
+    } rows[] = {
+        {"--batch", "16abc", "'16abc' is not an integer; write 16"},
+        {"--batch", "0", "0 is out of range"},
+        {"--seq", "1e3", "'1e3' is not an integer"},
+        {"--seq", "010", "'010' has a leading zero; write 10"},
+        {"--batch", "99999999999999999999", "does not fit 63 bits"},
+        {"--precision", "float8", "write one of: float32"},
+        {"--optimizer", "adam", "adam-foreach"},
+        {"--for", "sm_1", "sm_90"},
+        {"--checkpointing=perhaps", NULL, "write one of: false, true"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const char *const words[] = {"estimate", "gpt2", "--mode", "train", rows[i].option, rows[i].value, NULL};
+        struct command_result result = assay(words);
+        if (strstr(text_string(&result.error), rows[i].error) == NULL) {
+            print_error("%s %s: %s", rows[i].option, rows[i].value, text_string(&result.error));
+        }
+        assert_non_null(strstr(text_string(&result.error), rows[i].error));
+        assert_string_equal(text_string(&result.output), "");
+        assert_int_equal(result.exit_code, 2);
+        command_result_release(&result);
+    }
+}
+
 static void json_is_one_document(void **state)
 {
     (void)state;
     static const char *const rows[][WORDS_MAXIMUM] = {
         {"models", "--json"},
+        {"estimate", "--json", "gpt2"},
+        {"estimate", "--json", "tiny-bert", "--mode", "train"},
         {"models", "--json", "bert-base-cased", "--tensors"},
         {"replay", "--json", "tests/cli/data/small-trace.json"},
     };
@@ -167,7 +213,7 @@ static void help_names_every_command_and_each_answers(void **state)
     const char *const words[] = {"--help", NULL};
     struct command_result result = assay(words);
     assert_int_equal(result.exit_code, 0);
-    static const char *const names[] = {"models", "replay"};
+    static const char *const names[] = {"estimate", "models", "replay"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         char line[64];
         snprintf(line, sizeof line, "\n  %s ", names[i]);
@@ -218,6 +264,7 @@ int main(void)
         cmocka_unit_test(output_equals_golden_files),
         cmocka_unit_test(wrong_words_are_answered_in_one_line),
         cmocka_unit_test(wrong_models_exit_with_2_and_a_remedy),
+        cmocka_unit_test(wrong_fields_of_a_case_exit_with_2_and_a_remedy),
         cmocka_unit_test(json_is_one_document),
         cmocka_unit_test(help_names_every_command_and_each_answers),
         cmocka_unit_test(a_full_disk_is_not_success),

@@ -1,0 +1,29 @@
+/* Case options: the fields of a case as options of a command, in the words of models/workload.h. */
+#ifndef ASSAY_CLI_CASE_OPTIONS_H
+#define ASSAY_CLI_CASE_OPTIONS_H
+
+#include "harness/cli/command.h"
+#include "models/workload.h"
+
+/* The rows, for the table of a command that takes a case. */
+#define CASE_OPTION_ROWS                                                                                               \
+    {"mode", OPTION_VALUE, "load|infer|train", "what is done with the model"},                                         \
+        {"precision", OPTION_VALUE, "P", "float32 (default), float16, bfloat16, amp-float16 or amp-bfloat16"},         \
+        {"batch", OPTION_VALUE, "N", "samples at once (default: 1)"},                                                  \
+        {"seq", OPTION_VALUE, "N", "tokens of a sample (default: 128); not for images"},                               \
+        {"attention", OPTION_VALUE, "sdpa|eager", "eager materialises the scores (default: sdpa)"},                    \
+        {"optimizer", OPTION_VALUE, "O", "adam- or adamw- and foreach, fused or single; sgd-momentum (train)"},        \
+        {"checkpointing", OPTION_BOOLEAN, NULL, "recompute each block in the backward pass (train)"},                  \
+        {"accumulate", OPTION_VALUE, "N", "micro-batches for each step of the optimizer (train; default: 1)"},         \
+        {"logits", OPTION_VALUE, "all|last", "rows of the language-model head that are computed (default: all)"},      \
+    {                                                                                                                  \
+        "head", OPTION_VALUE, "bare|lm", "without or with the head of the task (default: bare for load, else lm)"      \
+    }
+
+/* Whether any of these options was given. */
+bool case_options_given(const struct arguments *arguments);
+
+/* The workload they say, checked. --mode must have been given. */
+enum status_code case_options_read(const struct arguments *arguments, struct workload *workload, struct status *error);
+
+#endif

@@ -1,0 +1,251 @@
+/* assay estimate: accelerate's table of a model, or every estimator's prediction for a case. Touches no device. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/size.h"
+#include "harness/cli/case_options.h"
+#include "harness/cli/command.h"
+#include "harness/cli/output.h"
+#include "harness/cli/resource_path.h"
+#include "harness/estimate/accelerate.h"
+#include "harness/estimate/estimate.h"
+#include "harness/suite/identity.h"
+#include "harness/tape/target.h"
+#include "models/catalogue.h"
+
+static const struct option_row options[] = {
+    CASE_OPTION_ROWS,
+    {"for", OPTION_VALUE, "TARGET", "class of devices whose workspaces are predicted (default: sm_90)"},
+    {"dtypes", OPTION_LIST, "D", "without --mode: float32, float16, int8, int4 (default: all)"},
+    {"rule", OPTION_VALUE, "current|0.23", "without --mode: release of accelerate whose training column is printed"},
+    {"transformers", OPTION_VALUE, "RELEASE", "without --mode: release whose buffers count, as 4.31 or current"},
+    {"json", OPTION_FLAG, NULL, "print one JSON document"},
+    {NULL, OPTION_FLAG, NULL, NULL},
+};
+
+static const char *const table_options[] = {"dtypes", "rule", "transformers"};
+
+/* ---- without --mode: the table ---- */
+
+enum { ROWS_MAXIMUM = LIST_COUNT_MAXIMUM };
+
+struct table {
+    struct accelerate_options options;
+    enum accelerate_dtype dtypes[ROWS_MAXIMUM];
+    int count;
+};
+
+static enum status_code dtype_add(const char *name, struct table *table, struct status *error)
+{
+    if (table->count == ROWS_MAXIMUM) {
+        return status_set(error, STATUS_INVALID, "estimate: --dtypes has more than %d values; give fewer",
+                          ROWS_MAXIMUM);
+    }
+    enum status_code code = accelerate_dtype_find(name, &table->dtypes[table->count], error);
+    table->count += code == STATUS_OK ? 1 : 0;
+    return code;
+}
+
+/* Each word of --dtypes may itself be a list with commas. */
+static enum status_code dtypes_read(const struct arguments *arguments, struct table *table, struct status *error)
+{
+    for (int i = 0; i < arguments->list_count; i++) {
+        for (const char *word = arguments->list[i]; word != NULL;) {
+            char name[32];
+            size_t length = strcspn(word, ",");
+            size_t kept = length < sizeof name - 1 ? length : sizeof name - 1;
+            memcpy(name, word, kept);
+            name[kept] = '\0';
+            enum status_code code = dtype_add(name, table, error);
+            if (code != STATUS_OK) {
+                return code;
+            }
+            word = word[length] == ',' ? word + length + 1 : NULL;
+        }
+    }
+    for (int i = 0; arguments->list_count == 0 && i < ACCELERATE_DTYPE_COUNT; i++) {
+        table->dtypes[table->count++] = (enum accelerate_dtype)i;
+    }
+    return STATUS_OK;
+}
+
+static enum status_code table_read(const struct arguments *arguments, struct table *table, struct status *error)
+{
+    const char *rule = arguments_value(arguments, "rule");
+    table->options.transformers = arguments_value(arguments, "transformers");
+    enum status_code code = dtypes_read(arguments, table, error);
+    if (code == STATUS_OK && rule != NULL) {
+        code = accelerate_rule_find(rule, &table->options.rule, error);
+    }
+    return code;
+}
+
+static enum status_code table_print(const struct arguments *arguments, const struct config *config,
+                                    struct status *error)
+{
+    struct table table = {.options = {.rule = ACCELERATE_RULE_CURRENT}};
+    struct accelerate_sizes sizes = {0};
+    struct accelerate_row rows[ROWS_MAXIMUM];
+    const char *model = arguments->operands[0];
+    enum status_code code = table_read(arguments, &table, error);
+    if (code == STATUS_OK) {
+        code = accelerate_sizes_of(config, &table.options, &sizes, error);
+    }
+    for (int i = 0; i < table.count && code == STATUS_OK; i++) {
+        rows[i] = accelerate_row_of(&sizes, table.dtypes[i], table.options.rule);
+    }
+    if (code == STATUS_OK && arguments_value(arguments, "json") != NULL) {
+        struct json *document = accelerate_to_json(model, config, &sizes, rows, table.count);
+        code = output_json(document, error);
+        json_release(document);
+    } else if (code == STATUS_OK) {
+        struct text text = {0};
+        code = accelerate_table(model, rows, table.count, &text, error);
+        if (code == STATUS_OK) {
+            code = output_text(&text, error);
+        }
+        text_release(&text);
+    }
+    return code;
+}
+
+/* ---- with --mode: every estimator ---- */
+
+static void quantity_line(const struct estimate_quantity *quantity, struct text *text)
+{
+    char size[SIZE_TEXT_BYTES];
+    static const char made_of[] = "categories_at_peak.";
+    const char *name = quantity->name;
+    bool is_part = strncmp(name, made_of, sizeof made_of - 1) == 0;
+    if ((strchr(name, '.') != NULL && !is_part) || (is_part && quantity->value == 0)) {
+        return; /* stages are for --json */
+    }
+    text_format(text, "  %s%-*s ", is_part ? "  at the peak: " : "", is_part ? 17 : 32,
+                is_part ? name + sizeof made_of - 1 : name);
+    if (!quantity->known) {
+        text_append(text, "unknown\n");
+    } else if (quantity->text != NULL) {
+        text_format(text, "%s\n", quantity->text);
+    } else if (strstr(name, "bytes") != NULL || is_part) {
+        text_format(text, "%12s %20" PRId64 " bytes\n", size_format(quantity->value, size), quantity->value);
+    } else {
+        text_format(text, "%12s %20" PRId64 "\n", "", quantity->value);
+    }
+}
+
+static void estimate_lines(const struct estimator *estimator, const struct estimate *estimate, struct text *text)
+{
+    text_format(text, "\n%s: %s\n", estimator->name, estimator->what);
+    for (int i = 0; i < estimate->count; i++) {
+        quantity_line(&estimate->quantities[i], text);
+    }
+}
+
+/* Appends each estimator that applies to text and to estimates. */
+static enum status_code estimators_run(const struct estimate_input *input, struct json *estimates, struct text *text,
+                                       struct status *error)
+{
+    struct estimate *estimate = malloc(sizeof *estimate);
+    enum status_code code = STATUS_OK;
+    for (int i = 0; estimator_at(i) != NULL && code == STATUS_OK && estimate != NULL; i++) {
+        const struct estimator *estimator = estimator_at(i);
+        if (!estimator->applies(input)) {
+            continue;
+        }
+        code = estimate_compute(estimator, input, estimate, error);
+        if (code == STATUS_OK) {
+            estimate_lines(estimator, estimate, text);
+            if (!json_set(estimates, estimator->name, estimate_to_json(estimate))) {
+                code = status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for the estimates");
+            }
+        }
+    }
+    if (estimate == NULL) {
+        code = status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for an estimate");
+    }
+    free(estimate);
+    return code;
+}
+
+static enum status_code estimates_give(const struct estimate_input *input, const struct identity *identity,
+                                       bool as_json, struct status *error)
+{
+    struct text text = {0};
+    struct json *document = json_object_new();
+    struct json *estimates = json_object_new();
+    identity_id(identity, &text);
+    text_format(&text, ", predicted for %s\n", input->target);
+    enum status_code code = estimators_run(input, estimates, &text, error);
+    if (code == STATUS_OK && as_json) {
+        bool made = json_set(document, "case", identity_json(identity)) &&
+                    json_set(document, "target", json_string_new(input->target)) &&
+                    json_set(document, "estimates", json_share(estimates));
+        code = output_json(made ? document : NULL, error);
+    } else if (code == STATUS_OK) {
+        code = output_text(&text, error);
+    }
+    json_release(estimates);
+    json_release(document);
+    text_release(&text);
+    return code;
+}
+
+static enum status_code case_print(const struct arguments *arguments, const struct config *config, struct status *error)
+{
+    struct workload workload;
+    struct skeleton skeleton = {0};
+    const struct target *target = target_at(0);
+    const char *target_name = arguments_value(arguments, "for");
+    for (size_t i = 0; i < sizeof table_options / sizeof table_options[0]; i++) {
+        if (arguments_value(arguments, table_options[i]) != NULL) {
+            return status_set(error, STATUS_INVALID,
+                              "estimate: --%s belongs to the table without --mode; leave one out", table_options[i]);
+        }
+    }
+    enum status_code code = case_options_read(arguments, &workload, error);
+    if (code == STATUS_OK && target_name != NULL) {
+        code = target_find(target_name, &target, error);
+    }
+    if (code != STATUS_OK) {
+        return code;
+    }
+    struct identity identity = identity_make(arguments->operands[0], &workload, config->family);
+    code = skeleton_build(config, identity.workload.head, &skeleton, error);
+    if (code == STATUS_OK) {
+        struct estimate_input input = {config, &skeleton, &identity.workload, target->name};
+        code = estimates_give(&input, &identity, arguments_value(arguments, "json") != NULL, error);
+    }
+    skeleton_release(&skeleton);
+    return code;
+}
+
+static enum status_code estimate_run(const struct arguments *arguments, enum exit_code *exit_code, struct status *error)
+{
+    (void)exit_code;
+    struct arena arena = {0};
+    struct config config;
+    const char *folder = resource_path(&arena, "models/catalogue");
+    enum status_code code = folder == NULL
+                                ? status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a path")
+                                : config_find(folder, arguments->operands[0], &config, error);
+    bool is_case = case_options_given(arguments) || arguments_value(arguments, "for") != NULL;
+    if (code == STATUS_OK) {
+        code = is_case ? case_print(arguments, &config, error) : table_print(arguments, &config, error);
+    }
+    arena_release(&arena);
+    return code;
+}
+
+const struct command command_estimate = {
+    .name = "estimate",
+    .operands = "MODEL",
+    .summary = "what a model, or a case of it, will occupy",
+    .details = "MODEL: a name of the catalogue, a config.json in Hugging Face's format, or a folder that holds one.\n"
+               "Alone: the table of accelerate estimate-memory. With --mode: every estimator's prediction.\n"
+               "docs/NUMBERS.md derives every number.\n",
+    .options = options,
+    .operand_minimum = 1,
+    .operand_maximum = 1,
+    .run = estimate_run,
+};
