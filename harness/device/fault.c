@@ -1,0 +1,144 @@
+/* The fault shim: counting and failing. It knows nothing of what the calls do. */
+#include "harness/device/fault.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+struct fault_device {
+    struct device base;
+    struct device *inner;
+    int64_t failing_call;
+    int64_t call_count;
+    int64_t segment_count;
+};
+
+static struct fault_device *fault_of(struct device *device)
+{
+    return (struct fault_device *)device;
+}
+
+/* Counts a call; not STATUS_OK where it is the one that fails. */
+static enum status_code fault_count(struct device *device, const char *call, enum status_code code,
+                                    struct status *error)
+{
+    struct fault_device *fault = fault_of(device);
+    fault->call_count++;
+    if (fault->call_count != fault->failing_call) {
+        return STATUS_OK;
+    }
+    return status_set(error, code, "%s: call %" PRId64 ", %s, was made to fail", fault->inner->table->kind,
+                      fault->call_count, call);
+}
+
+static void fault_close(struct device *device)
+{
+    device_close(fault_of(device)->inner);
+    free(device);
+}
+
+static enum status_code fault_properties(struct device *device, struct device_properties *properties,
+                                         struct status *error)
+{
+    struct device *inner = fault_of(device)->inner;
+    enum status_code code = fault_count(device, "properties", STATUS_DEVICE, error);
+    return code == STATUS_OK ? inner->table->properties(inner, properties, error) : code;
+}
+
+static enum status_code fault_segment_alloc(struct device *device, int64_t bytes, void **address, struct status *error)
+{
+    struct fault_device *fault = fault_of(device);
+    enum status_code code = fault_count(device, "segment_alloc", STATUS_OUT_OF_MEMORY, error);
+    if (code == STATUS_OK) {
+        code = fault->inner->table->segment_alloc(fault->inner, bytes, address, error);
+    }
+    fault->segment_count += code == STATUS_OK;
+    return code;
+}
+
+static enum status_code fault_segment_free(struct device *device, void *address, int64_t bytes, struct status *error)
+{
+    struct fault_device *fault = fault_of(device);
+    enum status_code code = fault->inner->table->segment_free(fault->inner, address, bytes, error);
+    fault->segment_count -= code == STATUS_OK;
+    enum status_code made = fault_count(device, "segment_free", STATUS_DEVICE, error);
+    return made != STATUS_OK ? made : code;
+}
+
+static enum status_code fault_run(struct device *device, const struct operation_call *call, struct status *error)
+{
+    struct device *inner = fault_of(device)->inner;
+    enum status_code code = fault_count(device, opcode_name(call->opcode), STATUS_DEVICE, error);
+    return code == STATUS_OK ? inner->table->run(inner, call, error) : code;
+}
+
+static enum status_code fault_copy_to_host(struct device *device, void *host, const void *address, int64_t bytes,
+                                           struct status *error)
+{
+    struct device *inner = fault_of(device)->inner;
+    enum status_code code = fault_count(device, "copy_to_host", STATUS_DEVICE, error);
+    return code == STATUS_OK ? inner->table->copy_to_host(inner, host, address, bytes, error) : code;
+}
+
+static enum status_code fault_copy_from_host(struct device *device, void *address, const void *host, int64_t bytes,
+                                             struct status *error)
+{
+    struct device *inner = fault_of(device)->inner;
+    enum status_code code = fault_count(device, "copy_from_host", STATUS_DEVICE, error);
+    return code == STATUS_OK ? inner->table->copy_from_host(inner, address, host, bytes, error) : code;
+}
+
+static enum status_code fault_synchronize(struct device *device, struct status *error)
+{
+    struct device *inner = fault_of(device)->inner;
+    enum status_code code = fault_count(device, "synchronize", STATUS_DEVICE, error);
+    return code == STATUS_OK ? inner->table->synchronize(inner, error) : code;
+}
+
+static enum status_code fault_read_memory(struct device *device, struct device_reading *reading, struct status *error)
+{
+    struct device *inner = fault_of(device)->inner;
+    enum status_code code = fault_count(device, "read_memory", STATUS_DEVICE, error);
+    return code == STATUS_OK ? inner->table->read_memory(inner, reading, error) : code;
+}
+
+static enum status_code fault_reset_peak(struct device *device, struct status *error)
+{
+    struct device *inner = fault_of(device)->inner;
+    enum status_code code = fault_count(device, "reset_peak", STATUS_DEVICE, error);
+    return code == STATUS_OK && inner->table->reset_peak != NULL ? inner->table->reset_peak(inner, error) : code;
+}
+
+enum status_code device_fault_wrap(struct device *inner, int64_t failing_call, struct device **wrapped,
+                                   struct status *error)
+{
+    static const struct device_table table = {
+        .kind = "fault",
+        .close = fault_close,
+        .properties = fault_properties,
+        .segment_alloc = fault_segment_alloc,
+        .segment_free = fault_segment_free,
+        .run = fault_run,
+        .copy_to_host = fault_copy_to_host,
+        .copy_from_host = fault_copy_from_host,
+        .synchronize = fault_synchronize,
+        .read_memory = fault_read_memory,
+        .reset_peak = fault_reset_peak,
+    };
+    struct fault_device *fault = calloc(1, sizeof *fault);
+    if (fault == NULL) {
+        return status_set(error, STATUS_OUT_OF_MEMORY, "fault: no %zu bytes for the shim", sizeof *fault);
+    }
+    *fault = (struct fault_device){.base.table = &table, .inner = inner, .failing_call = failing_call};
+    *wrapped = &fault->base;
+    return STATUS_OK;
+}
+
+int64_t device_fault_call_count(const struct device *wrapped)
+{
+    return ((const struct fault_device *)wrapped)->call_count;
+}
+
+int64_t device_fault_segment_count(const struct device *wrapped)
+{
+    return ((const struct fault_device *)wrapped)->segment_count;
+}

@@ -1,0 +1,206 @@
+/* The trace shim: writing down calls. It changes none of them. */
+#include "harness/device/trace.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "harness/device/product_plan.h"
+
+enum { TRACE_LINE_BYTES = CALL_TEXT_BYTES + 128, PLACE_TEXT_BYTES = 64 };
+
+struct traced_segment {
+    uintptr_t address;
+    int64_t bytes;
+    bool held;
+};
+
+struct trace_device {
+    struct device base;
+    struct device *inner;
+    device_trace_line line;
+    void *context;
+    struct traced_segment *segments; /* in the order in which they were taken */
+    size_t segment_count, segment_capacity;
+};
+
+static struct trace_device *trace_of(struct device *device)
+{
+    return (struct trace_device *)device;
+}
+
+__attribute__((format(printf, 3, 4))) static enum status_code trace_write(struct device *device, enum status_code code,
+                                                                          const char *format, ...)
+{
+    char line[TRACE_LINE_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    if (length >= 0 && length < TRACE_LINE_BYTES) {
+        snprintf(line + length, sizeof line - (size_t)length, " -> %s", status_code_name(code));
+    }
+    trace_of(device)->line(trace_of(device)->context, line);
+    return code;
+}
+
+/* "segment 3", "segment 3 + 512", or "elsewhere" for an address outside all segments. The youngest owner counts. */
+static struct traced_segment *segment_find(struct trace_device *trace, const void *address, char text[PLACE_TEXT_BYTES])
+{
+    uintptr_t place = (uintptr_t)address;
+    for (size_t i = trace->segment_count; i-- > 0;) {
+        struct traced_segment *segment = &trace->segments[i];
+        if (segment->held && place >= segment->address && place - segment->address < (uintptr_t)segment->bytes) {
+            uintptr_t offset = place - segment->address;
+            if (offset == 0) {
+                snprintf(text, PLACE_TEXT_BYTES, "segment %zu", i);
+            } else {
+                snprintf(text, PLACE_TEXT_BYTES, "segment %zu + %" PRIuPTR, i, offset);
+            }
+            return segment;
+        }
+    }
+    snprintf(text, PLACE_TEXT_BYTES, "elsewhere");
+    return NULL;
+}
+
+static enum status_code segments_reserve(struct trace_device *trace, struct status *error)
+{
+    if (trace->segment_count < trace->segment_capacity) {
+        return STATUS_OK;
+    }
+    size_t capacity = trace->segment_capacity > 0 ? 2 * trace->segment_capacity : 64;
+    struct traced_segment *segments = realloc(trace->segments, capacity * sizeof *segments);
+    if (segments == NULL) {
+        return status_set(error, STATUS_OUT_OF_MEMORY, "trace: no memory to note segment %zu", trace->segment_count);
+    }
+    trace->segments = segments;
+    trace->segment_capacity = capacity;
+    return STATUS_OK;
+}
+
+static void trace_close(struct device *device)
+{
+    struct trace_device *trace = trace_of(device);
+    device_close(trace->inner);
+    trace->line(trace->context, "close");
+    free(trace->segments);
+    free(trace);
+}
+
+static enum status_code trace_properties(struct device *device, struct device_properties *properties,
+                                         struct status *error)
+{
+    struct device *inner = trace_of(device)->inner;
+    return trace_write(device, inner->table->properties(inner, properties, error), "properties");
+}
+
+static enum status_code trace_segment_alloc(struct device *device, int64_t bytes, void **address, struct status *error)
+{
+    struct trace_device *trace = trace_of(device);
+    char line[TRACE_LINE_BYTES];
+    enum status_code code = segments_reserve(trace, error);
+    if (code != STATUS_OK) {
+        return code;
+    }
+    code = trace->inner->table->segment_alloc(trace->inner, bytes, address, error);
+    if (code != STATUS_OK) {
+        return trace_write(device, code, "segment_alloc %" PRId64, bytes);
+    }
+    snprintf(line, sizeof line, "segment_alloc %" PRId64 " -> ok, segment %zu", bytes, trace->segment_count);
+    trace->line(trace->context, line);
+    trace->segments[trace->segment_count++] =
+        (struct traced_segment){.address = (uintptr_t)*address, .bytes = bytes, .held = true};
+    return STATUS_OK;
+}
+
+static enum status_code trace_segment_free(struct device *device, void *address, int64_t bytes, struct status *error)
+{
+    struct trace_device *trace = trace_of(device);
+    char place[PLACE_TEXT_BYTES];
+    struct traced_segment *segment = segment_find(trace, address, place);
+    enum status_code code = trace->inner->table->segment_free(trace->inner, address, bytes, error);
+    if (segment != NULL && code == STATUS_OK) {
+        segment->held = false;
+    }
+    return trace_write(device, code, "segment_free %s, %" PRId64, place, bytes);
+}
+
+static enum status_code trace_run(struct device *device, const struct operation_call *call, struct status *error)
+{
+    struct device *inner = trace_of(device)->inner;
+    char text[CALL_TEXT_BYTES];
+    return trace_write(device, inner->table->run(inner, call, error), "run %s", call_describe(call, text));
+}
+
+static enum status_code trace_copy_to_host(struct device *device, void *host, const void *address, int64_t bytes,
+                                           struct status *error)
+{
+    struct device *inner = trace_of(device)->inner;
+    char place[PLACE_TEXT_BYTES];
+    segment_find(trace_of(device), address, place);
+    return trace_write(device, inner->table->copy_to_host(inner, host, address, bytes, error),
+                       "copy_to_host %s, %" PRId64, place, bytes);
+}
+
+static enum status_code trace_copy_from_host(struct device *device, void *address, const void *host, int64_t bytes,
+                                             struct status *error)
+{
+    struct device *inner = trace_of(device)->inner;
+    char place[PLACE_TEXT_BYTES];
+    segment_find(trace_of(device), address, place);
+    return trace_write(device, inner->table->copy_from_host(inner, address, host, bytes, error),
+                       "copy_from_host %s, %" PRId64, place, bytes);
+}
+
+static enum status_code trace_synchronize(struct device *device, struct status *error)
+{
+    struct device *inner = trace_of(device)->inner;
+    return trace_write(device, inner->table->synchronize(inner, error), "synchronize");
+}
+
+static enum status_code trace_read_memory(struct device *device, struct device_reading *reading, struct status *error)
+{
+    struct device *inner = trace_of(device)->inner;
+    return trace_write(device, inner->table->read_memory(inner, reading, error), "read_memory");
+}
+
+static enum status_code trace_reset_peak(struct device *device, struct status *error)
+{
+    struct device *inner = trace_of(device)->inner;
+    enum status_code code = inner->table->reset_peak != NULL ? inner->table->reset_peak(inner, error) : STATUS_OK;
+    return trace_write(device, code, "reset_peak");
+}
+
+enum status_code device_trace_wrap(struct device *inner, device_trace_line line, void *context, struct device **wrapped,
+                                   struct status *error)
+{
+    static const struct device_table table = {
+        .kind = "trace",
+        .close = trace_close,
+        .properties = trace_properties,
+        .segment_alloc = trace_segment_alloc,
+        .segment_free = trace_segment_free,
+        .run = trace_run,
+        .copy_to_host = trace_copy_to_host,
+        .copy_from_host = trace_copy_from_host,
+        .synchronize = trace_synchronize,
+        .read_memory = trace_read_memory,
+        .reset_peak = trace_reset_peak,
+    };
+    struct trace_device *trace = calloc(1, sizeof *trace);
+    if (trace == NULL) {
+        return status_set(error, STATUS_OUT_OF_MEMORY, "trace: no %zu bytes for the shim", sizeof *trace);
+    }
+    *trace = (struct trace_device){.base.table = &table, .inner = inner, .line = line, .context = context};
+    *wrapped = &trace->base;
+    return STATUS_OK;
+}
+
+void device_trace_to_text(void *text, const char *line)
+{
+    text_append(text, line);
+    text_append(text, "\n");
+}

@@ -1,0 +1,94 @@
+/* Device specs: what is accepted, and for what is not, the reason and the remedy. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "harness/device/device.h"
+#include "harness/device/device_spec.h"
+
+static void every_form_is_read(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        struct device_spec spec;
+    } rows[] = {
+        {"auto", {DEVICE_KIND_AUTO, 0, 0}},
+        {"meta", {DEVICE_KIND_META, 0, 0}},
+        {"host", {DEVICE_KIND_HOST, 0, 0}},
+        {"host:mem=512MiB", {DEVICE_KIND_HOST, 536870912, 0}},
+        {"host:mem=1.5GiB", {DEVICE_KIND_HOST, 1610612736, 0}},
+        {"host:mem=10GB", {DEVICE_KIND_HOST, 10000000000, 0}},
+        {"cuda", {DEVICE_KIND_CUDA, 0, 0}},
+        {"cuda:0", {DEVICE_KIND_CUDA, 0, 0}},
+        {"cuda:7", {DEVICE_KIND_CUDA, 0, 7}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct device_spec spec = {0};
+        assert_int_equal(device_spec_parse(rows[i].text, &spec, NULL), STATUS_OK);
+        assert_int_equal(spec.kind, rows[i].spec.kind);
+        assert_int_equal(spec.memory_bytes, rows[i].spec.memory_bytes);
+        assert_int_equal(spec.index, rows[i].spec.index);
+        assert_int_equal(device_spec_check(rows[i].text, NULL), STATUS_OK);
+    }
+}
+
+static void everything_else_is_refused_with_the_remedy(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        const char *message;
+    } rows[] = {
+        {"", "device '' is not known; write auto, meta, host, host:mem=SIZE, cuda or cuda:N"},
+        {"gpu", "device 'gpu' is not known; write auto, meta, host, host:mem=SIZE, cuda or cuda:N"},
+        {"Host", "device 'Host' is not known; write auto, meta, host, host:mem=SIZE, cuda or cuda:N"},
+        {"hos", "device 'hos' is not known; write auto, meta, host, host:mem=SIZE, cuda or cuda:N"},
+        {"cuda1", "device 'cuda1' is not known; write auto, meta, host, host:mem=SIZE, cuda or cuda:N"},
+        {"meta:1", "device 'meta:1': meta takes no options; write meta"},
+        {"auto:", "device 'auto:': auto takes no options; write auto"},
+        {"host:", "device 'host:': the host takes mem=SIZE only; write host:mem=512MiB"},
+        {"host:512MiB", "device 'host:512MiB': the host takes mem=SIZE only; write host:mem=512MiB"},
+        {"host:mem=0",
+         "device 'host:mem=0': a bound of 0 bytes holds nothing; write host:mem=512MiB, or host for no bound"},
+        {"cuda:", "device 'cuda:': '' is not a device number from 0 to 255; write cuda or cuda:0"},
+        {"cuda:-1", "device 'cuda:-1': '-1' is not a device number from 0 to 255; write cuda or cuda:0"},
+        {"cuda:01", "device 'cuda:01': '01' is not a device number from 0 to 255; write cuda or cuda:0"},
+        {"cuda:1x", "device 'cuda:1x': '1x' is not a device number from 0 to 255; write cuda or cuda:0"},
+        {"cuda:256", "device 'cuda:256': '256' is not a device number from 0 to 255; write cuda or cuda:0"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct status error = {0};
+        struct device *device = (struct device *)&error;
+        assert_int_equal(device_spec_check(rows[i].text, &error), STATUS_INVALID);
+        assert_string_equal(error.text, rows[i].message);
+        assert_int_equal(device_open(rows[i].text, &device, NULL), STATUS_INVALID);
+        assert_ptr_equal(device, &error); /* outputs are written on success only */
+    }
+}
+
+/* The text of a wrong size is that of size_parse, with the spec before it. */
+static void a_wrong_size_says_where_it_stands(void **state)
+{
+    (void)state;
+    static const char *const rows[] = {"host:mem=", "host:mem=512mib", "host:mem=-1", "host:mem=1e3", "host:mem=5 5"};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct status error = {0};
+        assert_int_equal(device_spec_check(rows[i], &error), STATUS_INVALID);
+        assert_memory_equal(error.text, "device 'host:mem=", 17);
+    }
+    assert_int_equal(device_spec_check("host:mem=9999999999GiB", NULL), STATUS_OVERFLOW);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_form_is_read),
+        cmocka_unit_test(everything_else_is_refused_with_the_remedy),
+        cmocka_unit_test(a_wrong_size_says_where_it_stands),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
