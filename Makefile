@@ -49,7 +49,8 @@ object      = $(1:%.c=$(BUILD)/obj/%.o)
 # ---- CUDA: a plug-in, built where there is a compiler for it ----
 NVCC       ?= $(or $(shell command -v nvcc 2>/dev/null),$(wildcard /usr/local/cuda/bin/nvcc))
 CUDA_CU    := $(wildcard harness/kernels/*.cu harness/device/cuda/*.cu)
-CUDA_C     := $(wildcard harness/device/cuda/*.c) harness/kernels/dtype.c harness/kernels/operation.c
+CUDA_C     := $(wildcard harness/device/cuda/*.c) harness/kernels/dtype.c harness/kernels/operation.c \
+              harness/device/product_plan.c harness/base/status.c harness/base/size.c
 CUDA_WHY_NOT := $(if $(NVCC),$(if $(CUDA_CU),,there are no .cu sources),nvcc was not found on PATH or in /usr/local/cuda/bin)
 ifneq ($(VARIANT),release)
 CUDA_WHY_NOT := the sanitizers do not go into a CUDA library
@@ -87,6 +88,7 @@ $(BUILD)/obj/%.o: %.c Makefile
 $(call object,$(filter harness/kernels/% harness/device/%,$(LIB_C))): C_FLAGS += $(OPENMP)
 # Square roots and multiply-adds become single vector instructions; nothing is reordered.
 $(call object,$(filter harness/kernels/%,$(LIB_C))): C_FLAGS += -fno-math-errno -ffp-contract=fast
+$(BUILD)/obj/harness/device/plugin.o: C_FLAGS += -DASSAY_LIBRARY_DIRECTORY='"$(PREFIX)/lib/assay"'
 $(call object,$(CLI_C)): C_FLAGS += -DASSAY_DATADIR='"$(PREFIX)/share/assay"'
 $(BUILD)/obj/harness/device/plugin.o: C_FLAGS += -DASSAY_LIBRARY_DIRECTORY='"$(PREFIX)/lib/assay"'
 
