@@ -6,6 +6,7 @@
 #include <string.h>
 
 static const struct estimator *const estimators[] = {
+    &estimator_replay,
     &estimator_accelerate,
     &estimator_anatomy,
     &estimator_eleutherai,
@@ -115,12 +116,4 @@ struct json *estimate_to_json(const struct estimate *estimate)
         return NULL;
     }
     return object;
-}
-
-enum head workload_head(const struct workload *workload)
-{
-    if (workload->head != HEAD_DEFAULT) {
-        return workload->head;
-    }
-    return workload->mode == MODE_LOAD ? HEAD_BARE : HEAD_LM;
 }

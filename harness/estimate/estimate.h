@@ -13,6 +13,7 @@
 #include "models/config.h"
 #include "models/skeleton.h"
 #include "models/workload.h"
+#include "models/workload_tape.h"
 
 enum { ESTIMATE_QUANTITIES_MAXIMUM = 96, ESTIMATE_NAME_BYTES = 64 };
 
@@ -64,10 +65,8 @@ const struct estimate_quantity *estimate_get(const struct estimate *estimate, co
 /* An object with one member for each quantity, unknown ones null, in order. NULL where memory ran out. */
 struct json *estimate_to_json(const struct estimate *estimate);
 
-/* The head that a workload means: bare for load, lm otherwise, unless it says. */
-enum head workload_head(const struct workload *workload);
-
 /* The rows; each is defined in the file of its name. */
+extern const struct estimator estimator_replay;
 extern const struct estimator estimator_accelerate;
 extern const struct estimator estimator_anatomy;
 extern const struct estimator estimator_eleutherai;
