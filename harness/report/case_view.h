@@ -1,0 +1,136 @@
+/* Case view: the records of a report as plain C, for the writers in this folder. Not for anybody outside it.
+ *
+ * Strings are borrowed from the JSON lines or from the report's arena and live as long as the report. They are raw:
+ * every writer escapes them (escape.h). */
+#ifndef ASSAY_REPORT_CASE_VIEW_H
+#define ASSAY_REPORT_CASE_VIEW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "harness/base/arena.h"
+#include "harness/base/json.h"
+#include "harness/report/report.h"
+#include "harness/tape/tape.h"
+
+enum { BYTES_UNKNOWN = -1 };
+
+/* The levels of docs/NUMBERS.md. Device: what the driver counts; process: resident bytes of the process. */
+enum level { LEVEL_REQUESTED, LEVEL_ALLOCATED, LEVEL_RESERVED, LEVEL_DEVICE, LEVEL_PROCESS, LEVEL_COUNT };
+
+const char *level_name(enum level level);              /* "requested", ... */
+const char *report_stage_name(int stage);              /* as in records; stage is an enum stage */
+const char *report_category_name(int category);        /* as in records; category is an enum category */
+
+/* Every *_bytes is BYTES_UNKNOWN where the record has null or nothing. */
+struct stage_view {
+    bool present;
+    int64_t end_bytes[LEVEL_COUNT];
+    int64_t peak_bytes[LEVEL_COUNT]; /* device: the reading at the end, because there is no other */
+};
+
+/* One walk of a tape: the measured one, or the one that `replay` predicted. */
+struct footprint_view {
+    bool present;
+    struct stage_view stages[STAGE_COUNT];
+    int64_t peak_bytes[LEVEL_COUNT]; /* over all stages but context */
+    const char *peak_stage;          /* NULL: unknown */
+    bool categories_known;
+    int64_t category_bytes[CATEGORY_COUNT]; /* requested bytes at the peak; 0 where the record names no such category */
+    int64_t saved_for_backward_bytes;
+};
+
+/* Why allocated exceeds requested, and reserved exceeds allocated, at one moment. */
+struct causes_view {
+    bool present;
+    int64_t rounding_bytes, remainder_bytes, remainder_count, cached_bytes;
+};
+
+enum judgement { JUDGEMENT_NONE, JUDGEMENT_PASS, JUDGEMENT_FAIL };
+
+/* A prediction held against a measurement. With a verdict of the record, or, where the suite asked for none, with
+ * JUDGEMENT_NONE. */
+struct comparison {
+    const char *estimator, *quantity;
+    int64_t predicted_bytes, measured_bytes;
+    int64_t error_bytes; /* predicted - measured; valid where error_known */
+    double error;        /* error_bytes / measured */
+    double tolerance;    /* negative: none */
+    bool error_known;
+    enum judgement judgement;
+};
+
+struct estimator_total {
+    const char *estimator;
+    int64_t total_bytes;
+};
+
+struct case_view {
+    struct json *line; /* the record as it was read; owned by the report */
+    const char *id, *status, *reason;
+    const char *model, *mode, *precision, *attention, *optimizer, *logits, *head;
+    int64_t batch, seq, accumulate, new_tokens; /* negative: absent */
+    bool checkpointing;
+    const char *label; /* "bert-base-cased train float32 b8 s512 adam-foreach": what differs from the defaults */
+    struct footprint_view measured, predicted;
+    struct causes_view causes_at_load, causes_at_end;
+    int64_t context_device_bytes, context_process_bytes;
+    int64_t oom_wanted_bytes, oom_held_bytes; /* BYTES_UNKNOWN: it did not happen */
+    const char *oom_stage, *oom_label;
+    const struct comparison *comparisons; /* grouped by estimator, in the report's order of estimators */
+    int comparison_count;
+    const struct estimator_total *totals;
+    int total_count;
+    double duration_seconds; /* negative: unknown */
+    const char *device_kind, *device_name;
+};
+
+enum { ESTIMATOR_MAXIMUM = 32 };
+
+struct report {
+    struct arena arena;
+    const char *source; /* the path it was read from */
+    struct json *runs;  /* array of the run lines, as they were read */
+    struct case_view *cases;
+    int case_count;
+    const char *estimators[ESTIMATOR_MAXIMUM]; /* "replay" first, then in order of appearance */
+    int estimator_count;
+    int damaged_line_count;
+    bool ended;
+};
+
+/* Fills *view from a case line; takes no reference. False where memory ran out. */
+bool case_view_read(struct report *report, struct json *line, struct case_view *view);
+
+/* Fills view->comparisons; all names of estimators must be known to the report. False where memory ran out. */
+bool case_view_compare(struct report *report, struct case_view *view);
+
+/* The last run line; NULL where there is none. */
+const struct json *report_run(const struct report *report);
+
+/* Errors of one estimator on one quantity over all cases. */
+struct accuracy {
+    const char *estimator, *quantity;
+    int case_count; /* with a known error */
+    double median_error, worst_error;
+    const char *worst_case; /* label */
+    int under_count;        /* predicted less than measured */
+    int failed_count;       /* verdicts that failed */
+};
+
+/* rows: from the arena of the report, in the order of its estimators. STATUS_OUT_OF_MEMORY. */
+enum status_code report_accuracy(const struct report *report, struct arena *arena, struct accuracy **rows, int *count,
+                                 struct status *error);
+
+/* The writers, one per format. Appending only; memory that ran out is remembered by text. */
+void table_write(const struct report *report, const struct report_style *style, const struct accuracy *rows, int count,
+                 struct text *text);
+void markdown_write(const struct report *report, const struct accuracy *rows, int count, struct text *text);
+void csv_write(const struct report *report, struct text *text);
+void html_write(const struct report *report, const struct report_style *style, const struct accuracy *rows, int count,
+                struct text *text);
+void junit_write(const struct report *report, struct text *text);
+enum status_code document_write(const struct report *report, const struct accuracy *rows, int count, struct text *text,
+                                struct status *error);
+
+#endif

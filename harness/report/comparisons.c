@@ -1,0 +1,215 @@
+/* Comparisons: which prediction is held against which measurement, and how well each estimator did over all cases.
+ * Verdicts come from the record; where the suite asked for none the comparison is made without a judgement. */
+#include "harness/report/case_view.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A total without a verdict is held against this. */
+static const char total_quantity[] = "allocated_bytes_peak";
+
+static int64_t bytes_of(const struct json *object, const char *key)
+{
+    int64_t bytes = json_integer(json_get(object, key), BYTES_UNKNOWN);
+    return bytes < 0 ? BYTES_UNKNOWN : bytes;
+}
+
+static void error_compute(struct comparison *row)
+{
+    if (row->predicted_bytes == BYTES_UNKNOWN || row->measured_bytes == BYTES_UNKNOWN || row->measured_bytes == 0) {
+        return;
+    }
+    row->error_bytes = row->predicted_bytes - row->measured_bytes;
+    row->error = (double)row->error_bytes / (double)row->measured_bytes;
+    row->error_known = true;
+}
+
+static struct comparison verdict_read(const struct json *verdict, const char *estimator)
+{
+    struct comparison row = {.estimator = estimator};
+    row.quantity = json_string(json_get(verdict, "quantity"), "(no quantity)");
+    row.predicted_bytes = bytes_of(verdict, "predicted");
+    row.measured_bytes = bytes_of(verdict, "measured");
+    row.tolerance = json_real(json_get(verdict, "tolerance"), -1.0);
+    const struct json *pass = json_get(verdict, "pass");
+    if (json_kind(pass) == JSON_KIND_BOOLEAN) {
+        row.judgement = json_boolean(pass, false) ? JUDGEMENT_PASS : JUDGEMENT_FAIL;
+    }
+    error_compute(&row);
+    return row;
+}
+
+static bool row_exists(const struct comparison *rows, int count, const char *estimator, const char *quantity)
+{
+    for (int index = 0; index < count; index++) {
+        if (strcmp(rows[index].estimator, estimator) == 0 &&
+            (quantity == NULL || strcmp(rows[index].quantity, quantity) == 0)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void row_add(struct comparison *rows, int *count, const char *estimator, const char *quantity,
+                    int64_t predicted_bytes, int64_t measured_bytes)
+{
+    struct comparison row = {.estimator = estimator,
+                             .quantity = quantity,
+                             .predicted_bytes = predicted_bytes,
+                             .measured_bytes = measured_bytes,
+                             .tolerance = -1.0};
+    error_compute(&row);
+    rows[(*count)++] = row;
+}
+
+/* The three levels that replay predicts, where no verdict covers them. */
+static void levels_add(const struct case_view *view, struct comparison *rows, int *count)
+{
+    static const char *const quantities[] = {"requested_bytes_peak", "allocated_bytes_peak", "reserved_bytes_peak"};
+    for (int level = 0; level <= LEVEL_RESERVED; level++) {
+        int64_t predicted_bytes = view->predicted.peak_bytes[level];
+        if (predicted_bytes != BYTES_UNKNOWN && !row_exists(rows, *count, "replay", quantities[level])) {
+            row_add(rows, count, "replay", quantities[level], predicted_bytes, view->measured.peak_bytes[level]);
+        }
+    }
+}
+
+bool case_view_compare(struct report *report, struct case_view *view)
+{
+    const struct json *verdicts = json_get(view->line, "verdicts");
+    size_t verdict_count = json_kind(verdicts) == JSON_KIND_ARRAY ? json_count(verdicts) : 0;
+    size_t room = verdict_count + LEVEL_COUNT + (size_t)view->total_count;
+    struct comparison *rows = arena_alloc(&report->arena, room * sizeof *rows);
+    if (rows == NULL) {
+        return false;
+    }
+    int count = 0;
+    for (int index = 0; index < report->estimator_count; index++) {
+        const char *estimator = report->estimators[index];
+        for (size_t at = 0; at < verdict_count; at++) {
+            const struct json *verdict = json_at(verdicts, at);
+            if (strcmp(json_string(json_get(verdict, "estimator"), ""), estimator) == 0) {
+                rows[count++] = verdict_read(verdict, estimator);
+            }
+        }
+        if (strcmp(estimator, "replay") == 0) {
+            levels_add(view, rows, &count);
+        }
+        for (int at = 0; at < view->total_count; at++) {
+            const struct estimator_total *total = &view->totals[at];
+            if (strcmp(total->estimator, estimator) == 0 && !row_exists(rows, count, estimator, NULL)) {
+                row_add(rows, &count, estimator, total_quantity, total->total_bytes,
+                        view->measured.peak_bytes[LEVEL_ALLOCATED]);
+            }
+        }
+    }
+    view->comparisons = rows;
+    view->comparison_count = count;
+    return true;
+}
+
+/* Everything known about one estimator and quantity while it is collected. */
+struct collection {
+    struct accuracy row;
+    double *errors;
+};
+
+static struct collection *collection_find(struct collection *all, int *count, int room, const struct comparison *row)
+{
+    for (int index = 0; index < *count; index++) {
+        if (strcmp(all[index].row.estimator, row->estimator) == 0 &&
+            strcmp(all[index].row.quantity, row->quantity) == 0) {
+            return &all[index];
+        }
+    }
+    if (*count == room) {
+        return NULL;
+    }
+    all[*count].row = (struct accuracy){.estimator = row->estimator, .quantity = row->quantity};
+    return &all[(*count)++];
+}
+
+static double magnitude(double value)
+{
+    return value < 0.0 ? -value : value;
+}
+
+static bool collection_add(struct collection *all, struct arena *arena, int case_count, const struct case_view *view,
+                           const struct comparison *row)
+{
+    struct accuracy *sum = &all->row;
+    sum->failed_count += row->judgement == JUDGEMENT_FAIL ? 1 : 0;
+    if (!row->error_known) {
+        return true;
+    }
+    if (all->errors == NULL) {
+        all->errors = arena_alloc(arena, (size_t)case_count * sizeof *all->errors);
+    }
+    if (all->errors == NULL) {
+        return false;
+    }
+    if (sum->case_count == case_count) {
+        return true; /* a second verdict on the same quantity of one case */
+    }
+    if (sum->case_count == 0 || magnitude(row->error) > magnitude(sum->worst_error)) {
+        sum->worst_error = row->error;
+        sum->worst_case = view->label;
+    }
+    sum->under_count += row->error_bytes < 0 ? 1 : 0;
+    all->errors[sum->case_count++] = row->error;
+    return true;
+}
+
+static int error_order(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+static double median_of(double *errors, int count)
+{
+    qsort(errors, (size_t)count, sizeof *errors, error_order);
+    return count % 2 == 1 ? errors[count / 2] : (errors[count / 2 - 1] + errors[count / 2]) / 2.0;
+}
+
+/* In the order of the report's estimators; quantities of one estimator in order of appearance. */
+static int accuracy_arrange(const struct report *report, struct collection *all, int count, struct accuracy *rows)
+{
+    int kept = 0;
+    for (int estimator = 0; estimator < report->estimator_count; estimator++) {
+        for (int index = 0; index < count; index++) {
+            struct collection *one = &all[index];
+            if (strcmp(one->row.estimator, report->estimators[estimator]) != 0) {
+                continue;
+            }
+            if (one->row.case_count > 0) {
+                one->row.median_error = median_of(one->errors, one->row.case_count);
+            }
+            rows[kept++] = one->row;
+        }
+    }
+    return kept;
+}
+
+enum status_code report_accuracy(const struct report *report, struct arena *arena, struct accuracy **rows, int *count,
+                                 struct status *error)
+{
+    enum { ROOM = 256 };
+    struct collection *all = arena_alloc(arena, ROOM * sizeof *all);
+    struct accuracy *made = arena_alloc(arena, ROOM * sizeof *made);
+    int found = 0;
+    bool complete = all != NULL && made != NULL;
+    for (int index = 0; complete && index < report->case_count; index++) {
+        const struct case_view *view = &report->cases[index];
+        for (int at = 0; complete && at < view->comparison_count; at++) {
+            struct collection *one = collection_find(all, &found, ROOM, &view->comparisons[at]);
+            complete = one == NULL || collection_add(one, arena, report->case_count, view, &view->comparisons[at]);
+        }
+    }
+    if (!complete) {
+        return status_set(error, STATUS_OUT_OF_MEMORY, "no memory for the summary of %d cases", report->case_count);
+    }
+    *count = accuracy_arrange(report, all, found, made);
+    *rows = made;
+    return STATUS_OK;
+}

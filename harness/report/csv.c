@@ -1,0 +1,115 @@
+/* CSV: one row per case, stage and level, for spreadsheets and data frames. Bytes are integers; what is not known is an
+ * empty cell. A case without stages (skipped, crashed) keeps one row, so that it is not lost. */
+#include <inttypes.h>
+
+#include "harness/report/case_view.h"
+#include "harness/report/escape.h"
+
+static void cell_add(struct text *text, const char *string)
+{
+    csv_append(text, string != NULL ? string : "");
+    text_append(text, ",");
+}
+
+static void integer_add(struct text *text, int64_t value)
+{
+    if (value >= 0) {
+        text_format(text, "%" PRId64, value);
+    }
+    text_append(text, ",");
+}
+
+static void header_write(const struct report *report, struct text *text)
+{
+    text_append(text, "id,model,mode,precision,batch,seq,new_tokens,attention,optimizer,checkpointing,accumulate,"
+                      "logits,head,status,device,");
+    for (int index = 0; index < report->estimator_count; index++) {
+        struct text name = {0};
+        text_format(&name, "%s_total_bytes", report->estimators[index]);
+        if (index > 0) {
+            cell_add(text, text_string(&name));
+        }
+        text_release(&name);
+    }
+    text_append(text, "stage,level,measured_bytes,measured_bytes_peak,predicted_bytes,predicted_bytes_peak,"
+                      "signed_error_bytes,signed_error\r\n");
+}
+
+/* What is the same in every row of a case. Replay has figures per stage and no total. */
+static void identity_write(const struct report *report, const struct case_view *view, struct text *text)
+{
+    cell_add(text, view->id);
+    cell_add(text, view->model);
+    cell_add(text, view->mode);
+    cell_add(text, view->precision);
+    integer_add(text, view->batch);
+    integer_add(text, view->seq);
+    integer_add(text, view->new_tokens);
+    cell_add(text, view->attention);
+    cell_add(text, view->optimizer);
+    cell_add(text, view->checkpointing ? "true" : "false");
+    integer_add(text, view->accumulate);
+    cell_add(text, view->logits);
+    cell_add(text, view->head);
+    cell_add(text, view->status);
+    cell_add(text, view->device_name != NULL ? view->device_name : view->device_kind);
+    for (int index = 1; index < report->estimator_count; index++) {
+        int64_t total_bytes = BYTES_UNKNOWN;
+        for (int at = 0; at < view->total_count; at++) {
+            if (view->totals[at].estimator == report->estimators[index]) {
+                total_bytes = view->totals[at].total_bytes;
+            }
+        }
+        integer_add(text, total_bytes);
+    }
+}
+
+static void figures_write(const struct stage_view *measured, const struct stage_view *predicted, int level,
+                          struct text *text)
+{
+    int64_t measured_bytes = measured->peak_bytes[level], predicted_bytes = predicted->peak_bytes[level];
+    integer_add(text, measured->end_bytes[level]);
+    integer_add(text, measured_bytes);
+    integer_add(text, predicted->end_bytes[level]);
+    integer_add(text, predicted_bytes);
+    if (measured_bytes != BYTES_UNKNOWN && predicted_bytes != BYTES_UNKNOWN) {
+        int64_t difference_bytes = predicted_bytes - measured_bytes;
+        text_format(text, "%" PRId64 ",", difference_bytes);
+        if (measured_bytes > 0) {
+            text_format(text, "%.6f", (double)difference_bytes / (double)measured_bytes);
+        }
+    } else {
+        text_append(text, ",");
+    }
+    text_append(text, "\r\n");
+}
+
+static void case_write(const struct report *report, const struct case_view *view, struct text *text)
+{
+    bool any = false;
+    for (int stage = 0; stage < STAGE_COUNT; stage++) {
+        const struct stage_view *measured = &view->measured.stages[stage];
+        const struct stage_view *predicted = &view->predicted.stages[stage];
+        if (!measured->present && !predicted->present) {
+            continue;
+        }
+        for (int level = 0; level < LEVEL_COUNT; level++) {
+            identity_write(report, view, text);
+            text_format(text, "%s,%s,", report_stage_name(stage), level_name((enum level)level));
+            figures_write(measured, predicted, level, text);
+        }
+        any = true;
+    }
+    if (!any) {
+        identity_write(report, view, text);
+        text_append(text, ",,,,,,,\r\n");
+    }
+}
+
+void csv_write(const struct report *report, struct text *text)
+{
+    header_write(report, text);
+    for (int index = 0; index < report->case_count; index++) {
+        case_write(report, &report->cases[index], text);
+    }
+}

@@ -1,0 +1,84 @@
+/* Document: the report as one JSON value. The cases stand in it as they were recorded, with the summary beside them. */
+#include "harness/report/case_view.h"
+
+static struct json *counts_value(const struct report *report)
+{
+    struct report_counts counts = report_count(report);
+    struct json *value = json_object_new();
+    bool made = value != NULL && json_set(value, "cases", json_integer_new(counts.cases)) &&
+                json_set(value, "ok", json_integer_new(counts.ok)) &&
+                json_set(value, "fail", json_integer_new(counts.fail)) &&
+                json_set(value, "error", json_integer_new(counts.error)) &&
+                json_set(value, "oom", json_integer_new(counts.oom)) &&
+                json_set(value, "timeout", json_integer_new(counts.timeout)) &&
+                json_set(value, "skip", json_integer_new(counts.skip)) &&
+                json_set(value, "damaged_lines", json_integer_new(counts.damaged_lines)) &&
+                json_set(value, "ended", json_boolean_new(counts.ended));
+    if (!made) {
+        json_release(value);
+        return NULL;
+    }
+    return value;
+}
+
+static struct json *accuracy_value(const struct accuracy *row)
+{
+    bool known = row->case_count > 0;
+    struct json *value = json_object_new();
+    bool made = value != NULL && json_set(value, "estimator", json_string_new(row->estimator)) &&
+                json_set(value, "quantity", json_string_new(row->quantity)) &&
+                json_set(value, "cases", json_integer_new(row->case_count)) &&
+                json_set(value, "median_error", known ? json_real_new(row->median_error) : json_null_new()) &&
+                json_set(value, "worst_error", known ? json_real_new(row->worst_error) : json_null_new()) &&
+                json_set(value, "worst_case", known ? json_string_new(row->worst_case) : json_null_new()) &&
+                json_set(value, "under_estimates", json_integer_new(row->under_count)) &&
+                json_set(value, "failed_verdicts", json_integer_new(row->failed_count));
+    if (!made) {
+        json_release(value);
+        return NULL;
+    }
+    return value;
+}
+
+static struct json *summary_value(const struct accuracy *rows, int count)
+{
+    struct json *value = json_array_new();
+    for (int index = 0; value != NULL && index < count; index++) {
+        if (!json_append(value, accuracy_value(&rows[index]))) {
+            json_release(value);
+            value = NULL;
+        }
+    }
+    return value;
+}
+
+static struct json *cases_value(const struct report *report)
+{
+    struct json *value = json_array_new();
+    for (int index = 0; value != NULL && index < report->case_count; index++) {
+        if (!json_append(value, json_share(report->cases[index].line))) {
+            json_release(value);
+            value = NULL;
+        }
+    }
+    return value;
+}
+
+enum status_code document_write(const struct report *report, const struct accuracy *rows, int count, struct text *text,
+                                struct status *error)
+{
+    struct json *document = json_object_new();
+    enum status_code code = STATUS_OK;
+    bool made = document != NULL && json_set(document, "runs", json_share(report->runs)) &&
+                json_set(document, "counts", counts_value(report)) &&
+                json_set(document, "summary", summary_value(rows, count)) &&
+                json_set(document, "cases", cases_value(report));
+    if (made) {
+        code = json_write(document, 2, text, error);
+        text_append(text, "\n");
+    } else {
+        code = status_set(error, STATUS_OUT_OF_MEMORY, "no memory for a JSON document of %d cases", report->case_count);
+    }
+    json_release(document);
+    return code;
+}

@@ -1,0 +1,258 @@
+/* Escape: one function per format over one decoder of UTF-8. Knows nothing about reports. */
+#include "harness/report/escape.h"
+
+#include <stdint.h>
+#include <string.h>
+
+/* The bytes of the first character of a string that is not empty; *point is U+FFFD for what is not UTF-8. */
+static size_t point_decode(const char *string, uint32_t *point)
+{
+    const unsigned char *byte = (const unsigned char *)string;
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    size_t length = byte[0] < 0x80 ? 1 : byte[0] >= 0xF0 ? 4 : byte[0] >= 0xE0 ? 3 : byte[0] >= 0xC2 ? 2 : 0;
+    *point = 0xFFFD;
+    if (length == 0 || byte[0] > 0xF4) {
+        return 1;
+    }
+    uint32_t value = length == 1 ? byte[0] : byte[0] & (0x7Fu >> length);
+    for (size_t index = 1; index < length; index++) {
+        if ((byte[index] & 0xC0) != 0x80) {
+            return 1;
+        }
+        value = (value << 6) | (byte[index] & 0x3Fu);
+    }
+    if (value < least[length] || value > 0x10FFFF || (value >= 0xD800 && value <= 0xDFFF)) {
+        return 1;
+    }
+    *point = value;
+    return length;
+}
+
+static bool point_is_space(uint32_t point)
+{
+    return point == ' ' || (point >= '\t' && point <= '\r') || point == 0x2028 || point == 0x2029;
+}
+
+/* Not seen on paper, but acts on a terminal, a parser or the eye. */
+static bool point_is_hidden(uint32_t point)
+{
+    return point < 0x20 || (point >= 0x7F && point <= 0x9F) || (point >= 0x200B && point <= 0x200F) ||
+           (point >= 0x202A && point <= 0x202E) || (point >= 0x2060 && point <= 0x206F) || point == 0xFEFF ||
+           (point & 0xFFFE) == 0xFFFE || (point >= 0xFDD0 && point <= 0xFDEF);
+}
+
+/* Appends string; characters that `replace` names are written as it says, hidden ones as `hidden`. */
+static void string_append(struct text *text, const char *string, const char *(*replace)(uint32_t), const char *hidden)
+{
+    while (*string != '\0') {
+        uint32_t point;
+        size_t length = point_decode(string, &point);
+        const char *other = point_is_space(point)    ? " "
+                            : point_is_hidden(point) ? hidden
+                            : point == 0xFFFD        ? "\xEF\xBF\xBD"
+                            : replace != NULL        ? replace(point)
+                                                     : NULL;
+        if (other != NULL) {
+            text_append(text, other);
+        } else {
+            text_append_bytes(text, string, length);
+        }
+        string += length;
+    }
+}
+
+void terminal_append(struct text *text, const char *string)
+{
+    string_append(text, string, NULL, "?");
+}
+
+static const char *markdown_replace(uint32_t point)
+{
+    switch (point) {
+    case '<':
+        return "&lt;";
+    case '>':
+        return "&gt;";
+    case '&':
+        return "&amp;";
+    case '@':
+        return "&#64;";
+    case '|':
+        return "\\|";
+    case '\\':
+        return "\\\\";
+    case '`':
+        return "\\`";
+    case '*':
+        return "\\*";
+    case '_':
+        return "\\_";
+    case '[':
+        return "\\[";
+    case ']':
+        return "\\]";
+    case '~':
+        return "\\~";
+    case '#':
+        return "\\#";
+    default:
+        return NULL;
+    }
+}
+
+void markdown_append(struct text *text, const char *string)
+{
+    string_append(text, string, markdown_replace, "");
+}
+
+static const char *csv_replace(uint32_t point)
+{
+    return point == '"' ? "\"\"" : NULL;
+}
+
+void csv_append(struct text *text, const char *string)
+{
+    bool formula = string[0] != '\0' && strchr("=+-@\t\r", string[0]) != NULL;
+    bool quoted = formula || strpbrk(string, ",\"\r\n") != NULL || string[0] == ' ';
+    text_append(text, quoted ? "\"" : "");
+    text_append(text, formula ? "'" : "");
+    string_append(text, string, csv_replace, "");
+    text_append(text, quoted ? "\"" : "");
+}
+
+static const char *xml_replace(uint32_t point)
+{
+    switch (point) {
+    case '<':
+        return "&lt;";
+    case '>':
+        return "&gt;";
+    case '&':
+        return "&amp;";
+    case '"':
+        return "&quot;";
+    case '\'':
+        return "&#39;";
+    default:
+        return NULL;
+    }
+}
+
+void xml_append(struct text *text, const char *string)
+{
+    string_append(text, string, xml_replace, "");
+}
+
+static const char *column_replace(uint32_t point)
+{
+    switch (point) {
+    case '<':
+        return "\xE2\x80\xB9"; /* single angle quotation marks */
+    case '>':
+        return "\xE2\x80\xBA";
+    case '&':
+        return "+";
+    case '"':
+    case '`':
+        return "'";
+    case '\\':
+        return "/";
+    default:
+        return NULL;
+    }
+}
+
+void column_append(struct text *text, const char *string)
+{
+    string_append(text, *string != '\0' ? string : "-", column_replace, "");
+}
+
+static int point_width(uint32_t point)
+{
+    bool combining = (point >= 0x300 && point <= 0x36F) || (point >= 0xFE00 && point <= 0xFE0F);
+    bool wide = (point >= 0x1100 && point <= 0x115F) || (point >= 0x2E80 && point <= 0xA4CF) ||
+                (point >= 0xAC00 && point <= 0xD7A3) || (point >= 0xF900 && point <= 0xFAFF) ||
+                (point >= 0xFE30 && point <= 0xFE6F) || (point >= 0xFF00 && point <= 0xFF60) ||
+                (point >= 0x1F300 && point <= 0x1FAFF) || (point >= 0x20000 && point <= 0x3FFFD);
+    return combining ? 0 : wide ? 2 : 1;
+}
+
+int terminal_width(const char *string)
+{
+    int width = 0;
+    while (*string != '\0') {
+        uint32_t point;
+        string += point_decode(string, &point);
+        width += point_width(point);
+    }
+    return width;
+}
+
+static void blanks_append(struct text *text, int count)
+{
+    for (int index = 0; index < count; index++) {
+        text_append(text, " ");
+    }
+}
+
+/* As many characters as fit into width columns; returns the columns taken. */
+static int prefix_append(struct text *text, const char *string, int width)
+{
+    int taken = 0;
+    while (*string != '\0') {
+        uint32_t point;
+        size_t length = point_decode(string, &point);
+        if (taken + point_width(point) > width) {
+            break;
+        }
+        text_append_bytes(text, string, length);
+        taken += point_width(point);
+        string += length;
+    }
+    return taken;
+}
+
+void cell_append(struct text *text, const char *string, int width, bool to_the_right)
+{
+    int needed = terminal_width(string);
+    if (needed > width) {
+        int taken = prefix_append(text, string, width - 1);
+        text_append(text, "\xE2\x80\xA6");
+        blanks_append(text, width - 1 - taken);
+        return;
+    }
+    blanks_append(text, to_the_right ? width - needed : 0);
+    text_append(text, string);
+    blanks_append(text, to_the_right ? 0 : width - needed);
+}
+
+void paragraph_append(struct text *text, const char *string, int width, int indent, int column)
+{
+    bool first = true;
+    while (*string != '\0') {
+        size_t length = strcspn(string, " ");
+        struct text word = {0};
+        text_append_bytes(&word, string, length);
+        int needed = terminal_width(text_string(&word));
+        if (!first && column + 1 + needed > width) {
+            text_append(text, "\n");
+            blanks_append(text, indent);
+            column = indent;
+            first = true;
+        }
+        text_append(text, first ? "" : " ");
+        column += first ? 0 : 1;
+        if (needed > width - column) {
+            cell_append(text, text_string(&word), width - column, false);
+            column = width;
+        } else {
+            text_append(text, text_string(&word));
+            column += needed;
+        }
+        first = length == 0 && first;
+        text_release(&word);
+        string += length;
+        string += strspn(string, " ");
+    }
+    text_append(text, "\n");
+}

@@ -1,0 +1,38 @@
+/* Escape: text from outside, made harmless for one format each. Appending only.
+ *
+ * Control characters, and code points that reorder or hide text (bidirectional overrides, zero-width marks), never get
+ * through: a model name must not move the cursor, forge a row or start a formula. */
+#ifndef ASSAY_REPORT_ESCAPE_H
+#define ASSAY_REPORT_ESCAPE_H
+
+#include <stdbool.h>
+
+#include "harness/base/text.h"
+
+/* Hidden characters become '?', white space one blank. */
+void terminal_append(struct text *text, const char *string);
+
+/* Inside a table cell or a paragraph: | \ ` * _ [ ] ~ # escaped, < > & @ as entities, hidden ones left out. */
+void markdown_append(struct text *text, const char *string);
+
+/* One cell of RFC 4180: quoted where it must be; ' before = + - @ TAB CR, which a spreadsheet would execute. */
+void csv_append(struct text *text, const char *string);
+
+/* Text or an attribute value, of XML or HTML: & < > " ' as entities, hidden ones left out, white space one blank. */
+void xml_append(struct text *text, const char *string);
+
+/* One column of a data file for gnuplot, which then writes it into an SVG: tabs, quotes, <, > and & become harmless
+ * look-alikes. */
+void column_append(struct text *text, const char *string);
+
+/* How many terminal columns a string takes; wide (East Asian) code points count two. */
+int terminal_width(const char *string);
+
+/* A cell of exactly width columns: padded, or cut with an ellipsis. The string must be clean (terminal_append). */
+void cell_append(struct text *text, const char *string, int width, bool to_the_right);
+
+/* Words of string, wrapped at width columns; the lines after the first begin with indent blanks. column: where the
+ * first line already stands. Ends with a newline. */
+void paragraph_append(struct text *text, const char *string, int width, int indent, int column);
+
+#endif

@@ -1,0 +1,79 @@
+/* Report: what records say, for people and for machines.
+ *
+ * A report is a pure function of records (docs/FORMAT.md): the same records give the same text, on any machine, at any
+ * time. It measures nothing and decides nothing: verdicts are read, not made. Everything in a record comes from outside
+ * and is escaped for the format it is written in. Sizes are integer bytes in machine formats, binary units for people.
+ * A size that is not known is null, an empty cell or "-", never 0. */
+#ifndef ASSAY_REPORT_REPORT_H
+#define ASSAY_REPORT_REPORT_H
+
+#include <stdbool.h>
+
+#include "harness/base/status.h"
+#include "harness/base/text.h"
+
+struct report; /* opaque: the records of one folder or file */
+
+/* Reads PATH, a file of JSON lines or a folder that holds records.jsonl. Of several attempts at a case the last counts.
+ * A line that cannot be read is counted and left out; every report then says so. No case at all is not an error.
+ * STATUS_IO: it cannot be opened or read. STATUS_INVALID: no line of it is a record. The caller releases *report. */
+enum status_code report_open(const char *path, struct report **report, struct status *error);
+
+void report_release(struct report *report); /* NULL is accepted */
+
+struct report_counts {
+    int cases, ok, fail, error, oom, timeout, skip; /* a status that is none of these counts as error */
+    int damaged_lines;                              /* lines that could not be read */
+    bool ended;                                     /* the last run was finished, not interrupted */
+};
+
+struct report_counts report_count(const struct report *report);
+
+enum report_format {
+    REPORT_TABLE,    /* terminal */
+    REPORT_MARKDOWN, /* GitHub's dialect */
+    REPORT_CSV,      /* RFC 4180: one row per case, stage and level; CRLF; no cell that a spreadsheet would execute */
+    REPORT_JSON,     /* one document: runs, cases as they were recorded, summary */
+    REPORT_HTML,     /* one page that needs nothing else: no scripts, no fetches */
+    REPORT_JUNIT     /* XML; fail is a failure; error, oom and timeout are errors; skip is skipped */
+};
+
+/* "table", "md", "csv", "json", "html", "junit". STATUS_INVALID lists them. */
+enum status_code report_format_parse(const char *name, enum report_format *format, struct status *error);
+
+struct report_style {
+    int width;                  /* columns of the terminal; below 40 counts as 40; 0: 80 */
+    bool colour;                /* ANSI colours, only in REPORT_TABLE */
+    const char *plot_directory; /* REPORT_HTML puts the .svg files of this folder into the page; NULL: none */
+};
+
+/* Appends the report to text. style may be NULL: 80 columns, no colour, no plots. */
+enum status_code report_render(const struct report *report, enum report_format format, const struct report_style *style,
+                               struct text *text, struct status *error);
+
+/* Writes content to path: into a file beside it, which then takes its name, so that a reader sees the old or the new
+ * content and nothing between. What is not a regular file (a pipe, /dev/stdout) is written directly. STATUS_IO: the
+ * old file is untouched. */
+enum status_code report_save(const char *path, const struct text *content, struct status *error);
+
+/* Draws the plots into plot_directory (made if missing) with gnuplot and the scripts of script_directory. Per plot NAME:
+ * NAME.tsv (the data), NAME.gp (the script), NAME.svg, NAME.png; further pages are NAME-2 and so on. notes receives one
+ * line for each plot that was not drawn and why (no data; gnuplot is missing, and the remedy); that is not an error.
+ * STATUS_IO: the folder or a data file cannot be written. */
+enum status_code report_plot(const struct report *report, const char *script_directory, const char *plot_directory,
+                             struct text *notes, struct status *error);
+
+enum report_outcome {
+    REPORT_SAME,    /* every case is in both, with equal status and equal bytes */
+    REPORT_CHANGED, /* a status, a requested, allocated, reserved or saved figure, or a prediction differs */
+    REPORT_MISSING  /* a case of BASE is not in NEW (whatever else changed) */
+};
+
+/* Appends what differs between two reports: per case and level old, new, difference. A case that is only in NEW is
+ * listed and changes nothing. Device and process bytes are readings of a shared machine: shown, but they do not decide.
+ * Different classes of device are compared with a warning at the top. */
+enum status_code report_compare(const struct report *base, const struct report *new_report,
+                                const struct report_style *style, struct text *text, enum report_outcome *outcome,
+                                struct status *error);
+
+#endif

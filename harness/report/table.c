@@ -1,0 +1,276 @@
+/* Table: the report for a terminal. Every line fits the width; colour only where the caller asks for it.
+ *
+ * Below 72 columns a comparison takes two lines: what is compared, then the figures. */
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/report/case_view.h"
+#include "harness/report/escape.h"
+#include "harness/report/wording.h"
+
+enum { FIGURE_COLUMNS = 12, ERROR_COLUMNS = 11, VERDICT_COLUMNS = 4, NARROW_COLUMNS = 72, INDENT = 2 };
+
+struct table {
+    struct text *text;
+    int width;
+    bool colour, narrow;
+    int estimator_columns, quantity_columns;
+};
+
+static void colour_begin(const struct table *table, const char *code)
+{
+    text_append(table->text, table->colour ? code : "");
+}
+
+static void colour_end(const struct table *table)
+{
+    text_append(table->text, table->colour ? "\x1b[0m" : "");
+}
+
+static const char *status_colour(const char *status)
+{
+    if (strcmp(status, "ok") == 0 || strcmp(status, "pass") == 0) {
+        return "\x1b[32m";
+    }
+    return strcmp(status, "skip") == 0 ? "\x1b[33m" : "\x1b[31m";
+}
+
+/* A cell whose string comes from outside. */
+static void outside_append(const struct table *table, const char *string, int width)
+{
+    struct text clean = {0};
+    terminal_append(&clean, string);
+    cell_append(table->text, text_string(&clean), width, false);
+    text_release(&clean);
+}
+
+/* A paragraph from outside, after `column` columns that already stand in the line. */
+static void outside_paragraph(const struct table *table, const char *string, int indent, int column)
+{
+    struct text clean = {0};
+    terminal_append(&clean, string);
+    paragraph_append(table->text, text_string(&clean), table->width, indent, column);
+    text_release(&clean);
+}
+
+static void note_append(const struct table *table, const char *name, const char *string)
+{
+    if (string[0] != '\0') {
+        text_append(table->text, "  ");
+        cell_append(table->text, name, 8, false);
+        outside_paragraph(table, string, 10, 10);
+    }
+}
+
+/* Trailing blanks are cut, so that narrow terminals do not wrap and golden texts stay readable. */
+static void line_end(const struct table *table)
+{
+    struct text *text = table->text;
+    while (text->length > 0 && text->data[text->length - 1] == ' ') {
+        text->data[--text->length] = '\0';
+    }
+    text_append(text, "\n");
+}
+
+static void rule_append(const struct table *table, const char *title)
+{
+    text_append(table->text, "\n");
+    colour_begin(table, "\x1b[1m");
+    paragraph_append(table->text, title, table->width, 0, 0);
+    colour_end(table);
+}
+
+static void columns_choose(struct table *table, const struct report *report)
+{
+    table->narrow = table->width < NARROW_COLUMNS;
+    table->estimator_columns = 10;
+    for (int index = 0; index < report->estimator_count; index++) {
+        int needed = terminal_width(report->estimators[index]);
+        table->estimator_columns = needed > table->estimator_columns ? needed : table->estimator_columns;
+    }
+    table->estimator_columns = table->estimator_columns > 14 ? 14 : table->estimator_columns;
+    table->quantity_columns =
+        table->width - INDENT - table->estimator_columns - 1 - 2 * FIGURE_COLUMNS - ERROR_COLUMNS - 1 - VERDICT_COLUMNS;
+    table->quantity_columns = table->quantity_columns > 28 ? 28 : table->quantity_columns;
+}
+
+static void heading_append(const struct table *table)
+{
+    colour_begin(table, "\x1b[2m");
+    text_append(table->text, "  ");
+    cell_append(table->text, "estimator", table->estimator_columns, false);
+    text_append(table->text, " ");
+    cell_append(table->text, "quantity", table->narrow ? 16 : table->quantity_columns, false);
+    if (table->narrow) {
+        line_end(table);
+    }
+    cell_append(table->text, "predicted", FIGURE_COLUMNS, true);
+    cell_append(table->text, "measured", FIGURE_COLUMNS, true);
+    cell_append(table->text, "error", ERROR_COLUMNS, true);
+    line_end(table);
+    colour_end(table);
+}
+
+static void row_append(const struct table *table, const char *estimator, const char *quantity, const char *predicted,
+                       const char *measured, const char *error, const char *verdict)
+{
+    text_append(table->text, "  ");
+    outside_append(table, estimator, table->estimator_columns);
+    text_append(table->text, " ");
+    outside_append(table, quantity,
+                   table->narrow ? table->width - INDENT - 1 - table->estimator_columns : table->quantity_columns);
+    if (table->narrow) {
+        line_end(table);
+    }
+    cell_append(table->text, predicted, FIGURE_COLUMNS, true);
+    cell_append(table->text, measured, FIGURE_COLUMNS, true);
+    cell_append(table->text, error, ERROR_COLUMNS, true);
+    if (verdict[0] != '\0') {
+        text_append(table->text, " ");
+        colour_begin(table, status_colour(verdict));
+        text_append(table->text, verdict);
+        colour_end(table);
+    }
+    line_end(table);
+}
+
+static void comparison_append(const struct table *table, const struct comparison *row)
+{
+    char quantity[WORDING_BYTES], predicted[WORDING_BYTES], measured[WORDING_BYTES], error[WORDING_BYTES];
+    row_append(table, row->estimator, quantity_word(row->quantity, quantity),
+               bytes_word(row->predicted_bytes, false, predicted), bytes_word(row->measured_bytes, false, measured),
+               error_word(row->error_known, row->error, error),
+               row->judgement == JUDGEMENT_PASS   ? "pass"
+               : row->judgement == JUDGEMENT_FAIL ? "FAIL"
+                                                  : "");
+}
+
+/* What the driver and the kernel count: measured, and predicted by nobody. */
+static void readings_append(const struct table *table, const struct case_view *view)
+{
+    char figure[WORDING_BYTES], name[WORDING_BYTES];
+    for (int level = LEVEL_DEVICE; level <= LEVEL_PROCESS; level++) {
+        int64_t bytes = view->measured.peak_bytes[level];
+        if (bytes != BYTES_UNKNOWN) {
+            snprintf(name, sizeof name, "%s peak", level_name((enum level)level));
+            row_append(table, "(reading)", name, "-", bytes_word(bytes, false, figure), "-", "");
+        }
+    }
+}
+
+static void causes_note(const struct table *table, const struct case_view *view)
+{
+    struct text note = {0};
+    causes_append(&note, &view->measured.stages[STAGE_LOAD], &view->causes_at_load);
+    note_append(table, "load", text_string(&note));
+    text_release(&note);
+    int last = stage_last(&view->measured);
+    if (last > STAGE_LOAD) {
+        causes_append(&note, &view->measured.stages[last], &view->causes_at_end);
+        note_append(table, "end", text_string(&note));
+        text_release(&note);
+    }
+}
+
+static void case_append(const struct table *table, const struct case_view *view)
+{
+    text_append(table->text, "\n");
+    struct text status = {0};
+    terminal_append(&status, view->status);
+    colour_begin(table, status_colour(view->status));
+    cell_append(table->text, text_string(&status), 7, false);
+    colour_end(table);
+    text_append(table->text, " ");
+    text_release(&status);
+    outside_paragraph(table, view->label, 8, 8);
+    note_append(table, "reason", view->reason);
+    struct text oom = {0};
+    oom_append(&oom, view);
+    note_append(table, "oom", text_string(&oom));
+    text_release(&oom);
+    for (int index = 0; index < view->comparison_count; index++) {
+        comparison_append(table, &view->comparisons[index]);
+    }
+    readings_append(table, view);
+    causes_note(table, view);
+}
+
+static void accuracy_append(const struct table *table, const struct accuracy *row)
+{
+    char median[WORDING_BYTES], worst[WORDING_BYTES], quantity[WORDING_BYTES], counts[WORDING_BYTES];
+    bool known = row->case_count > 0;
+    text_append(table->text, "  ");
+    outside_append(table, row->estimator, table->estimator_columns);
+    text_append(table->text, " ");
+    outside_append(table, quantity_word(row->quantity, quantity), 18);
+    if (table->narrow) {
+        line_end(table);
+        text_append(table->text, "    ");
+    }
+    snprintf(counts, sizeof counts, "%d", row->case_count);
+    cell_append(table->text, counts, 6, true);
+    cell_append(table->text, error_word(known, row->median_error, median), ERROR_COLUMNS, true);
+    cell_append(table->text, error_word(known, row->worst_error, worst), ERROR_COLUMNS, true);
+    snprintf(counts, sizeof counts, "%d", row->under_count);
+    cell_append(table->text, counts, 6, true);
+    line_end(table);
+    if (known && (row->worst_error > 0.0 || row->worst_error < 0.0) && row->worst_case != NULL) {
+        text_append(table->text, "    worst: ");
+        outside_paragraph(table, row->worst_case, 11, 11);
+    }
+}
+
+static void summary_append(const struct table *table, const struct accuracy *rows, int count)
+{
+    rule_append(table, "Accuracy per estimator (error = predicted - measured; under: predicted too little)");
+    colour_begin(table, "\x1b[2m");
+    text_append(table->text, "  ");
+    cell_append(table->text, "estimator", table->estimator_columns, false);
+    text_append(table->text, " ");
+    cell_append(table->text, "quantity", 18, false);
+    if (table->narrow) {
+        line_end(table);
+        text_append(table->text, "    ");
+    }
+    cell_append(table->text, "cases", 6, true);
+    cell_append(table->text, "median", ERROR_COLUMNS, true);
+    cell_append(table->text, "worst", ERROR_COLUMNS, true);
+    cell_append(table->text, "under", 6, true);
+    line_end(table);
+    colour_end(table);
+    for (int index = 0; index < count; index++) {
+        accuracy_append(table, &rows[index]);
+    }
+}
+
+void table_write(const struct report *report, const struct report_style *style, const struct accuracy *rows, int count,
+                 struct text *text)
+{
+    struct table table = {.text = text, .width = style->width, .colour = style->colour};
+    columns_choose(&table, report);
+    struct text line = {0};
+    text_append(&line, "Predicted against measured");
+    if (report->case_count > 0) {
+        text_append(&line, " on ");
+        device_append(&line, report);
+    }
+    outside_paragraph(&table, text_string(&line), 0, 0);
+    text_release(&line);
+    if (report->case_count > 0) {
+        paragraph_append(text,
+                         "binary units; peaks over all stages; error = (predicted - measured) / measured; - not known",
+                         table.width, 0, 0);
+        text_append(text, "\n");
+        heading_append(&table);
+    }
+    for (int index = 0; index < report->case_count; index++) {
+        case_append(&table, &report->cases[index]);
+    }
+    if (count > 0) {
+        summary_append(&table, rows, count);
+    }
+    text_append(text, "\n");
+    counts_append(&line, report);
+    outside_paragraph(&table, text_string(&line), 2, 0);
+    text_release(&line);
+}

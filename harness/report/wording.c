@@ -1,0 +1,201 @@
+/* Wording: numbers to words. Not for machine formats, which take integer bytes. */
+#include "harness/report/wording.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/base/size.h"
+
+const char *bytes_word(int64_t bytes, bool brief, char text[WORDING_BYTES])
+{
+    char size[SIZE_TEXT_BYTES];
+    if (bytes == BYTES_UNKNOWN) {
+        snprintf(text, WORDING_BYTES, "-");
+        return text;
+    }
+    snprintf(text, WORDING_BYTES, "%s", size_format(bytes, size));
+    char *zeros = brief ? strstr(text, ".00 ") : NULL;
+    if (zeros != NULL) {
+        memmove(zeros, zeros + 3, strlen(zeros + 3) + 1);
+    }
+    return text;
+}
+
+const char *error_word(bool known, double error, char text[WORDING_BYTES])
+{
+    double percent = error * 100.0;
+    if (!known) {
+        snprintf(text, WORDING_BYTES, "-");
+    } else if (percent >= 1e6 || percent <= -1e6) {
+        snprintf(text, WORDING_BYTES, "%+.0e %%", percent);
+    } else {
+        snprintf(text, WORDING_BYTES, percent >= 1000.0 || percent <= -1000.0 ? "%+.0f %%" : "%+.2f %%", percent);
+    }
+    return text;
+}
+
+const char *quantity_word(const char *quantity, char text[WORDING_BYTES])
+{
+    size_t length = 0;
+    while (*quantity != '\0' && length + 1 < WORDING_BYTES) {
+        if (strncmp(quantity, "_bytes", 6) == 0) {
+            quantity += 6;
+            continue;
+        }
+        text[length++] = *quantity == '_' || *quantity == '.' ? ' ' : *quantity;
+        quantity++;
+    }
+    text[length] = '\0';
+    return text;
+}
+
+const char *difference_word(int64_t old_bytes, int64_t new_bytes, char text[WORDING_BYTES])
+{
+    if (old_bytes == BYTES_UNKNOWN || new_bytes == BYTES_UNKNOWN) {
+        snprintf(text, WORDING_BYTES, "-");
+        return text;
+    }
+    char size[WORDING_BYTES];
+    int64_t distance = new_bytes > old_bytes ? new_bytes - old_bytes : old_bytes - new_bytes;
+    const char *sign = new_bytes > old_bytes ? "+" : new_bytes < old_bytes ? "-" : "";
+    bytes_word(distance, false, size);
+    snprintf(text, WORDING_BYTES, "%s%.*s", sign, WORDING_BYTES - 2, size);
+    return text;
+}
+
+static void cause_append(struct text *text, bool *first, const char *format, const char *figure)
+{
+    text_append(text, *first ? ": " : ", ");
+    text_format(text, format, figure);
+    *first = false;
+}
+
+/* Why allocated exceeds requested; the parts that the allocator itemises, and what they leave. */
+static void slack_append(struct text *text, int64_t slack_bytes, const struct causes_view *causes)
+{
+    char figure[WORDING_BYTES];
+    bool first = true;
+    int64_t left_bytes = slack_bytes;
+    if (causes->rounding_bytes > 0) {
+        cause_append(text, &first, "%s of rounding", bytes_word(causes->rounding_bytes, true, figure));
+        left_bytes -= causes->rounding_bytes;
+    }
+    if (causes->remainder_bytes > 0) {
+        bytes_word(causes->remainder_bytes, true, figure);
+        if (causes->remainder_count == 1) {
+            cause_append(text, &first, "one unsplit %s remainder", figure);
+        } else if (causes->remainder_count > 1) {
+            cause_append(text, &first, "%s in unsplit remainders", figure);
+            text_format(text, " (%" PRId64 " of them)", causes->remainder_count);
+        } else {
+            cause_append(text, &first, "%s in unsplit remainders", figure);
+        }
+        left_bytes -= causes->remainder_bytes;
+    }
+    if (left_bytes > 0) {
+        cause_append(text, &first, "%s not explained", bytes_word(left_bytes, true, figure));
+    } else if (left_bytes < 0) {
+        cause_append(text, &first, "causes exceed the difference by %s", bytes_word(-left_bytes, true, figure));
+    }
+}
+
+void causes_append(struct text *text, const struct stage_view *stage, const struct causes_view *causes)
+{
+    char figure[WORDING_BYTES];
+    int64_t requested_bytes = stage->end_bytes[LEVEL_REQUESTED];
+    int64_t allocated_bytes = stage->end_bytes[LEVEL_ALLOCATED];
+    int64_t reserved_bytes = stage->end_bytes[LEVEL_RESERVED];
+    if (!causes->present || requested_bytes == BYTES_UNKNOWN || allocated_bytes == BYTES_UNKNOWN) {
+        return;
+    }
+    text_format(text, "%s requested, ", bytes_word(requested_bytes, false, figure));
+    text_format(text, "%s allocated", bytes_word(allocated_bytes, false, figure));
+    slack_append(text, allocated_bytes - requested_bytes, causes);
+    if (reserved_bytes != BYTES_UNKNOWN) {
+        text_format(text, "; %s reserved", bytes_word(reserved_bytes, false, figure));
+        if (causes->cached_bytes > 0) {
+            text_format(text, ": %s cached", bytes_word(causes->cached_bytes, false, figure));
+        }
+    }
+}
+
+void oom_append(struct text *text, const struct case_view *view)
+{
+    char figure[WORDING_BYTES];
+    if (view->oom_wanted_bytes == BYTES_UNKNOWN) {
+        return;
+    }
+    text_format(text, "wanted %s", bytes_word(view->oom_wanted_bytes, false, figure));
+    if (view->oom_label != NULL) {
+        text_format(text, " for %s", view->oom_label);
+    }
+    if (view->oom_stage != NULL) {
+        text_format(text, " in %s", view->oom_stage);
+    }
+    if (view->oom_held_bytes != BYTES_UNKNOWN) {
+        text_format(text, " while %s were held", bytes_word(view->oom_held_bytes, false, figure));
+    }
+}
+
+void counts_append(struct text *text, const struct report *report)
+{
+    struct report_counts counts = report_count(report);
+    const struct {
+        const char *name;
+        int count;
+    } parts[] = {{"ok", counts.ok},   {"fail", counts.fail},       {"error", counts.error},
+                 {"oom", counts.oom}, {"timeout", counts.timeout}, {"skip", counts.skip}};
+    text_format(text, "%d case%s", counts.cases, counts.cases == 1 ? "" : "s");
+    const char *separator = ": ";
+    for (size_t index = 0; index < sizeof parts / sizeof parts[0]; index++) {
+        if (parts[index].count > 0) {
+            text_format(text, "%s%d %s", separator, parts[index].count, parts[index].name);
+            separator = ", ";
+        }
+    }
+    if (!counts.ended) {
+        text_append(text, "; the run has not ended: cases may be missing");
+    }
+    if (counts.damaged_lines > 0) {
+        text_format(text, "; %d line%s could not be read", counts.damaged_lines, counts.damaged_lines == 1 ? "" : "s");
+    }
+}
+
+static bool device_equal(const struct case_view *a, const struct case_view *b)
+{
+    const char *left = a->device_name != NULL ? a->device_name : "";
+    const char *right = b->device_name != NULL ? b->device_name : "";
+    return strcmp(a->device_kind, b->device_kind) == 0 && strcmp(left, right) == 0;
+}
+
+void device_append(struct text *text, const struct report *report)
+{
+    const struct case_view *named = NULL;
+    for (int index = 0; index < report->case_count; index++) {
+        const struct case_view *view = &report->cases[index];
+        if (view->device_kind == NULL) {
+            continue;
+        }
+        if (named != NULL && !device_equal(named, view)) {
+            text_append(text, " and others");
+            return;
+        }
+        if (named == NULL) {
+            named = view;
+            text_append(text, view->device_kind);
+            if (view->device_name != NULL && strcmp(view->device_name, view->device_kind) != 0) {
+                text_format(text, " (%s)", view->device_name);
+            }
+        }
+    }
+}
+
+int stage_last(const struct footprint_view *footprint)
+{
+    int last = STAGE_CONTEXT;
+    for (int stage = STAGE_LOAD; stage < STAGE_COUNT; stage++) {
+        last = footprint->stages[stage].present ? stage : last;
+    }
+    return last;
+}

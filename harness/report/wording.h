@@ -1,0 +1,37 @@
+/* Wording: figures and causes in words, the same in every report for people. Raw text: callers escape it. */
+#ifndef ASSAY_REPORT_WORDING_H
+#define ASSAY_REPORT_WORDING_H
+
+#include "harness/report/case_view.h"
+
+enum { WORDING_BYTES = 64 };
+
+/* "413.18 MiB", "512 KiB" (whole numbers without decimals where brief), "-" for BYTES_UNKNOWN. Returns text. */
+const char *bytes_word(int64_t bytes, bool brief, char text[WORDING_BYTES]);
+
+/* "+0.12 %", "-33.00 %", "-" where it is not known; from 1000 % without decimals. Returns text. */
+const char *error_word(bool known, double error, char text[WORDING_BYTES]);
+
+/* "allocated_bytes_peak" -> "allocated peak". Returns text. */
+const char *quantity_word(const char *quantity, char text[WORDING_BYTES]);
+
+/* Difference of two sizes: "+12 MiB", "-3.50 KiB", "0 B"; "-" where one is not known. Returns text. */
+const char *difference_word(int64_t old_bytes, int64_t new_bytes, char text[WORDING_BYTES]);
+
+/* "413.18 MiB requested, 413.68 MiB allocated: one unsplit 512 KiB remainder; 418.00 MiB reserved: 4.32 MiB cached".
+ * What the causes do not explain is named as such. Nothing is appended where the stage or its causes are unknown. */
+void causes_append(struct text *text, const struct stage_view *stage, const struct causes_view *causes);
+
+/* "wanted 2.00 GiB for encoder.layer.3 in forward while 13.20 GiB were held"; nothing where it did not happen. */
+void oom_append(struct text *text, const struct case_view *view);
+
+/* "40 cases: 36 ok, 2 fail, 1 oom, 1 skip", and what is missing: an interrupted run, damaged lines. */
+void counts_append(struct text *text, const struct report *report);
+
+/* "cuda, NVIDIA H200" of the first case that names its device; nothing where none does. */
+void device_append(struct text *text, const struct report *report);
+
+/* The last stage that the record has, other than context; STAGE_CONTEXT where there is none. */
+int stage_last(const struct footprint_view *footprint);
+
+#endif
