@@ -32,7 +32,7 @@ const char *report_category_name(int category)
 
 static int64_t bytes_read(const struct json *object, const char *key)
 {
-    int64_t bytes = json_integer(json_get(object, key), BYTES_UNKNOWN);
+    int64_t bytes = json_integer_or(json_get(object, key), BYTES_UNKNOWN);
     return bytes < 0 ? BYTES_UNKNOWN : bytes;
 }
 
@@ -65,7 +65,7 @@ static void footprint_read(const struct json *object, struct footprint_view *foo
 {
     const struct json *stages = json_get(object, "stages");
     footprint->present = json_count(stages) > 0;
-    footprint->peak_stage = json_string(json_get(object, "peak_stage"), NULL);
+    footprint->peak_stage = json_string_or(json_get(object, "peak_stage"), NULL);
     footprint->saved_for_backward_bytes = bytes_read(object, "saved_for_backward_bytes");
     for (int level = 0; level < LEVEL_COUNT; level++) {
         footprint->peak_bytes[level] = bytes_read(object, peak_keys[level]);
@@ -94,18 +94,18 @@ static void causes_read(const struct json *object, struct causes_view *causes)
 
 static void identity_read(const struct json *identity, struct case_view *view)
 {
-    view->model = json_string(json_get(identity, "model"), NULL);
-    view->mode = json_string(json_get(identity, "mode"), NULL);
-    view->precision = json_string(json_get(identity, "precision"), NULL);
-    view->attention = json_string(json_get(identity, "attention"), NULL);
-    view->optimizer = json_string(json_get(identity, "optimizer"), NULL);
-    view->logits = json_string(json_get(identity, "logits"), NULL);
-    view->head = json_string(json_get(identity, "head"), NULL);
-    view->batch = json_integer(json_get(identity, "batch"), -1);
-    view->seq = json_integer(json_get(identity, "seq"), -1);
-    view->accumulate = json_integer(json_get(identity, "accumulate"), -1);
-    view->new_tokens = json_integer(json_get(identity, "new_tokens"), -1);
-    view->checkpointing = json_boolean(json_get(identity, "checkpointing"), false);
+    view->model = json_string_or(json_get(identity, "model"), NULL);
+    view->mode = json_string_or(json_get(identity, "mode"), NULL);
+    view->precision = json_string_or(json_get(identity, "precision"), NULL);
+    view->attention = json_string_or(json_get(identity, "attention"), NULL);
+    view->optimizer = json_string_or(json_get(identity, "optimizer"), NULL);
+    view->logits = json_string_or(json_get(identity, "logits"), NULL);
+    view->head = json_string_or(json_get(identity, "head"), NULL);
+    view->batch = json_integer_or(json_get(identity, "batch"), -1);
+    view->seq = json_integer_or(json_get(identity, "seq"), -1);
+    view->accumulate = json_integer_or(json_get(identity, "accumulate"), -1);
+    view->new_tokens = json_integer_or(json_get(identity, "new_tokens"), -1);
+    view->checkpointing = json_boolean_or(json_get(identity, "checkpointing"), false);
 }
 
 static bool mode_is(const struct case_view *view, const char *mode)
@@ -196,7 +196,7 @@ static bool estimates_read(struct report *report, struct case_view *view)
     view->totals = totals;
     const struct json *verdicts = json_get(view->line, "verdicts");
     for (size_t index = 0; index < json_count(verdicts); index++) {
-        const char *name = json_string(json_get(json_at(verdicts, index), "estimator"), NULL);
+        const char *name = json_string_or(json_get(json_at(verdicts, index), "estimator"), NULL);
         if (name != NULL) {
             (void)estimator_intern(report, name);
         }
@@ -207,9 +207,9 @@ static bool estimates_read(struct report *report, struct case_view *view)
 bool case_view_read(struct report *report, struct json *line, struct case_view *view)
 {
     *view = (struct case_view){.line = line};
-    view->id = json_string(json_get(line, "id"), "(no id)");
-    view->status = json_string(json_get(line, "status"), "error");
-    view->reason = json_string(json_get(line, "reason"), "");
+    view->id = json_string_or(json_get(line, "id"), "(no id)");
+    view->status = json_string_or(json_get(line, "status"), "error");
+    view->reason = json_string_or(json_get(line, "reason"), "");
     identity_read(json_get(line, "identity"), view);
     footprint_read(line, &view->measured);
     footprint_read(NULL, &view->predicted);
@@ -220,11 +220,11 @@ bool case_view_read(struct report *report, struct json *line, struct case_view *
     const struct json *oom = json_get(line, "oom");
     view->oom_wanted_bytes = bytes_read(oom, "wanted_bytes");
     view->oom_held_bytes = bytes_read(oom, "held_bytes");
-    view->oom_stage = json_string(json_get(oom, "stage"), NULL);
-    view->oom_label = json_string(json_get(oom, "label"), NULL);
-    double seconds = json_real(json_get(line, "duration_s"), -1.0);
+    view->oom_stage = json_string_or(json_get(oom, "stage"), NULL);
+    view->oom_label = json_string_or(json_get(oom, "label"), NULL);
+    double seconds = json_real_or(json_get(line, "duration_s"), -1.0);
     view->duration_seconds = seconds >= 0.0 ? seconds : -1.0;
-    view->device_kind = json_string(json_get(json_get(line, "device"), "kind"), NULL);
-    view->device_name = json_string(json_get(json_get(line, "device"), "name"), NULL);
+    view->device_kind = json_string_or(json_get(json_get(line, "device"), "kind"), NULL);
+    view->device_name = json_string_or(json_get(json_get(line, "device"), "name"), NULL);
     return label_make(report, view) && estimates_read(report, view);
 }

@@ -10,7 +10,7 @@ static const char total_quantity[] = "allocated_bytes_peak";
 
 static int64_t bytes_of(const struct json *object, const char *key)
 {
-    int64_t bytes = json_integer(json_get(object, key), BYTES_UNKNOWN);
+    int64_t bytes = json_integer_or(json_get(object, key), BYTES_UNKNOWN);
     return bytes < 0 ? BYTES_UNKNOWN : bytes;
 }
 
@@ -27,13 +27,13 @@ static void error_compute(struct comparison *row)
 static struct comparison verdict_read(const struct json *verdict, const char *estimator)
 {
     struct comparison row = {.estimator = estimator};
-    row.quantity = json_string(json_get(verdict, "quantity"), "(no quantity)");
+    row.quantity = json_string_or(json_get(verdict, "quantity"), "(no quantity)");
     row.predicted_bytes = bytes_of(verdict, "predicted");
     row.measured_bytes = bytes_of(verdict, "measured");
-    row.tolerance = json_real(json_get(verdict, "tolerance"), -1.0);
+    row.tolerance = json_real_or(json_get(verdict, "tolerance"), -1.0);
     const struct json *pass = json_get(verdict, "pass");
     if (json_kind(pass) == JSON_KIND_BOOLEAN) {
-        row.judgement = json_boolean(pass, false) ? JUDGEMENT_PASS : JUDGEMENT_FAIL;
+        row.judgement = json_boolean_or(pass, false) ? JUDGEMENT_PASS : JUDGEMENT_FAIL;
     }
     error_compute(&row);
     return row;
@@ -88,7 +88,7 @@ bool case_view_compare(struct report *report, struct case_view *view)
         const char *estimator = report->estimators[index];
         for (size_t at = 0; at < verdict_count; at++) {
             const struct json *verdict = json_at(verdicts, at);
-            if (strcmp(json_string(json_get(verdict, "estimator"), ""), estimator) == 0) {
+            if (strcmp(json_string_or(json_get(verdict, "estimator"), ""), estimator) == 0) {
                 rows[count++] = verdict_read(verdict, estimator);
             }
         }

@@ -28,7 +28,7 @@ static void property_append(struct text *text, const char *name, const char *val
  * attribute is required and the report must not depend on the clock. */
 static void timestamp_append(struct text *text, const struct json *run)
 {
-    const char *started = json_string(json_get(run, "started"), "");
+    const char *started = json_string_or(json_get(run, "started"), "");
     size_t length = strspn(started, "0123456789-T:");
     char stamp[20] = "1970-01-01T00:00:00";
     if (length >= sizeof stamp - 1 && started[10] == 'T') {
@@ -100,13 +100,13 @@ static void suite_append(struct text *text, const struct report *report)
 {
     struct report_counts counts = report_count(report);
     const struct json *run = report_run(report), *suite = json_get(run, "suite"), *host = json_get(run, "host");
-    const char *host_name = json_string(json_get(host, "name"), json_string(host, "unknown"));
+    const char *host_name = json_string_or(json_get(host, "name"), json_string_or(host, "unknown"));
     double seconds = 0.0;
     for (int index = 0; index < report->case_count; index++) {
         seconds += report->cases[index].duration_seconds > 0.0 ? report->cases[index].duration_seconds : 0.0;
     }
     text_append(text, "  <testsuite");
-    attribute_append(text, "name", json_string(json_get(suite, "path"), json_string(suite, "assay")));
+    attribute_append(text, "name", json_string_or(json_get(suite, "path"), json_string_or(suite, "assay")));
     text_format(text, " tests=\"%d\" failures=\"%d\" errors=\"%d\" skipped=\"%d\" time=\"%.3f\"", counts.cases,
                 counts.fail, counts.error + counts.oom + counts.timeout, counts.skip, seconds);
     timestamp_append(text, run);
@@ -116,7 +116,7 @@ static void suite_append(struct text *text, const struct report *report)
     device_append(&device, report);
     property_append(text, "device", device.length > 0 ? text_string(&device) : NULL);
     text_release(&device);
-    property_append(text, "version", json_string(json_get(json_get(run, "tool"), "version"), NULL));
+    property_append(text, "version", json_string_or(json_get(json_get(run, "tool"), "version"), NULL));
     text_append(text, "    </properties>\n");
     for (int index = 0; index < report->case_count; index++) {
         case_append(text, &report->cases[index]);

@@ -54,7 +54,7 @@ static bool line_read(struct reading *reading, const char *bytes, size_t length)
         report->damaged_line_count++;
         return true;
     }
-    const char *type = json_string(json_get(line, "type"), "");
+    const char *type = json_string_or(json_get(line, "type"), "");
     reading->records++;
     if (strcmp(type, "case") == 0) {
         return line_keep(reading, line);
@@ -118,7 +118,7 @@ static bool attempts_drop(struct reading *reading)
         return false;
     }
     for (size_t index = 0; index < count; index++) {
-        attempts[index].id = json_string(json_get(reading->lines[index], "id"), "(no id)");
+        attempts[index].id = json_string_or(json_get(reading->lines[index], "id"), "(no id)");
         attempts[index].order = index;
     }
     qsort(attempts, count, sizeof *attempts, attempt_order);
