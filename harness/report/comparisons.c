@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A total without a verdict is held against this. */
-static const char total_quantity[] = "allocated_bytes_peak";
+/* What replay predicts, by level. A total of another estimator without a verdict is held against the allocated one. */
+static const char *const level_quantities[] = {"requested_bytes_peak", "allocated_bytes_peak", "reserved_bytes_peak"};
 
 static int64_t bytes_of(const struct json *object, const char *key)
 {
@@ -39,17 +39,6 @@ static struct comparison verdict_read(const struct json *verdict, const char *es
     return row;
 }
 
-static bool row_exists(const struct comparison *rows, int count, const char *estimator, const char *quantity)
-{
-    for (int index = 0; index < count; index++) {
-        if (strcmp(rows[index].estimator, estimator) == 0 &&
-            (quantity == NULL || strcmp(rows[index].quantity, quantity) == 0)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static void row_add(struct comparison *rows, int *count, const char *estimator, const char *quantity,
                     int64_t predicted_bytes, int64_t measured_bytes)
 {
@@ -62,14 +51,51 @@ static void row_add(struct comparison *rows, int *count, const char *estimator, 
     rows[(*count)++] = row;
 }
 
-/* The three levels that replay predicts, where no verdict covers them. */
-static void levels_add(const struct case_view *view, struct comparison *rows, int *count)
+/* The level that a quantity is the peak of; LEVEL_COUNT for any other quantity. */
+static int level_of(const char *quantity)
 {
-    static const char *const quantities[] = {"requested_bytes_peak", "allocated_bytes_peak", "reserved_bytes_peak"};
     for (int level = 0; level <= LEVEL_RESERVED; level++) {
-        int64_t predicted_bytes = view->predicted.peak_bytes[level];
-        if (predicted_bytes != BYTES_UNKNOWN && !row_exists(rows, *count, "replay", quantities[level])) {
-            row_add(rows, count, "replay", quantities[level], predicted_bytes, view->measured.peak_bytes[level]);
+        if (strcmp(level_quantities[level], quantity) == 0) {
+            return level;
+        }
+    }
+    return LEVEL_COUNT;
+}
+
+/* The verdicts on one estimator; with level: only those on that level, LEVEL_COUNT: only those on no level. */
+static void verdicts_add(const struct json *verdicts, const char *estimator, const int *level, struct comparison *rows,
+                         int *count)
+{
+    for (size_t at = 0; json_kind(verdicts) == JSON_KIND_ARRAY && at < json_count(verdicts); at++) {
+        const struct json *verdict = json_at(verdicts, at);
+        bool wanted = strcmp(json_string_or(json_get(verdict, "estimator"), ""), estimator) == 0;
+        if (wanted && (level == NULL || level_of(json_string_or(json_get(verdict, "quantity"), "")) == *level)) {
+            rows[(*count)++] = verdict_read(verdict, estimator);
+        }
+    }
+}
+
+/* The levels in their order, with the verdict where there is one; then whatever else was judged. */
+static void replay_add(const struct json *verdicts, const struct case_view *view, struct comparison *rows, int *count)
+{
+    static const int no_level = LEVEL_COUNT;
+    for (int level = 0; level <= LEVEL_RESERVED; level++) {
+        int before = *count;
+        verdicts_add(verdicts, "replay", &level, rows, count);
+        if (*count == before && view->predicted.peak_bytes[level] != BYTES_UNKNOWN) {
+            row_add(rows, count, "replay", level_quantities[level], view->predicted.peak_bytes[level],
+                    view->measured.peak_bytes[level]);
+        }
+    }
+    verdicts_add(verdicts, "replay", &no_level, rows, count);
+}
+
+static void total_add(const struct case_view *view, const char *estimator, struct comparison *rows, int *count)
+{
+    for (int at = 0; at < view->total_count; at++) {
+        if (strcmp(view->totals[at].estimator, estimator) == 0) {
+            row_add(rows, count, estimator, level_quantities[LEVEL_ALLOCATED], view->totals[at].total_bytes,
+                    view->measured.peak_bytes[LEVEL_ALLOCATED]);
         }
     }
 }
@@ -86,21 +112,14 @@ bool case_view_compare(struct report *report, struct case_view *view)
     int count = 0;
     for (int index = 0; index < report->estimator_count; index++) {
         const char *estimator = report->estimators[index];
-        for (size_t at = 0; at < verdict_count; at++) {
-            const struct json *verdict = json_at(verdicts, at);
-            if (strcmp(json_string_or(json_get(verdict, "estimator"), ""), estimator) == 0) {
-                rows[count++] = verdict_read(verdict, estimator);
-            }
-        }
+        int before = count;
         if (strcmp(estimator, "replay") == 0) {
-            levels_add(view, rows, &count);
+            replay_add(verdicts, view, rows, &count);
+            continue;
         }
-        for (int at = 0; at < view->total_count; at++) {
-            const struct estimator_total *total = &view->totals[at];
-            if (strcmp(total->estimator, estimator) == 0 && !row_exists(rows, count, estimator, NULL)) {
-                row_add(rows, &count, estimator, total_quantity, total->total_bytes,
-                        view->measured.peak_bytes[LEVEL_ALLOCATED]);
-            }
+        verdicts_add(verdicts, estimator, NULL, rows, &count);
+        if (count == before) {
+            total_add(view, estimator, rows, &count);
         }
     }
     view->comparisons = rows;

@@ -226,11 +226,26 @@ void cell_append(struct text *text, const char *string, int width, bool to_the_r
     blanks_append(text, to_the_right ? 0 : width - needed);
 }
 
+/* The bytes of the next word; a number keeps its unit. */
+static size_t word_measure(const char *string)
+{
+    static const char *const units[] = {" B", " KiB", " MiB", " GiB", " TiB", " %"};
+    size_t length = strcspn(string, " ");
+    for (size_t index = 0; length > 0 && index < sizeof units / sizeof units[0]; index++) {
+        size_t unit = strlen(units[index]);
+        bool number = strspn(string, "+-.0123456789") == length;
+        if (number && strncmp(string + length, units[index], unit) == 0) {
+            return length + unit + strcspn(string + length + unit, " ");
+        }
+    }
+    return length;
+}
+
 void paragraph_append(struct text *text, const char *string, int width, int indent, int column)
 {
     bool first = true;
     while (*string != '\0') {
-        size_t length = strcspn(string, " ");
+        size_t length = word_measure(string);
         struct text word = {0};
         text_append_bytes(&word, string, length);
         int needed = terminal_width(text_string(&word));

@@ -148,12 +148,12 @@ static void comparison_append(const struct table *table, const struct comparison
 /* What the driver and the kernel count: measured, and predicted by nobody. */
 static void readings_append(const struct table *table, const struct case_view *view)
 {
-    char figure[WORDING_BYTES], name[WORDING_BYTES];
+    static const char *const names[LEVEL_COUNT] = {[LEVEL_DEVICE] = "device used", [LEVEL_PROCESS] = "process peak"};
+    char figure[WORDING_BYTES];
     for (int level = LEVEL_DEVICE; level <= LEVEL_PROCESS; level++) {
         int64_t bytes = view->measured.peak_bytes[level];
         if (bytes != BYTES_UNKNOWN) {
-            snprintf(name, sizeof name, "%s peak", level_name((enum level)level));
-            row_append(table, "(reading)", name, "-", bytes_word(bytes, false, figure), "-", "");
+            row_append(table, "(reading)", names[level], "-", bytes_word(bytes, false, figure), "-", "");
         }
     }
 }

@@ -1,0 +1,75 @@
+# What each peak is made of: stacked bars, predicted above measured, as shares of the measured reserved peak.
+# Shares, because cases differ by orders of magnitude; the size of each bar stands at its end.
+# Call: gnuplot -d -c anatomy.gp anatomy.tsv IMAGE svg|png WIDTH HEIGHT
+# Columns: case, kind, ten categories, rounding_and_remainders (allocated - requested), cached (reserved - allocated).
+# Rows: predicted and measured in turn.
+if (ARGC < 5) { print "usage: gnuplot -d -c anatomy.gp DATA IMAGE svg|png WIDTH HEIGHT"; exit status 2 }
+
+set encoding utf8
+set datafile separator "\t"
+if (ARG3 eq "svg") {
+    set terminal svg size ARG4 + 0, ARG5 + 0 noenhanced font "DejaVu Sans,13" background rgb "white"
+} else {
+    set terminal pngcairo size 2 * ARG4, 2 * ARG5 noenhanced font "DejaVu Sans,13" fontscale 2 background rgb "white" \
+        linewidth 2 pointscale 2
+}
+set output ARG2
+
+first = 3
+last = 14
+array colour[14]
+colour[3] = 0x0072b2;  colour[4] = 0x88ccee;  colour[5] = 0xe69f00;  colour[6] = 0xd55e00
+colour[7] = 0x882255;  colour[8] = 0x009e73;  colour[9] = 0xf0e442;  colour[10] = 0xcc79a7
+colour[11] = 0x777777; colour[12] = 0x44aa99; colour[13] = 0xaaaaaa; colour[14] = 0xe2e2e2
+names = "case kind weights buffers gradients optimizer master_weights activations temporaries kv_cache workspace inputs rounding_and_remainders cached"
+spaced(text) = (at = strstrt(text, "_"), at == 0 ? text : text[1:at - 1] . " " . spaced(text[at + 1:*]))
+
+# Sizes in words, as in the tables.
+power(bytes) = bytes < 1024 ? 0 : bytes < 1024.0 ** 2 ? 1 : bytes < 1024.0 ** 3 ? 2 : bytes < 1024.0 ** 4 ? 3 : 4
+size(bytes) = sprintf("%.2f %s", bytes / 1024.0 ** power(bytes), word("B KiB MiB GiB TiB", power(bytes) + 1))
+
+total(upto) = (upto < first ? 0 : sum [at = first:upto] column(at))
+
+# How long the bars are, what the measured bar of each case comes to, and which categories occur at all.
+stats ARG1 skip 1 using (total(last)) name "TOTAL" nooutput
+rows = int(TOTAL_records)
+array reference[rows]
+stats ARG1 skip 1 using (reference[int($0) + 1] = total(last), 1) nooutput
+do for [row = 1:rows] { if (row % 2 == 1) { reference[row] = reference[row + 1] } }
+share(bytes) = 100.0 * bytes / reference[int($0) + 1]
+stats ARG1 skip 1 using (share(total(last))) name "SHARE" nooutput
+array used[14]
+do for [column = first:last] {
+    stats ARG1 skip 1 using column name "CATEGORY" nooutput
+    used[column] = CATEGORY_sum > 0
+}
+
+# Two bars a case, and a gap of one bar between cases.
+place(row) = -(3 * int(row / 2) + (row % 2 == 0 ? 0 : 0.95))
+height = 0.42
+
+set border 1 linecolor rgb "#444444"
+set tics nomirror textcolor rgb "#222222"
+set xtics out
+set ytics scale 0
+set grid xtics linecolor rgb "#e4e4e4" linewidth 1 linetype 1
+set yrange [place(rows - 1) - 0.9:0.9]
+longest = SHARE_max > 200 ? 200 : SHARE_max
+set xrange [0:longest * 1.17]
+set xtics 0, (longest > 140 ? 50 : 20), longest
+set format x "%.0f %%"
+set xlabel "share of the measured reserved peak"
+set title "What each peak is made of" offset 0, -0.3
+set key outside bottom center horizontal Left reverse samplen 1.2 width 1
+set style fill solid 1.0 border rgb "white"
+clip(value) = value > 200 ? 200 : value
+
+plot for [column = first:last] ARG1 skip 1 \
+         using (0):(place($0)):(clip(share(total(column - 1)))):(clip(share(total(column)))):\
+               (place($0) - height):(place($0) + height):\
+               ytic(strcol(2) eq "predicted" ? strcol(1) . "   predicted" : "measured") \
+         with boxxyerror linecolor rgb colour[column] linewidth 0.5 \
+         title (used[column] ? spaced(word(names, column)) : ""), \
+     ARG1 skip 1 using (clip(share(total(last))) + longest * 0.01):(place($0)):\
+         (total(last) > 0 ? size(total(last)) . (share(total(last)) > 200 ? " (cut)" : "") : "no prediction") \
+         with labels left font ",11" textcolor rgb "#222222" notitle

@@ -1,0 +1,70 @@
+# Peaks from stage to stage, one panel per case: what was reserved, allocated and requested at most in each stage.
+# Call: gnuplot -d -c timeline.gp timeline.tsv IMAGE svg|png WIDTH HEIGHT
+# Blocks, one per case. Columns: case, stage, requested, allocated and reserved peak, predicted allocated peak (bytes).
+if (ARGC < 5) { print "usage: gnuplot -d -c timeline.gp DATA IMAGE svg|png WIDTH HEIGHT"; exit status 2 }
+
+set encoding utf8
+set datafile separator "\t"
+if (ARG3 eq "svg") {
+    set terminal svg size ARG4 + 0, ARG5 + 0 noenhanced font "DejaVu Sans,13" background rgb "white"
+} else {
+    set terminal pngcairo size 2 * ARG4, 2 * ARG5 noenhanced font "DejaVu Sans,13" fontscale 2 background rgb "white" \
+        linewidth 2 pointscale 2
+}
+set output ARG2
+
+stats ARG1 using 3 name "ALL" nooutput
+panels = int(ALL_blocks)
+across = panels < 3 ? panels : 3
+down = int((panels + across - 1) / across)
+
+set border 3 linecolor rgb "#444444"
+set tics nomirror textcolor rgb "#222222"
+set xtics scale 0
+set ytics out
+set grid ytics linecolor rgb "#e4e4e4" linewidth 1 linetype 1
+set style fill solid 1.0 noborder
+set key off
+
+# A title of at most so many characters a line, two lines at most.
+fit = int(ARG4 / across / 7.6)
+lines(text) = strlen(text) <= fit ? text : text[1:fit] . "\n" . text[fit + 1:2 * fit]
+
+top = 1 - 34.0 / ARG5
+bottom = 40.0 / ARG5
+cell_width = 0.99 / across
+cell_height = (top - bottom) / down
+set multiplot title "Peaks from stage to stage" offset 0, 0.2
+do for [panel = 0:panels - 1] {
+    stats ARG1 index panel using (name = strcol(1), $5) name "PANEL" nooutput
+    highest = PANEL_max
+    scale = highest >= 1024.0 ** 3 ? 1024.0 ** 3 : 1024.0 ** 2
+    column_at = panel % across
+    row_at = int(panel / across)
+    set lmargin at screen 0.005 + cell_width * column_at + 62.0 / ARG4
+    set rmargin at screen 0.005 + cell_width * (column_at + 1) - 12.0 / ARG4
+    set tmargin at screen top - cell_height * row_at - 46.0 / ARG5
+    set bmargin at screen top - cell_height * (row_at + 1) + 34.0 / ARG5
+    set title lines(name) font ",11" offset 0, -0.4
+    set ylabel (scale > 1024.0 ** 2 ? "GiB" : "MiB") offset 1.2, 0
+    set yrange [0:highest / scale * 1.12]
+    set xrange [-0.6:PANEL_records - 0.4]
+    plot ARG1 index panel using 0:($5 / scale):(0.92):xtic(2) with boxes linecolor rgb "#d9d9d9", \
+         ARG1 index panel using 0:($4 / scale):(0.70) with boxes linecolor rgb "#56b4e9", \
+         ARG1 index panel using 0:($3 / scale):(0.42) with boxes linecolor rgb "#0072b2", \
+         ARG1 index panel using 0:($6 / scale) with points pointtype 1 pointsize 1.2 linewidth 2 linecolor rgb "#d55e00"
+}
+# One legend for all panels.
+set lmargin at screen 0.05
+set rmargin at screen 0.95
+set bmargin at screen 0.001
+set tmargin at screen bottom
+unset title; unset xlabel; unset ylabel; unset tics; unset border; unset grid
+set xrange [0:1]
+set yrange [0:1]
+set key center center horizontal Left reverse samplen 1.5 width 2
+plot NaN with boxes linecolor rgb "#d9d9d9" title "reserved", \
+     NaN with boxes linecolor rgb "#56b4e9" title "allocated", \
+     NaN with boxes linecolor rgb "#0072b2" title "requested", \
+     NaN with points pointtype 1 pointsize 1.2 linewidth 2 linecolor rgb "#d55e00" title "predicted allocated"
+unset multiplot
