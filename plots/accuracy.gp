@@ -1,6 +1,7 @@
 # Predicted against measured peak, one symbol per estimator; below it the signed error of the same points.
 # Call: gnuplot -d -c accuracy.gp accuracy.tsv IMAGE svg|png WIDTH HEIGHT [TOLERANCE]
-# Columns: case, quantity, measured_bytes, then the predicted bytes of one estimator each (NaN: not this one).
+# Columns: case, quantity, measured_bytes, then the predicted bytes of one estimator each (NaN: not this one); the
+# first estimator is drawn on top.
 if (ARGC < 5) { print "usage: gnuplot -d -c accuracy.gp DATA IMAGE svg|png WIDTH HEIGHT [TOLERANCE]"; exit status 2 }
 
 set encoding utf8
@@ -45,7 +46,7 @@ high = 2 ** ceil(log(high * 1.1) / log(2))
 octaves = log(high / low) / log(2)
 step = octaves > 16 ? 8 : octaves > 8 ? 4 : 2
 
-set lmargin at screen 0.14
+set lmargin at screen 0.16
 set rmargin at screen 0.965
 set border 3 linecolor rgb "#444444"
 set tics nomirror out textcolor rgb "#222222"
@@ -65,13 +66,14 @@ set format y "%.0b %BB"
 set format x ""
 set xtics low, step, high
 set ytics low, step, high
-set ylabel "predicted"
+set ylabel "predicted" offset 1, 0
 set key top left Left reverse opaque box linecolor rgb "#cccccc" samplen 1.2 spacing 1.15 width 1
 plot '+' using (banded ? $1 : NaN):($1 * (1 - tolerance)):($1 * (1 + tolerance)) with filledcurves \
          linecolor rgb "#c9d7e4" title (banded ? sprintf("within %g %% (replay)", 100 * tolerance) : ""), \
      x with lines linecolor rgb "#444444" linewidth 1 dashtype 2 title "predicted = measured", \
      for [column = 4:columns] ARG1 using 3:column with points linetype column - 3 pointsize 0.9 \
-         title columnheader(column)
+         title (points[column] > 0 ? columnheader(column) : ""), \
+     ARG1 skip 1 using 3:4 with points linetype 1 pointsize 0.9 notitle
 
 # Errors beyond 100 % are drawn at the edge.
 clip(error) = error > 100 ? 100 : error < -100 ? -100 : error
@@ -85,10 +87,11 @@ set ytics -100, 50, 100
 set format y "%+.0f %%"
 set format x "%.0b %BB"
 set xlabel "measured"
-set ylabel "signed error"
+set ylabel "signed error" offset 1, 0
 plot '+' using (banded ? $1 : NaN):(-100 * tolerance):(100 * tolerance) with filledcurves \
          linecolor rgb "#c9d7e4" notitle, \
      0 with lines linecolor rgb "#444444" linewidth 1 dashtype 2 notitle, \
      for [column = 4:columns] ARG1 skip 1 using 3:(clip(100.0 * (column(column) - $3) / $3)) with points \
-         linetype column - 3 pointsize 0.9 notitle
+         linetype column - 3 pointsize 0.9 notitle, \
+     ARG1 skip 1 using 3:(clip(100.0 * ($4 - $3) / $3)) with points linetype 1 pointsize 0.9 notitle
 unset multiplot

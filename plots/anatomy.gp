@@ -44,32 +44,36 @@ do for [column = first:last] {
     used[column] = CATEGORY_sum > 0
 }
 
-# Two bars a case, and a gap of one bar between cases.
-place(row) = -(3 * int(row / 2) + (row % 2 == 0 ? 0 : 0.95))
+# A line with the name of the case, two bars, and a gap.
+place(row) = -(3.2 * int(row / 2) + (int(row) % 2 == 0 ? 0 : 0.95))
 height = 0.42
 
+set lmargin at screen 100.0 / ARG4
+set rmargin at screen 1 - 14.0 / ARG4
+set tmargin at screen 1 - 44.0 / ARG5
+set bmargin at screen 134.0 / ARG5
 set border 1 linecolor rgb "#444444"
 set tics nomirror textcolor rgb "#222222"
 set xtics out
-set ytics scale 0
+set ytics scale 0 font ",11"
 set grid xtics linecolor rgb "#e4e4e4" linewidth 1 linetype 1
-set yrange [place(rows - 1) - 0.9:0.9]
+set yrange [place(rows - 1) - 0.8:1.5]
 longest = SHARE_max > 200 ? 200 : SHARE_max
-set xrange [0:longest * 1.17]
+set xrange [0:longest * 1.13]
 set xtics 0, (longest > 140 ? 50 : 20), longest
 set format x "%.0f %%"
-set xlabel "share of the measured reserved peak"
+set xlabel "share of the measured reserved peak" offset 0, 0.2
 set title "What each peak is made of" offset 0, -0.3
-set key outside bottom center horizontal Left reverse samplen 1.2 width 1
+set key at screen 0.5, screen 64.0 / ARG5 center top vertical maxrows 3 Left reverse samplen 1.2 width 1 font ",11"
 set style fill solid 1.0 border rgb "white"
 clip(value) = value > 200 ? 200 : value
 
 plot for [column = first:last] ARG1 skip 1 \
          using (0):(place($0)):(clip(share(total(column - 1)))):(clip(share(total(column)))):\
-               (place($0) - height):(place($0) + height):\
-               ytic(strcol(2) eq "predicted" ? strcol(1) . "   predicted" : "measured") \
+               (place($0) - height):(place($0) + height):ytic(2) \
          with boxxyerror linecolor rgb colour[column] linewidth 0.5 \
          title (used[column] ? spaced(word(names, column)) : ""), \
      ARG1 skip 1 using (clip(share(total(last))) + longest * 0.01):(place($0)):\
          (total(last) > 0 ? size(total(last)) . (share(total(last)) > 200 ? " (cut)" : "") : "no prediction") \
-         with labels left font ",11" textcolor rgb "#222222" notitle
+         with labels left font ",11" textcolor rgb "#222222" notitle, \
+     ARG1 skip 1 every 2 using (0):(place(2 * $0) + 0.97):1 with labels left font ",12" notitle

@@ -42,7 +42,14 @@ set format y "%g"
 set xlabel "batch × sequence (tokens; images: batch)"
 set ylabel "allocated peak / weights"
 set title "Overhead of inference: how much more than its weights a model occupies" offset 0, -0.3
-set key outside bottom center vertical maxrows 8 Left reverse samplen 2 spacing 1.1
+
+# The legend gets its own strip below: names can be long.
+set lmargin at screen 80.0 / ARG4
+set rmargin at screen 1 - 20.0 / ARG4
+set tmargin at screen 1 - 40.0 / ARG5
+set bmargin at screen (22.0 * (series + 1) + 84) / ARG5
+set key at screen 80.0 / ARG4, screen (22.0 * (series + 1) + 14) / ARG5 left top vertical maxrows 9 Left reverse \
+    samplen 2 spacing 1.1
 
 plot 1.2 with lines linecolor rgb "#444444" linewidth 1.5 dashtype 2 title "+20 % rule", \
      for [block = 0:series - 1] ARG1 index block using 2:(ratio($3, $4)) with linespoints \

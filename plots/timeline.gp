@@ -20,15 +20,16 @@ down = int((panels + across - 1) / across)
 
 set border 3 linecolor rgb "#444444"
 set tics nomirror textcolor rgb "#222222"
-set xtics scale 0
-set ytics out
+set xtics scale 0 font ",10"
+set ytics out font ",10"
 set grid ytics linecolor rgb "#e4e4e4" linewidth 1 linetype 1
 set style fill solid 1.0 noborder
 set key off
 
-# A title of at most so many characters a line, two lines at most.
-fit = int(ARG4 / across / 7.6)
-lines(text) = strlen(text) <= fit ? text : text[1:fit] . "\n" . text[fit + 1:2 * fit]
+# A title of two lines at most, broken at a blank where there is one.
+fit = int(ARG4 / across / 7.8)
+blank(text, at) = at < 2 ? fit : text[at:at] eq " " ? at : blank(text, at - 1)
+lines(text) = strlen(text) <= fit ? text : (at = blank(text, fit), text[1:at] . "\n" . text[at + 1:at + fit])
 
 top = 1 - 34.0 / ARG5
 bottom = 40.0 / ARG5
@@ -36,6 +37,8 @@ cell_width = 0.99 / across
 cell_height = (top - bottom) / down
 set multiplot title "Peaks from stage to stage" offset 0, 0.2
 do for [panel = 0:panels - 1] {
+    set xrange [*:*]
+    set yrange [*:*]
     stats ARG1 index panel using (name = strcol(1), $5) name "PANEL" nooutput
     highest = PANEL_max
     scale = highest >= 1024.0 ** 3 ? 1024.0 ** 3 : 1024.0 ** 2
@@ -45,7 +48,7 @@ do for [panel = 0:panels - 1] {
     set rmargin at screen 0.005 + cell_width * (column_at + 1) - 12.0 / ARG4
     set tmargin at screen top - cell_height * row_at - 46.0 / ARG5
     set bmargin at screen top - cell_height * (row_at + 1) + 34.0 / ARG5
-    set title lines(name) font ",11" offset 0, -0.4
+    set title lines(name) font ",10" offset 0, -0.4
     set ylabel (scale > 1024.0 ** 2 ? "GiB" : "MiB") offset 1.2, 0
     set yrange [0:highest / scale * 1.12]
     set xrange [-0.6:PANEL_records - 0.4]

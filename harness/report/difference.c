@@ -7,7 +7,6 @@
 #include "harness/report/escape.h"
 #include "harness/report/wording.h"
 
-
 struct sides {
     struct text *text;
     int width;

@@ -112,12 +112,18 @@ static const char *csv_replace(uint32_t point)
 
 void csv_append(struct text *text, const char *string)
 {
-    bool formula = string[0] != '\0' && strchr("=+-@\t\r", string[0]) != NULL;
-    bool quoted = formula || strpbrk(string, ",\"\r\n") != NULL || string[0] == ' ';
+    struct text cell = {0};
+    string_append(&cell, string, csv_replace, "");
+    const char *clean = text_string(&cell);
+    const char *start = clean + strspn(clean, " ");
+    bool formula = start[0] != '\0' && strchr("=+-@", start[0]) != NULL;
+    bool quoted = formula || start != clean || strpbrk(clean, ",\"") != NULL;
     text_append(text, quoted ? "\"" : "");
     text_append(text, formula ? "'" : "");
-    string_append(text, string, csv_replace, "");
+    text_append(text, clean);
     text_append(text, quoted ? "\"" : "");
+    text->failed = text->failed || cell.failed;
+    text_release(&cell);
 }
 
 static const char *xml_replace(uint32_t point)

@@ -15,7 +15,8 @@ void terminal_append(struct text *text, const char *string);
 /* Inside a table cell or a paragraph: | \ ` * _ [ ] ~ # escaped, < > & @ as entities, hidden ones left out. */
 void markdown_append(struct text *text, const char *string);
 
-/* One cell of RFC 4180: quoted where it must be; ' before = + - @ TAB CR, which a spreadsheet would execute. */
+/* One cell of RFC 4180: quoted where it must be, white space one blank; ' before a leading = + - @, which a spreadsheet
+ * would execute. */
 void csv_append(struct text *text, const char *string);
 
 /* Text or an attribute value, of XML or HTML: & < > " ' as entities, hidden ones left out, white space one blank. */

@@ -153,9 +153,17 @@ enum status_code gnuplot_draw(const struct gnuplot_task *task, struct status *er
         code = status_set(error, STATUS_OUT_OF_MEMORY, "no memory for the names of a plot");
     } else {
         /* -d: no start-up files of the user; -c: a script with arguments, which stops at its first error. */
-        char *const arguments[] = {"gnuplot",   "-d",  "-c",   script.data,           data.data,
-                                   part.data,   (char *)(uintptr_t)task->format, width, height,
-                                   (char *)(uintptr_t)task->option, NULL};
+        char *const arguments[] = {"gnuplot",
+                                   "-d",
+                                   "-c",
+                                   script.data,
+                                   data.data,
+                                   part.data,
+                                   (char *)(uintptr_t)task->format,
+                                   width,
+                                   height,
+                                   (char *)(uintptr_t)task->option,
+                                   NULL};
         code = program_run(arguments, error);
         code = code == STATUS_OK ? image_accept(part.data, task->image, error) : code;
         if (code != STATUS_OK) {

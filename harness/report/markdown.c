@@ -70,6 +70,7 @@ static void bullet_append(struct text *text, bool *any, const char *title, const
         *any = true;
     }
     text_append(text, "- ");
+    text_append(text, label[0] == '-' || label[0] == '+' || label[0] == '=' ? "\\" : ""); /* no list in the list */
     markdown_append(text, label);
     text_append(text, ": ");
     markdown_append(text, text_string(words));

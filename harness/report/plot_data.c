@@ -8,7 +8,7 @@
 #include "harness/base/size.h"
 #include "harness/report/escape.h"
 
-enum { LABEL_COLUMNS = 60, ANATOMY_CASES = 14, TIMELINE_PANELS = 9, OVERHEAD_SERIES = 8 };
+enum { LABEL_COLUMNS = 100, ANATOMY_CASES = 12, TIMELINE_PANELS = 9, OVERHEAD_SERIES = 8 };
 
 static const struct {
     const char *name, *purpose, *needs;
@@ -168,7 +168,7 @@ static const struct case_view **cases_choose(const struct report *report, bool (
 
 static void anatomy_make(const struct report *report, int number, struct plot_page *page)
 {
-    *page = (struct plot_page){.width = 1000, .tolerance = -1.0};
+    *page = (struct plot_page){.width = 960, .tolerance = -1.0};
     int count;
     const struct case_view **chosen = cases_choose(report, anatomy_has, &count);
     page->data.failed = chosen == NULL;
@@ -188,7 +188,7 @@ static void anatomy_make(const struct report *report, int number, struct plot_pa
         anatomy_row(&page->data, view, &view->measured, "measured");
         page->mark_count++;
     }
-    page->height = 190 + 46 * page->mark_count;
+    page->height = 194 + 64 * page->mark_count;
     free(chosen);
 }
 
@@ -258,7 +258,7 @@ static void overhead_row(struct plot_page *page, const struct overhead_point *po
 
 static void overhead_make(const struct report *report, int number, struct plot_page *page)
 {
-    *page = (struct plot_page){.width = 860, .height = 560, .tolerance = -1.0};
+    *page = (struct plot_page){.width = 860, .height = 510, .tolerance = -1.0};
     struct overhead_point *points = calloc((size_t)report->case_count + 1, sizeof *points);
     int count = 0, series = -1;
     page->data.failed = points == NULL;

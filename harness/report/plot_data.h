@@ -1,7 +1,7 @@
 /* Plot data: which figures of a report go into which plot, as tab-separated text for the scripts in plots/.
  *
  * Every file opens with a line of column names. Bytes are integers, NaN is "not known". Blocks are parted by two empty
- * lines, which is what gnuplot calls an index. Labels are cut to 60 columns and hold no character that gnuplot or SVG
+ * lines, which is what gnuplot calls an index. Labels are cut to 100 columns and hold no character that gnuplot or SVG
  * would act on. */
 #ifndef ASSAY_REPORT_PLOT_DATA_H
 #define ASSAY_REPORT_PLOT_DATA_H
@@ -18,9 +18,9 @@ enum plot_kind {
 
 struct plot_page {
     struct text data;
-    int mark_count;       /* points, bars or panels; 0: this page does not exist */
-    int width, height;    /* of the image, in points */
-    double tolerance;     /* accuracy: half width of the band; negative: none */
+    int mark_count;    /* points, bars or panels; 0: this page does not exist */
+    int width, height; /* of the image, in points */
+    double tolerance;  /* accuracy: half width of the band; negative: none */
 };
 
 const char *plot_name(enum plot_kind kind);    /* "accuracy", ...: of the script and of the images */

@@ -54,8 +54,8 @@ static enum status_code script_copy(const char *from, const char *to, struct sta
     }
     bool failed = ferror(file) != 0 || content.length == 0;
     fclose(file);
-    enum status_code code = failed ? status_set(error, STATUS_UNAVAILABLE, "%s: cannot be read", from)
-                                   : report_save(to, &content, error);
+    enum status_code code =
+        failed ? status_set(error, STATUS_UNAVAILABLE, "%s: cannot be read", from) : report_save(to, &content, error);
     text_release(&content);
     return code;
 }

@@ -175,8 +175,9 @@ static enum status_code records_read(struct report *report, FILE *file, struct s
     struct reading reading = {.report = report};
     enum status_code code = lines_read(&reading, file, error);
     if (code == STATUS_OK && reading.records == 0 && report->damaged_line_count > 0) {
-        code = status_set(error, STATUS_INVALID, "%s: no line of it is a record; give a folder or file that "
-                                                 "`assay run` wrote",
+        code = status_set(error, STATUS_INVALID,
+                          "%s: no line of it is a record; give a folder or file that "
+                          "`assay run` wrote",
                           report->source);
     }
     if (code == STATUS_OK && (!attempts_drop(&reading) || (reading.line_count > 0 && !views_make(&reading)))) {
@@ -251,9 +252,8 @@ const struct json *report_run(const struct report *report)
 
 struct report_counts report_count(const struct report *report)
 {
-    struct report_counts counts = {.cases = report->case_count,
-                                   .damaged_lines = report->damaged_line_count,
-                                   .ended = report->ended};
+    struct report_counts counts = {
+        .cases = report->case_count, .damaged_lines = report->damaged_line_count, .ended = report->ended};
     for (int index = 0; index < report->case_count; index++) {
         const char *status = report->cases[index].status;
         int *counter = strcmp(status, "ok") == 0        ? &counts.ok

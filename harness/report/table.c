@@ -249,12 +249,10 @@ void table_write(const struct report *report, const struct report_style *style, 
     struct table table = {.text = text, .width = style->width, .colour = style->colour};
     columns_choose(&table, report);
     struct text line = {0};
-    text_append(&line, "Predicted against measured");
-    if (report->case_count > 0) {
-        text_append(&line, " on ");
-        device_append(&line, report);
-    }
-    outside_paragraph(&table, text_string(&line), 0, 0);
+    device_append(&line, report);
+    text_append(text, "Predicted against measured");
+    text_append(text, line.length > 0 ? " on " : "");
+    outside_paragraph(&table, text_string(&line), 2, 30);
     text_release(&line);
     if (report->case_count > 0) {
         paragraph_append(text,

@@ -114,8 +114,14 @@ void causes_append(struct text *text, const struct stage_view *stage, const stru
     slack_append(text, allocated_bytes - requested_bytes, causes);
     if (reserved_bytes != BYTES_UNKNOWN) {
         text_format(text, "; %s reserved", bytes_word(reserved_bytes, false, figure));
-        if (causes->cached_bytes > 0) {
-            text_format(text, ": %s cached", bytes_word(causes->cached_bytes, false, figure));
+        int64_t cached_bytes = causes->cached_bytes > 0 ? causes->cached_bytes : 0;
+        int64_t left_bytes = reserved_bytes - allocated_bytes - cached_bytes;
+        if (cached_bytes > 0) {
+            text_format(text, ": %s cached", bytes_word(cached_bytes, false, figure));
+        }
+        if (left_bytes > 0) {
+            text_append(text, cached_bytes > 0 ? ", " : ": ");
+            text_format(text, "%s not explained", bytes_word(left_bytes, false, figure));
         }
     }
 }

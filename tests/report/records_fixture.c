@@ -84,6 +84,11 @@ static int64_t reserved_make(int64_t allocated_bytes)
     return rounded(allocated_bytes, 2 * mib) + 4 * mib;
 }
 
+static int64_t cached_make(int64_t allocated_bytes)
+{
+    return reserved_make(allocated_bytes) - allocated_bytes;
+}
+
 /* One stage; slack_bytes is what the allocator adds to the requested bytes. */
 static void stage_write(FILE *file, const char *name, int64_t end_bytes, int64_t peak_bytes, int64_t slack_bytes,
                         bool measured)
@@ -149,8 +154,8 @@ static void estimates_write(FILE *file, const struct fixture_case *one, double s
     fprintf(file, ",\"estimates\":{\"replay\":{");
     *requested_bytes = footprint_write(file, one, scale, false);
     fprintf(file,
-            ",\"requested_bytes_peak\":%" PRId64 ",\"allocated_bytes_peak\":%" PRId64 ",\"reserved_bytes_peak\":%" PRId64
-            "}",
+            ",\"requested_bytes_peak\":%" PRId64 ",\"allocated_bytes_peak\":%" PRId64
+            ",\"reserved_bytes_peak\":%" PRId64 "}",
             *requested_bytes, *requested_bytes + mib / 2, reserved_make(*requested_bytes + mib / 2));
     bool train = mode_is(one, "train");
     fprintf(file, ",\"accelerate\":{\"total_bytes\":%" PRId64 "}", b.weights * (train ? 4 : 1) + 8192);
@@ -200,7 +205,7 @@ static void measured_write(FILE *file, const struct fixture_case *one)
             ",\"causes\":{\"load\":{\"rounding_bytes\":0,\"unsplit_remainder_bytes\":%" PRId64
             ",\"unsplit_remainder_count\":1,\"cached_bytes\":%" PRId64 "},\"end\":{\"rounding_bytes\":1536,"
             "\"unsplit_remainder_bytes\":%" PRId64 ",\"unsplit_remainder_count\":2,\"cached_bytes\":%" PRId64 "}}",
-            mib / 2, 4 * mib, mib / 2 - 1536, 6 * mib);
+            mib / 2, cached_make(bytes_make(one).weights + 8192 + mib / 2), mib / 2 - 1536, 6 * mib);
     estimates_write(file, one, 1.0 + one->bias, &predicted_bytes);
     fprintf(file, ",\"verdicts\":[");
     verdict_write(file, "replay", "allocated_bytes_peak", predicted_bytes + mib / 2, measured_bytes + mib / 2, 0.05);
@@ -264,10 +269,10 @@ static void large_write(FILE *file)
 
 static void hostile_write(FILE *file)
 {
-    static const char *const names[] = {"pipe|and\\\"quote\\\"",       "<script>alert(1)</script>&amp;",
-                                        "=HYPERLINK(\\\"x\\\")",       "-2+3",
-                                        "esc\\u001b[31mred\\u0007",    "line\\nfeed,comma",
-                                        "back`tick`*_[link](x)",       "right\\u202eleft\\u200bzero",
+    static const char *const names[] = {"pipe|and\\\"quote\\\"",           "<script>alert(1)</script>&amp;",
+                                        "=HYPERLINK(\\\"x\\\")",           "-2+3",
+                                        "esc\\u001b[31mred\\u0007",        "line\\nfeed,comma",
+                                        "back`tick`*_[link](x)",           "right\\u202eleft\\u200bzero",
                                         "wide \\u6a21\\u578b @everyone #1"};
     for (size_t index = 0; index < sizeof names / sizeof names[0]; index++) {
         fprintf(file,

@@ -1,0 +1,235 @@
+/* Formats: each writer against a golden text, and against names that try to break out of it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/json.h"
+#include "harness/report/escape.h"
+#include "harness/report/report.h"
+#include "tests/report/records_fixture.h"
+
+static struct text rendered(enum records_kind kind, enum report_format format, const struct report_style *style)
+{
+    char *folder = folder_fixture_make();
+    char path[128];
+    struct report *report = NULL;
+    struct text text = {0};
+    snprintf(path, sizeof path, "%s/records.jsonl", folder);
+    records_fixture_write(path, kind);
+    assert_int_equal(report_open(path, &report, NULL), STATUS_OK);
+    assert_int_equal(report_render(report, format, style, &text, NULL), STATUS_OK);
+    report_release(report);
+    folder_fixture_remove(folder);
+    return text;
+}
+
+static void golden_check(enum report_format format, int width, const char *path)
+{
+    struct text text = rendered(RECORDS_SMALL, format, &(struct report_style){.width = width});
+    struct text golden = {0};
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    char bytes[4096];
+    size_t count;
+    while ((count = fread(bytes, 1, sizeof bytes, file)) > 0) {
+        text_append_bytes(&golden, bytes, count);
+    }
+    fclose(file);
+    assert_string_equal(text_string(&text), text_string(&golden));
+    text_release(&text);
+    text_release(&golden);
+}
+
+static void texts_are_golden(void **state)
+{
+    (void)state;
+    golden_check(REPORT_TABLE, 40, "tests/report/golden/small-40.txt");
+    golden_check(REPORT_TABLE, 80, "tests/report/golden/small-80.txt");
+    golden_check(REPORT_TABLE, 200, "tests/report/golden/small-200.txt");
+    golden_check(REPORT_MARKDOWN, 0, "tests/report/golden/small.md");
+    golden_check(REPORT_CSV, 0, "tests/report/golden/small.csv");
+    golden_check(REPORT_JUNIT, 0, "tests/report/golden/small-junit.xml");
+}
+
+static void tables_fit_their_width(void **state)
+{
+    (void)state;
+    static const int widths[] = {40, 57, 71, 72, 80, 120, 200};
+    for (size_t index = 0; index < sizeof widths / sizeof widths[0]; index++) {
+        for (enum records_kind kind = RECORDS_SMALL; kind <= RECORDS_EMPTY; kind++) {
+            struct text text = rendered(kind, REPORT_TABLE, &(struct report_style){.width = widths[index]});
+            char *rest = text.data, *line;
+            while ((line = strsep(&rest, "\n")) != NULL) {
+                if (terminal_width(line) > widths[index]) {
+                    fail_msg("%d columns: '%s'", widths[index], line);
+                }
+            }
+            text_release(&text);
+        }
+    }
+}
+
+static void colour_is_asked_for(void **state)
+{
+    (void)state;
+    struct text plain = rendered(RECORDS_HOSTILE, REPORT_TABLE, NULL);
+    struct text coloured = rendered(RECORDS_SMALL, REPORT_TABLE, &(struct report_style){.colour = true});
+    assert_null(strchr(text_string(&plain), '\x1b'));
+    assert_non_null(strstr(text_string(&coloured), "\x1b[31m"));
+    text_release(&plain);
+    text_release(&coloured);
+}
+
+static void no_control_character_gets_through(void **state)
+{
+    (void)state;
+    for (int format = REPORT_TABLE; format <= REPORT_JUNIT; format++) {
+        struct text text = rendered(RECORDS_HOSTILE, (enum report_format)format, NULL);
+        for (size_t at = 0; at < text.length; at++) {
+            unsigned char byte = (unsigned char)text.data[at];
+            bool line_end = byte == '\n' || (byte == '\r' && format == REPORT_CSV);
+            if ((byte < 0x20 && !line_end) || byte == 0x7F) {
+                fail_msg("format %d: byte %02x at %zu", format, byte, at);
+            }
+        }
+        if (format != REPORT_JSON) { /* JSON keeps the code point; whoever shows it escapes it */
+            assert_null(strstr(text_string(&text), "\u202e"));
+        }
+        text_release(&text);
+    }
+}
+
+static void markdown_rows_keep_their_columns(void **state)
+{
+    (void)state;
+    struct text text = rendered(RECORDS_HOSTILE, REPORT_MARKDOWN, NULL);
+    char *rest = text.data, *line;
+    int rows = 0;
+    while ((line = strsep(&rest, "\n")) != NULL) {
+        int bars = 0;
+        for (size_t at = 0; line[at] != '\0'; at++) {
+            bars += line[at] == '|' && (at == 0 || line[at - 1] != '\\') ? 1 : 0;
+        }
+        if (line[0] == '|') {
+            assert_int_equal(bars, 9);
+            rows++;
+        }
+    }
+    assert_int_equal(rows, 2 + 9 + 2 + 9);
+    text_release(&text);
+}
+
+/* Reads RFC 4180 back: every row has as many cells as the first, and no cell begins like a formula. */
+static void csv_is_a_table_without_formulas(void **state)
+{
+    (void)state;
+    struct text text = rendered(RECORDS_HOSTILE, REPORT_CSV, NULL);
+    int cells = 1, first_cells = 0, rows = 0;
+    bool quoted = false, opens = true;
+    for (size_t at = 0; at < text.length; at++) {
+        char byte = text.data[at];
+        if (opens && byte != '"') {
+            assert_null(strchr("=+@", byte));
+            assert_false(byte == '-' && (text.data[at + 1] < '0' || text.data[at + 1] > '9'));
+        }
+        opens = !quoted && (byte == ',' || byte == '\n' || byte == '"') && !(byte == '"' && !opens);
+        quoted = byte == '"' ? !quoted : quoted;
+        cells += !quoted && byte == ',' ? 1 : 0;
+        if (!quoted && byte == '\n') {
+            assert_int_equal(text.data[at - 1], '\r');
+            first_cells = rows == 0 ? cells : first_cells;
+            assert_int_equal(cells, first_cells);
+            cells = 1;
+            rows++;
+        }
+    }
+    assert_int_equal(rows, 1 + 9 * 2 * 5);
+    assert_false(quoted);
+    assert_non_null(strstr(text_string(&text), "\"'=HYPERLINK(\"\"x\"\")\""));
+    assert_non_null(strstr(text_string(&text), "\"'-2+3\""));
+    text_release(&text);
+}
+
+/* Every '<' of the output opens one of our own elements. */
+static void markup_holds_only_our_elements(void **state)
+{
+    (void)state;
+    static const enum report_format formats[] = {REPORT_HTML, REPORT_JUNIT};
+    for (size_t index = 0; index < 2; index++) {
+        struct text text = rendered(RECORDS_HOSTILE, formats[index], NULL);
+        assert_null(strcasestr(text_string(&text), "<script"));
+        assert_non_null(strstr(text_string(&text), "&lt;script&gt;alert(1)&lt;/script&gt;&amp;amp;"));
+        assert_null(strstr(text_string(&text), "and\"quote"));
+        text_release(&text);
+    }
+}
+
+static void json_is_one_document(void **state)
+{
+    (void)state;
+    struct text text = rendered(RECORDS_SMALL, REPORT_JSON, NULL);
+    struct json *document = NULL;
+    struct status error = {0};
+    assert_int_equal(json_parse_text("report", text_string(&text), text.length, &document, &error), STATUS_OK);
+    assert_int_equal(json_count(json_get(document, "cases")), 4);
+    assert_int_equal(json_count(json_get(document, "runs")), 1);
+    assert_int_equal(json_integer_or(json_get(json_get(document, "counts"), "oom"), -1), 1);
+    const struct json *row = json_at(json_get(document, "summary"), 1);
+    assert_string_equal(json_string_or(json_get(row, "quantity"), ""), "allocated_bytes_peak");
+    assert_int_equal(json_integer_or(json_get(row, "failed_verdicts"), -1), 1);
+    json_release(document);
+    text_release(&text);
+}
+
+/* The pair that accelerate's documentation publishes, with its cause. */
+static void cause_of_the_published_pair_is_named(void **state)
+{
+    (void)state;
+    struct text text = rendered(RECORDS_SMALL, REPORT_TABLE, &(struct report_style){.width = 200});
+    assert_non_null(
+        strstr(text_string(&text), "413.18 MiB requested, 413.68 MiB allocated: one unsplit 512 KiB remainder;"));
+    text_release(&text);
+}
+
+static void csv_cell_check(const char *string, const char *expected)
+{
+    struct text text = {0};
+    csv_append(&text, string);
+    assert_string_equal(text_string(&text), expected);
+    text_release(&text);
+}
+
+static void cells_are_guarded_after_cleaning(void **state)
+{
+    (void)state;
+    csv_cell_check("plain", "plain");
+    csv_cell_check("", "");
+    csv_cell_check("a,b", "\"a,b\"");
+    csv_cell_check("\u200b=1+1", "\"'=1+1\"");
+    csv_cell_check("\t@sum", "\"' @sum\"");
+    csv_cell_check("two\r\nlines", "two  lines");
+    csv_cell_check("\xff\xfe", "\xEF\xBF\xBD\xEF\xBF\xBD");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(texts_are_golden),
+        cmocka_unit_test(tables_fit_their_width),
+        cmocka_unit_test(colour_is_asked_for),
+        cmocka_unit_test(no_control_character_gets_through),
+        cmocka_unit_test(markdown_rows_keep_their_columns),
+        cmocka_unit_test(csv_is_a_table_without_formulas),
+        cmocka_unit_test(markup_holds_only_our_elements),
+        cmocka_unit_test(json_is_one_document),
+        cmocka_unit_test(cause_of_the_published_pair_is_named),
+        cmocka_unit_test(cells_are_guarded_after_cleaning),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,253 @@
+/* Reading records: what is there, what is damaged, what is missing; and writing a report to a file. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "harness/report/case_view.h"
+#include "tests/report/records_fixture.h"
+
+struct place {
+    char *folder;
+    char path[128];
+};
+
+static int place_make(void **state)
+{
+    struct place *place = calloc(1, sizeof *place);
+    place->folder = folder_fixture_make();
+    snprintf(place->path, sizeof place->path, "%s/records.jsonl", place->folder);
+    *state = place;
+    return 0;
+}
+
+static int place_remove(void **state)
+{
+    struct place *place = *state;
+    folder_fixture_remove(place->folder);
+    free(place);
+    return 0;
+}
+
+static struct report *opened(const char *path)
+{
+    struct report *report = NULL;
+    struct status error = {0};
+    if (report_open(path, &report, &error) != STATUS_OK) {
+        fail_msg("%s", error.text);
+    }
+    return report;
+}
+
+static void folder_and_file_are_the_same(void **state)
+{
+    const struct place *place = *state;
+    records_fixture_write(place->path, RECORDS_SMALL);
+    struct report *by_folder = opened(place->folder), *by_file = opened(place->path);
+    struct report_counts counts = report_count(by_folder);
+    assert_int_equal(counts.cases, 4);
+    assert_int_equal(counts.ok, 1);
+    assert_int_equal(counts.fail, 1);
+    assert_int_equal(counts.oom, 1);
+    assert_int_equal(counts.skip, 1);
+    assert_int_equal(counts.error, 0);
+    assert_true(counts.ended);
+    assert_int_equal(report_count(by_file).cases, 4);
+    report_release(by_folder);
+    report_release(by_file);
+}
+
+static void figures_of_a_load_are_read(void **state)
+{
+    const struct place *place = *state;
+    records_fixture_write(place->path, RECORDS_SMALL);
+    struct report *report = opened(place->path);
+    const struct case_view *view = &report->cases[0];
+    assert_string_equal(view->label, "bert-base-cased load float32");
+    assert_int_equal(view->measured.peak_bytes[LEVEL_REQUESTED], 433249280);
+    assert_int_equal(view->measured.peak_bytes[LEVEL_ALLOCATED], 433773568);
+    assert_int_equal(view->measured.stages[STAGE_LOAD].end_bytes[LEVEL_DEVICE], 438304768 + 518 * 1048576);
+    assert_int_equal(view->measured.category_bytes[CATEGORY_WEIGHTS], 433241088);
+    assert_int_equal(view->causes_at_load.remainder_bytes, 524288);
+    assert_int_equal(view->oom_wanted_bytes, BYTES_UNKNOWN);
+    assert_int_equal(report->cases[2].oom_wanted_bytes, 112 * 1048576);
+    report_release(report);
+}
+
+/* Median and worst of -0.12 % and -65.31 %; a judgement that failed is counted. */
+static void accuracy_is_summed_per_estimator(void **state)
+{
+    const struct place *place = *state;
+    struct arena arena = {0};
+    struct accuracy *rows = NULL;
+    int count = 0;
+    records_fixture_write(place->path, RECORDS_SMALL);
+    struct report *report = opened(place->path);
+    assert_int_equal(report_accuracy(report, &arena, &rows, &count, NULL), STATUS_OK);
+    assert_int_equal(count, 6);
+    assert_string_equal(rows[0].estimator, "replay");
+    assert_int_equal(rows[1].failed_count, 1);
+    assert_string_equal(rows[3].estimator, "accelerate");
+    assert_int_equal(rows[3].case_count, 2);
+    assert_int_equal(rows[3].under_count, 2);
+    assert_true(rows[3].worst_error < -0.65 && rows[3].worst_error > -0.66);
+    assert_true(rows[3].median_error < -0.32 && rows[3].median_error > -0.33);
+    arena_release(&arena);
+    report_release(report);
+}
+
+static void empty_records_are_a_report(void **state)
+{
+    const struct place *place = *state;
+    records_fixture_write(place->path, RECORDS_EMPTY);
+    struct report *report = opened(place->path);
+    assert_int_equal(report_count(report).cases, 0);
+    for (int format = REPORT_TABLE; format <= REPORT_JUNIT; format++) {
+        struct text text = {0};
+        assert_int_equal(report_render(report, (enum report_format)format, NULL, &text, NULL), STATUS_OK);
+        assert_true(text.length > 0);
+        text_release(&text);
+    }
+    report_release(report);
+}
+
+static void unknown_stays_unknown(void **state)
+{
+    const struct place *place = *state;
+    records_fixture_write(place->path, RECORDS_NULLS);
+    struct report *report = opened(place->path);
+    assert_int_equal(report->case_count, 4);
+    const struct case_view *view = &report->cases[0];
+    assert_int_equal(view->measured.peak_bytes[LEVEL_REQUESTED], 1024);
+    assert_int_equal(view->measured.peak_bytes[LEVEL_ALLOCATED], BYTES_UNKNOWN);
+    assert_int_equal(view->measured.peak_bytes[LEVEL_DEVICE], BYTES_UNKNOWN);
+    assert_int_equal(view->total_count, 0);
+    assert_false(view->comparisons[0].error_known);
+    assert_int_equal(report->cases[1].measured.peak_bytes[LEVEL_REQUESTED], BYTES_UNKNOWN);
+    assert_false(report->cases[2].comparisons[0].error_known); /* measured 0: no ratio */
+    for (int format = REPORT_TABLE; format <= REPORT_JUNIT; format++) {
+        struct text text = {0};
+        assert_int_equal(report_render(report, (enum report_format)format, NULL, &text, NULL), STATUS_OK);
+        assert_null(strstr(text_string(&text), "nan"));
+        text_release(&text);
+    }
+    report_release(report);
+}
+
+static void last_attempt_counts(void **state)
+{
+    const struct place *place = *state;
+    records_fixture_write(place->path, RECORDS_EMPTY);
+    records_fixture_append(place->path, "{\"type\":\"run\"}\n"
+                                        "{\"type\":\"case\",\"id\":\"a\",\"status\":\"timeout\"}\n"
+                                        "{\"type\":\"case\",\"id\":\"b\",\"status\":\"skip\"}\n"
+                                        "{\"type\":\"case\",\"id\":\"a\",\"status\":\"ok\"}\n");
+    struct report *report = opened(place->path);
+    assert_int_equal(report->case_count, 2);
+    assert_string_equal(report->cases[0].id, "a");
+    assert_string_equal(report->cases[0].status, "ok");
+    assert_string_equal(report->cases[1].id, "b");
+    assert_false(report_count(report).ended); /* the second run has no end line */
+    report_release(report);
+}
+
+static void unfinished_line_is_left_out(void **state)
+{
+    const struct place *place = *state;
+    records_fixture_write(place->path, RECORDS_SMALL);
+    records_fixture_append(place->path, "{\"type\":\"case\",\"id\":\"cut");
+    struct report *report = opened(place->path);
+    struct report_counts counts = report_count(report);
+    assert_int_equal(counts.cases, 4);
+    assert_int_equal(counts.damaged_lines, 1);
+    struct text text = {0};
+    assert_int_equal(report_render(report, REPORT_TABLE, NULL, &text, NULL), STATUS_OK);
+    assert_non_null(strstr(text_string(&text), "1 line could not be read"));
+    text_release(&text);
+    report_release(report);
+}
+
+static void what_cannot_be_read_is_an_error(void **state)
+{
+    const struct place *place = *state;
+    struct report *report = NULL;
+    struct status error = {0};
+    assert_int_equal(report_open("/nonexistent/folder", &report, &error), STATUS_IO);
+    assert_non_null(strstr(error.text, "/nonexistent/folder"));
+    assert_int_equal(report_open(place->folder, &report, &error), STATUS_IO); /* holds no records.jsonl */
+    assert_int_equal(mkdir(place->path, 0700), 0);
+    assert_int_equal(report_open(place->path, &report, &error), STATUS_IO);
+    assert_null(report);
+}
+
+static void what_is_no_record_is_an_error(void **state)
+{
+    const struct place *place = *state;
+    struct report *report = NULL;
+    struct status error = {0};
+    records_fixture_append(place->path, "model,bytes\ngpt2,3\n");
+    assert_int_equal(report_open(place->path, &report, &error), STATUS_INVALID);
+    assert_null(report);
+}
+
+static void saving_replaces_whole_files_only(void **state)
+{
+    const struct place *place = *state;
+    struct text content = {0};
+    struct status error = {0};
+    char path[160], byte[8];
+    snprintf(path, sizeof path, "%s/report.md", place->folder);
+    text_append(&content, "old");
+    assert_int_equal(report_save(path, &content, &error), STATUS_OK);
+    assert_int_equal(report_save("/dev/full", &content, &error), STATUS_IO);
+    assert_non_null(strstr(error.text, "No space left"));
+    assert_int_equal(report_save("/dev/null", &content, &error), STATUS_OK);
+    assert_int_equal(report_save("/nonexistent/report.md", &content, &error), STATUS_IO);
+    text_append(&content, " and new");
+    assert_int_equal(report_save(path, &content, &error), STATUS_OK);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_non_null(fgets(byte, sizeof byte, file));
+    assert_string_equal(byte, "old and");
+    fclose(file);
+    text_release(&content);
+}
+
+static void formats_have_names(void **state)
+{
+    (void)state;
+    enum report_format format = REPORT_TABLE;
+    struct status error = {0};
+    assert_int_equal(report_format_parse("junit", &format, &error), STATUS_OK);
+    assert_int_equal(format, REPORT_JUNIT);
+    assert_int_equal(report_format_parse("md", &format, &error), STATUS_OK);
+    assert_int_equal(format, REPORT_MARKDOWN);
+    assert_int_equal(report_format_parse("pdf", &format, &error), STATUS_INVALID);
+    assert_string_equal(error.text, "'pdf' is not a format; use table, md, csv, json, html or junit");
+    assert_int_equal(format, REPORT_MARKDOWN);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(folder_and_file_are_the_same, place_make, place_remove),
+        cmocka_unit_test_setup_teardown(figures_of_a_load_are_read, place_make, place_remove),
+        cmocka_unit_test_setup_teardown(accuracy_is_summed_per_estimator, place_make, place_remove),
+        cmocka_unit_test_setup_teardown(empty_records_are_a_report, place_make, place_remove),
+        cmocka_unit_test_setup_teardown(unknown_stays_unknown, place_make, place_remove),
+        cmocka_unit_test_setup_teardown(last_attempt_counts, place_make, place_remove),
+        cmocka_unit_test_setup_teardown(unfinished_line_is_left_out, place_make, place_remove),
+        cmocka_unit_test_setup_teardown(what_cannot_be_read_is_an_error, place_make, place_remove),
+        cmocka_unit_test_setup_teardown(what_is_no_record_is_an_error, place_make, place_remove),
+        cmocka_unit_test_setup_teardown(saving_replaces_whole_files_only, place_make, place_remove),
+        cmocka_unit_test(formats_have_names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
