@@ -180,9 +180,9 @@ static bool estimates_read(struct report *report, struct case_view *view)
     if (totals == NULL) {
         return false;
     }
-    for (size_t index = 0; index < count; index++) {
-        const struct json *estimate = json_get(estimates, json_key_at(estimates, index));
-        const char *name = estimator_intern(report, json_key_at(estimates, index));
+    for (const char *key = NULL; count > 0 && (key = json_key_after(estimates, key)) != NULL;) {
+        const struct json *estimate = json_get(estimates, key);
+        const char *name = estimator_intern(report, key);
         if (name == NULL) {
             continue;
         }

@@ -55,7 +55,7 @@ struct comparison {
     int64_t predicted_bytes, measured_bytes;
     int64_t error_bytes; /* predicted - measured; valid where error_known */
     double error;        /* error_bytes / measured */
-    double tolerance;    /* negative: none */
+    double tolerance;    /* as a fraction of what was measured; negative: none */
     bool error_known;
     enum judgement judgement;
 };

@@ -24,13 +24,23 @@ static void error_compute(struct comparison *row)
     row->error_known = true;
 }
 
+/* As a fraction of what was measured; negative where there is none. */
+static double tolerance_read(const struct json *tolerance, int64_t measured_bytes)
+{
+    int64_t bytes = json_integer_or(json_get(tolerance, "bytes"), -1);
+    if (bytes >= 0 && measured_bytes > 0) {
+        return (double)bytes / (double)measured_bytes;
+    }
+    return json_real_or(json_get(tolerance, "fraction"), -1.0);
+}
+
 static struct comparison verdict_read(const struct json *verdict, const char *estimator)
 {
     struct comparison row = {.estimator = estimator};
     row.quantity = json_string_or(json_get(verdict, "quantity"), "(no quantity)");
     row.predicted_bytes = bytes_of(verdict, "predicted");
     row.measured_bytes = bytes_of(verdict, "measured");
-    row.tolerance = json_real_or(json_get(verdict, "tolerance"), -1.0);
+    row.tolerance = tolerance_read(json_get(verdict, "tolerance"), row.measured_bytes);
     const struct json *pass = json_get(verdict, "pass");
     if (json_kind(pass) == JSON_KIND_BOOLEAN) {
         row.judgement = json_boolean_or(pass, false) ? JUDGEMENT_PASS : JUDGEMENT_FAIL;

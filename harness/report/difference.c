@@ -55,7 +55,7 @@ static void figure_append(const struct sides *sides, const char *name, int64_t o
     double relative = known ? (double)(new_bytes - old_bytes) / (double)old_bytes : 0.0;
     bool narrow = sides->width < 72;
     text_append(sides->text, "  ");
-    cell_append(sides->text, name, narrow ? terminal_width(name) : 19, false);
+    cell_append(sides->text, name, narrow ? width_measure(name) : 19, false);
     text_append(sides->text, narrow ? "\n" : "");
     cell_append(sides->text, bytes_word(old_bytes, false, old_word), 12, true);
     cell_append(sides->text, bytes_word(new_bytes, false, new_word), 13, true);

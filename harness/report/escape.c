@@ -183,7 +183,7 @@ static int point_width(uint32_t point)
     return combining ? 0 : wide ? 2 : 1;
 }
 
-int terminal_width(const char *string)
+int width_measure(const char *string)
 {
     int width = 0;
     while (*string != '\0') {
@@ -220,7 +220,7 @@ static int prefix_append(struct text *text, const char *string, int width)
 
 void cell_append(struct text *text, const char *string, int width, bool to_the_right)
 {
-    int needed = terminal_width(string);
+    int needed = width_measure(string);
     if (needed > width) {
         int taken = prefix_append(text, string, width - 1);
         text_append(text, "\xE2\x80\xA6");
@@ -254,7 +254,7 @@ void paragraph_append(struct text *text, const char *string, int width, int inde
         size_t length = word_measure(string);
         struct text word = {0};
         text_append_bytes(&word, string, length);
-        int needed = terminal_width(text_string(&word));
+        int needed = width_measure(text_string(&word));
         if (!first && column + 1 + needed > width) {
             text_append(text, "\n");
             blanks_append(text, indent);

@@ -27,7 +27,7 @@ void xml_append(struct text *text, const char *string);
 void column_append(struct text *text, const char *string);
 
 /* How many terminal columns a string takes; wide (East Asian) code points count two. */
-int terminal_width(const char *string);
+int width_measure(const char *string);
 
 /* A cell of exactly width columns: padded, or cut with an ellipsis. The string must be clean (terminal_append). */
 void cell_append(struct text *text, const char *string, int width, bool to_the_right);

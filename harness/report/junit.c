@@ -96,21 +96,26 @@ static void case_append(struct text *text, const struct case_view *view)
     text_append(text, "    </testcase>\n");
 }
 
+/* From the hardware of the run line. */
+static const char *host_name(const struct json *run)
+{
+    return json_string_or(json_get(json_get(run, "hardware"), "host"), "unknown");
+}
+
 static void suite_append(struct text *text, const struct report *report)
 {
     struct report_counts counts = report_count(report);
-    const struct json *run = report_run(report), *suite = json_get(run, "suite"), *host = json_get(run, "host");
-    const char *host_name = json_string_or(json_get(host, "name"), json_string_or(host, "unknown"));
+    const struct json *run = report_run(report), *suite = json_get(run, "suite");
     double seconds = 0.0;
     for (int index = 0; index < report->case_count; index++) {
         seconds += report->cases[index].duration_seconds > 0.0 ? report->cases[index].duration_seconds : 0.0;
     }
     text_append(text, "  <testsuite");
-    attribute_append(text, "name", json_string_or(json_get(suite, "path"), json_string_or(suite, "assay")));
+    attribute_append(text, "name", json_string_or(json_get(suite, "name"), "assay"));
     text_format(text, " tests=\"%d\" failures=\"%d\" errors=\"%d\" skipped=\"%d\" time=\"%.3f\"", counts.cases,
                 counts.fail, counts.error + counts.oom + counts.timeout, counts.skip, seconds);
     timestamp_append(text, run);
-    attribute_append(text, "hostname", host_name);
+    attribute_append(text, "hostname", host_name(run));
     text_append(text, " id=\"0\" package=\"assay\">\n    <properties>\n");
     struct text device = {0};
     device_append(&device, report);

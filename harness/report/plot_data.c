@@ -39,7 +39,7 @@ static void label_column(struct text *data, const char *label)
     struct text clean = {0};
     column_append(&clean, label);
     const char *string = text_string(&clean);
-    int needed = terminal_width(string);
+    int needed = width_measure(string);
     cell_append(data, string, needed < LABEL_COLUMNS ? needed : LABEL_COLUMNS, false);
     text_release(&clean);
 }

@@ -2,22 +2,18 @@
  * the records. */
 #include "harness/report/report.h"
 
-#include <errno.h>
-#include <stdio.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
+#include "harness/record/record.h"
 #include "harness/report/case_view.h"
 
-enum { LINE_BYTES_MAXIMUM = 64 * 1024 * 1024 };
-
-/* The case lines while they are read; order is the place in the file. */
+/* The case lines of every run in the file, in its order; each one a reference of its own. */
 struct reading {
     struct report *report;
     struct json **lines;
-    size_t line_count, line_room;
-    long long records; /* lines that are records of any type */
+    size_t line_count;
 };
 
 static enum status_code memory_error(struct status *error, const char *path)
@@ -25,76 +21,30 @@ static enum status_code memory_error(struct status *error, const char *path)
     return status_set(error, STATUS_OUT_OF_MEMORY, "%s: no memory for its records", path);
 }
 
-/* Keeps a case line; takes over the reference. */
-static bool line_keep(struct reading *reading, struct json *line)
-{
-    if (reading->line_count == reading->line_room) {
-        size_t room = reading->line_room > 0 ? reading->line_room * 2 : 64;
-        struct json **lines = realloc(reading->lines, room * sizeof *lines);
-        if (lines == NULL) {
-            json_release(line);
-            return false;
-        }
-        reading->lines = lines;
-        reading->line_room = room;
-    }
-    reading->lines[reading->line_count++] = line;
-    return true;
-}
-
-/* False where memory ran out; a line that is no record is counted. */
-static bool line_read(struct reading *reading, const char *bytes, size_t length)
+/* Takes what the report needs out of the file, which is released by the caller. */
+static bool file_take(struct reading *reading, const struct record_file *file)
 {
     struct report *report = reading->report;
-    struct json *line = NULL;
-    if (length == 0 || strspn(bytes, " \t\r") == length) {
-        return true;
+    size_t count = 0;
+    for (int index = 0; index < file->run_count; index++) {
+        count += (size_t)file->runs[index].case_count;
     }
-    if (length > LINE_BYTES_MAXIMUM || json_parse_text(report->source, bytes, length, &line, NULL) != STATUS_OK) {
-        report->damaged_line_count++;
-        return true;
+    reading->lines = calloc(count + 1, sizeof *reading->lines);
+    if (reading->lines == NULL) {
+        return false;
     }
-    const char *type = json_string_or(json_get(line, "type"), "");
-    reading->records++;
-    if (strcmp(type, "case") == 0) {
-        return line_keep(reading, line);
+    for (int index = 0; index < file->run_count; index++) {
+        const struct record_run *run = &file->runs[index];
+        for (int at = 0; at < run->case_count; at++) {
+            reading->lines[reading->line_count++] = json_share(run->cases[at]);
+        }
+        if (!json_append(report->runs, json_share(run->run))) {
+            return false;
+        }
+        report->ended = run->end != NULL && !json_boolean_or(json_get(run->end, "interrupted"), false);
     }
-    if (strcmp(type, "run") == 0) {
-        report->ended = false;
-        return json_append(report->runs, line);
-    }
-    if (strcmp(type, "end") == 0) {
-        report->ended = true;
-    } else {
-        reading->records--;
-        report->damaged_line_count++;
-    }
-    json_release(line);
+    report->damaged_line_count = file->damaged_line_count;
     return true;
-}
-
-static enum status_code lines_read(struct reading *reading, FILE *file, struct status *error)
-{
-    char *line = NULL;
-    size_t room = 0;
-    ssize_t length;
-    bool kept = true;
-    errno = 0;
-    while (kept && (length = getline(&line, &room, file)) >= 0) {
-        size_t count = (size_t)length - (line[length - 1] == '\n' ? 1 : 0);
-        line[count] = '\0';
-        kept = line_read(reading, line, count);
-        errno = 0;
-    }
-    int cause = errno;
-    free(line);
-    if (!kept || cause == ENOMEM) {
-        return memory_error(error, reading->report->source);
-    }
-    if (ferror(file)) {
-        return status_set(error, STATUS_IO, "%s: cannot be read: %s", reading->report->source, strerror(cause));
-    }
-    return STATUS_OK;
 }
 
 struct attempt {
@@ -170,58 +120,32 @@ static bool views_make(struct reading *reading)
     return made;
 }
 
-static enum status_code records_read(struct report *report, FILE *file, struct status *error)
+static enum status_code records_read(struct report *report, const struct record_file *file, struct status *error)
 {
     struct reading reading = {.report = report};
-    enum status_code code = lines_read(&reading, file, error);
-    if (code == STATUS_OK && reading.records == 0 && report->damaged_line_count > 0) {
-        code = status_set(error, STATUS_INVALID,
-                          "%s: no line of it is a record; give a folder or file that "
-                          "`assay run` wrote",
-                          report->source);
-    }
-    if (code == STATUS_OK && (!attempts_drop(&reading) || (reading.line_count > 0 && !views_make(&reading)))) {
-        code = memory_error(error, report->source);
-    }
+    bool made = file_take(&reading, file) && attempts_drop(&reading) && views_make(&reading);
     for (size_t index = 0; index < reading.line_count; index++) {
         json_release(reading.lines[index]); /* what no view has taken */
     }
     free(reading.lines);
-    return code;
-}
-
-static enum status_code records_open(struct report *report, const char *path, FILE **file, struct status *error)
-{
-    struct stat kind;
-    if (stat(path, &kind) == 0 && S_ISDIR(kind.st_mode)) {
-        report->source = arena_format(&report->arena, "%s/records.jsonl", path);
-    } else {
-        report->source = arena_copy(&report->arena, path);
-    }
-    if (report->source == NULL) {
-        return memory_error(error, path);
-    }
-    *file = fopen(report->source, "re");
-    if (*file == NULL) {
-        return status_set(error, STATUS_IO, "%s: cannot be opened: %s; give a folder or file that `assay run` wrote",
-                          report->source, strerror(errno));
-    }
-    return STATUS_OK;
+    return made ? STATUS_OK : memory_error(error, report->source);
 }
 
 enum status_code report_open(const char *path, struct report **report, struct status *error)
 {
-    FILE *file = NULL;
+    struct record_file file = {0};
     struct report *made = calloc(1, sizeof *made);
     if (made == NULL) {
         return memory_error(error, path);
     }
     made->estimators[made->estimator_count++] = "replay";
+    made->source = arena_copy(&made->arena, path);
     made->runs = json_array_new();
-    enum status_code code = made->runs == NULL ? memory_error(error, path) : records_open(made, path, &file, error);
+    enum status_code code =
+        made->source == NULL || made->runs == NULL ? memory_error(error, path) : record_file_read(path, &file, error);
     if (code == STATUS_OK) {
-        code = records_read(made, file, error);
-        fclose(file);
+        code = records_read(made, &file, error);
+        record_file_release(&file);
     }
     if (code != STATUS_OK) {
         report_release(made);
@@ -254,6 +178,10 @@ struct report_counts report_count(const struct report *report)
 {
     struct report_counts counts = {
         .cases = report->case_count, .damaged_lines = report->damaged_line_count, .ended = report->ended};
+    int64_t selected_count = json_integer_or(json_get(json_get(report_run(report), "suite"), "selected_count"), 0);
+    if (selected_count > report->case_count && selected_count <= INT_MAX) {
+        counts.missing = (int)selected_count - report->case_count;
+    }
     for (int index = 0; index < report->case_count; index++) {
         const char *status = report->cases[index].status;
         int *counter = strcmp(status, "ok") == 0        ? &counts.ok

@@ -14,15 +14,16 @@
 
 struct report; /* opaque: the records of one folder or file */
 
-/* Reads PATH, a file of JSON lines or a folder that holds records.jsonl. Of several attempts at a case the last counts.
- * A line that cannot be read is counted and left out; every report then says so. No case at all is not an error.
- * STATUS_IO: it cannot be opened or read. STATUS_INVALID: no line of it is a record. The caller releases *report. */
+/* Reads path, a file of records or a folder that holds records.jsonl, through record_file_read, whose errors it passes
+ * on. Of several attempts at a case the last counts. A line that a killed run left unfinished is counted and left out;
+ * every report then says so. A run without a case is not an error. The caller releases *report. */
 enum status_code report_open(const char *path, struct report **report, struct status *error);
 
 void report_release(struct report *report); /* NULL is accepted */
 
 struct report_counts {
     int cases, ok, fail, error, oom, timeout, skip; /* a status that is none of these counts as error */
+    int missing;                                    /* selected by the last run, but in no record */
     int damaged_lines;                              /* lines that could not be read */
     bool ended;                                     /* the last run was finished, not interrupted */
 };

@@ -85,7 +85,7 @@ static void columns_choose(struct table *table, const struct report *report)
     table->narrow = table->width < NARROW_COLUMNS;
     table->estimator_columns = 10;
     for (int index = 0; index < report->estimator_count; index++) {
-        int needed = terminal_width(report->estimators[index]);
+        int needed = width_measure(report->estimators[index]);
         table->estimator_columns = needed > table->estimator_columns ? needed : table->estimator_columns;
     }
     table->estimator_columns = table->estimator_columns > 14 ? 14 : table->estimator_columns;

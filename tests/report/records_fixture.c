@@ -15,6 +15,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Members that every case line must have, where a test has nothing to say with them. */
+#define IDENTITY_REST                                                                                                  \
+    "\"precision\":\"float32\",\"batch\":1,\"seq\":null,\"attention\":null,\"optimizer\":null,"                        \
+    "\"checkpointing\":null,\"accumulate\":null,\"logits\":null,\"head\":null}"
+#define STAGE_REST                                                                                                     \
+    "\"requested_bytes_peak\":null,\"allocated_bytes_peak\":null,\"reserved_bytes_peak\":null,\"device_bytes\":null,"  \
+    "\"process_bytes\":null,\"process_bytes_peak\":null,\"seconds\":null,\"categories_at_peak\":null}"
+#define CASE_REST                                                                                                      \
+    "\"attempt\":1,\"context\":null,\"peak_stage\":null,\"causes\":null,\"saved_for_backward_bytes\":null,"            \
+    "\"loss\":null,\"sequence_hash\":null"
+
 static const int64_t mib = 1024 * 1024;
 
 struct fixture_model {
@@ -100,7 +111,9 @@ static void stage_write(FILE *file, const char *name, int64_t end_bytes, int64_t
             name, end_bytes, peak_bytes, end_bytes + slack_bytes, peak_bytes + slack_bytes, reserved_bytes,
             reserved_bytes);
     if (measured) {
-        fprintf(file, ",\"device_bytes\":%" PRId64 ",\"process_bytes\":%" PRId64 ",\"process_bytes_peak\":null",
+        fprintf(file,
+                ",\"device_bytes\":%" PRId64 ",\"process_bytes\":%" PRId64
+                ",\"process_bytes_peak\":null,\"seconds\":0.25,\"categories_at_peak\":null",
                 reserved_bytes + 518 * mib, reserved_bytes + 522 * mib);
     }
     fprintf(file, "}");
@@ -174,7 +187,7 @@ static void verdict_write(FILE *file, const char *estimator, const char *quantit
     double error = (double)error_bytes / (double)measured_bytes;
     fprintf(file,
             "{\"estimator\":\"%s\",\"quantity\":\"%s\",\"predicted\":%" PRId64 ",\"measured\":%" PRId64
-            ",\"signed_error_bytes\":%" PRId64 ",\"signed_error\":%.9f,\"tolerance\":%g,\"pass\":%s}",
+            ",\"signed_error_bytes\":%" PRId64 ",\"signed_error\":%.9f,\"tolerance\":{\"fraction\":%g},\"pass\":%s}",
             estimator, quantity, predicted_bytes, measured_bytes, error_bytes, error, tolerance,
             error <= tolerance && error >= -tolerance ? "true" : "false");
 }
@@ -188,12 +201,17 @@ static void head_write(FILE *file, const struct fixture_case *one)
             one->mode, one->precision, one->batch);
     if (one->model->seq > 0) {
         fprintf(file, "\"seq\":%d,", one->model->seq);
+    } else {
+        fprintf(file, "\"seq\":null,");
     }
-    fprintf(file,
-            "\"attention\":\"%s\",\"optimizer\":\"adam-foreach\",\"checkpointing\":false,\"accumulate\":1,"
-            "\"logits\":\"all\",\"head\":\"%s\"},\"status\":\"%s\",\"reason\":\"%s\","
-            "\"duration_s\":1.25,\"device\":{\"kind\":\"cuda\",\"name\":\"NVIDIA H200\"}",
-            one->attention, mode_is(one, "load") ? "bare" : "lm", one->status, one->reason);
+    fprintf(
+        file,
+        "\"attention\":\"%s\",\"optimizer\":\"adam-foreach\",\"checkpointing\":false,\"accumulate\":1,"
+        "\"logits\":\"all\",\"head\":\"%s\"},\"status\":\"%s\",\"reason\":\"%s\","
+        "\"attempt\":1,\"duration_s\":1.25,\"device\":{\"kind\":\"cuda\",\"name\":\"NVIDIA H200\",\"spec\":\"cuda:0\","
+        "\"target\":\"sm_90\",\"total_bytes\":150754820096,\"driver\":null,\"runtime\":null,\"pci_bus_id\":null,"
+        "\"uuid\":null},\"loss\":null,\"sequence_hash\":null",
+        one->attention, mode_is(one, "load") ? "bare" : "lm", one->status, one->reason);
 }
 
 static void measured_write(FILE *file, const struct fixture_case *one)
@@ -207,7 +225,7 @@ static void measured_write(FILE *file, const struct fixture_case *one)
             "\"unsplit_remainder_bytes\":%" PRId64 ",\"unsplit_remainder_count\":2,\"cached_bytes\":%" PRId64 "}}",
             mib / 2, cached_make(bytes_make(one).weights + 8192 + mib / 2), mib / 2 - 1536, 6 * mib);
     estimates_write(file, one, 1.0 + one->bias, &predicted_bytes);
-    fprintf(file, ",\"verdicts\":[");
+    fprintf(file, ",\"oom\":null,\"verdicts\":[");
     verdict_write(file, "replay", "allocated_bytes_peak", predicted_bytes + mib / 2, measured_bytes + mib / 2, 0.05);
     fprintf(file, "]");
 }
@@ -215,15 +233,24 @@ static void measured_write(FILE *file, const struct fixture_case *one)
 static void case_write(FILE *file, const struct fixture_case *one)
 {
     int64_t ignored_bytes;
+    bool oom = strcmp(one->status, "oom") == 0;
     head_write(file, one);
     if (strcmp(one->status, "ok") == 0 || strcmp(one->status, "fail") == 0) {
         measured_write(file, one);
-    } else if (strcmp(one->status, "oom") == 0) {
+        fprintf(file, "}\n");
+        return;
+    }
+    fprintf(file,
+            ",\"stages\":%s,\"context\":null,\"peak_stage\":null,\"categories_at_peak\":null,\"causes\":null,"
+            "\"saved_for_backward_bytes\":null,\"verdicts\":[],\"oom\":",
+            oom ? "{}" : "null");
+    if (oom) {
         fprintf(file,
-                ",\"stages\":{},\"oom\":{\"wanted_bytes\":%" PRId64 ",\"held_bytes\":%" PRId64
-                ",\"stage\":\"step\",\"label\":\"exp_avg_sq\"}",
+                "{\"wanted_bytes\":%" PRId64 ",\"held_bytes\":%" PRId64 ",\"stage\":\"step\",\"label\":\"exp_avg_sq\"}",
                 112 * mib, 81000 * mib);
         estimates_write(file, one, 1.0, &ignored_bytes);
+    } else {
+        fprintf(file, "null,\"estimates\":null");
     }
     fprintf(file, "}\n");
 }
@@ -276,11 +303,13 @@ static void hostile_write(FILE *file)
                                         "wide \\u6a21\\u578b @everyone #1"};
     for (size_t index = 0; index < sizeof names / sizeof names[0]; index++) {
         fprintf(file,
-                "{\"type\":\"case\",\"id\":\"%s\",\"identity\":{\"model\":\"%s\",\"mode\":\"infer\",\"batch\":1},"
-                "\"status\":\"%s\",\"reason\":\"%s\",\"duration_s\":0.5,"
-                "\"stages\":{\"load\":{\"allocated_bytes\":1048576},\"forward\":{\"allocated_bytes\":2097152}},"
-                "\"categories_at_peak\":{\"weights\":1048576,\"activations\":524288},"
-                "\"estimates\":{\"est<&|%zu\":{\"total_bytes\":1000000}},\"verdicts\":[]}\n",
+                "{\"type\":\"case\",\"id\":\"%s\",\"identity\":{\"model\":\"%s\",\"mode\":\"infer\"," IDENTITY_REST ","
+                "\"status\":\"%s\",\"reason\":\"%s\",\"duration_s\":0.5,\"device\":null,\"oom\":null,"
+                "\"stages\":{\"load\":{\"requested_bytes\":null,\"allocated_bytes\":1048576,"
+                "\"reserved_bytes\":null," STAGE_REST ",\"forward\":{\"requested_bytes\":null,"
+                "\"allocated_bytes\":2097152,\"reserved_bytes\":null," STAGE_REST "},"
+                "\"categories_at_peak\":{\"weights\":1048576,\"activations\":524288}," CASE_REST
+                ",\"estimates\":{\"est<&|%zu\":{\"total_bytes\":1000000}},\"verdicts\":[]}\n",
                 names[index], names[index], index == 0 ? "error" : "ok", names[index], index);
     }
 }
@@ -288,19 +317,22 @@ static void hostile_write(FILE *file)
 static void nulls_write(FILE *file)
 {
     static const char *const lines[] = {
-        "{\"type\":\"case\",\"id\":\"nulls\",\"identity\":{\"model\":\"gpt2\",\"mode\":\"load\",\"precision\":null},"
-        "\"status\":\"ok\",\"reason\":\"\",\"stages\":{\"load\":{\"requested_bytes\":1024,\"requested_bytes_peak\":"
-        "1024,\"allocated_bytes\":null,\"device_bytes\":null}},\"estimates\":{\"replay\":null,\"accelerate\":"
-        "{\"total_bytes\":null}},\"verdicts\":[{\"estimator\":\"replay\",\"quantity\":\"requested_bytes_peak\","
-        "\"predicted\":null,\"measured\":1024,\"signed_error\":null,\"tolerance\":null,\"pass\":null}],"
-        "\"duration_s\":null,\"device\":null,\"oom\":null}",
-        "{\"type\":\"case\",\"id\":\"kinds\",\"identity\":[],\"status\":\"error\",\"reason\":null,\"stages\":{\"load\":"
-        "{\"requested_bytes\":-5,\"allocated_bytes\":\"12\"}},\"estimates\":{\"replay\":{\"stages\":[]}},\"verdicts\":"
-        "{}}",
-        "{\"type\":\"case\",\"id\":\"zero\",\"identity\":{\"model\":\"m\"},\"status\":\"ok\",\"stages\":{\"load\":"
-        "{\"requested_bytes\":0,\"allocated_bytes\":0,\"reserved_bytes\":9223372036854775807}},\"estimates\":"
-        "{\"replay\":{\"requested_bytes_peak\":7,\"allocated_bytes_peak\":0,\"reserved_bytes_peak\":1}}}",
-        "{\"type\":\"case\"}",
+        "{\"type\":\"case\",\"id\":\"nulls\",\"identity\":{\"model\":\"gpt2\",\"mode\":\"load\"," IDENTITY_REST
+        ",\"status\":\"ok\",\"reason\":\"\",\"stages\":{\"load\":{\"requested_bytes\":1024,\"allocated_bytes\":null,"
+        "\"reserved_bytes\":null," STAGE_REST "},\"categories_at_peak\":null,"
+        "\"estimates\":{\"replay\":null,\"accelerate\":{\"total_bytes\":null}},"
+        "\"verdicts\":[{\"estimator\":\"replay\",\"quantity\":\"requested_bytes_peak\",\"predicted\":null,"
+        "\"measured\":1024,\"signed_error_bytes\":null,\"signed_error\":null,\"tolerance\":null,\"pass\":null}],"
+        "\"duration_s\":null,\"device\":null,\"oom\":null," CASE_REST "}",
+        "{\"type\":\"case\",\"id\":\"kinds\",\"identity\":{\"model\":\"m\",\"mode\":\"train\"," IDENTITY_REST
+        ",\"status\":\"error\",\"reason\":null,\"stages\":null,\"categories_at_peak\":null,"
+        "\"estimates\":{\"replay\":{\"stages\":[],\"requested_bytes_peak\":\"12\",\"allocated_bytes_peak\":-5}},"
+        "\"verdicts\":[],\"duration_s\":null,\"device\":null,\"oom\":null," CASE_REST "}",
+        "{\"type\":\"case\",\"id\":\"zero\",\"identity\":{\"model\":\"m\",\"mode\":\"load\"," IDENTITY_REST
+        ",\"status\":\"ok\",\"reason\":\"\",\"stages\":{\"load\":{\"requested_bytes\":0,\"allocated_bytes\":0,"
+        "\"reserved_bytes\":9223372036854775807," STAGE_REST "},\"categories_at_peak\":null,"
+        "\"estimates\":{\"replay\":{\"requested_bytes_peak\":7,\"allocated_bytes_peak\":0,\"reserved_bytes_peak\":1}},"
+        "\"verdicts\":[],\"duration_s\":null,\"device\":null,\"oom\":null," CASE_REST "}",
     };
     for (size_t index = 0; index < sizeof lines / sizeof lines[0]; index++) {
         fprintf(file, "%s\n", lines[index]);
@@ -313,13 +345,38 @@ void records_fixture_write(const char *path, enum records_kind kind)
     FILE *file = fopen(path, "w");
     assert_non_null(file);
     fprintf(file, "{\"type\":\"run\",\"schema\":{\"name\":\"assay-record\",\"major\":1,\"minor\":0},"
-                  "\"started\":\"2026-11-20T02:00:00Z\",\"suite\":{\"path\":\"suites/quick.yaml\"},"
-                  "\"host\":{\"name\":\"node7\"},\"tool\":{\"version\":\"0.1.0\"}}\n");
+                  "\"run_id\":\"7f\",\"started\":\"2026-11-20T02:00:00Z\",\"suite\":{\"name\":\"quick\","
+                  "\"path\":\"suites/quick.yaml\",\"plan_hash\":\"1\",\"case_count\":1,\"selected_count\":1},"
+                  "\"hardware\":{\"host\":\"node7\"},\"tool\":{\"version\":\"0.1.0\"}}\n");
     if (kind != RECORDS_EMPTY) {
         writers[kind](file);
     }
-    fprintf(file, "{\"type\":\"end\",\"complete\":true}\n");
+    fprintf(file, "{\"type\":\"end\",\"finished\":\"2026-11-20T02:10:00Z\",\"interrupted\":false,\"counts\":{},"
+                  "\"outcome\":\"pass\"}\n");
     assert_int_equal(fclose(file), 0);
+}
+
+void records_fixture_run(const char *path, int selected_count)
+{
+    char line[512];
+    snprintf(line, sizeof line,
+             "{\"type\":\"run\",\"schema\":{\"name\":\"assay-record\",\"major\":1,\"minor\":0},\"run_id\":\"80\","
+             "\"started\":\"2026-11-21T02:00:00Z\",\"suite\":{\"name\":\"quick\",\"path\":\"suites/quick.yaml\","
+             "\"plan_hash\":\"1\",\"case_count\":%d,\"selected_count\":%d}}\n",
+             selected_count, selected_count);
+    records_fixture_append(path, line);
+}
+
+void records_fixture_case(const char *path, const char *id, const char *status, const char *allocated_bytes)
+{
+    char line[2048];
+    snprintf(line, sizeof line,
+             "{\"type\":\"case\",\"id\":\"%s\",\"identity\":{\"model\":\"%s\",\"mode\":\"load\"," IDENTITY_REST
+             ",\"status\":\"%s\",\"reason\":null,\"stages\":{\"load\":{\"requested_bytes\":1024,"
+             "\"allocated_bytes\":%s,\"reserved_bytes\":2097152," STAGE_REST "},\"categories_at_peak\":null,"
+             "\"estimates\":null,\"verdicts\":[],\"duration_s\":null,\"device\":null,\"oom\":null," CASE_REST "}\n",
+             id, id, status, allocated_bytes);
+    records_fixture_append(path, line);
 }
 
 void records_fixture_append(const char *path, const char *line)

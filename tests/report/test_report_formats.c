@@ -66,7 +66,7 @@ static void tables_fit_their_width(void **state)
             struct text text = rendered(kind, REPORT_TABLE, &(struct report_style){.width = widths[index]});
             char *rest = text.data, *line;
             while ((line = strsep(&rest, "\n")) != NULL) {
-                if (terminal_width(line) > widths[index]) {
+                if (width_measure(line) > widths[index]) {
                     fail_msg("%d columns: '%s'", widths[index], line);
                 }
             }

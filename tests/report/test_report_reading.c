@@ -123,15 +123,16 @@ static void unknown_stays_unknown(void **state)
     const struct place *place = *state;
     records_fixture_write(place->path, RECORDS_NULLS);
     struct report *report = opened(place->path);
-    assert_int_equal(report->case_count, 4);
+    assert_int_equal(report->case_count, 3);
     const struct case_view *view = &report->cases[0];
     assert_int_equal(view->measured.peak_bytes[LEVEL_REQUESTED], 1024);
     assert_int_equal(view->measured.peak_bytes[LEVEL_ALLOCATED], BYTES_UNKNOWN);
     assert_int_equal(view->measured.peak_bytes[LEVEL_DEVICE], BYTES_UNKNOWN);
     assert_int_equal(view->total_count, 0);
     assert_false(view->comparisons[0].error_known);
-    assert_int_equal(report->cases[1].measured.peak_bytes[LEVEL_REQUESTED], BYTES_UNKNOWN);
-    assert_false(report->cases[2].comparisons[0].error_known); /* measured 0: no ratio */
+    assert_int_equal(report->cases[1].predicted.peak_bytes[LEVEL_REQUESTED], BYTES_UNKNOWN); /* a string */
+    assert_int_equal(report->cases[1].predicted.peak_bytes[LEVEL_ALLOCATED], BYTES_UNKNOWN); /* negative */
+    assert_false(report->cases[2].comparisons[0].error_known);                               /* measured 0: no ratio */
     for (int format = REPORT_TABLE; format <= REPORT_JUNIT; format++) {
         struct text text = {0};
         assert_int_equal(report_render(report, (enum report_format)format, NULL, &text, NULL), STATUS_OK);
@@ -145,16 +146,17 @@ static void last_attempt_counts(void **state)
 {
     const struct place *place = *state;
     records_fixture_write(place->path, RECORDS_EMPTY);
-    records_fixture_append(place->path, "{\"type\":\"run\"}\n"
-                                        "{\"type\":\"case\",\"id\":\"a\",\"status\":\"timeout\"}\n"
-                                        "{\"type\":\"case\",\"id\":\"b\",\"status\":\"skip\"}\n"
-                                        "{\"type\":\"case\",\"id\":\"a\",\"status\":\"ok\"}\n");
+    records_fixture_run(place->path, 5);
+    records_fixture_case(place->path, "a", "timeout", "null");
+    records_fixture_case(place->path, "b", "skip", "null");
+    records_fixture_case(place->path, "a", "ok", "1024");
     struct report *report = opened(place->path);
     assert_int_equal(report->case_count, 2);
     assert_string_equal(report->cases[0].id, "a");
     assert_string_equal(report->cases[0].status, "ok");
     assert_string_equal(report->cases[1].id, "b");
     assert_false(report_count(report).ended); /* the second run has no end line */
+    assert_int_equal(report_count(report).missing, 3);
     report_release(report);
 }
 

@@ -1,0 +1,149 @@
+/* Comparing two reports: what is the same, changed, missing or new, and what decides. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/report/escape.h"
+#include "harness/report/report.h"
+#include "tests/report/records_fixture.h"
+
+struct sides {
+    char *folder;
+    char base[128], other[128];
+};
+
+static int sides_make(void **state)
+{
+    struct sides *sides = calloc(1, sizeof *sides);
+    sides->folder = folder_fixture_make();
+    snprintf(sides->base, sizeof sides->base, "%s/base.jsonl", sides->folder);
+    snprintf(sides->other, sizeof sides->other, "%s/other.jsonl", sides->folder);
+    *state = sides;
+    return 0;
+}
+
+static int sides_remove(void **state)
+{
+    struct sides *sides = *state;
+    folder_fixture_remove(sides->folder);
+    free(sides);
+    return 0;
+}
+
+static struct text compared(const struct sides *sides, int width, enum report_outcome *outcome)
+{
+    struct report *base = NULL, *other = NULL;
+    struct text text = {0};
+    assert_int_equal(report_open(sides->base, &base, NULL), STATUS_OK);
+    assert_int_equal(report_open(sides->other, &other, NULL), STATUS_OK);
+    const struct report_style style = {.width = width};
+    assert_int_equal(report_compare(base, other, &style, &text, outcome, NULL), STATUS_OK);
+    report_release(base);
+    report_release(other);
+    return text;
+}
+
+static void compared_contains(const struct sides *sides, enum report_outcome expected, const char *const *parts)
+{
+    enum report_outcome outcome = REPORT_SAME;
+    struct text text = compared(sides, 80, &outcome);
+    assert_int_equal(outcome, expected);
+    for (; *parts != NULL; parts++) {
+        if (strstr(text_string(&text), *parts) == NULL) {
+            fail_msg("'%s' is not in:\n%s", *parts, text_string(&text));
+        }
+    }
+    text_release(&text);
+}
+
+static void equal_records_are_the_same(void **state)
+{
+    const struct sides *sides = *state;
+    records_fixture_write(sides->base, RECORDS_LARGE);
+    records_fixture_write(sides->other, RECORDS_LARGE);
+    compared_contains(sides, REPORT_SAME, (const char *const[]){"0 changed, 0 missing", NULL});
+}
+
+static void a_byte_is_a_change(void **state)
+{
+    const struct sides *sides = *state;
+    records_fixture_run(sides->base, 2);
+    records_fixture_run(sides->other, 2);
+    records_fixture_case(sides->base, "a", "ok", "1048576");
+    records_fixture_case(sides->other, "a", "ok", "1572864");
+    records_fixture_case(sides->base, "b", "ok", "1000");
+    records_fixture_case(sides->other, "b", "ok", "1000");
+    compared_contains(sides, REPORT_CHANGED,
+                      (const char *const[]){"1.00 MiB     1.50 MiB   +512.00 KiB    +50.00 %", "changed  a load",
+                                            "same     b load", "1 same, 1 changed, 0 missing", NULL});
+}
+
+static void cases_that_vanish_or_appear_are_listed(void **state)
+{
+    const struct sides *sides = *state;
+    records_fixture_run(sides->base, 1);
+    records_fixture_run(sides->other, 1);
+    records_fixture_case(sides->base, "old-one", "ok", "1000");
+    records_fixture_case(sides->other, "new-one", "ok", "1000");
+    compared_contains(sides, REPORT_MISSING,
+                      (const char *const[]){"missing  old-one", "new      new-one", "1 missing", "1 only in", NULL});
+}
+
+static void a_new_case_alone_changes_nothing(void **state)
+{
+    const struct sides *sides = *state;
+    records_fixture_run(sides->base, 1);
+    records_fixture_run(sides->other, 1);
+    records_fixture_case(sides->base, "a", "ok", "1000");
+    records_fixture_case(sides->other, "a", "ok", "1000");
+    records_fixture_case(sides->other, "b", "ok", "1000");
+    compared_contains(sides, REPORT_SAME, (const char *const[]){"new      b load", NULL});
+}
+
+static void a_status_is_a_change(void **state)
+{
+    const struct sides *sides = *state;
+    records_fixture_run(sides->base, 1);
+    records_fixture_run(sides->other, 1);
+    records_fixture_case(sides->base, "a", "ok", "1000");
+    records_fixture_case(sides->other, "a", "timeout", "null");
+    compared_contains(sides, REPORT_CHANGED, (const char *const[]){"status ok -> timeout", NULL});
+}
+
+static void hostile_names_stay_in_their_columns(void **state)
+{
+    const struct sides *sides = *state;
+    enum report_outcome outcome = REPORT_MISSING;
+    static const int widths[] = {40, 71, 80};
+    records_fixture_write(sides->base, RECORDS_HOSTILE);
+    records_fixture_write(sides->other, RECORDS_HOSTILE);
+    for (size_t index = 0; index < 3; index++) {
+        struct text text = compared(sides, widths[index], &outcome);
+        assert_null(strchr(text_string(&text), '\x1b'));
+        char *rest = text.data, *line;
+        while ((line = strsep(&rest, "\n")) != NULL) {
+            assert_true(width_measure(line) <= widths[index]);
+        }
+        text_release(&text);
+    }
+    assert_int_equal(outcome, REPORT_SAME);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(equal_records_are_the_same, sides_make, sides_remove),
+        cmocka_unit_test_setup_teardown(a_byte_is_a_change, sides_make, sides_remove),
+        cmocka_unit_test_setup_teardown(cases_that_vanish_or_appear_are_listed, sides_make, sides_remove),
+        cmocka_unit_test_setup_teardown(a_new_case_alone_changes_nothing, sides_make, sides_remove),
+        cmocka_unit_test_setup_teardown(a_status_is_a_change, sides_make, sides_remove),
+        cmocka_unit_test_setup_teardown(hostile_names_stay_in_their_columns, sides_make, sides_remove),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
