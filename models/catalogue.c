@@ -96,7 +96,8 @@ static enum status_code folder_read(const char *folder, const char *below, struc
         if (path_format(path, folder, name, "/config.json") && is_file(path)) {
             code = names_add(catalogue, capacity, name, error);
         } else if (below[0] == '\0' && path_format(path, folder, name, "") && is_folder(path)) {
-            strcat(name, "/");
+            name[length] = '/'; /* there is room for it: see above */
+            name[length + 1] = '\0';
             code = folder_read(folder, name, catalogue, capacity, error);
         }
     }
@@ -184,6 +185,16 @@ static int edit_distance(const char *a, const char *b)
     return row[b_length];
 }
 
+/* The owner may be missing on either side, or be another's: that counts as one edit. */
+static int name_distance(const char *typed, const char *name)
+{
+    int whole = edit_distance(typed, name);
+    int part = edit_distance(typed, last_part(name));
+    int last = edit_distance(last_part(typed), last_part(name)) + 1;
+    int smaller = part < whole ? part : whole;
+    return last < smaller ? last : smaller;
+}
+
 /* "'a', 'b', 'c'": the names at the smallest distance from what was typed, nearest first. */
 static void nearest_append(const struct catalogue *catalogue, const char *typed, struct text *text)
 {
@@ -192,9 +203,7 @@ static void nearest_append(const struct catalogue *catalogue, const char *typed,
         int best = -1;
         int best_distance = INT32_MAX;
         for (int i = 0; i < catalogue->count; i++) {
-            int whole = edit_distance(typed, catalogue->names[i]);
-            int part = edit_distance(typed, last_part(catalogue->names[i]));
-            int distance = part < whole ? part : whole;
+            int distance = name_distance(typed, catalogue->names[i]);
             if (!taken[i] && distance < best_distance) {
                 best = i;
                 best_distance = distance;

@@ -96,11 +96,109 @@ static void test_load_order(void **state)
     skeleton_release(&skeleton);
 }
 
+/* The line that a golden file has for a tensor. */
+static void tensor_line(const struct skeleton *skeleton, int index, char *line, size_t size)
+{
+    const struct skeleton_tensor *tensor = &skeleton->tensors[index];
+    const char *kind = !tensor->is_buffer ? "parameter" : tensor->persistent ? "buffer" : "transient";
+    char shape[128] = "";
+    size_t length = 0;
+    for (int i = 0; i < tensor->rank; i++) {
+        length += (size_t)snprintf(shape + length, sizeof shape - length, "%s%lld", i > 0 ? "," : "",
+                                   (long long)tensor->size[i]);
+    }
+    snprintf(line, size, "tensor %s %s (%s) %s %s\n", tensor->path, kind, shape, dtype_name(tensor->dtype),
+             tensor->tied_to >= 0 ? skeleton->tensors[tensor->tied_to].path : "-");
+}
+
+static void golden_check(const char *model, enum head head)
+{
+    struct config config;
+    struct skeleton skeleton;
+    char path[256];
+    char expected[512];
+    char line[512];
+    skeleton_of(model, head, &config, &skeleton);
+    snprintf(path, sizeof path, "tests/models/golden/%s.%s.txt", model, head_name(head));
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    for (int i = 0; i < 2 * skeleton.tensor_count; i++) {
+        assert_non_null(fgets(expected, sizeof expected, file));
+        if (i < skeleton.tensor_count) {
+            tensor_line(&skeleton, i, line, sizeof line);
+        } else {
+            const int index = skeleton.load_order[i - skeleton.tensor_count];
+            snprintf(line, sizeof line, "load %s\n", skeleton.tensors[index].path);
+        }
+        assert_string_equal(line, expected);
+    }
+    assert_null(fgets(expected, sizeof expected, file));
+    fclose(file);
+    skeleton_release(&skeleton);
+}
+
+/* The golden files were written by the real classes: peers/transformers/compare_skeletons.py --golden. */
+static void test_golden(void **state)
+{
+    static const char *const models[] = {"tiny-bert",  "tiny-gpt2", "tiny-llama",  "tiny-mistral",
+                                         "tiny-qwen2", "tiny-vit",  "tiny-resnet", "tiny-resnet-bottleneck"};
+    (void)state;
+    for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
+        golden_check(models[i], HEAD_BARE);
+        golden_check(models[i], HEAD_LM);
+    }
+}
+
+/* Which classes are never split, by their count; and what stays float32 when a model is cast. */
+static void test_modules(void **state)
+{
+    struct config config;
+    struct skeleton skeleton;
+    int whole_count = 0;
+    (void)state;
+    skeleton_of("Llama-3.2-1B", HEAD_LM, &config, &skeleton);
+    for (int i = 0; i < skeleton.module_count; i++) {
+        const struct module_info *module = &skeleton.modules[i];
+        assert_true(module->parent < i);
+        assert_int_equal(module->no_split, strcmp(module->class_name, "LlamaDecoderLayer") == 0);
+        whole_count += module->no_split;
+    }
+    assert_int_equal(whole_count, 16);
+    const int frequencies = skeleton_find(&skeleton, "model.rotary_emb.inv_freq");
+    assert_true(frequencies >= 0);
+    assert_false(skeleton.tensors[frequencies].rounds_with_model || skeleton.tensors[frequencies].persistent);
+    assert_int_equal(skeleton.tensors[frequencies].initial, INITIAL_INVERSE_FREQUENCY);
+    assert_true(skeleton.tensors[0].rounds_with_model);
+    assert_int_equal(skeleton.tensors[0].initial, INITIAL_NORMAL);
+    skeleton_release(&skeleton);
+
+    skeleton_of("tiny-resnet", HEAD_LM, &config, &skeleton);
+    assert_true(skeleton.tensors[skeleton_find(&skeleton, "bn1.running_var")].rounds_with_model);
+    assert_true(skeleton.tensors[skeleton_find(&skeleton, "bn1.running_var")].init_constant == 1);
+    assert_false(skeleton.tensors[skeleton_find(&skeleton, "bn1.num_batches_tracked")].rounds_with_model);
+    assert_true(skeleton.tensors[skeleton_find(&skeleton, "layer1.0.bn2.weight")].init_constant == 0);
+    skeleton_release(&skeleton);
+}
+
+static void test_head_is_asked_for(void **state)
+{
+    struct config config;
+    struct skeleton skeleton = {.tensor_count = -7};
+    struct status error = {0};
+    (void)state;
+    assert_int_equal(config_find("models/catalogue", "gpt2", &config, &error), STATUS_OK);
+    assert_int_equal(skeleton_build(&config, HEAD_DEFAULT, &skeleton, &error), STATUS_INTERNAL);
+    assert_int_equal(skeleton.tensor_count, -7);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_published_counts),
         cmocka_unit_test(test_load_order),
+        cmocka_unit_test(test_golden),
+        cmocka_unit_test(test_modules),
+        cmocka_unit_test(test_head_is_asked_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,120 @@
+/* The catalogue: every file in it is a model, and users find it by what they type. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "models/catalogue.h"
+#include "models/skeleton.h"
+
+static const char folder[] = "models/catalogue";
+
+static void test_all_build(void **state)
+{
+    struct catalogue catalogue;
+    struct status error = {0};
+    int public_count = 0;
+    (void)state;
+    assert_int_equal(catalogue_read(folder, &catalogue, &error), STATUS_OK);
+    for (int i = 0; i < catalogue.count; i++) {
+        struct config config;
+        struct skeleton skeleton;
+        assert_true(i == 0 || strcmp(catalogue.names[i - 1], catalogue.names[i]) < 0);
+        for (enum head head = HEAD_BARE; head <= HEAD_LM; head++) {
+            if (config_find(folder, catalogue.names[i], &config, &error) != STATUS_OK ||
+                skeleton_build(&config, head, &skeleton, &error) != STATUS_OK) {
+                fail_msg("%s: %s", catalogue.names[i], error.text);
+            }
+            assert_string_equal(config.name, catalogue.names[i]);
+            skeleton_release(&skeleton);
+        }
+        public_count += strncmp(catalogue.names[i], "tiny-", 5) != 0;
+    }
+    assert_true(public_count >= 25);
+    catalogue_release(&catalogue);
+}
+
+static void test_found(void **state)
+{
+    static const struct {
+        const char *typed, *name;
+    } rows[] = {
+        {"bert-base-cased", "bert-base-cased"},
+        {"BERT-base-Cased", "bert-base-cased"},
+        {"google-bert/bert-base-cased", "bert-base-cased"},
+        {"openai-community/gpt2", "gpt2"},
+        {"meta-llama/Llama-2-7b-hf", "meta-llama/Llama-2-7b-hf"},
+        {"meta-llama/llama-2-7b", "meta-llama/Llama-2-7b-hf"},
+        {"Llama-2-70b-chat", "meta-llama/Llama-2-70b-chat-hf"},
+        {"Mistral-7B-v0.1", "mistralai/Mistral-7B-v0.1"},
+        {"resnet50.a1_in1k", "timm/resnet50.a1_in1k"},
+        {"resnet50", "timm/resnet50.a1_in1k"},
+        {"vit-base-patch16-224", "google/vit-base-patch16-224"},
+        {"models/catalogue/gpt2", "models/catalogue/gpt2"},
+        {"models/catalogue/gpt2/config.json", "models/catalogue/gpt2/config.json"},
+        {"./models/catalogue/gpt2/", "./models/catalogue/gpt2/"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct config config;
+        struct status error = {0};
+        if (config_find(folder, rows[i].typed, &config, &error) != STATUS_OK) {
+            fail_msg("%s", error.text);
+        }
+        assert_string_equal(config.name, rows[i].name);
+    }
+}
+
+static void test_not_found(void **state)
+{
+    static const struct {
+        const char *typed, *message;
+    } rows[] = {
+        {"bert-bas-cased",
+         "model 'bert-bas-cased' is neither in the catalogue nor a config.json or a folder that holds "
+         "one; nearest names: 'bert-base-cased', 'bert-base-uncased', 'bert-large-cased'"},
+        {"someone/gpt2",
+         "model 'someone/gpt2' is neither in the catalogue nor a config.json or a folder that holds one; "
+         "nearest names: 'gpt2', 'gpt2-xl', 'tiny-gpt2'"},
+        {"models", "model 'models' is neither in the catalogue nor a config.json or a folder that holds one; nearest "
+                   "names: 'gpt2', 'gpt2-xl', 'Qwen/Qwen2-7B'"},
+        {"", "a model's name has 1 to 255 bytes, not 0; see the catalogue"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct config config;
+        struct status error = {0};
+        assert_int_equal(config_find(folder, rows[i].typed, &config, &error), STATUS_INVALID);
+        assert_string_equal(error.text, rows[i].message);
+    }
+    char long_name[300];
+    memset(long_name, 'a', sizeof long_name - 1);
+    long_name[sizeof long_name - 1] = '\0';
+    struct config config;
+    assert_int_equal(config_find(folder, long_name, &config, NULL), STATUS_INVALID);
+}
+
+static void test_no_catalogue(void **state)
+{
+    struct config config;
+    struct catalogue catalogue;
+    struct status error = {0};
+    (void)state;
+    assert_int_equal(catalogue_read("/nowhere", &catalogue, &error), STATUS_IO);
+    assert_string_equal(error.text, "/nowhere/: No such file or directory; say where models/catalogue is");
+    assert_int_equal(config_find("/nowhere", "gpt2", &config, &error), STATUS_IO);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_all_build),
+        cmocka_unit_test(test_found),
+        cmocka_unit_test(test_not_found),
+        cmocka_unit_test(test_no_catalogue),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

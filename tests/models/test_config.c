@@ -1,0 +1,280 @@
+/* Reading configurations: what the files say, what they leave out, and every wrong value by its exact message. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "models/config.h"
+#include "models/skeleton.h"
+
+static char path[] = "/tmp/assay_config_XXXXXX";
+
+static int file_make(void **state)
+{
+    (void)state;
+    int file = mkstemp(path);
+    return file < 0 || close(file) != 0;
+}
+
+static int file_remove(void **state)
+{
+    (void)state;
+    return unlink(path);
+}
+
+static enum status_code text_read(const char *text, struct config *config, struct status *error)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_int_equal(fwrite(text, 1, strlen(text), file), strlen(text));
+    assert_int_equal(fclose(file), 0);
+    return config_read(path, "test", config, error);
+}
+
+static struct config config_of(const char *text)
+{
+    struct config config;
+    struct status error = {0};
+    if (text_read(text, &config, &error) != STATUS_OK) {
+        fail_msg("%s", error.text);
+    }
+    return config;
+}
+
+/* Nothing but the type: the defaults of the real classes. */
+static void test_defaults(void **state)
+{
+    (void)state;
+    struct config bert = config_of("{\"model_type\": \"bert\"}");
+    assert_int_equal(bert.family, FAMILY_BERT);
+    assert_int_equal(bert.vocab, 30522);
+    assert_int_equal(bert.head_dim, 64);
+    assert_int_equal(bert.pad_token, 0);
+    assert_true(bert.tied_head && bert.attention_bias);
+    assert_true(bert.norm_epsilon == 1e-12 && bert.hidden_dropout == 0.1);
+    struct config gpt2 = config_of("{\"model_type\": \"gpt2\", \"n_inner\": null, \"pad_token_id\": 5}");
+    assert_int_equal(gpt2.ffn, 4 * 768);
+    assert_int_equal(gpt2.activation, ACTIVATION_GELU_NEW);
+    assert_int_equal(gpt2.pad_token, -1);
+    assert_true(gpt2.tied_head);
+    struct config llama = config_of("{\"model_type\": \"llama\"}");
+    assert_int_equal(llama.kv_heads, 32);
+    assert_int_equal(llama.positions, 2048);
+    assert_false(llama.tied_head || llama.attention_bias || llama.mlp_bias);
+    assert_true(llama.rope_theta == 10000);
+    struct config mistral = config_of("{\"model_type\": \"mistral\"}");
+    assert_int_equal(mistral.kv_heads, 8);
+    assert_int_equal(mistral.sliding_window, 4096);
+    struct config qwen2 = config_of("{\"model_type\": \"qwen2\", \"sliding_window\": 4096}");
+    assert_int_equal(qwen2.kv_heads, 32);
+    assert_int_equal(qwen2.sliding_window, 0);
+    assert_true(qwen2.attention_bias && !qwen2.attention_output_bias);
+    struct config vit = config_of("{\"model_type\": \"vit\"}");
+    assert_int_equal(vit.pooler, 768);
+    assert_int_equal(vit.classes, 2);
+    struct config resnet = config_of("{\"architecture\": \"resnet50\"}");
+    assert_int_equal(resnet.family, FAMILY_RESNET);
+    assert_string_equal(resnet.model_type, "resnet");
+    assert_true(resnet.is_timm && resnet.bottleneck);
+    assert_int_equal(resnet.widths[3], 2048);
+    assert_int_equal(resnet.classes, 1000);
+}
+
+static void test_fields(void **state)
+{
+    (void)state;
+    struct config llama = config_of(
+        "{\"model_type\": \"llama\", \"hidden_size\": 64, \"num_attention_heads\": 4, \"num_key_value_heads\": null, "
+        "\"rope_parameters\": {\"rope_type\": \"default\", \"rope_theta\": 500000.0}, \"torch_dtype\": \"bfloat16\", "
+        "\"attention_bias\": true, \"pad_token_id\": -1, \"vocab_size\": 100, \"transformers_version\": "
+        "\"4.31.0.dev0\", "
+        "\"architectures\": [\"LlamaForCausalLM\"], \"a key of the future\": {\"x\": [1]}}");
+    assert_int_equal(llama.kv_heads, 4);
+    assert_int_equal(llama.head_dim, 16);
+    assert_true(llama.rope_theta == 500000);
+    assert_int_equal(llama.dtype, DTYPE_BFLOAT16);
+    assert_true(llama.attention_bias && llama.attention_output_bias);
+    assert_int_equal(llama.pad_token, 99);
+    assert_string_equal(llama.transformers_version, "4.31.0.dev0");
+    assert_string_equal(llama.architecture, "LlamaForCausalLM");
+    assert_string_equal(llama.name, "test");
+    struct config gpt2 = config_of("{\"model_type\": \"gpt2\", \"hidden_size\": 96, \"dtype\": \"torch.float16\"}");
+    assert_int_equal(gpt2.hidden, 96);
+    assert_int_equal(gpt2.dtype, DTYPE_FLOAT16);
+    struct config vit = config_of("{\"model_type\": \"vit\", \"image_size\": [32, 32], \"patch_size\": 8, "
+                                  "\"id2label\": {\"0\": \"a\", \"1\": \"b\", \"2\": \"c\"}}");
+    assert_int_equal(vit.image, 32);
+    assert_int_equal(vit.classes, 3);
+    struct config resnet =
+        config_of("{\"architecture\": \"resnet18\", \"num_classes\": 7, \"model_args\": {\"layers\": "
+                  "[1, 2, 3, 4], \"channels\": [8, 16, 32, 64], \"in_chans\": 1}, "
+                  "\"pretrained_cfg\": {\"input_size\": [1, 64, 64]}}");
+    assert_int_equal(resnet.layers, 10);
+    assert_int_equal(resnet.widths[0], 8);
+    assert_int_equal(resnet.channels, 1);
+    assert_int_equal(resnet.image, 64);
+    assert_int_equal(resnet.classes, 7);
+}
+
+/* Each file, and what is said of it after "FILE: ". */
+static const struct {
+    const char *text, *message;
+} wrong_values[] = {
+    {"{}", ": model_type: it is missing; known are bert, gpt2, llama, mistral, qwen2, vit, and timm's \"architecture\" "
+           "resnet18, resnet34, resnet50, resnet101, resnet152"},
+    {"{\"model_type\": \"t5\"}",
+     ": model_type: 't5' is not known; known are bert, gpt2, llama, mistral, qwen2, vit, and "
+     "timm's \"architecture\" resnet18, resnet34, resnet50, resnet101, resnet152"},
+    {"{\"model_type\": 5}", ": model_type: an integer is not a string; write one in quotation marks"},
+    {"{\"architecture\": \"resnet50d\"}",
+     ": architecture: 'resnet50d' is not known; known are resnet18, resnet34, resnet50, resnet101, resnet152"},
+    {"{\"model_type\": \"bert\", \"num_attention_heads\": 0}",
+     ": num_attention_heads: 0 is too small; write a whole number from 1 to 1099511627776"},
+    {"{\"model_type\": \"bert\", \"hidden_size\": 770}",
+     ": num_attention_heads: 12 heads do not divide the hidden size 770; write a number of heads that does"},
+    {"{\"model_type\": \"gpt2\", \"n_head\": 7}",
+     ": n_head: 7 heads do not divide the hidden size 768; write a number of heads that does"},
+    {"{\"model_type\": \"bert\", \"vocab_size\": -1}",
+     ": vocab_size: -1 is too small; write a whole number from 1 to 1099511627776"},
+    {"{\"model_type\": \"bert\", \"hidden_size\": 768.5}",
+     ": hidden_size: a real number is not a whole number; write one from 1 to 1099511627776"},
+    {"{\"model_type\": \"bert\", \"hidden_size\": \"768\"}",
+     ": hidden_size: a string is not a whole number; write one from 1 to 1099511627776"},
+    {"{\"model_type\": \"bert\", \"hidden_size\": null}",
+     ": hidden_size: null is not a whole number; write one from 1 to 1099511627776"},
+    {"{\"model_type\": \"bert\", \"num_hidden_layers\": 10001}",
+     ": num_hidden_layers: 10001 is too large; write a whole number from 1 to 10000"},
+    {"{\"model_type\": \"bert\", \"hidden_size\": 1099511627777}",
+     ": hidden_size: 1099511627777 is too large; write a whole number from 1 to 1099511627776"},
+    {"{\"model_type\": \"bert\", \"hidden_act\": \"mish\"}",
+     ": hidden_act: 'mish' is not known; known are gelu, gelu_new, gelu_pytorch_tanh, silu, swish, relu"},
+    {"{\"model_type\": \"bert\", \"hidden_dropout_prob\": 1.5}",
+     ": hidden_dropout_prob: 1.5 is out of range; write a number from 0 to 0.999"},
+    {"{\"model_type\": \"bert\", \"layer_norm_eps\": \"1e-12\"}",
+     ": layer_norm_eps: a string is not a number; write one from 0 to 1"},
+    {"{\"model_type\": \"bert\", \"tie_word_embeddings\": 1}",
+     ": tie_word_embeddings: an integer is not a boolean; write true or false"},
+    {"{\"model_type\": \"bert\", \"pad_token_id\": 30522}",
+     ": pad_token_id: 30522 is too large; write a whole number from -30522 to 30521"},
+    {"{\"model_type\": \"bert\", \"position_embedding_type\": \"relative_key\"}",
+     ": position_embedding_type: 'relative_key' is not modelled; known is absolute"},
+    {"{\"model_type\": \"gpt2\", \"add_cross_attention\": true}",
+     ": add_cross_attention: true is not modelled; set it to false, or take another model"},
+    {"{\"model_type\": \"llama\", \"num_key_value_heads\": 5}",
+     ": num_key_value_heads: 5 does not divide the 32 attention heads; write a number that does"},
+    {"{\"model_type\": \"llama\", \"head_dim\": 63}",
+     ": head_dim: 63 is odd; rotary embeddings need an even size of a head"},
+    {"{\"model_type\": \"mistral\", \"head_dim\": 1099511627776}",
+     ": head_dim: 32 heads of 1099511627776 are too large; write smaller numbers"},
+    {"{\"model_type\": \"llama\", \"rope_parameters\": 3}",
+     ": rope_parameters: an integer is not an object; write {\"rope_theta\": 10000.0}"},
+    {"{\"model_type\": \"llama\", \"torch_dtype\": \"int8\"}",
+     ": torch_dtype: 'int8' is not known; known are float32, float16, bfloat16"},
+    {"{\"model_type\": \"llama\", \"quantization_config\": {\"bits\": 4}}",
+     ": quantization_config: quantized checkpoints are not modelled; remove it to weigh the model without "
+     "quantization"},
+    {"{\"model_type\": \"vit\", \"image_size\": [224, 192]}",
+     ": image_size: 224 by 192 is not square; only square images are modelled"},
+    {"{\"model_type\": \"vit\", \"patch_size\": 300}",
+     ": patch_size: 300 is larger than the image, 224; write a smaller one"},
+    {"{\"model_type\": \"vit\", \"id2label\": {\"0\": \"a\"}, \"num_labels\": 2}",
+     ": id2label: it has 1 labels and num_labels says otherwise; write one label for each class"},
+    {"{\"architecture\": \"resnet18\", \"model_args\": {\"layers\": [2, 2]}}",
+     ": layers: it is not a list of four; write one whole number for each stage"},
+    {"{\"architecture\": \"resnet18\", \"model_args\": {\"channels\": [8, 16, 32, 0]}}",
+     ": channels: element 3 is not a whole number from 1 to 1099511627776; write one"},
+    {"{\"architecture\": \"resnet18\", \"model_args\": {\"cardinality\": 32}}",
+     ": cardinality: it is not modelled in model_args; known are layers, channels, in_chans"},
+    {"{\"architecture\": \"resnet18\", \"pretrained_cfg\": {\"input_size\": [3, 224, 192]}}",
+     ": pretrained_cfg.input_size: it is not [channels, side, side]; write three whole numbers, for example [3, 224, "
+     "224]"},
+    {"[1]", ":1:1: an array is not a configuration; write an object"},
+};
+
+static void test_wrong_values(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong_values / sizeof wrong_values[0]; i++) {
+        struct config config = {.hidden = -7};
+        struct status error = {0};
+        assert_int_equal(text_read(wrong_values[i].text, &config, &error), STATUS_INVALID);
+        assert_int_equal(error.code, STATUS_INVALID);
+        assert_memory_equal(error.text, path, strlen(path));
+        assert_string_equal(error.text + strlen(path), wrong_values[i].message);
+        assert_int_equal(config.hidden, -7); /* outputs are written on success only */
+    }
+}
+
+/* Wrong JSON is told by line and column. */
+static void test_wrong_json(void **state)
+{
+    static const char *const texts[] = {
+        "",
+        "{\"model_type\": \"bert\"",
+        "{\"model_type\": \"bert\", \"model_type\": \"gpt2\"}",
+        "{\"model_type\": \"bert\"} {}",
+        "{\"model_type\": \"bert\", \"hidden_size\": 99999999999999999999}",
+        "{\"model_type\": \"bert\", \"hidden_size\": 0x10}",
+        "\xff\xfe",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct config config;
+        struct status error = {0};
+        int line = 0;
+        int column = 0;
+        assert_int_equal(text_read(texts[i], &config, &error), STATUS_INVALID);
+        assert_memory_equal(error.text, path, strlen(path));
+        assert_int_equal(sscanf(error.text + strlen(path), ":%d:%d: ", &line, &column), 2);
+        assert_true(line >= 1 && column >= 0);
+        assert_non_null(strchr(error.text, ';'));
+    }
+}
+
+static void test_missing_file(void **state)
+{
+    struct config config;
+    struct status error = {0};
+    (void)state;
+    assert_int_equal(config_read("/nowhere/config.json", "x", &config, &error), STATUS_IO);
+    assert_non_null(strstr(error.text, "/nowhere/config.json"));
+}
+
+/* Each count is allowed by itself; together they are beyond 63 bits. */
+static void test_overflow(void **state)
+{
+    static const char *const texts[] = {
+        "{\"model_type\": \"bert\", \"hidden_size\": 1099511627776, \"num_attention_heads\": 1}",
+        "{\"model_type\": \"bert\", \"vocab_size\": 1099511627776, \"hidden_size\": 786432}",
+        "{\"model_type\": \"gpt2\", \"n_layer\": 10000, \"n_embd\": 50331648}",
+        "{\"model_type\": \"llama\", \"num_hidden_layers\": 10000, \"intermediate_size\": 1099511627776}",
+        "{\"model_type\": \"vit\", \"hidden_size\": 1099511627776, \"num_attention_heads\": 1}",
+        "{\"architecture\": \"resnet50\", \"num_classes\": 1099511627776, \"model_args\": {\"channels\": [8, 8, 8, "
+        "1099511627776]}}",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct config config = config_of(texts[i]);
+        struct skeleton skeleton = {.tensor_count = -7};
+        struct status error = {0};
+        assert_int_equal(skeleton_build(&config, HEAD_BARE, &skeleton, &error), STATUS_OVERFLOW);
+        assert_memory_equal(error.text, "test: ", 6);
+        assert_non_null(strstr(error.text, "write smaller sizes in the configuration"));
+        assert_int_equal(skeleton.tensor_count, -7);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_defaults),   cmocka_unit_test(test_fields),       cmocka_unit_test(test_wrong_values),
+        cmocka_unit_test(test_wrong_json), cmocka_unit_test(test_missing_file), cmocka_unit_test(test_overflow),
+    };
+    return cmocka_run_group_tests(tests, file_make, file_remove);
+}

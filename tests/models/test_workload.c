@@ -1,0 +1,149 @@
+/* Workloads: fields from text, and which of them go together. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "models/workload.h"
+
+static void test_defaults(void **state)
+{
+    (void)state;
+    for (enum mode mode = MODE_LOAD; mode < MODE_COUNT; mode++) {
+        struct workload workload = workload_default(mode);
+        assert_int_equal(workload_check(&workload, NULL), STATUS_OK);
+        assert_int_equal(workload.batch, 1);
+        assert_int_equal(workload.seq, 128);
+        assert_int_equal(workload.optimizer == OPTIMIZER_NONE, mode != MODE_TRAIN);
+    }
+}
+
+static void test_set(void **state)
+{
+    static const char *const fields[][2] = {
+        {"mode", "train"},
+        {"precision", "amp-bfloat16"},
+        {"batch", "8"},
+        {"seq", "512"},
+        {"attention", "eager"},
+        {"optimizer", "sgd-momentum"},
+        {"checkpointing", "true"},
+        {"accumulate", "4"},
+        {"logits", "last"},
+        {"head", "bare"},
+    };
+    struct workload workload = workload_default(MODE_LOAD);
+    (void)state;
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        assert_int_equal(workload_set(&workload, fields[i][0], fields[i][1], NULL), STATUS_OK);
+    }
+    assert_int_equal(workload.mode, MODE_TRAIN);
+    assert_int_equal(workload.precision, PRECISION_AMP_BFLOAT16);
+    assert_int_equal(workload.batch, 8);
+    assert_int_equal(workload.seq, 512);
+    assert_int_equal(workload.attention, ATTENTION_EAGER);
+    assert_int_equal(workload.optimizer, OPTIMIZER_SGD_MOMENTUM);
+    assert_true(workload.checkpointing);
+    assert_int_equal(workload.accumulate, 4);
+    assert_int_equal(workload.logits, LOGITS_LAST);
+    assert_int_equal(workload.head, HEAD_BARE);
+}
+
+/* Every value is read back under the name that is printed. */
+static void test_names(void **state)
+{
+    struct workload workload = workload_default(MODE_TRAIN);
+    (void)state;
+    for (int i = 0; i < PRECISION_COUNT; i++) {
+        assert_int_equal(workload_set(&workload, "precision", precision_name((enum precision)i), NULL), STATUS_OK);
+        assert_int_equal(workload.precision, i);
+    }
+    for (int i = OPTIMIZER_ADAM_FOREACH; i < OPTIMIZER_COUNT; i++) {
+        assert_int_equal(workload_set(&workload, "optimizer", optimizer_name((enum optimizer)i), NULL), STATUS_OK);
+        assert_int_equal(workload.optimizer, i);
+    }
+    for (int i = 0; i < ATTENTION_COUNT; i++) {
+        assert_int_equal(workload_set(&workload, "attention", attention_name((enum attention)i), NULL), STATUS_OK);
+        assert_int_equal(workload.attention, i);
+    }
+    assert_string_equal(mode_name(MODE_INFER), "infer");
+    assert_string_equal(logits_name(LOGITS_ALL), "all");
+    assert_string_equal(head_name(HEAD_LM), "lm");
+    assert_string_equal(optimizer_name(OPTIMIZER_NONE), "none");
+}
+
+static void test_wrong_fields(void **state)
+{
+    static const struct {
+        const char *key, *text, *message;
+    } rows[] = {
+        {"mode", "fly", "mode: 'fly' is not known; write one of: load, infer, train"},
+        {"precision", "fp16",
+         "precision: 'fp16' is not known; write one of: float32, float16, bfloat16, amp-float16, amp-bfloat16"},
+        {"optimizer", "none",
+         "optimizer: 'none' is not known; write one of: adam-foreach, adam-fused, adam-single, adamw-foreach, "
+         "adamw-fused, adamw-single, sgd-momentum"},
+        {"checkpointing", "yes", "checkpointing: 'yes' is not known; write one of: false, true"},
+        {"head", "default", "head: 'default' is not known; write one of: bare, lm"},
+        {"colour", "red",
+         "'colour' is not a field of a case; known are mode, precision, batch, seq, attention, optimizer, "
+         "checkpointing, "
+         "accumulate, logits, head"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct workload workload = workload_default(MODE_TRAIN);
+        struct status error = {0};
+        assert_int_equal(workload_set(&workload, rows[i].key, rows[i].text, &error), STATUS_INVALID);
+        assert_string_equal(error.text, rows[i].message);
+    }
+    static const char *const counts[] = {"0", "-1", "16abc", "1e3", "010", "", "1048577"};
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        struct workload workload = workload_default(MODE_TRAIN);
+        struct status error = {0};
+        assert_int_equal(workload_set(&workload, "batch", counts[i], &error), STATUS_INVALID);
+        assert_memory_equal(error.text, "batch: ", 7);
+        assert_int_equal(workload.batch, 1);
+    }
+}
+
+static void test_check(void **state)
+{
+    struct status error = {0};
+    struct workload workload = workload_default(MODE_INFER);
+    (void)state;
+    workload.optimizer = OPTIMIZER_ADAM_FUSED;
+    assert_int_equal(workload_check(&workload, &error), STATUS_INVALID);
+    assert_string_equal(error.text,
+                        "optimizer adam-fused: mode infer does not train; leave the optimizer out, or write "
+                        "mode train");
+    workload = workload_default(MODE_LOAD);
+    workload.checkpointing = true;
+    assert_int_equal(workload_check(&workload, &error), STATUS_INVALID);
+    assert_string_equal(error.text, "checkpointing: mode load has no backward pass; write false, or mode train");
+    workload = workload_default(MODE_LOAD);
+    workload.accumulate = 2;
+    assert_int_equal(workload_check(&workload, &error), STATUS_INVALID);
+    workload = workload_default(MODE_TRAIN);
+    workload.optimizer = OPTIMIZER_NONE;
+    assert_int_equal(workload_check(&workload, &error), STATUS_INVALID);
+    assert_string_equal(error.text, "mode train needs an optimizer; write one, for example adamw-fused");
+    workload = workload_default(MODE_TRAIN);
+    workload.head = HEAD_BARE;
+    assert_int_equal(workload_check(&workload, &error), STATUS_INVALID);
+    assert_string_equal(error.text, "head bare: training needs a loss; write head lm");
+    workload = workload_default(MODE_TRAIN);
+    workload.logits = LOGITS_LAST;
+    assert_int_equal(workload_check(&workload, &error), STATUS_INVALID);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_defaults),     cmocka_unit_test(test_set),   cmocka_unit_test(test_names),
+        cmocka_unit_test(test_wrong_fields), cmocka_unit_test(test_check),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
