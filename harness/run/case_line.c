@@ -1,0 +1,213 @@
+/* Case line: what a child sent, put into the fixed form of a record. Not trusted: a child may have sent anything. */
+#include "harness/run/case_line.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "harness/run/verdict.h"
+
+/* What a child may say, in the order of the record. */
+static const char *const CHILD_MEMBERS[] = {"device",
+                                            "stages",
+                                            "context",
+                                            "requested_bytes_peak",
+                                            "allocated_bytes_peak",
+                                            "reserved_bytes_peak",
+                                            "peak_stage",
+                                            "categories_at_peak",
+                                            "causes",
+                                            "saved_for_backward_bytes",
+                                            "loss",
+                                            "sequence_hash",
+                                            "oom",
+                                            "estimates",
+                                            NULL};
+
+enum { REASON_BYTES = 512 };
+
+/* How a case ended, before its verdicts. */
+struct ending {
+    enum case_status status;
+    char reason[REASON_BYTES]; /* "": none */
+};
+
+/* Joins the members of every line that was sent into one object. False where a line is not an object. */
+static bool output_join(const struct text *output, struct json *fields)
+{
+    const char *line = text_string(output);
+    bool whole = true;
+    while (*line != '\0') {
+        size_t length = strcspn(line, "\n");
+        struct json *object = NULL;
+        bool read = line[length] == '\n' && json_parse_text("child", line, length, &object, NULL) == STATUS_OK &&
+                    json_kind(object) == JSON_KIND_OBJECT;
+        const char *key = read ? json_key_after(object, NULL) : NULL;
+        for (; key != NULL; key = json_key_after(object, key)) {
+            json_set(fields, key, json_share(json_get(object, key)));
+        }
+        whole = whole && read;
+        json_release(object);
+        line += length + (line[length] == '\n' ? 1 : 0);
+    }
+    return whole && strlen(text_string(output)) == output->length;
+}
+
+static struct ending ending_of_signal(int number)
+{
+    struct ending ending = {.status = CASE_STATUS_ERROR};
+    const char *name = sigabbrev_np(number);
+    if (number == SIGKILL) {
+        ending.status = CASE_STATUS_OOM;
+        snprintf(ending.reason, REASON_BYTES,
+                 "the child was killed (SIGKILL), as the kernel does when the host has no memory left");
+    } else {
+        snprintf(ending.reason, REASON_BYTES, "the child crashed: %s (SIG%s)", strsignal(number),
+                 name != NULL ? name : "?");
+    }
+    return ending;
+}
+
+/* How it ended by what the parent saw; the child's own word counts only where it ended well. */
+static struct ending ending_of(const struct case_job *job, const struct child *child, const struct json *fields,
+                               bool whole)
+{
+    struct ending ending = {.status = CASE_STATUS_ERROR};
+    const char *word = json_string_or(json_get(fields, "status"), NULL);
+    if (child->timed_out) {
+        ending.status = CASE_STATUS_TIMEOUT;
+        snprintf(ending.reason, REASON_BYTES, "not done after %.0f s, so it was ended; raise timeout_seconds",
+                 job->case_->settings->timeout_seconds);
+    } else if (child->too_long) {
+        snprintf(ending.reason, REASON_BYTES, "the child sent more than %d bytes and was ended",
+                 CHILD_OUTPUT_BYTES_MAXIMUM);
+    } else if (WIFSIGNALED(child->wait_status)) {
+        ending = ending_of_signal(WTERMSIG(child->wait_status));
+    } else if (!WIFEXITED(child->wait_status) || WEXITSTATUS(child->wait_status) != 0) {
+        snprintf(ending.reason, REASON_BYTES, "the child ended with exit code %d", WEXITSTATUS(child->wait_status));
+    } else if (!whole) {
+        snprintf(ending.reason, REASON_BYTES, "the child sent something that is no result");
+    } else if (word == NULL) {
+        snprintf(ending.reason, REASON_BYTES, "the child ended without a result");
+    } else if (!case_status_from_name(word, &ending.status)) {
+        snprintf(ending.reason, REASON_BYTES, "the child sent a status that is not known");
+    } else {
+        snprintf(ending.reason, REASON_BYTES, "%s", json_string_or(json_get(fields, "reason"), ""));
+    }
+    return ending;
+}
+
+/* The predictions of the suite itself join those of the estimators. */
+static bool expectations_add(const struct suite_case *case_, struct json *fields)
+{
+    const struct suite_settings *settings = case_->settings;
+    if (settings->expectation_count == 0) {
+        return true;
+    }
+    if (json_kind(json_get(fields, "estimates")) != JSON_KIND_OBJECT &&
+        !json_set(fields, "estimates", json_object_new())) {
+        return false;
+    }
+    struct json *expected = json_object_new();
+    for (int i = 0; i < settings->expectation_count; i++) {
+        const struct suite_expectation *entry = &settings->expectations[i];
+        if (!json_set(expected, quantity_name(entry->quantity), json_integer_new(entry->bytes))) {
+            json_release(expected);
+            return false;
+        }
+    }
+    return json_set(json_get(fields, "estimates"), "expected", expected);
+}
+
+static struct json *tags_json(const struct suite_settings *settings)
+{
+    struct json *tags = json_array_new();
+    for (int i = 0; i < settings->tag_count; i++) {
+        if (!json_append(tags, json_string_new(settings->tags[i]))) {
+            json_release(tags);
+            return NULL;
+        }
+    }
+    return tags;
+}
+
+/* The first verdict that failed, in words. */
+static void reason_of_failure(const struct json *verdicts, char reason[REASON_BYTES])
+{
+    for (size_t i = 0; i < json_count(verdicts); i++) {
+        const struct json *verdict = json_at(verdicts, i);
+        if (json_boolean_or(json_get(verdict, "pass"), true)) {
+            continue;
+        }
+        snprintf(reason, REASON_BYTES, "%s predicted %" PRId64 " for %s, measured were %" PRId64,
+                 json_string_or(json_get(verdict, "estimator"), "?"),
+                 json_integer_or(json_get(verdict, "predicted"), 0), json_string_or(json_get(verdict, "quantity"), "?"),
+                 json_integer_or(json_get(verdict, "measured"), 0));
+        return;
+    }
+}
+
+/* Status, reason and verdicts come last, because verdicts need the other members. */
+static bool line_judge(const struct case_job *job, struct ending *ending, struct json *line)
+{
+    struct verdict_counts counts = {0};
+    struct json *verdicts =
+        ending->status == CASE_STATUS_OK ? verdicts_make(job->case_, line, &counts) : json_array_new();
+    if (counts.fail > 0) {
+        ending->status = CASE_STATUS_FAIL;
+        reason_of_failure(verdicts, ending->reason);
+    }
+    return json_set(line, "verdicts", verdicts) &&
+           json_set(line, "status", json_string_new(case_status_name(ending->status))) &&
+           json_set(line, "reason", ending->reason[0] != '\0' ? json_string_new(ending->reason) : json_null_new());
+}
+
+/* NULL where memory ran out. */
+static struct json *line_build(const struct case_job *job, const struct child *child, struct json *fields,
+                               struct ending *ending)
+{
+    double seconds = (double)(clock_ns() - child->started_ns) / 1e9;
+    struct json *line = json_object_new();
+    bool made =
+        json_set(line, "type", json_string_new("case")) && json_set(line, "id", json_string_new(job->case_->id)) &&
+        json_set(line, "identity", identity_json(&job->case_->identity)) && json_set(line, "status", json_null_new()) &&
+        json_set(line, "reason", json_null_new()) && json_set(line, "attempt", json_integer_new(job->attempt)) &&
+        json_set(line, "duration_s", json_real_new(seconds)) &&
+        json_set(line, "tags", tags_json(job->case_->settings)) && expectations_add(job->case_, fields);
+    for (size_t i = 0; made && CHILD_MEMBERS[i] != NULL; i++) {
+        struct json *value = json_get(fields, CHILD_MEMBERS[i]);
+        made = json_set(line, CHILD_MEMBERS[i], value != NULL ? json_share(value) : json_null_new());
+    }
+    if (!made || !line_judge(job, ending, line)) {
+        json_release(line);
+        return NULL;
+    }
+    return line;
+}
+
+enum status_code case_line_make(const struct case_job *job, const struct child *child, struct json **line,
+                                enum case_status *status, struct status *error)
+{
+    struct status wrong;
+    struct json *fields = json_object_new();
+    bool whole = fields != NULL && output_join(&child->output, fields);
+    struct ending ending = ending_of(job, child, fields, whole);
+    struct json *made = line_build(job, child, fields, &ending);
+    if (made != NULL && record_line_check(made, &wrong) != STATUS_OK) { /* then nothing that it sent is kept */
+        json_release(made);
+        json_release(fields);
+        fields = json_object_new();
+        ending.status = CASE_STATUS_ERROR;
+        snprintf(ending.reason, REASON_BYTES, "the child sent a wrong result: %.400s", wrong.text);
+        made = line_build(job, child, fields, &ending);
+    }
+    json_release(fields);
+    if (made == NULL || child->output.failed) {
+        json_release(made);
+        return status_set(error, STATUS_OUT_OF_MEMORY, "no memory for the record of %s", job->case_->id);
+    }
+    *line = made;
+    *status = ending.status;
+    return STATUS_OK;
+}

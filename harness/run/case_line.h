@@ -1,0 +1,12 @@
+/* Case line: the record of one attempt, from what the child sent and how it ended. Internal to harness/run. */
+#ifndef ASSAY_RUN_CASE_LINE_H
+#define ASSAY_RUN_CASE_LINE_H
+
+#include "harness/run/child.h"
+
+/* The case line of a child that has ended, with its verdicts; status receives how the case ended. Whatever the child sent
+ * or did not send, the line passes record_line_check. The caller releases *line. STATUS_OUT_OF_MEMORY. */
+enum status_code case_line_make(const struct case_job *job, const struct child *child, struct json **line,
+                                enum case_status *status, struct status *error);
+
+#endif

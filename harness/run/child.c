@@ -1,0 +1,165 @@
+/* Child: fork, listen, time out, reap. Not what the child does, nor what its output means. */
+#include "harness/run/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+int64_t clock_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+/* Best effort: where the kernel kills for want of memory, it is to take the child and not the run. */
+static void oom_score_raise(void)
+{
+    static const char worst[] = "1000";
+    int file = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (file >= 0) {
+        ssize_t written = write(file, worst, sizeof worst - 1);
+        (void)written;
+        close(file);
+    }
+}
+
+static void child_prepare(pid_t parent, const sigset_t *mask)
+{
+    const struct rlimit none = {.rlim_cur = 0, .rlim_max = 0};
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) { /* it died before prctl */
+        _exit(1);
+    }
+    setrlimit(RLIMIT_CORE, &none);
+    oom_score_raise();
+    dup2(STDERR_FILENO, STDOUT_FILENO); /* results of the program are not for libraries to write into */
+    sigprocmask(SIG_SETMASK, mask, NULL);
+}
+
+enum status_code child_start(const struct case_runner *runner, const struct case_job *job, const sigset_t *mask,
+                             struct child *child, struct status *error)
+{
+    int ends[2];
+    pid_t parent = getpid();
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        return status_set(error, STATUS_IO, "no pipe for a case: %s", strerror(errno));
+    }
+    pid_t pid = fork();
+    if (pid < 0) {
+        enum status_code code = status_set(error, STATUS_IO, "no process for a case: %s", strerror(errno));
+        close(ends[0]);
+        close(ends[1]);
+        return code;
+    }
+    if (pid == 0) {
+        close(ends[0]);
+        child_prepare(parent, mask);
+        runner->run(runner->context, job, ends[1]);
+        _exit(0);
+    }
+    setpgid(pid, pid); /* here too: the child may not have got that far when it is to be ended */
+    close(ends[1]);
+    fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    int64_t now = clock_ns();
+    *child = (struct child){.pid = pid,
+                            .pipe = ends[0],
+                            .started_ns = now,
+                            .deadline_ns = now + (int64_t)(job->case_->settings->timeout_seconds * 1e9)};
+    return STATUS_OK;
+}
+
+static void group_kill(const struct child *child)
+{
+    if (kill(-child->pid, SIGKILL) != 0) {
+        kill(child->pid, SIGKILL);
+    }
+}
+
+static void pipe_drain(struct child *child)
+{
+    char buffer[64 * 1024];
+    while (child->pipe >= 0) {
+        ssize_t count = read(child->pipe, buffer, sizeof buffer);
+        if (count > 0) {
+            if (child->output.length + (size_t)count > CHILD_OUTPUT_BYTES_MAXIMUM) {
+                child->too_long = true;
+                group_kill(child);
+                count = 0;
+            }
+            text_append_bytes(&child->output, buffer, (size_t)count);
+        }
+        if (count == 0 || (count < 0 && errno != EINTR && errno != EAGAIN)) {
+            close(child->pipe);
+            child->pipe = -1;
+        } else if (count < 0 && errno == EAGAIN) {
+            return;
+        }
+    }
+}
+
+void child_tend(struct child *child)
+{
+    if (child->ended) {
+        return;
+    }
+    pipe_drain(child);
+    if (clock_ns() >= child->deadline_ns && !child->timed_out) {
+        child->timed_out = true;
+        group_kill(child);
+    }
+    siginfo_t info = {.si_pid = 0};
+    if (waitid(P_PID, (id_t)child->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == child->pid) {
+        group_kill(child); /* whatever it may have started; before it is reaped, so that its number is still its own */
+        pipe_drain(child);
+        child_kill(child);
+    }
+}
+
+void child_kill(struct child *child)
+{
+    if (child->ended) {
+        return;
+    }
+    group_kill(child);
+    while (waitpid(child->pid, &child->wait_status, 0) < 0 && errno == EINTR) {
+    }
+    child->ended = true;
+}
+
+void child_release(struct child *child)
+{
+    if (child->pipe >= 0) {
+        close(child->pipe);
+    }
+    text_release(&child->output);
+    *child = (struct child){.pipe = -1, .ended = true};
+}
+
+enum status_code case_send(int file, const struct json *object, struct status *error)
+{
+    struct text text = {0};
+    enum status_code code = json_write(object, 0, &text, error);
+    text_append(&text, "\n");
+    if (code == STATUS_OK && text.failed) {
+        code = status_set(error, STATUS_OUT_OF_MEMORY, "no memory to send a result");
+    }
+    for (size_t sent = 0; code == STATUS_OK && sent < text.length;) {
+        ssize_t count = write(file, text.data + sent, text.length - sent);
+        if (count >= 0) {
+            sent += (size_t)count;
+        } else if (errno != EINTR) {
+            code = status_set(error, STATUS_IO, "a result cannot be sent: %s", strerror(errno));
+        }
+    }
+    text_release(&text);
+    return code;
+}

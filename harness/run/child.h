@@ -1,0 +1,42 @@
+/* Child: one process for one case, its pipe and its end. Internal to harness/run. */
+#ifndef ASSAY_RUN_CHILD_H
+#define ASSAY_RUN_CHILD_H
+
+#include <signal.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "harness/base/text.h"
+#include "harness/run/run.h"
+
+enum { CHILD_OUTPUT_BYTES_MAXIMUM = 4 * 1024 * 1024 };
+
+struct child {
+    pid_t pid;
+    int pipe;           /* what the child sends; -1 once it is closed */
+    struct text output; /* what it has sent */
+    bool too_long;      /* it has sent more than CHILD_OUTPUT_BYTES_MAXIMUM, and was ended for it */
+    bool timed_out;     /* it was ended because its time was over */
+    bool ended;
+    int wait_status; /* valid once ended */
+    int64_t started_ns, deadline_ns;
+};
+
+int64_t clock_ns(void); /* monotonic */
+
+/* Forks. In the child: a process group of its own, the signal mask given, no core files, first in line for the kernel's
+ * out-of-memory killer, standard output into standard error, death with the parent; then runner->run, then _exit.
+ * STATUS_IO where there is no process or pipe to be had. */
+enum status_code child_start(const struct case_runner *runner, const struct case_job *job, const sigset_t *mask,
+                             struct child *child, struct status *error);
+
+/* Reads what is there without waiting, and ends the child where its deadline has passed; notices its end. */
+void child_tend(struct child *child);
+
+/* Ends it and its group now, and waits for it. Nothing where it has ended. */
+void child_kill(struct child *child);
+
+/* After its end: releases what it holds. */
+void child_release(struct child *child);
+
+#endif

@@ -1,0 +1,161 @@
+/* Measurement: figures into JSON, unknown ones as null. Not the judging of them. */
+#include "harness/run/measurement.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static struct json *known_or_null(bool known, int64_t value)
+{
+    return known ? json_integer_new(value) : json_null_new();
+}
+
+static struct json *text_or_null(const char *text)
+{
+    return text != NULL && text[0] != '\0' ? json_string_new(text) : json_null_new();
+}
+
+/* object, or NULL after releasing it. */
+static struct json *object_made(struct json *object, bool made)
+{
+    if (!made) {
+        json_release(object);
+        return NULL;
+    }
+    return object;
+}
+
+struct json *device_json(const struct measurement_place *place)
+{
+    const struct device_properties *properties = &place->properties;
+    struct json *object = json_object_new();
+    bool made = json_set(object, "kind", json_string_new(properties->kind)) &&
+                json_set(object, "name", text_or_null(properties->name)) &&
+                json_set(object, "spec", text_or_null(place->spec)) &&
+                json_set(object, "target", text_or_null(properties->target)) &&
+                json_set(object, "total_bytes", known_or_null(properties->total_bytes > 0, properties->total_bytes)) &&
+                json_set(object, "driver", text_or_null(properties->driver)) &&
+                json_set(object, "runtime", text_or_null(properties->runtime)) &&
+                json_set(object, "pci_bus_id", text_or_null(properties->pci_bus_id)) &&
+                json_set(object, "uuid", text_or_null(properties->uuid));
+    return object_made(object, made);
+}
+
+static struct json *categories_json(const int64_t categories[CATEGORY_COUNT])
+{
+    struct json *object = json_object_new();
+    bool made = object != NULL;
+    for (int i = 0; made && i < CATEGORY_COUNT; i++) {
+        made = json_set(object, category_name((enum category)i), json_integer_new(categories[i]));
+    }
+    return object_made(object, made);
+}
+
+static struct json *stage_json(const struct measurement_place *place, const struct replay_stage *stage)
+{
+    const struct device_reading *reading = &stage->reading;
+    bool device_known = reading->device_valid && !place->shared;
+    struct json *object = json_object_new();
+    bool made =
+        json_set(object, "requested_bytes", json_integer_new(stage->requested_bytes)) &&
+        json_set(object, "requested_bytes_peak", json_integer_new(stage->requested_bytes_peak)) &&
+        json_set(object, "allocated_bytes", json_integer_new(stage->allocated_bytes)) &&
+        json_set(object, "allocated_bytes_peak", json_integer_new(stage->allocated_bytes_peak)) &&
+        json_set(object, "reserved_bytes", json_integer_new(stage->reserved_bytes)) &&
+        json_set(object, "reserved_bytes_peak", json_integer_new(stage->reserved_bytes_peak)) &&
+        json_set(object, "device_bytes", known_or_null(device_known, reading->device_bytes)) &&
+        json_set(object, "process_bytes", known_or_null(reading->process_valid, reading->process_bytes)) &&
+        json_set(object, "process_bytes_peak",
+                 known_or_null(reading->process_peak_valid, reading->process_peak_bytes)) &&
+        json_set(object, "seconds", place->properties.computes ? json_real_new(stage->seconds) : json_null_new()) &&
+        json_set(object, "categories_at_peak", categories_json(stage->categories_at_peak));
+    return object_made(object, made);
+}
+
+static struct json *stages_json(const struct measurement_place *place, const struct replay_result *result)
+{
+    struct json *object = json_object_new();
+    bool made = object != NULL;
+    for (int i = 0; made && i < STAGE_COUNT; i++) {
+        if (i != STAGE_CONTEXT && result->stages[i].present) {
+            made = json_set(object, stage_name((enum stage)i), stage_json(place, &result->stages[i]));
+        }
+    }
+    return object_made(object, made);
+}
+
+static struct json *context_json(const struct measurement_place *place, const struct replay_stage *stage)
+{
+    bool device_known = stage->present && stage->reading.device_valid && !place->shared;
+    bool process_known = stage->present && stage->reading.process_valid;
+    struct json *object = json_object_new();
+    bool made = json_set(object, "device_bytes", known_or_null(device_known, stage->reading.device_bytes)) &&
+                json_set(object, "process_bytes", known_or_null(process_known, stage->reading.process_bytes));
+    return object_made(object, made);
+}
+
+static struct json *cause_json(bool known, const struct replay_causes *causes)
+{
+    if (!known) {
+        return json_null_new();
+    }
+    struct json *object = json_object_new();
+    bool made = json_set(object, "rounding_bytes", json_integer_new(causes->rounding_bytes)) &&
+                json_set(object, "unsplit_remainder_bytes", json_integer_new(causes->unsplit_remainder_bytes)) &&
+                json_set(object, "unsplit_remainder_count", json_integer_new(causes->unsplit_remainder_count)) &&
+                json_set(object, "cached_bytes", json_integer_new(causes->cached_bytes));
+    return object_made(object, made);
+}
+
+static struct json *causes_json(const struct replay_result *result, bool out_of_memory)
+{
+    bool loaded = result->stages[STAGE_LOAD].present;
+    struct json *object = json_object_new();
+    bool made = json_set(object, "load", cause_json(loaded, &result->causes_at_load)) &&
+                json_set(object, "end", cause_json(!out_of_memory, &result->causes_at_end));
+    return object_made(object, made);
+}
+
+static struct json *oom_json(const struct replay_result *result, bool out_of_memory)
+{
+    if (!out_of_memory) {
+        return json_null_new();
+    }
+    struct json *object = json_object_new();
+    bool known = result->oom_wanted_bytes > 0;
+    bool made = json_set(object, "wanted_bytes", known_or_null(known, result->oom_wanted_bytes)) &&
+                json_set(object, "held_bytes", json_integer_new(result->oom_held_bytes)) &&
+                json_set(object, "stage", json_string_new(stage_name(result->oom_stage))) &&
+                json_set(object, "label", text_or_null(result->oom_label));
+    return object_made(object, made);
+}
+
+/* What is known only at the end of the whole tape. */
+static bool ending_set(struct json *object, const struct replay_result *result, bool out_of_memory)
+{
+    char hash[24];
+    bool done = !out_of_memory;
+    bool trained = result->stages[STAGE_BACKWARD].present;
+    snprintf(hash, sizeof hash, "%016" PRIx64, result->sequence_hash);
+    return json_set(object, "requested_bytes_peak", known_or_null(done, result->requested_bytes_peak)) &&
+           json_set(object, "allocated_bytes_peak", known_or_null(done, result->allocated_bytes_peak)) &&
+           json_set(object, "reserved_bytes_peak", known_or_null(done, result->reserved_bytes_peak)) &&
+           json_set(object, "peak_stage", done ? json_string_new(stage_name(result->peak_stage)) : json_null_new()) &&
+           json_set(object, "categories_at_peak",
+                    done ? categories_json(result->categories_at_peak) : json_null_new()) &&
+           json_set(object, "saved_for_backward_bytes",
+                    known_or_null(done && trained, result->saved_for_backward_bytes)) &&
+           json_set(object, "loss", done && result->loss_valid ? json_real_new(result->loss) : json_null_new()) &&
+           json_set(object, "sequence_hash", done ? json_string_new(hash) : json_null_new());
+}
+
+struct json *measurement_json(const struct measurement_place *place, const struct replay_result *result,
+                              bool out_of_memory)
+{
+    struct json *object = json_object_new();
+    bool made = json_set(object, "stages", stages_json(place, result)) &&
+                json_set(object, "context", context_json(place, &result->stages[STAGE_CONTEXT])) &&
+                ending_set(object, result, out_of_memory) &&
+                json_set(object, "causes", causes_json(result, out_of_memory)) &&
+                json_set(object, "oom", oom_json(result, out_of_memory));
+    return object_made(object, made);
+}

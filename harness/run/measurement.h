@@ -1,0 +1,23 @@
+/* Measurement: what a replay found, as the members of a case line. Internal to harness/run. */
+#ifndef ASSAY_RUN_MEASUREMENT_H
+#define ASSAY_RUN_MEASUREMENT_H
+
+#include "harness/base/json.h"
+#include "harness/replay/replay.h"
+
+/* Where a measurement was made. */
+struct measurement_place {
+    const char *spec; /* as it was asked for */
+    struct device_properties properties;
+    bool shared; /* figures of the whole device are unknown: others use it too */
+};
+
+/* {"kind": ..., "name": ..., ...}; NULL where memory ran out. */
+struct json *device_json(const struct measurement_place *place);
+
+/* stages, context, the peaks, categories, causes, saved bytes, loss, hash, oom; out_of_memory: the replay ended with
+ * it, so what comes after the last stage is unknown. NULL where memory ran out. */
+struct json *measurement_json(const struct measurement_place *place, const struct replay_result *result,
+                              bool out_of_memory);
+
+#endif

@@ -1,0 +1,305 @@
+/* Run: which attempts are made, when, and what is written about them. Not how a case is measured. */
+#include "harness/run/run.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "harness/run/case_line.h"
+#include "harness/run/run_line.h"
+#include "harness/run/verdict.h"
+
+enum { WAIT_MS_MAXIMUM = 250, WAIT_MS_ENDING = 2 };
+
+struct worker {
+    bool busy;
+    struct child child;
+    struct case_job job;
+};
+
+struct run {
+    const struct run_options *options;
+    struct record_writer *writer;
+    struct worker *workers;
+    int next_case, next_attempt; /* what is to be started next */
+    int done;
+    int unknown;   /* figures that were to be judged and are not known */
+    int signals;   /* file that SIGINT and SIGTERM arrive at */
+    sigset_t mask; /* of the signals before the run; the children get it back */
+    struct run_result result;
+    struct status *error;
+};
+
+const char *run_outcome_name(enum run_outcome outcome)
+{
+    static const char *const names[] = {"pass", "fail", "inconclusive", "skipped"};
+    return (unsigned)outcome < sizeof names / sizeof names[0] ? names[outcome] : "unknown";
+}
+
+static bool case_selected(const struct run_options *options, int index)
+{
+    return suite_case_matches(&options->suite->cases[index], options->filter);
+}
+
+static enum status_code tolerances_check(const struct run_options *options, const struct suite_case *case_,
+                                         struct status *error)
+{
+    for (int i = 0; i < case_->settings->tolerance_count; i++) {
+        const struct suite_tolerance *entry = &case_->settings->tolerances[i];
+        if (strcmp(entry->estimator, "expected") != 0 && !options->runner->knows_estimator(entry->estimator)) {
+            return status_set(error, STATUS_INVALID,
+                              "%s:%d:%d: there is no estimator '%s'; assay estimate MODEL --mode load names them all",
+                              options->suite->path, entry->line, entry->column, entry->estimator);
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status_code options_check(const struct run_options *options, int *total, struct status *error)
+{
+    *total = 0;
+    if (options->jobs < 1 || options->jobs > RUN_JOBS_MAXIMUM) {
+        return status_set(error, STATUS_INVALID, "%d jobs at a time are out of range; give 1 to %d", options->jobs,
+                          RUN_JOBS_MAXIMUM);
+    }
+    for (int i = 0; i < options->suite->case_count; i++) {
+        const struct suite_case *case_ = &options->suite->cases[i];
+        enum status_code code =
+            options->runner->knows_estimator != NULL ? tolerances_check(options, case_, error) : STATUS_OK;
+        if (code != STATUS_OK) {
+            return code;
+        }
+        *total += case_selected(options, i) ? case_->settings->repeat : 0;
+    }
+    if (*total == 0) {
+        return status_set(error, STATUS_INVALID, "no case of %s matches '%s'; assay plan lists their ids",
+                          options->suite->path, options->filter != NULL ? options->filter : "*");
+    }
+    return STATUS_OK;
+}
+
+/* The suite's own choice of a device gives way to one that is asked for by name. */
+static const char *device_choose(const struct run_options *options, const struct suite_case *case_)
+{
+    if (options->device != NULL && strcmp(options->device, "auto") != 0) {
+        return options->device;
+    }
+    return case_->settings->device != NULL ? case_->settings->device : "auto";
+}
+
+/* The next attempt, or false where all have been started. */
+static bool job_next(struct run *run, struct case_job *job)
+{
+    const struct suite *suite = run->options->suite;
+    while (run->next_case < suite->case_count) {
+        const struct suite_case *case_ = &suite->cases[run->next_case];
+        if (case_selected(run->options, run->next_case) && run->next_attempt < case_->settings->repeat) {
+            run->next_attempt++;
+            *job = (struct case_job){.case_ = case_,
+                                     .device = device_choose(run->options, case_),
+                                     .catalogue_dir = run->options->catalogue_dir,
+                                     .attempt = run->next_attempt,
+                                     .shared = run->options->jobs > 1};
+            return true;
+        }
+        run->next_case++;
+        run->next_attempt = 0;
+    }
+    return false;
+}
+
+static enum status_code workers_fill(struct run *run)
+{
+    const struct run_progress *progress = &run->options->progress;
+    for (int i = 0; i < run->options->jobs; i++) {
+        struct worker *worker = &run->workers[i];
+        if (worker->busy || !job_next(run, &worker->job)) {
+            continue;
+        }
+        enum status_code code = child_start(run->options->runner, &worker->job, &run->mask, &worker->child, run->error);
+        if (code != STATUS_OK) {
+            return code;
+        }
+        worker->busy = true;
+        if (progress->started != NULL) {
+            progress->started(progress->context, worker->job.case_, worker->job.attempt, run->done, run->result.total);
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status_code worker_finish(struct run *run, struct worker *worker)
+{
+    const struct run_progress *progress = &run->options->progress;
+    struct json *line = NULL;
+    enum case_status status = CASE_STATUS_ERROR;
+    enum status_code code = case_line_make(&worker->job, &worker->child, &line, &status, run->error);
+    child_release(&worker->child);
+    worker->busy = false;
+    if (code == STATUS_OK) {
+        code = record_writer_append(run->writer, line, run->error);
+    }
+    if (code == STATUS_OK) {
+        run->done++;
+        run->result.counts[status]++;
+        run->unknown += verdicts_count(json_get(line, "verdicts")).unknown;
+        if (progress->ended != NULL) {
+            progress->ended(progress->context, line, run->done, run->result.total);
+        }
+    }
+    json_release(line);
+    return code;
+}
+
+/* Waits until something may have happened: a pipe, a signal, a deadline, a child that has closed its pipe. */
+static void workers_wait(struct run *run, struct pollfd *polls)
+{
+    int64_t now = clock_ns(), wait_ms = WAIT_MS_MAXIMUM;
+    nfds_t count = 0;
+    polls[count++] = (struct pollfd){.fd = run->signals, .events = POLLIN};
+    for (int i = 0; i < run->options->jobs; i++) {
+        const struct worker *worker = &run->workers[i];
+        if (!worker->busy) {
+            continue;
+        }
+        int64_t left_ms = (worker->child.deadline_ns - now) / 1000000 + 1;
+        wait_ms = left_ms < wait_ms ? left_ms : wait_ms;
+        if (worker->child.pipe >= 0 && !worker->child.timed_out) {
+            polls[count++] = (struct pollfd){.fd = worker->child.pipe, .events = POLLIN};
+        } else {
+            wait_ms = WAIT_MS_ENDING; /* it is about to end */
+        }
+    }
+    poll(polls, count, wait_ms > WAIT_MS_ENDING ? (int)wait_ms : WAIT_MS_ENDING);
+    struct signalfd_siginfo taken;
+    if ((polls[0].revents & POLLIN) != 0 && read(run->signals, &taken, sizeof taken) > 0) {
+        run->result.interrupted = true;
+    }
+}
+
+static enum status_code workers_tend(struct run *run, int *busy)
+{
+    *busy = 0;
+    for (int i = 0; i < run->options->jobs; i++) {
+        struct worker *worker = &run->workers[i];
+        if (!worker->busy) {
+            continue;
+        }
+        child_tend(&worker->child);
+        if (!worker->child.ended) {
+            (*busy)++;
+            continue;
+        }
+        enum status_code code = worker_finish(run, worker);
+        if (code != STATUS_OK) {
+            return code;
+        }
+    }
+    return STATUS_OK;
+}
+
+static void workers_end(struct run *run)
+{
+    for (int i = 0; i < run->options->jobs; i++) {
+        struct worker *worker = &run->workers[i];
+        if (worker->busy) {
+            child_kill(&worker->child);
+            child_release(&worker->child);
+            worker->busy = false;
+        }
+    }
+}
+
+/* Every attempt, until all have ended, a signal comes, or a record cannot be written. */
+static enum status_code attempts_make(struct run *run)
+{
+    size_t jobs = (size_t)run->options->jobs;
+    struct pollfd *polls = calloc(jobs + 1, sizeof *polls);
+    run->workers = calloc(jobs, sizeof *run->workers);
+    enum status_code code = STATUS_OK;
+    if (polls == NULL || run->workers == NULL) {
+        code = status_set(run->error, STATUS_OUT_OF_MEMORY, "no memory for %zu workers", jobs);
+    }
+    for (int busy = 1; code == STATUS_OK && busy > 0 && !run->result.interrupted;) {
+        code = workers_fill(run);
+        if (code == STATUS_OK) {
+            workers_wait(run, polls);
+            code = workers_tend(run, &busy);
+            busy += run->done < run->result.total ? 1 : 0;
+        }
+    }
+    if (run->workers != NULL) {
+        workers_end(run);
+    }
+    free(run->workers);
+    free(polls);
+    return code;
+}
+
+static enum run_outcome outcome_of(const struct run *run)
+{
+    const int *counts = run->result.counts;
+    if (counts[CASE_STATUS_FAIL] > 0) {
+        return RUN_FAIL;
+    }
+    bool broken = counts[CASE_STATUS_ERROR] + counts[CASE_STATUS_OOM] + counts[CASE_STATUS_TIMEOUT] > 0;
+    if (broken || run->unknown > 0 || run->done < run->result.total) {
+        return RUN_INCONCLUSIVE;
+    }
+    return counts[CASE_STATUS_SKIP] == run->result.total ? RUN_SKIPPED : RUN_PASS;
+}
+
+static enum status_code line_append(struct run *run, struct json *line)
+{
+    enum status_code code = line != NULL ? record_writer_append(run->writer, line, run->error)
+                                         : status_set(run->error, STATUS_OUT_OF_MEMORY, "no memory for a record");
+    json_release(line);
+    return code;
+}
+
+/* The run line, the attempts, the end line. */
+static enum status_code run_record(struct run *run)
+{
+    enum status_code code = line_append(run, run_line_make(run->options, run->result.total));
+    if (code == STATUS_OK) {
+        code = attempts_make(run);
+    }
+    if (code == STATUS_OK) {
+        run->result.outcome = outcome_of(run);
+        code = line_append(run, end_line_make(&run->result, run->done));
+    }
+    return code;
+}
+
+enum status_code run_suite(const struct run_options *options, struct run_result *result, struct status *error)
+{
+    struct run run = {.options = options, .signals = -1, .error = error};
+    sigset_t taken;
+    enum status_code code = options_check(options, &run.result.total, error);
+    if (code == STATUS_OK) {
+        code = record_writer_open(options->folder, &run.writer, error);
+    }
+    if (code != STATUS_OK) {
+        return code;
+    }
+    sigemptyset(&taken);
+    sigaddset(&taken, SIGINT);
+    sigaddset(&taken, SIGTERM);
+    sigprocmask(SIG_BLOCK, &taken, &run.mask);
+    run.signals = signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (run.signals < 0) {
+        code = status_set(error, STATUS_IO, "signals cannot be taken: %s", strerror(errno));
+    } else {
+        code = run_record(&run);
+        close(run.signals);
+    }
+    sigprocmask(SIG_SETMASK, &run.mask, NULL);
+    record_writer_close(run.writer);
+    if (code == STATUS_OK) {
+        *result = run.result;
+    }
+    return code;
+}

@@ -1,0 +1,87 @@
+/* Run: the cases of a suite, each in a child process of its own, their verdicts, and the records of it all.
+ *
+ * The parent opens no device and loads no BLAS: every measurement starts in a fresh child, and a child that runs out of
+ * memory, crashes, hangs or finds no device costs one row. What measures a case is a table (struct case_runner), so that
+ * tests can put cases in its place that hang, crash or lie. */
+#ifndef ASSAY_RUN_RUN_H
+#define ASSAY_RUN_RUN_H
+
+#include <stdbool.h>
+
+#include "harness/base/json.h"
+#include "harness/base/status.h"
+#include "harness/record/record.h"
+#include "harness/suite/suite.h"
+
+/* What one child is to do. Borrowed from the run. */
+struct case_job {
+    const struct suite_case *case_;
+    const char *device;        /* spec for device_open */
+    const char *catalogue_dir; /* for config_find */
+    int attempt;               /* from 1 */
+    bool shared;               /* other children may use the device: what is used on the whole of it says nothing */
+};
+
+/* run: called in the child, with file open for writing; sends what it finds with case_send and returns; the child then
+ * ends. knows_estimator: whether tolerances may name it (called in the parent; NULL: every name is accepted). */
+struct case_runner {
+    void (*run)(void *context, const struct case_job *job, int file);
+    bool (*knows_estimator)(const char *name);
+    void *context;
+};
+
+/* Sends an object to the parent; its members join the case line there, later ones over earlier ones. What was sent stays
+ * in the record whatever becomes of the child. The members are those of a case line (docs/FORMAT.md) but for type, id,
+ * identity, attempt, duration_s and verdicts, which are the parent's. STATUS_IO: the parent is gone. */
+enum status_code case_send(int file, const struct json *object, struct status *error);
+
+/* The runner that measures: configuration, skeleton, tape, replay on the device. */
+extern const struct case_runner case_runner_measure;
+
+/* Told as things happen; both may be NULL. done counts ended attempts of total. */
+struct run_progress {
+    void *context;
+    void (*started)(void *context, const struct suite_case *case_, int attempt, int done, int total);
+    void (*ended)(void *context, const struct json *case_line, int done, int total);
+};
+
+struct run_options {
+    const struct suite *suite;
+    const struct case_runner *runner;
+    const char *device; /* over the suite's choice; NULL or "auto": the suite's, else the first GPU, else the host */
+    const char *folder; /* where records.jsonl is written */
+    const char *filter; /* suite_case_matches; NULL: all */
+    int jobs;           /* children at a time, 1 to RUN_JOBS_MAXIMUM */
+    const char *catalogue_dir; /* models/catalogue */
+    const char *version;       /* of the program */
+    struct json *hardware;     /* for the run line; borrowed; NULL: unknown */
+    struct run_progress progress;
+};
+
+enum { RUN_JOBS_MAXIMUM = 256 };
+
+enum run_outcome {
+    RUN_PASS,         /* every case was measured or skipped, none failed (exit 0) */
+    RUN_FAIL,         /* a verdict failed (exit 1) */
+    RUN_INCONCLUSIVE, /* none failed, but a case ended in error, oom or timeout, a judged figure is unknown, or the run
+                         was interrupted (exit 3) */
+    RUN_SKIPPED       /* every case was skipped (exit 77) */
+};
+
+const char *run_outcome_name(enum run_outcome outcome); /* "pass", "fail", "inconclusive", "skipped" */
+
+struct run_result {
+    enum run_outcome outcome;
+    int counts[CASE_STATUS_COUNT];
+    int total;        /* attempts that were to be made */
+    bool interrupted; /* by SIGINT or SIGTERM: children were ended, finished records stay */
+};
+
+/* Runs the selected cases. Appends a run line, a case line per attempt as they end, an end line. SIGINT and SIGTERM are
+ * taken by the run while it lasts. Call it from a process with one thread.
+ * STATUS_INVALID (exit 2): no case matches the filter, a tolerance names an unknown estimator, jobs out of range; nothing
+ * has been written then. STATUS_IO (exit 2): the folder cannot be written, or the disk is full: what was written before
+ * stays readable. */
+enum status_code run_suite(const struct run_options *options, struct run_result *result, struct status *error);
+
+#endif

@@ -1,0 +1,134 @@
+/* Run lines: where, when and with what a run was made. Not what it measured. */
+#include "harness/run/run_line.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/utsname.h>
+#include <time.h>
+
+enum { TIME_BYTES = 32, RUN_ID_BYTES = 33 };
+
+static const char *time_text(char text[TIME_BYTES])
+{
+    struct tm parts;
+    time_t now = time(NULL);
+    text[0] = '\0';
+    if (gmtime_r(&now, &parts) != NULL) {
+        strftime(text, TIME_BYTES, "%Y-%m-%dT%H:%M:%SZ", &parts);
+    }
+    return text;
+}
+
+/* 128 random bits; the clock where the kernel has none to give. */
+static const char *run_id_text(char text[RUN_ID_BYTES])
+{
+    unsigned char bytes[16];
+    struct timespec now;
+    if (getrandom(bytes, sizeof bytes, GRND_NONBLOCK) != (ssize_t)sizeof bytes) {
+        memset(bytes, 0, sizeof bytes);
+        clock_gettime(CLOCK_REALTIME, &now);
+        memcpy(bytes, &now, sizeof now < sizeof bytes ? sizeof now : sizeof bytes);
+    }
+    for (size_t i = 0; i < sizeof bytes; i++) {
+        snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+    }
+    return text;
+}
+
+static struct json *tool_json(const struct run_options *options)
+{
+    struct json *tool = json_object_new();
+    if (!json_set(tool, "name", json_string_new("assay")) ||
+        !json_set(tool, "version", json_string_new(options->version != NULL ? options->version : "unknown"))) {
+        json_release(tool);
+        return NULL;
+    }
+    return tool;
+}
+
+static struct json *suite_json(const struct run_options *options, int total)
+{
+    const struct suite *suite = options->suite;
+    struct json *object = json_object_new();
+    bool made =
+        json_set(object, "name", json_string_new(suite->name)) &&
+        json_set(object, "description", json_string_new(suite->description)) &&
+        json_set(object, "path", json_string_new(suite->path)) &&
+        json_set(object, "plan_hash", json_string_new(suite->plan_hash)) &&
+        json_set(object, "case_count", json_integer_new(suite->case_count)) &&
+        json_set(object, "selected_count", json_integer_new(total)) &&
+        json_set(object, "filter", options->filter != NULL ? json_string_new(options->filter) : json_null_new());
+    if (!made) {
+        json_release(object);
+        return NULL;
+    }
+    return object;
+}
+
+static struct json *host_json(void)
+{
+    struct utsname names;
+    if (uname(&names) != 0) {
+        return json_null_new();
+    }
+    struct json *host = json_object_new();
+    bool made = json_set(host, "name", json_string_new(names.nodename)) &&
+                json_set(host, "system", json_string_new(names.sysname)) &&
+                json_set(host, "kernel", json_string_new(names.release)) &&
+                json_set(host, "machine", json_string_new(names.machine));
+    if (!made) {
+        json_release(host);
+        return NULL;
+    }
+    return host;
+}
+
+struct json *run_line_make(const struct run_options *options, int total)
+{
+    char started[TIME_BYTES], run_id[RUN_ID_BYTES];
+    struct json *line = json_object_new();
+    bool made = json_set(line, "type", json_string_new("run")) && json_set(line, "schema", record_schema_json()) &&
+                json_set(line, "run_id", json_string_new(run_id_text(run_id))) &&
+                json_set(line, "started", json_string_new(time_text(started))) &&
+                json_set(line, "tool", tool_json(options)) && json_set(line, "suite", suite_json(options, total)) &&
+                json_set(line, "device", json_string_new(options->device != NULL ? options->device : "auto")) &&
+                json_set(line, "jobs", json_integer_new(options->jobs)) && json_set(line, "host", host_json()) &&
+                json_set(line, "hardware", options->hardware != NULL ? json_share(options->hardware) : json_null_new());
+    if (!made) {
+        json_release(line);
+        return NULL;
+    }
+    return line;
+}
+
+static struct json *counts_json(const struct run_result *result, int done)
+{
+    struct json *counts = json_object_new();
+    bool made =
+        json_set(counts, "total", json_integer_new(result->total)) && json_set(counts, "done", json_integer_new(done));
+    for (int i = 0; made && i < CASE_STATUS_COUNT; i++) {
+        made = json_set(counts, case_status_name((enum case_status)i), json_integer_new(result->counts[i]));
+    }
+    if (!made) {
+        json_release(counts);
+        return NULL;
+    }
+    return counts;
+}
+
+struct json *end_line_make(const struct run_result *result, int done)
+{
+    char finished[TIME_BYTES];
+    struct json *line = json_object_new();
+    bool made = json_set(line, "type", json_string_new("end")) &&
+                json_set(line, "finished", json_string_new(time_text(finished))) &&
+                json_set(line, "interrupted", json_boolean_new(result->interrupted)) &&
+                json_set(line, "counts", counts_json(result, done)) &&
+                json_set(line, "outcome", json_string_new(run_outcome_name(result->outcome)));
+    if (!made) {
+        json_release(line);
+        return NULL;
+    }
+    return line;
+}

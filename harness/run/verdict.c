@@ -1,0 +1,189 @@
+/* Verdicts: the arithmetic of a comparison. What the figures mean is said in docs/FORMAT.md. */
+#include "harness/run/verdict.h"
+
+#include <string.h>
+
+#include "harness/tape/tape.h"
+
+/* The highest figure of a member over the stages; false where no stage has it. */
+static bool stages_highest(const struct json *line, const char *key, int64_t *bytes)
+{
+    const struct json *stages = json_get(line, "stages");
+    bool known = false;
+    for (int stage = 0; stage < STAGE_COUNT; stage++) {
+        const struct json *value = json_get(json_get(stages, stage_name((enum stage)stage)), key);
+        int64_t figure = json_integer_or(value, -1);
+        if (figure >= 0 && (!known || figure > *bytes)) {
+            *bytes = figure;
+            known = true;
+        }
+    }
+    return known;
+}
+
+/* What the process or the device came to hold since the device was opened: the highest reading less the context's. */
+static bool growth_measured(const struct json *line, const char *peak_key, const char *key, int64_t *bytes)
+{
+    int64_t highest = 0, other = 0;
+    int64_t context = json_integer_or(json_get(json_get(line, "context"), key), -1);
+    bool known = stages_highest(line, key, &highest);
+    if (peak_key != NULL && stages_highest(line, peak_key, &other)) {
+        highest = known && highest > other ? highest : other;
+        known = true;
+    }
+    if (!known || context < 0) {
+        return false;
+    }
+    *bytes = highest > context ? highest - context : 0;
+    return true;
+}
+
+bool quantity_measured(const struct json *line, enum quantity quantity, int64_t *bytes)
+{
+    switch (quantity) {
+    case QUANTITY_PROCESS_BYTES:
+        return growth_measured(line, "process_bytes_peak", "process_bytes", bytes);
+    case QUANTITY_DEVICE_BYTES:
+        return growth_measured(line, NULL, "device_bytes", bytes);
+    case QUANTITY_SAVED_FOR_BACKWARD_BYTES: {
+        int64_t saved = json_integer_or(json_get(line, "saved_for_backward_bytes"), -1);
+        if (saved >= 0) {
+            *bytes = saved;
+        }
+        return saved >= 0;
+    }
+    case QUANTITY_TOTAL_BYTES:
+        return stages_highest(line, quantity_name(QUANTITY_ALLOCATED_BYTES_PEAK), bytes);
+    case QUANTITY_REQUESTED_BYTES_PEAK:
+    case QUANTITY_ALLOCATED_BYTES_PEAK:
+    case QUANTITY_RESERVED_BYTES_PEAK:
+        return stages_highest(line, quantity_name(quantity), bytes);
+    case QUANTITY_COUNT:
+        break;
+    }
+    return false;
+}
+
+/* What the estimator predicts for the quantity. What the process or the device comes to hold is, where it has no figure
+ * of its own, what the allocator is predicted to take. */
+static bool quantity_predicted(const struct json *estimate, enum quantity quantity, int64_t *bytes)
+{
+    int64_t figure = json_integer_or(json_get(estimate, quantity_name(quantity)), -1);
+    if (figure < 0 && (quantity == QUANTITY_PROCESS_BYTES || quantity == QUANTITY_DEVICE_BYTES)) {
+        figure = json_integer_or(json_get(estimate, quantity_name(QUANTITY_RESERVED_BYTES_PEAK)), -1);
+    }
+    if (figure >= 0) {
+        *bytes = figure;
+    }
+    return figure >= 0;
+}
+
+static bool tolerance_holds(const struct tolerance *tolerance, int64_t error, int64_t measured)
+{
+    int64_t distance = error < 0 ? -error : error; /* both figures are >= 0, so it fits */
+    if (tolerance->kind == TOLERANCE_BYTES) {
+        return distance <= tolerance->bytes;
+    }
+    return (double)distance <= tolerance->fraction * (double)measured;
+}
+
+static struct json *tolerance_json(const struct tolerance *tolerance)
+{
+    if (tolerance == NULL) {
+        return json_null_new();
+    }
+    struct json *object = json_object_new();
+    bool is_bytes = tolerance->kind == TOLERANCE_BYTES;
+    struct json *value = is_bytes ? json_integer_new(tolerance->bytes) : json_real_new(tolerance->fraction);
+    if (!json_set(object, is_bytes ? "bytes" : "fraction", value)) {
+        json_release(object);
+        return NULL;
+    }
+    return object;
+}
+
+struct figures {
+    bool predicted_known, measured_known;
+    int64_t predicted, measured;
+};
+
+static struct json *verdict_make(const char *estimator, enum quantity quantity, const struct figures *figures,
+                                 const struct tolerance *tolerance)
+{
+    bool known = figures->predicted_known && figures->measured_known;
+    int64_t error = known ? figures->predicted - figures->measured : 0;
+    bool relative = known && figures->measured > 0;
+    bool judged = known && tolerance != NULL;
+    struct json *object = json_object_new();
+    bool made =
+        json_set(object, "estimator", json_string_new(estimator)) &&
+        json_set(object, "quantity", json_string_new(quantity_name(quantity))) &&
+        json_set(object, "predicted",
+                 figures->predicted_known ? json_integer_new(figures->predicted) : json_null_new()) &&
+        json_set(object, "measured", figures->measured_known ? json_integer_new(figures->measured) : json_null_new()) &&
+        json_set(object, "signed_error_bytes", known ? json_integer_new(error) : json_null_new()) &&
+        json_set(object, "signed_error",
+                 relative ? json_real_new((double)error / (double)figures->measured) : json_null_new()) &&
+        json_set(object, "tolerance", tolerance_json(tolerance)) &&
+        json_set(object, "pass",
+                 judged ? json_boolean_new(tolerance_holds(tolerance, error, figures->measured)) : json_null_new());
+    if (!made) {
+        json_release(object);
+        return NULL;
+    }
+    return object;
+}
+
+/* The quantities of one estimator. False where memory ran out. */
+static bool estimator_judge(struct json *verdicts, const struct suite_case *case_, const struct json *line,
+                            const char *estimator, const struct json *estimate)
+{
+    bool made = true;
+    for (int i = 0; i < QUANTITY_COUNT && made; i++) {
+        enum quantity quantity = (enum quantity)i;
+        bool own = json_kind(json_get(estimate, quantity_name(quantity))) == JSON_KIND_INTEGER;
+        const struct tolerance *tolerance = suite_case_tolerance(case_, estimator, quantity);
+        bool is_judged = tolerance != NULL && strcmp(estimator, "expected") != 0;
+        if (!own && !is_judged) {
+            continue;
+        }
+        struct figures figures = {0};
+        figures.predicted_known = quantity_predicted(estimate, quantity, &figures.predicted);
+        figures.measured_known = quantity_measured(line, quantity, &figures.measured);
+        made = json_append(verdicts, verdict_make(estimator, quantity, &figures, tolerance));
+    }
+    return made;
+}
+
+struct json *verdicts_make(const struct suite_case *case_, const struct json *line, struct verdict_counts *counts)
+{
+    struct json *verdicts = json_array_new();
+    const struct json *estimates = json_get(line, "estimates");
+    bool made = verdicts != NULL;
+    const char *estimator = json_key_after(estimates, NULL);
+    for (; made && estimator != NULL; estimator = json_key_after(estimates, estimator)) {
+        made = estimator_judge(verdicts, case_, line, estimator, json_get(estimates, estimator));
+    }
+    if (!made) {
+        json_release(verdicts);
+        return NULL;
+    }
+    *counts = verdicts_count(verdicts);
+    return verdicts;
+}
+
+struct verdict_counts verdicts_count(const struct json *verdicts)
+{
+    struct verdict_counts counts = {0};
+    for (size_t i = 0; i < json_count(verdicts); i++) {
+        const struct json *verdict = json_at(verdicts, i);
+        const struct json *pass = json_get(verdict, "pass");
+        if (json_kind(pass) == JSON_KIND_BOOLEAN) {
+            counts.pass += json_boolean_or(pass, false) ? 1 : 0;
+            counts.fail += json_boolean_or(pass, false) ? 0 : 1;
+        } else if (json_kind(json_get(verdict, "tolerance")) == JSON_KIND_OBJECT) {
+            counts.unknown++;
+        }
+    }
+    return counts;
+}

@@ -1,0 +1,24 @@
+/* Verdicts: predictions held against the measurement of a case. Internal to harness/run.
+ *
+ * An estimator is compared on every quantity that it predicts, and judged where the suite gives a tolerance. The error is
+ * predicted - measured, and relative to the measurement: predicting 90 of 100 bytes is -10 %. */
+#ifndef ASSAY_RUN_VERDICT_H
+#define ASSAY_RUN_VERDICT_H
+
+#include "harness/run/run.h"
+
+struct verdict_counts {
+    int pass, fail;
+    int unknown; /* judged by the suite, but predicted or measured is not known */
+};
+
+/* What was measured of a quantity, out of the fields of a case line; false where it is not known. */
+bool quantity_measured(const struct json *line, enum quantity quantity, int64_t *bytes);
+
+/* The array for "verdicts" of a case line that has stages and estimates. NULL where memory ran out. */
+struct json *verdicts_make(const struct suite_case *case_, const struct json *line, struct verdict_counts *counts);
+
+/* An empty array's counterpart: how many are in a line that was made before. */
+struct verdict_counts verdicts_count(const struct json *verdicts);
+
+#endif
