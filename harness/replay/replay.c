@@ -211,13 +211,15 @@ static enum status_code operand_resolve(const struct replay *replay, int index, 
 static enum status_code op_run(struct replay *replay, int index, struct status *error)
 {
     const struct op *op = &replay->tape->ops[index];
-    struct operation_call call = {.opcode = op->opcode, .input_count = op->input_count};
+    struct operation_call call; /* not cleared: its tensors beyond tensor_count are a kilobyte that nobody reads */
     enum status_code code = STATUS_OK;
     if ((unsigned)op->opcode >= OPCODE_COUNT || op->operand_count < 0 ||
         op->operand_count > OPERATION_TENSORS_MAXIMUM || op->input_count < 0 || op->input_count > op->operand_count) {
         return status_set(error, STATUS_INTERNAL, "stage %s: op %d: opcode %d with %d inputs of %d operands",
                           stage_name(replay->ledger.stage), index, (int)op->opcode, op->input_count, op->operand_count);
     }
+    call.opcode = op->opcode;
+    call.input_count = op->input_count;
     call.tensor_count = op->operand_count;
     call.attributes = op->attributes;
     for (int i = 0; i < op->operand_count && code == STATUS_OK; i++) {

@@ -1,0 +1,158 @@
+/* Real tapes on real devices: what is predicted on meta is what happens on the host, block by block. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/base/size.h"
+#include "harness/replay/replay.h"
+#include "harness/tape/target.h"
+#include "models/catalogue.h"
+#include "models/workload_tape.h"
+
+/* A model under a workload, as a tape. The skeleton must live as long, because the tape borrows its labels. */
+struct modelled {
+    struct config config;
+    struct skeleton skeleton;
+    struct tape *tape;
+};
+
+static void modelled_open(struct modelled *modelled, const char *model, const struct workload *workload)
+{
+    struct status error = {0};
+    const struct target *target = NULL;
+    enum status_code code = config_find("models/catalogue", model, &modelled->config, &error);
+    if (code == STATUS_OK) {
+        code = target_find("sm_90", &target, &error);
+    }
+    if (code == STATUS_OK) {
+        code = skeleton_build(&modelled->config, workload_head(workload), &modelled->skeleton, &error);
+    }
+    if (code == STATUS_OK) {
+        code = workload_tape(&modelled->config, &modelled->skeleton, workload, target, &modelled->tape, &error);
+    }
+    if (code != STATUS_OK) {
+        fail_msg("%s: %s", model, error.text);
+    }
+}
+
+static void modelled_close(struct modelled *modelled)
+{
+    tape_release(modelled->tape);
+    skeleton_release(&modelled->skeleton);
+}
+
+static struct replay_result replayed(const struct tape_view *tape, const char *spec)
+{
+    struct device *device = NULL;
+    struct replay_result result = {0};
+    struct status error = {0};
+    if (device_open(spec, &device, &error) != STATUS_OK ||
+        replay_run(tape, device, NULL, &result, &error) != STATUS_OK) {
+        fail_msg("%s: %s", spec, error.text);
+    }
+    device_close(device);
+    return result;
+}
+
+static void loading_bert_shows_the_published_pair(void **state)
+{
+    (void)state;
+    struct modelled bert = {0};
+    struct workload load = workload_default(MODE_LOAD);
+    char text[SIZE_TEXT_BYTES];
+    modelled_open(&bert, "bert-base-cased", &load);
+    struct tape_view tape = tape_view(bert.tape);
+    struct replay_result result = replayed(&tape, "meta");
+    const struct replay_stage *stage = &result.stages[STAGE_LOAD];
+    assert_int_equal(stage->requested_bytes, 433249280);
+    assert_int_equal(stage->allocated_bytes, 433773568);
+    assert_int_equal(stage->reserved_bytes, 490733568);
+    assert_string_equal(size_format(stage->requested_bytes, text), "413.18 MiB");
+    assert_string_equal(size_format(stage->allocated_bytes, text), "413.68 MiB");
+    assert_int_equal(result.causes_at_load.rounding_bytes, 0);
+    assert_int_equal(result.causes_at_load.unsplit_remainder_bytes, 512 * 1024);
+    assert_int_equal(result.causes_at_load.unsplit_remainder_count, 1);
+    modelled_close(&bert);
+}
+
+static void figures_agree(const struct replay_result *predicted, const struct replay_result *measured)
+{
+    assert_true(predicted->sequence_hash == measured->sequence_hash);
+    for (int i = 0; i < STAGE_COUNT; i++) {
+        const struct replay_stage *a = &predicted->stages[i], *b = &measured->stages[i];
+        assert_int_equal(a->present, b->present);
+        assert_int_equal(a->requested_bytes_peak, b->requested_bytes_peak);
+        assert_int_equal(a->allocated_bytes_peak, b->allocated_bytes_peak);
+        assert_int_equal(a->reserved_bytes_peak, b->reserved_bytes_peak);
+        assert_int_equal(memcmp(a->categories_at_peak, b->categories_at_peak, sizeof a->categories_at_peak), 0);
+        assert_false(a->reading.process_valid);
+        assert_true(!b->present || b->reading.process_valid);
+    }
+}
+
+static void training_agrees(const char *model, int64_t seq, enum attention attention)
+{
+    struct modelled tiny = {0};
+    struct workload train = workload_default(MODE_TRAIN);
+    train.batch = 2;
+    train.seq = seq;
+    train.attention = attention;
+    modelled_open(&tiny, model, &train);
+    struct tape_view tape = tape_view(tiny.tape);
+    struct replay_result predicted = replayed(&tape, "meta"), measured = replayed(&tape, "host");
+    figures_agree(&predicted, &measured);
+    assert_false(predicted.loss_valid);
+    assert_true(measured.loss_valid && isfinite(measured.loss) && measured.loss > 0);
+    modelled_close(&tiny);
+}
+
+static void text_models_train_as_predicted(void **state)
+{
+    (void)state;
+    static const char *const models[] = {"tiny-bert", "tiny-gpt2", "tiny-llama"};
+    for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
+        training_agrees(models[i], 16, ATTENTION_EAGER);
+    }
+}
+
+/* A host that is bounded to the predicted bytes is enough for the run; with one segment less it is an outcome. */
+static void the_predicted_bytes_are_enough_and_tight(void **state)
+{
+    (void)state;
+    struct modelled tiny = {0};
+    struct workload train = workload_default(MODE_TRAIN);
+    train.seq = 16;
+    train.attention = ATTENTION_EAGER;
+    modelled_open(&tiny, "tiny-bert", &train);
+    struct tape_view tape = tape_view(tiny.tape);
+    int64_t needed_bytes = replayed(&tape, "meta").reserved_bytes_peak;
+    char spec[64];
+    snprintf(spec, sizeof spec, "host:mem=%lld", (long long)needed_bytes);
+    assert_int_equal(replayed(&tape, spec).reserved_bytes_peak, needed_bytes);
+    snprintf(spec, sizeof spec, "host:mem=%lld", (long long)needed_bytes - 1);
+    struct device *device = NULL;
+    struct replay_result result = {0};
+    struct status error = {0};
+    assert_int_equal(device_open(spec, &device, &error), STATUS_OK);
+    assert_int_equal(replay_run(&tape, device, NULL, &result, &error), STATUS_OUT_OF_MEMORY);
+    assert_true(result.oom_wanted_bytes > 0 && result.oom_held_bytes < needed_bytes);
+    assert_non_null(strstr(error.text, result.oom_label));
+    device_close(device);
+    modelled_close(&tiny);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(loading_bert_shows_the_published_pair),
+        cmocka_unit_test(text_models_train_as_predicted),
+        cmocka_unit_test(the_predicted_bytes_are_enough_and_tight),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
