@@ -64,7 +64,8 @@ enum status_code arguments_parse(const struct command *command, int count, char 
 /* The value of an option of the command, or NULL where it was not given. */
 const char *arguments_value(const struct arguments *arguments, const char *name);
 
-/* The commands, ended by one whose name is NULL. */
-extern const struct command command_estimate, command_models, command_replay;
+/* Each is defined in the file of its name; main.c has the table. */
+extern const struct command command_hardware, command_models, command_estimate, command_plan, command_run,
+    command_report, command_compare, command_replay;
 
 #endif

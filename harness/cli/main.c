@@ -7,7 +7,9 @@
 #include "harness/cli/help.h"
 #include "harness/cli/output.h"
 
-static const struct command *const commands[] = {&command_estimate, &command_models, &command_replay, NULL};
+static const struct command *const commands[] = {
+    &command_hardware, &command_models, &command_estimate, &command_plan, &command_replay, NULL,
+};
 
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] - 1 };
 

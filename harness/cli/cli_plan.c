@@ -1,0 +1,158 @@
+/* assay plan: the cases of a suite and what is predicted of them. Touches no device and writes no record. */
+#include <inttypes.h>
+
+#include "harness/base/size.h"
+#include "harness/cli/case_estimates.h"
+#include "harness/cli/command.h"
+#include "harness/cli/output.h"
+#include "harness/cli/resource_path.h"
+#include "harness/suite/suite.h"
+#include "harness/tape/target.h"
+#include "models/catalogue.h"
+
+static const struct option_row options[] = {
+    {"filter", OPTION_VALUE, "GLOB", "only cases whose id or one of whose tags matches"},
+    {"for", OPTION_VALUE, "TARGET", "class of devices that is predicted (default: the suite's, else sm_90)"},
+    {"ids", OPTION_FLAG, NULL, "the ids alone, without predictions"},
+    {"json", OPTION_FLAG, NULL, "print one JSON document"},
+    {NULL, OPTION_FLAG, NULL, NULL},
+};
+
+struct plan {
+    const struct suite *suite;
+    const char *catalogue, *filter, *target;
+    bool with_estimates;
+    int case_count;     /* selected */
+    struct json *cases; /* a list; one object for each */
+    struct text text;
+};
+
+static enum status_code case_predict(const struct plan *plan, const struct suite_case *case_, struct json *estimates,
+                                     struct status *error)
+{
+    struct config config;
+    struct skeleton skeleton = {0};
+    const char *target = plan->target != NULL              ? plan->target
+                         : case_->settings->target != NULL ? case_->settings->target
+                                                           : target_at(0)->name;
+    enum status_code code = config_find(plan->catalogue, case_->identity.model, &config, error);
+    if (code == STATUS_OK) {
+        code = skeleton_build(&config, case_->identity.workload.head, &skeleton, error);
+    }
+    if (code == STATUS_OK) {
+        struct estimate_input input = {&config, &skeleton, &case_->identity.workload, target};
+        code = case_estimates(&input, estimates, NULL, error);
+    }
+    skeleton_release(&skeleton);
+    return code;
+}
+
+static void case_line(const struct suite_case *case_, const struct json *estimates, struct text *text)
+{
+    char size[SIZE_TEXT_BYTES];
+    const struct json *peak = json_get(json_get(estimates, "replay"), "allocated_bytes_peak");
+    bool known = json_kind(peak) == JSON_KIND_INTEGER;
+    text_format(text, "%12s  %s\n", known ? size_format(json_integer_or(peak, 0), size) : "-", case_->id);
+}
+
+static enum status_code case_add(struct plan *plan, const struct suite_case *case_, struct status *error)
+{
+    struct json *row = json_object_new();
+    struct json *estimates = json_object_new();
+    enum status_code code = plan->with_estimates ? case_predict(plan, case_, estimates, error) : STATUS_OK;
+    if (code == STATUS_OK && plan->with_estimates) {
+        case_line(case_, estimates, &plan->text);
+    } else if (code == STATUS_OK) {
+        text_format(&plan->text, "%s\n", case_->id);
+    }
+    bool made = json_set(row, "id", json_string_new(case_->id)) &&
+                json_set(row, "identity", identity_json(&case_->identity)) &&
+                (!plan->with_estimates || json_set(row, "estimates", json_share(estimates))) &&
+                json_append(plan->cases, json_share(row));
+    if (code == STATUS_OK && !made) {
+        code = status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for the plan");
+    }
+    plan->case_count += code == STATUS_OK ? 1 : 0;
+    json_release(estimates);
+    json_release(row);
+    return code;
+}
+
+static enum status_code plan_give(const struct plan *plan, bool as_json, struct status *error)
+{
+    if (!as_json) {
+        return output_text(&plan->text, error);
+    }
+    struct json *document = json_object_new();
+    bool made = json_set(document, "suite", json_string_new(plan->suite->name)) &&
+                json_set(document, "description", json_string_new(plan->suite->description)) &&
+                json_set(document, "plan_hash", json_string_new(plan->suite->plan_hash)) &&
+                json_set(document, "suite_case_count", json_integer_new(plan->suite->case_count)) &&
+                json_set(document, "case_count", json_integer_new(plan->case_count)) &&
+                json_set(document, "cases", json_share(plan->cases));
+    enum status_code code = output_json(made ? document : NULL, error);
+    json_release(document);
+    return code;
+}
+
+static enum status_code plan_make(struct plan *plan, struct status *error)
+{
+    const struct target *target = NULL;
+    enum status_code code = plan->target != NULL ? target_find(plan->target, &target, error) : STATUS_OK;
+    if (code == STATUS_OK && plan->with_estimates) {
+        text_format(&plan->text, "%12s  %s, %d cases, plan %s\n", "allocated", plan->suite->name,
+                    plan->suite->case_count, plan->suite->plan_hash);
+    }
+    for (int i = 0; i < plan->suite->case_count && code == STATUS_OK; i++) {
+        if (suite_case_matches(&plan->suite->cases[i], plan->filter)) {
+            code = case_add(plan, &plan->suite->cases[i], error);
+        }
+    }
+    if (code == STATUS_OK && plan->case_count == 0) {
+        code = status_set(error, STATUS_INVALID, "plan: no case of %s matches '%s'; assay plan %s --ids lists them",
+                          plan->suite->path, plan->filter, plan->suite->path);
+    }
+    return code;
+}
+
+static enum status_code plan_command(const struct arguments *arguments, enum exit_code *exit_code, struct status *error)
+{
+    (void)exit_code;
+    struct arena arena = {0};
+    struct suite suite = {0};
+    struct plan plan = {
+        .suite = &suite,
+        .catalogue = resource_path(&arena, "models/catalogue"),
+        .filter = arguments_value(arguments, "filter"),
+        .target = arguments_value(arguments, "for"),
+        .with_estimates = arguments_value(arguments, "ids") == NULL,
+        .cases = json_array_new(),
+    };
+    enum status_code code = plan.catalogue == NULL
+                                ? status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a path")
+                                : suite_read(arguments->operands[0], plan.catalogue, &suite, error);
+    if (code == STATUS_OK) {
+        code = plan_make(&plan, error);
+    }
+    if (code == STATUS_OK) {
+        code = plan_give(&plan, arguments_value(arguments, "json") != NULL, error);
+    }
+    json_release(plan.cases);
+    text_release(&plan.text);
+    suite_release(&suite);
+    arena_release(&arena);
+    return code;
+}
+
+const struct command command_plan = {
+    .name = "plan",
+    .operands = "SUITE",
+    .summary = "the cases of a suite and their predictions; touches no device",
+    .details =
+        "SUITE: a YAML file (docs/FORMAT.md). The hash is equal for equal lists of cases. allocated: the peak that\n"
+        "the replay of the case's tape predicts; --json has every estimator's prediction.\n",
+    .options = options,
+    .operand_minimum = 1,
+    .operand_maximum = 1,
+    .run = plan_command,
+};
