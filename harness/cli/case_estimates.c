@@ -2,30 +2,53 @@
 #include "harness/cli/case_estimates.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/size.h"
 
+/* What stands in an object of its own in JSON, and what people are told of it. */
+static const struct {
+    const char *prefix, *heading;
+} parts[] = {
+    {"categories_at_peak.", "at the peak: "},
+    {"causes.load.", "at load: "},
+};
+
+enum { PART_COUNT = sizeof parts / sizeof parts[0], NAME_COLUMNS = 38 };
+
+/* The name for people; NULL where the quantity is for JSON alone, as all figures of single stages are. */
+static const char *quantity_label(const struct estimate_quantity *quantity, char label[ESTIMATE_NAME_BYTES])
+{
+    const char *name = quantity->name;
+    for (int i = 0; i < PART_COUNT; i++) {
+        size_t length = strlen(parts[i].prefix);
+        if (strncmp(name, parts[i].prefix, length) == 0) {
+            snprintf(label, ESTIMATE_NAME_BYTES, "  %s%s", parts[i].heading, name + length);
+            return quantity->value == 0 ? NULL : label;
+        }
+    }
+    return strchr(name, '.') != NULL ? NULL : name;
+}
+
 static void quantity_line(const struct estimate_quantity *quantity, struct text *text)
 {
     char size[SIZE_TEXT_BYTES];
-    static const char made_of[] = "categories_at_peak.";
-    const char *name = quantity->name;
-    bool is_part = strncmp(name, made_of, sizeof made_of - 1) == 0;
-    if ((strchr(name, '.') != NULL && !is_part) || (is_part && quantity->value == 0)) {
-        return; /* stages are for --json */
+    char buffer[ESTIMATE_NAME_BYTES];
+    const char *label = quantity_label(quantity, buffer);
+    if (label == NULL) {
+        return;
     }
-    text_format(text, "  %s%-*s ", is_part ? "  at the peak: " : "", is_part ? 17 : 32,
-                is_part ? name + sizeof made_of - 1 : name);
+    text_format(text, "  %-*s ", NAME_COLUMNS, label);
     if (!quantity->known) {
         text_append(text, "unknown\n");
     } else if (quantity->text != NULL) {
         text_format(text, "%s\n", quantity->text);
-    } else if (strstr(name, "bytes") != NULL || is_part) {
-        text_format(text, "%12s %20" PRId64 " bytes\n", size_format(quantity->value, size), quantity->value);
+    } else if (strstr(quantity->name, "count") != NULL) {
+        text_format(text, "%12" PRId64 "\n", quantity->value);
     } else {
-        text_format(text, "%12s %20" PRId64 "\n", "", quantity->value);
+        text_format(text, "%12s %20" PRId64 " bytes\n", size_format(quantity->value, size), quantity->value);
     }
 }
 
