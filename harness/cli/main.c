@@ -8,7 +8,8 @@
 #include "harness/cli/output.h"
 
 static const struct command *const commands[] = {
-    &command_hardware, &command_models, &command_estimate, &command_plan, &command_replay, NULL,
+    &command_hardware, &command_models,  &command_estimate, &command_plan,
+    &command_report,   &command_compare, &command_replay,   NULL,
 };
 
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] - 1 };

@@ -56,6 +56,10 @@ static void output_equals_golden_files(void **state)
         {"estimate-bert-0.23.txt", {"estimate", "bert-base-cased", "--dtypes", "float32", "int8", "--rule", "0.23"}},
         {"estimate-resnet50.txt", {"estimate", "timm/resnet50.a1_in1k"}},
         {"estimate-llama-2-70b.txt", {"estimate", "--dtypes=float16,int4", "meta-llama/Llama-2-70b-chat-hf"}},
+        {"estimate-bert-load.txt", {"estimate", "bert-base-cased", "--mode", "load"}},
+        {"plan-small-ids.txt", {"plan", "tests/cli/data/small-suite.yaml", "--ids"}},
+        {"plan-small-load.txt", {"plan", "--filter", "*/load/*", "tests/cli/data/small-suite.yaml"}},
+        {"hardware-4gpu.txt", {"hardware", "--topology", "tests/hardware/hwloc-4gpu.xml"}},
         {"replay-help.txt", {"replay", "-h"}},
         {"models-gpt2.txt", {"models", "gpt2"}},
         {"models-gpt2.json", {"models", "--json", "gpt2"}},
@@ -108,6 +112,34 @@ static void wrong_words_are_answered_in_one_line(void **state)
          "assay: estimate: --rule belongs to the table without --mode; leave one out\n"},
         {{"estimate", "gpt2", "--mode", "infer", "--checkpointing"},
          "assay: checkpointing: mode infer has no backward pass; write false, or mode train\n"},
+        {{"plan", "tests/cli/data/absent.yaml"},
+         "assay: tests/cli/data/absent.yaml: cannot be opened: No such file or directory; name a suite file\n"},
+        {{"plan", "tests/cli/data/unknown-key-suite.yaml"},
+         "assay: tests/cli/data/unknown-key-suite.yaml:6:5: unknown key 'bach' in a case; did you mean 'batch'?\n"},
+        {{"plan", "tests/cli/data/wrong-type-suite.yaml"},
+         "assay: tests/cli/data/wrong-type-suite.yaml:6:12: batch: '4k' is not an integer; write 4\n"},
+        {{"plan", "tests/cli/data/empty-suite.yaml"},
+         "assay: tests/cli/data/empty-suite.yaml:1:1: the suite expands to nothing: every combination is excluded; "
+         "shorten 'exclude'\n"},
+        {{"plan", "tests/cli/data/million-suite.yaml"},
+         "assay: tests/cli/data/million-suite.yaml:4:5: this case expands to more than 1000000 combinations; shorten "
+         "its "
+         "lists\n"},
+        {{"plan", "tests/cli/data/small-suite.yaml", "--filter", "x"},
+         "assay: plan: no case of tests/cli/data/small-suite.yaml matches 'x'; assay plan "
+         "tests/cli/data/small-suite.yaml --ids lists them\n"},
+        {{"hardware", "--topology", "tests/cli/data/small-suite.yaml"},
+         "assay: tests/cli/data/small-suite.yaml: not a topology in hwloc's XML of version 2; write one with lstopo "
+         "--of xml\n"},
+        {{"report", "tests/cli/data", "--format", "pdf"},
+         "assay: 'pdf' is not a format; use table, md, csv, json, html or junit\n"},
+        {{"report", "tests/cli/data/absent"},
+         "assay: tests/cli/data/absent: cannot be opened: No such file or directory; name a folder that a run has "
+         "written\n"},
+        {{"compare", "tests/cli/data/absent", "tests/cli/data/absent"},
+         "assay: tests/cli/data/absent: cannot be opened: No such file or directory; name a folder that a run has "
+         "written\n"},
+        {{"compare", "tests/cli/data/absent"}, "assay: compare: an operand is missing; write assay compare BASE NEW\n"},
         {{"replay"}, "assay: replay: an operand is missing; write assay replay TRACE.json\n"},
         {{"replay", "--allocator", "best", "x"}, "assay: replay: 'best' is not an allocator; write caching or plain\n"},
         {{"replay", "tests/cli/data/absent.json"},
@@ -189,8 +221,10 @@ static void json_is_one_document(void **state)
     (void)state;
     static const char *const rows[][WORDS_MAXIMUM] = {
         {"models", "--json"},
+        {"hardware", "--json"},
+        {"plan", "--json", "tests/cli/data/small-suite.yaml"},
         {"estimate", "--json", "gpt2"},
-        {"estimate", "--json", "tiny-bert", "--mode", "train"},
+        {"estimate", "--json", "tiny-bert", "--mode", "train", "--seq=8"},
         {"models", "--json", "bert-base-cased", "--tensors"},
         {"replay", "--json", "tests/cli/data/small-trace.json"},
     };
@@ -213,7 +247,7 @@ static void help_names_every_command_and_each_answers(void **state)
     const char *const words[] = {"--help", NULL};
     struct command_result result = assay(words);
     assert_int_equal(result.exit_code, 0);
-    static const char *const names[] = {"estimate", "models", "replay"};
+    static const char *const names[] = {"hardware", "models", "estimate", "plan", "report", "compare", "replay"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         char line[64];
         snprintf(line, sizeof line, "\n  %s ", names[i]);
