@@ -443,6 +443,12 @@ static void read_family(struct field_reader *reader, struct config *config)
         read_resnet(reader, config);
         return;
     }
+    if (strcmp(config->model_type, "resnet") == 0) { /* its activations are not in place, its names are others */
+        field_fault(reader, "model_type",
+                    "the ResNet of transformers is not modelled; take timm's, for example "
+                    "timm/resnet50.a1_in1k");
+        return;
+    }
     field_fault(reader, "model_type",
                 "%s%s%s; known are bert, gpt2, llama, mistral, qwen2, vit, and timm's "
                 "\"architecture\" resnet18, resnet34, resnet50, resnet101, resnet152",

@@ -22,7 +22,7 @@ struct config {
     char model_type[64];   /* "bert", "llama", "mistral", "qwen2", "resnet", ... */
     char architecture[64]; /* timm: "resnet50"; else the first of `architectures` or "" */
     enum family_kind family;
-    bool is_timm; /* timm naming of ResNets (else Hugging Face's) */
+    bool is_timm; /* a file of timm: it names an architecture instead of a model_type */
     int64_t hidden, layers, heads, kv_heads, head_dim, ffn, vocab, positions, token_types;
     enum activation activation;
     double norm_epsilon, hidden_dropout, attention_dropout, embedding_dropout;

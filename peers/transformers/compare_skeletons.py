@@ -169,7 +169,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         program = f"{folder}/dump_skeleton"
         subprocess.run(["cc", "-std=c11", "-D_GNU_SOURCE", "-I.", "-o", program, "peers/transformers/dump_skeleton.c",
-                        "build/libassay.a", "-ljansson", "-lm"], check=True)
+                        "build/libassay.a", "-ljansson", "-lyaml", "-lhwloc", "-ldl", "-lm", "-pthread", "-fopenmp"],
+                       check=True)
         results = [compare(program, name, head) for name in names for head in ("bare", "lm")]
     print(f"{sum(results)} equal, {len(results) - sum(results)} different")
     return 0 if all(results) else 1

@@ -132,6 +132,9 @@ static const struct {
      ": model_type: 't5' is not known; known are bert, gpt2, llama, mistral, qwen2, vit, and "
      "timm's \"architecture\" resnet18, resnet34, resnet50, resnet101, resnet152"},
     {"{\"model_type\": 5}", ": model_type: an integer is not a string; write one in quotation marks"},
+    {"{\"model_type\": \"resnet\"}",
+     ": model_type: the ResNet of transformers is not modelled; take timm's, for example "
+     "timm/resnet50.a1_in1k"},
     {"{\"architecture\": \"resnet50d\"}",
      ": architecture: 'resnet50d' is not known; known are resnet18, resnet34, resnet50, resnet101, resnet152"},
     {"{\"model_type\": \"bert\", \"num_attention_heads\": 0}",

@@ -20,7 +20,7 @@ static void skeleton_of(const char *model, enum head head, struct config *config
     }
 }
 
-/* Published counts: the sources are named in docs/NUMBERS.md. Buffers are those of transformers 5.23 and timm 1.0.31. */
+/* Published counts of parameters; buffers as transformers 5.23 and timm 1.0.31 have them. */
 static void test_published_counts(void **state)
 {
     static const struct {
