@@ -13,7 +13,7 @@ if (ARG3 eq "svg") {
 }
 set output ARG2
 
-stats ARG1 using 3 name "ALL" nooutput
+stats ARG1 using (1) name "ALL" nooutput
 panels = int(ALL_blocks)
 across = panels < 3 ? panels : 3
 down = int((panels + across - 1) / across)
@@ -31,6 +31,8 @@ fit = int(ARG4 / across / 7.8)
 blank(text, at) = at < 2 ? fit : text[at:at] eq " " ? at : blank(text, at - 1)
 lines(text) = strlen(text) <= fit ? text : (at = blank(text, fit), text[1:at] . "\n" . text[at + 1:at + fit])
 
+larger(a, b) = b > a ? b : a
+
 top = 1 - 34.0 / ARG5
 bottom = 40.0 / ARG5
 cell_width = 0.99 / across
@@ -39,19 +41,22 @@ set multiplot title "Peaks from stage to stage" offset 0, 0.2
 do for [panel = 0:panels - 1] {
     set xrange [*:*]
     set yrange [*:*]
-    stats ARG1 index panel using (name = strcol(1), $5) name "PANEL" nooutput
-    highest = PANEL_max
+    stats ARG1 index panel using (name = strcol(1), $4) name "PANEL" nooutput
+    undefine RESERVED_*
+    stats ARG1 index panel using 5 name "RESERVED" nooutput
+    highest = exists("RESERVED_max") ? larger(PANEL_max, RESERVED_max) : PANEL_max
+    stats ARG1 index panel using (1) name "STAGE" nooutput
     scale = highest >= 1024.0 ** 3 ? 1024.0 ** 3 : 1024.0 ** 2
     column_at = panel % across
     row_at = int(panel / across)
-    set lmargin at screen 0.005 + cell_width * column_at + 62.0 / ARG4
+    set lmargin at screen 0.005 + cell_width * column_at + 72.0 / ARG4
     set rmargin at screen 0.005 + cell_width * (column_at + 1) - 12.0 / ARG4
     set tmargin at screen top - cell_height * row_at - 46.0 / ARG5
     set bmargin at screen top - cell_height * (row_at + 1) + 34.0 / ARG5
     set title lines(name) font ",10" offset 0, -0.4
-    set ylabel (scale > 1024.0 ** 2 ? "GiB" : "MiB") offset 1.2, 0
+    set ylabel (scale > 1024.0 ** 2 ? "GiB" : "MiB") font ",11" offset 2, 0
     set yrange [0:highest / scale * 1.12]
-    set xrange [-0.6:PANEL_records - 0.4]
+    set xrange [-0.6:STAGE_records - 0.4]
     plot ARG1 index panel using 0:($5 / scale):(0.92):xtic(2) with boxes linecolor rgb "#d9d9d9", \
          ARG1 index panel using 0:($4 / scale):(0.70) with boxes linecolor rgb "#56b4e9", \
          ARG1 index panel using 0:($3 / scale):(0.42) with boxes linecolor rgb "#0072b2", \

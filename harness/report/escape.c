@@ -164,7 +164,9 @@ static const char *column_replace(uint32_t point)
     case '\\':
         return "/";
     default:
-        return NULL;
+        /* Beyond Latin, Greek, Cyrillic and punctuation a font may lack the glyph, and what stands in for it can cover
+         * the whole picture. */
+        return point < 0x530 || (point >= 0x2010 && point <= 0x205F) ? NULL : "?";
     }
 }
 

@@ -23,7 +23,7 @@ void csv_append(struct text *text, const char *string);
 void xml_append(struct text *text, const char *string);
 
 /* One column of a data file for gnuplot, which then writes it into an SVG: tabs, quotes, <, > and & become harmless
- * look-alikes. */
+ * look-alikes, letters other than Latin, Greek and Cyrillic a question mark. */
 void column_append(struct text *text, const char *string);
 
 /* How many terminal columns a string takes; wide (East Asian) code points count two. */

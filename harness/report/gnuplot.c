@@ -64,11 +64,15 @@ static bool complaint_read(int descriptor, char complaint[COMPLAINT_BYTES])
     }
 }
 
-/* The first line that says something, in place. */
+/* The last line that says something, in place: warnings come first, what ended the program last. */
 static const char *complaint_line(char *complaint)
 {
-    char *line = complaint + strspn(complaint, " \t\r\n^");
-    line[strcspn(line, "\r\n")] = '\0';
+    size_t length = strlen(complaint);
+    while (length > 0 && strchr(" \t\r\n", complaint[length - 1]) != NULL) {
+        complaint[--length] = '\0';
+    }
+    const char *end = strrchr(complaint, '\n');
+    const char *line = end != NULL ? end + 1 : complaint;
     return line[0] != '\0' ? line : "it gave no reason";
 }
 

@@ -13,7 +13,7 @@ struct gnuplot_task {
 };
 
 /* Draws one image. STATUS_UNAVAILABLE: gnuplot is not installed (with the remedy). STATUS_IO: it failed, took longer
- * than a minute or drew nothing; the text has the first line it complained with. */
+ * than a minute or drew nothing; the text has the last line it complained with. */
 enum status_code gnuplot_draw(const struct gnuplot_task *task, struct status *error);
 
 #endif

@@ -176,7 +176,7 @@ static void anatomy_make(const struct report *report, int number, struct plot_pa
     for (int category = 0; category < CATEGORY_COUNT; category++) {
         text_format(&page->data, "\t%s", report_category_name(category));
     }
-    text_append(&page->data, "\trounding_and_remainders\tcached\n");
+    text_append(&page->data, "\tslack\tcached\n");
     for (int at = number * ANATOMY_CASES; at < count && at < (number + 1) * ANATOMY_CASES; at++) {
         const struct case_view *view = chosen[at];
         if (view->predicted.categories_known) {
@@ -188,7 +188,7 @@ static void anatomy_make(const struct report *report, int number, struct plot_pa
         anatomy_row(&page->data, view, &view->measured, "measured");
         page->mark_count++;
     }
-    page->height = 194 + 64 * page->mark_count;
+    page->height = 210 + 64 * page->mark_count;
     free(chosen);
 }
 

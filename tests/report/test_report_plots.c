@@ -82,6 +82,7 @@ static void a_page_holds_the_plots(void **state)
     struct place *place = *state;
     struct text page = {0};
     plots_draw(place, RECORDS_HOSTILE);
+    assert_string_equal(text_string(&place->notes), "");
     const struct report_style style = {.plot_directory = place->plots};
     assert_int_equal(report_render(place->report, REPORT_HTML, &style, &page, NULL), STATUS_OK);
     assert_non_null(strstr(text_string(&page), "<svg"));
