@@ -153,7 +153,7 @@ static inline const char *tensor_check(const struct tensor *tensor, char letter)
 /* An output in which two elements share memory would be written twice. */
 static inline bool is_broadcast(const struct tensor *tensor)
 {
-    for (int d = 0; d < tensor->rank; d++) {
+    for (int d = 0; d < tensor->rank && count_of(tensor) > 0; d++) {
         if (tensor->size[d] > 1 && tensor->stride[d] == 0) {
             return true;
         }

@@ -127,21 +127,21 @@ ELEMENT(gelu_erf)
     return a * body_normal_cumulative(a, body_exponential(-0.5f * a * a));
 }
 
-/* The argument of the tanh in GELU's tanh form: sqrt(2 / pi) (a + 0.044715 a^3). */
-BODY float gelu_tanh_argument(float a)
+BODY float element_sigmoid(float a)
 {
-    return 0.797884561f * (a + 0.044715f * a * a * a);
+    return 1.0f / (1.0f + body_exponential(-a));
+}
+
+/* (1 + tanh u) / 2 for GELU's u = sqrt(2 / pi) (a + 0.044715 a^3): the sigmoid of 2 u, which does not cancel. */
+BODY float gelu_tanh_share(float a)
+{
+    return element_sigmoid(1.59576912f * (a + 0.044715f * a * a * a));
 }
 
 ELEMENT(gelu_tanh)
 {
     (void)b, (void)p;
-    return 0.5f * a * (1.0f + body_tanh(gelu_tanh_argument(a)));
-}
-
-BODY float element_sigmoid(float a)
-{
-    return 1.0f / (1.0f + body_exponential(-a));
+    return a * gelu_tanh_share(a);
 }
 
 ELEMENT(silu)
@@ -178,9 +178,9 @@ ELEMENT(gelu_erf_backward)
 ELEMENT(gelu_tanh_backward)
 {
     (void)p;
-    float t = body_tanh(gelu_tanh_argument(b));
-    float slope = 0.797884561f * (1.0f + 0.134145f * b * b);
-    return a * (0.5f * (1.0f + t) + 0.5f * b * (1.0f - t * t) * slope);
+    float share = gelu_tanh_share(b);
+    float slope = 1.59576912f * (1.0f + 0.134145f * b * b);
+    return a * (share + b * share * (1.0f - share) * slope);
 }
 
 ELEMENT(silu_backward)

@@ -8,7 +8,7 @@ static const struct {
     int bytes;
     bool floating;
 } dtypes[DTYPE_COUNT] = {
-    [DTYPE_FLOAT32] = {"float32", 4, true}, [DTYPE_FLOAT16] = {"float16", 2, true},
+    [DTYPE_FLOAT32] = {"float32", 4, true},   [DTYPE_FLOAT16] = {"float16", 2, true},
     [DTYPE_BFLOAT16] = {"bfloat16", 2, true}, [DTYPE_INT64] = {"int64", 8, false},
     [DTYPE_BOOL] = {"bool", 1, false},
 };

@@ -17,10 +17,11 @@
  * FILL                    -> out any; out = f[0] (i64 and bool too)
  * RANDOM_NORMAL           -> out dense; f[0] = mean, f[1] = deviation, i[0] = seed; element k depends on (seed, k) only
  * RANDOM_INTEGER          -> out i64 dense; uniform in [0, i[1]); i[0] = seed
- * SEQUENCE                -> out i64 dense; element k = i[0] + k modulo columns (each row counts from i[0])
+ * SEQUENCE                -> out i64 dense; element k = i[0] + (k modulo columns): each row counts from i[0]
  * CAUSAL_MASK             -> out dense [.., rows, columns]; 0 where column <= row + i[0], else the lowest finite value
  * -- copies and element-wise arithmetic (out dense unless "any"; in place allowed)
- * COPY          a any     -> out any; converts the dtype (bool and i64 to floating too). Not in place.
+ * COPY          a any     -> out any; converts the dtype (bool and i64 to floating too, nothing to them; any dtype to
+ *                            itself). Not in place.
  * ADD           a any, b any -> out any; out = a + f[0] * b
  * MULTIPLY      a any, b any -> out any
  * AFFINE        a any     -> out any; out = f[0] * a + f[1]
@@ -39,7 +40,7 @@
  * SOFTMAX       a dense [rows, columns] -> out;   LOG_SOFTMAX likewise. in place allowed
  * SOFTMAX_BACKWARD grad, result -> out;   LOG_SOFTMAX_BACKWARD grad, result -> out
  * NLL_LOSS      logp dense [N, C], target i64 [N] -> loss [1], total_weight f32 [1]; mean over targets that are not
- *                            -100; loss is NaN where none is left
+ *                            -100; loss is NaN where none is left. Another target outside [0, C) is an error
  * NLL_LOSS_BACKWARD grad [1], target, total_weight -> out [N, C] dense; -grad / total_weight at the target, 0 elsewhere
  * -- normalisation
  * LAYERNORM     a dense, weight, bias -> out, mean f32 [rows], reciprocal deviation f32 [rows]; f[0] = epsilon
@@ -57,7 +58,7 @@
  * -- images (NCHW dense)
  * MAX_POOL      a         -> out, indices i64 (h * W + w of the winner, the first of equals; NaN wins);
  *                            i[0] = kernel, i[1] = stride, i[2] = padding
- * MAX_POOL_BACKWARD grad, indices -> out (zero, then summed)
+ * MAX_POOL_BACKWARD grad, indices -> out (sums in a fixed order, 0 where no window chose); i as MAX_POOL
  * CONVOLUTION   a, weight [O, C, k, k], (bias) -> out; i[0] = stride, i[1] = padding
  * CONVOLUTION_BACKWARD_INPUT  grad, weight -> grad a;   CONVOLUTION_BACKWARD_WEIGHT grad, a -> grad weight; i as above
  * -- products
@@ -69,6 +70,7 @@
  *                         -> out [B, a, S, D] any, lse f32 dense [B, a, S']; D has stride 1 everywhere; a is a multiple
  *                            of g: head h reads h / (a / g). f[0] = scale, f[1] = dropout probability, i[0] = 1: causal,
  *                            i[1] = seed. S' >= S; what lies beyond S is set to +infinity. Scores are never stored.
+ *                            Causal: column <= row + (T - S). A row that sees nothing is 0 and has lse +infinity
  * ATTENTION_BACKWARD grad out, q, k, v, out, lse, (mask) -> grad q any, grad k any, grad v any; attributes likewise
  * -- optimizers (all dense, one parameter each; "updates" = read and written outs). found f32 [1] is optional and last
  *    among the ins: where it is there and not 0, nothing is changed
@@ -170,8 +172,8 @@ struct operation_call {
     struct operation_attributes attributes;
 };
 
-const char *opcode_name(enum opcode opcode);   /* "LAYERNORM" */
-int opcode_input_count(enum opcode opcode);    /* required ones */
+const char *opcode_name(enum opcode opcode); /* "LAYERNORM" */
+int opcode_input_count(enum opcode opcode);  /* required ones */
 int opcode_output_count(enum opcode opcode);
 int64_t tensor_element_count(const struct tensor *tensor);
 bool tensor_is_dense(const struct tensor *tensor);

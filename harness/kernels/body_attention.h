@@ -1,0 +1,293 @@
+/* Attention without stored scores, forward and backward: the algorithm of FlashAttention-2 (Dao 2023, arXiv:2307.08691,
+ * algorithms 1 and 2), with the backward in two sweeps, one for grad q and one for grad k and grad v, so that nothing is
+ * added to from two sides and no order is left open.
+ *
+ * For one head: x_ij = scale q_i k_j + mask_ij, p_ij = e^(x_ij - lse_i), out_i = sum_j p_ij z_ij v_j, where z is the
+ * dropout factor. With d_ij = z_ij (grad_i v_j) and delta_i = grad_i out_i the gradient of a score is
+ * p_ij (d_ij - delta_i). A row in which everything is masked has lse +infinity, so that all its p are 0. */
+#ifndef ASSAY_KERNELS_BODY_ATTENTION_H
+#define ASSAY_KERNELS_BODY_ATTENTION_H
+
+#include "harness/kernels/body_random.h"
+#include "harness/kernels/body_tile.h"
+
+/* What a call says, and the size of its tiles. */
+struct attention {
+    struct tensor q, k, v, out, lse, mask, grad; /* mask.data is NULL where there is none; grad in backward only */
+    struct tensor grad_q, grad_k, grad_v;
+    int64_t batches, heads, groups; /* groups: heads of k and v */
+    int64_t rows, columns, width;   /* S, T, D */
+    float scale, probability, keep_scale;
+    int64_t seed;
+    bool causal;
+    int tile_rows, tile_columns, tile_width; /* multiples of TILE_STEP; tile_width >= width */
+};
+
+static inline void attention_read(struct attention *attention, const struct operation_call *call)
+{
+    const struct tensor *t = call->tensors;
+    bool backward = call->opcode == OPCODE_ATTENTION_BACKWARD;
+    int first = backward ? 1 : 0;
+    int base = backward ? 6 : 3;
+    int outs = call->input_count;
+    memset(attention, 0, sizeof *attention);
+    attention->q = t[first];
+    attention->k = t[first + 1];
+    attention->v = t[first + 2];
+    if (call->input_count > base) {
+        attention->mask = t[base];
+    }
+    attention->out = backward ? t[4] : t[outs];
+    attention->lse = backward ? t[5] : t[outs + 1];
+    if (backward) {
+        attention->grad = t[0];
+        attention->grad_q = t[outs];
+        attention->grad_k = t[outs + 1];
+        attention->grad_v = t[outs + 2];
+    }
+    attention->batches = attention->q.size[0];
+    attention->heads = attention->q.size[1];
+    attention->groups = attention->k.size[1];
+    attention->rows = attention->q.size[2];
+    attention->columns = attention->k.size[2];
+    attention->width = attention->q.size[3];
+    attention->scale = (float)call->attributes.f[0];
+    attention->probability = (float)call->attributes.f[1];
+    attention->keep_scale = attention->probability < 1.0f ? 1.0f / (1.0f - attention->probability) : 0.0f;
+    attention->causal = call->attributes.i[0] == 1;
+    attention->seed = call->attributes.i[1];
+}
+
+/* A piece of one head: rows from row on against columns from column on. */
+struct attention_place {
+    int64_t batch, head;
+    int64_t row, column;
+};
+
+/* Rows [row, ..) of one head of q, out, grad or grad q; of the head's group where the tensor is k or v. */
+BODY struct tile_source head_rows(const struct tensor *tensor, int64_t batch, int64_t head, int64_t row)
+{
+    struct tile_source source;
+    int64_t index = batch * tensor->stride[0] + head * tensor->stride[1] + row * tensor->stride[2];
+    source.data = element_address(tensor->data, tensor->dtype, index);
+    source.dtype = tensor->dtype;
+    source.row_stride = tensor->stride[2];
+    source.column_stride = 1;
+    source.rows = tensor->size[2] - row;
+    source.columns = tensor->size[3];
+    return source;
+}
+
+BODY struct tile_source source_transposed(struct tile_source source)
+{
+    struct tile_source transposed = source;
+    transposed.row_stride = source.column_stride;
+    transposed.column_stride = source.row_stride;
+    transposed.rows = source.columns;
+    transposed.columns = source.rows;
+    return transposed;
+}
+
+/* The mask's rows by columns from the place on. */
+BODY struct tile_source mask_at(const struct attention *attention, struct attention_place place)
+{
+    const struct tensor *mask = &attention->mask;
+    int64_t head = mask->size[1] == 1 ? 0 : place.head;
+    int64_t index = place.batch * mask->stride[0] + head * mask->stride[1] + place.row * mask->stride[2] +
+                    place.column * mask->stride[3];
+    struct tile_source source;
+    source.data = element_address(mask->data, mask->dtype, index);
+    source.dtype = mask->dtype;
+    source.row_stride = mask->stride[2];
+    source.column_stride = mask->stride[3];
+    source.rows = mask->size[2] - place.row;
+    source.columns = mask->size[3] - place.column;
+    return source;
+}
+
+/* The end of the columns that row `row` may look at. */
+BODY int64_t columns_end(const struct attention *attention, int64_t row)
+{
+    int64_t end = attention->columns;
+    int64_t causal_end = row + (attention->columns - attention->rows) + 1;
+    return attention->causal && causal_end < end ? causal_end : end;
+}
+
+/* The first of a tile's rows that may look at the tile's column j; tile_rows where none may. */
+BODY int first_row_of(const struct attention *attention, struct attention_place place, int j)
+{
+    int64_t column = place.column + j;
+    int64_t first = attention->causal ? column - (attention->columns - attention->rows) - place.row : 0;
+    first = first < 0 ? 0 : first;
+    return column < attention->columns && first < attention->tile_rows ? (int)first : attention->tile_rows;
+}
+
+/* The counter of the dropout decision for one score. */
+BODY uint64_t score_counter(const struct attention *attention, struct attention_place place, int64_t row,
+                            int64_t column)
+{
+    uint64_t head = (uint64_t)(place.batch * attention->heads + place.head);
+    return (head * (uint64_t)attention->rows + (uint64_t)row) * (uint64_t)attention->columns + (uint64_t)column;
+}
+
+BODY float dropout_factor(const struct attention *attention, struct random_key key, uint64_t counter)
+{
+    return dropout_keeps(key, counter, attention->probability) ? attention->keep_scale : 0.0f;
+}
+
+/* ---- forward ---- */
+
+/* The tiles of one block of rows. Scores stand with a line for each column of the matrix, so that neighbours in memory
+ * are rows, which do not depend on each other. */
+struct forward_tiles {
+    struct tile q_transposed; /* width by rows */
+    struct tile k, v;         /* columns by width */
+    struct tile scores, mask; /* columns by rows */
+    struct tile out;          /* rows by width */
+    /* For each row: the largest score, the sum of probabilities, what they were too large by, and zeros. */
+    float *maximum, *sum, *factor, *zero;
+};
+
+static inline int64_t forward_floats(int tile_rows, int tile_columns, int tile_width, bool masked)
+{
+    int64_t r = tile_rows, c = tile_columns, w = tile_width;
+    return 2 * r * w + 2 * c * w + (masked ? 2 : 1) * c * r + 4 * r;
+}
+
+BODY struct forward_tiles forward_tiles_of(const struct attention *attention, float *scratch)
+{
+    int r = attention->tile_rows, c = attention->tile_columns, w = attention->tile_width;
+    struct forward_tiles tiles;
+    tiles.q_transposed.at = scratch, tiles.q_transposed.rows = w, tiles.q_transposed.columns = r;
+    tiles.out.at = tiles.q_transposed.at + r * w, tiles.out.rows = r, tiles.out.columns = w;
+    tiles.k.at = tiles.out.at + r * w, tiles.k.rows = c, tiles.k.columns = w;
+    tiles.v.at = tiles.k.at + c * w, tiles.v.rows = c, tiles.v.columns = w;
+    tiles.scores.at = tiles.v.at + c * w, tiles.scores.rows = c, tiles.scores.columns = r;
+    tiles.maximum = tiles.scores.at + c * r;
+    tiles.sum = tiles.maximum + r;
+    tiles.factor = tiles.sum + r;
+    tiles.zero = tiles.factor + r;
+    tiles.mask.at = tiles.zero + r, tiles.mask.rows = c, tiles.mask.columns = r;
+    return tiles;
+}
+
+/* Products become scores; the rows' maxima grow, and what was summed before is to be multiplied by factor. */
+BODY void forward_scores(struct team team, const struct attention *attention, struct attention_place place,
+                         struct forward_tiles tiles)
+{
+    int rows = tiles.scores.columns;
+    float scale = attention->scale;
+    float *maximum = tiles.maximum, *previous = tiles.factor;
+    for (int i = team.lane; i < rows; i += team.lanes) {
+        previous[i] = maximum[i];
+    }
+    for (int j = 0; j < tiles.scores.rows; j++) {
+        float *line = tiles.scores.at + j * rows;
+        const float *mask = attention->mask.data != NULL ? tiles.mask.at + j * rows : tiles.zero;
+        int first = first_row_of(attention, place, j);
+        BODY_SIMD()
+        for (int i = team.lane; i < rows; i += team.lanes) {
+            float x = line[i] * scale + mask[i];
+            x = i >= first ? x : -INFINITY;
+            line[i] = x;
+            maximum[i] = x > maximum[i] ? x : maximum[i];
+        }
+    }
+    BODY_SIMD()
+    for (int i = team.lane; i < rows; i += team.lanes) {
+        float base = maximum[i] == -INFINITY ? 0.0f : maximum[i];
+        tiles.factor[i] = body_exponential(previous[i] - base);
+    }
+}
+
+/* Scores become probabilities relative to the rows' maxima, and after they are summed, dropout is applied. */
+BODY void forward_probabilities(struct team team, const struct attention *attention, struct attention_place place,
+                                struct random_key key, struct forward_tiles tiles)
+{
+    int rows = tiles.scores.columns;
+    float *sum = tiles.sum;
+    for (int i = team.lane; i < rows; i += team.lanes) {
+        sum[i] *= tiles.factor[i];
+    }
+    for (int j = 0; j < tiles.scores.rows; j++) {
+        float *line = tiles.scores.at + j * rows;
+        BODY_SIMD()
+        for (int i = team.lane; i < rows; i += team.lanes) {
+            float base = tiles.maximum[i] == -INFINITY ? 0.0f : tiles.maximum[i];
+            float p = body_exponential(line[i] - base);
+            sum[i] += p;
+            line[i] = p;
+        }
+        if (attention->probability > 0.0f) {
+            uint64_t counter = score_counter(attention, place, place.row, place.column + j);
+            BODY_SIMD()
+            for (int i = team.lane; i < rows; i += team.lanes) {
+                line[i] *= dropout_factor(attention, key, counter + (uint64_t)i * (uint64_t)attention->columns);
+            }
+        }
+    }
+}
+
+BODY void forward_column_block(struct team team, const struct attention *attention, struct attention_place place,
+                               struct random_key key, struct forward_tiles tiles)
+{
+    int64_t group = place.head / (attention->heads / attention->groups);
+    tile_load(team, tiles.k, head_rows(&attention->k, place.batch, group, place.column));
+    tile_load(team, tiles.v, head_rows(&attention->v, place.batch, group, place.column));
+    if (attention->mask.data != NULL) {
+        tile_load(team, tiles.mask, source_transposed(mask_at(attention, place)));
+    }
+    tile_clear(team, tiles.scores);
+    team_wait(team);
+    tile_multiply_add(team, tiles.scores, tile_factor_of(tiles.k), tiles.q_transposed);
+    team_wait(team);
+    forward_scores(team, attention, place, tiles);
+    forward_probabilities(team, attention, place, key, tiles);
+    team_wait(team);
+    for (int k = team.lane; k < tiles.out.rows * tiles.out.columns; k += team.lanes) {
+        tiles.out.at[k] *= tiles.factor[k / tiles.out.columns];
+    }
+    team_wait(team);
+    tile_multiply_add(team, tiles.out, tile_factor_transposed(tiles.scores), tiles.v);
+    team_wait(team);
+}
+
+/* One block of rows of one head: out and lse. */
+BODY void attention_forward(struct team team, const struct attention *attention, struct attention_place place,
+                            float *scratch)
+{
+    struct forward_tiles tiles = forward_tiles_of(attention, scratch);
+    struct random_key key = random_key_of(attention->seed);
+    int64_t head_index = place.batch * attention->heads + place.head;
+    float *lse = (float *)attention->lse.data + head_index * attention->lse.size[2];
+    tile_load(team, tiles.q_transposed,
+              source_transposed(head_rows(&attention->q, place.batch, place.head, place.row)));
+    tile_clear(team, tiles.out);
+    for (int i = team.lane; i < attention->tile_rows; i += team.lanes) {
+        tiles.maximum[i] = -INFINITY;
+        tiles.sum[i] = 0.0f;
+        tiles.zero[i] = 0.0f;
+    }
+    team_wait(team);
+    int64_t last = place.row + attention->tile_rows - 1;
+    last = last < attention->rows ? last : attention->rows - 1;
+    int64_t end = columns_end(attention, last);
+    for (place.column = 0; place.column < end; place.column += attention->tile_columns) {
+        forward_column_block(team, attention, place, key, tiles);
+    }
+    for (int k = team.lane; k < tiles.out.rows * tiles.out.columns; k += team.lanes) {
+        float sum = tiles.sum[k / tiles.out.columns];
+        tiles.out.at[k] = sum == 0.0f ? 0.0f : tiles.out.at[k] / sum;
+    }
+    team_wait(team);
+    tile_store(team, tiles.out, head_rows(&attention->out, place.batch, place.head, place.row));
+    for (int i = team.lane; i < attention->tile_rows; i += team.lanes) {
+        if (place.row + i < attention->rows) {
+            float sum = tiles.sum[i];
+            lse[place.row + i] = sum == 0.0f ? INFINITY : tiles.maximum[i] + logf(sum);
+        }
+    }
+    team_wait(team);
+}
+
+#endif

@@ -1,0 +1,184 @@
+/* Batch normalisation on the host: channels are dealt to threads, each goes through its planes. */
+#include "harness/kernels/body_batchnorm.h"
+#include "harness/kernels/host_operations.h"
+#include "harness/kernels/host_span.h"
+
+static const char no_memory[] = "the host has no memory for the planes in float32";
+
+struct batchnorm_job {
+    const struct tensor *tensors;
+    struct planes planes;
+    float epsilon, momentum;
+    bool training;
+    struct host_scratch scratch;
+};
+
+static bool batchnorm_open(struct batchnorm_job *job, const struct operation_call *call)
+{
+    job->tensors = call->tensors;
+    job->planes = planes_of(&call->tensors[0]);
+    job->epsilon = (float)call->attributes.f[0];
+    job->momentum = (float)call->attributes.f[1];
+    job->training = call->attributes.i[0] == 1;
+    return host_scratch_open(&job->scratch, 3 * job->planes.plane);
+}
+
+static int64_t plane_start(const struct batchnorm_job *job, int64_t image, int64_t channel)
+{
+    return (image * job->planes.channels + channel) * job->planes.plane;
+}
+
+static float channel_value(const struct tensor *tensor, int64_t channel)
+{
+    return float_load(tensor->data, tensor->dtype, channel);
+}
+
+HOST_CLONES
+static float sum_loop(struct span a, int64_t count)
+{
+    return plane_sum(team_of_one, a, count);
+}
+
+HOST_CLONES
+static float squares_loop(struct span a, float mean, int64_t count)
+{
+    return plane_squares(team_of_one, a, mean, count);
+}
+
+HOST_CLONES
+static void scale_loop(struct span a, struct span out, float mean, float scale, float shift, int64_t count)
+{
+    plane_scale(team_of_one, a, out, mean, scale, shift, count);
+}
+
+/* Statistics of the batch; the running ones are written. */
+static struct channel_moments channel_train(const struct batchnorm_job *job, int64_t channel)
+{
+    const struct tensor *a = &job->tensors[0], *running_mean = &job->tensors[3], *running_variance = &job->tensors[4];
+    float *part = host_scratch_part(&job->scratch);
+    int64_t plane = job->planes.plane;
+    double count = (double)(job->planes.images * plane);
+    double sum = 0.0, squares = 0.0;
+    for (int64_t image = 0; image < job->planes.images; image++) {
+        sum += (double)sum_loop(span_read(a, plane_start(job, image, channel), 1, plane, part), plane);
+    }
+    float mean = (float)(sum / count);
+    for (int64_t image = 0; image < job->planes.images; image++) {
+        struct span from = span_read(a, plane_start(job, image, channel), 1, plane, part);
+        squares += (double)squares_loop(from, mean, plane);
+    }
+    struct channel_moments moments =
+        channel_moments_of(mean, (float)squares, (float)count, channel_value(running_mean, channel),
+                           channel_value(running_variance, channel), job->epsilon, job->momentum);
+    float_store(running_mean->data, running_mean->dtype, channel, moments.running_mean);
+    float_store(running_variance->data, running_variance->dtype, channel, moments.running_variance);
+    return moments;
+}
+
+static struct channel_moments channel_evaluate(const struct batchnorm_job *job, int64_t channel)
+{
+    float mean = channel_value(&job->tensors[3], channel);
+    float variance = channel_value(&job->tensors[4], channel);
+    return (struct channel_moments){mean, 1.0f / sqrtf(variance + job->epsilon), mean, variance};
+}
+
+static void channel_forward(const struct batchnorm_job *job, int64_t channel)
+{
+    const struct tensor *a = &job->tensors[0], *out = &job->tensors[5];
+    int64_t plane = job->planes.plane;
+    float *part = host_scratch_part(&job->scratch);
+    struct channel_moments moments = job->training ? channel_train(job, channel) : channel_evaluate(job, channel);
+    float scale = moments.reciprocal_deviation * channel_value(&job->tensors[1], channel);
+    float shift = channel_value(&job->tensors[2], channel);
+    for (int64_t image = 0; image < job->planes.images; image++) {
+        int64_t at = plane_start(job, image, channel);
+        struct span from = span_read(a, at, 1, plane, part);
+        struct span to = span_target(out, at, 1, part + plane);
+        scale_loop(from, to, moments.mean, scale, shift, plane);
+        span_write(to, out, at, 1, plane);
+    }
+    ((float *)job->tensors[6].data)[channel] = moments.mean;
+    ((float *)job->tensors[7].data)[channel] = moments.reciprocal_deviation;
+}
+
+const char *host_batchnorm(const struct operation_call *call)
+{
+    struct batchnorm_job job;
+    if (!batchnorm_open(&job, call)) {
+        return no_memory;
+    }
+    int64_t channels = job.planes.images * job.planes.plane > 0 ? job.planes.channels : 0;
+    HOST_PARALLEL_FOR(tensor_element_count(&call->tensors[0]) >= PARALLEL_ELEMENTS)
+    for (int64_t channel = 0; channel < channels; channel++) {
+        channel_forward(&job, channel);
+    }
+    host_scratch_close(&job.scratch);
+    return NULL;
+}
+
+HOST_CLONES
+static struct gradient_sums gradient_sums_loop(struct span grad, struct span a, float mean, float reciprocal,
+                                               int64_t count)
+{
+    return plane_gradient_sums(team_of_one, grad, a, mean, reciprocal, count);
+}
+
+HOST_CLONES
+static void gradient_loop(struct span grad, struct span a, struct span out, float mean, float reciprocal, float weight,
+                          struct gradient_sums means, int64_t count)
+{
+    plane_gradient(team_of_one, grad, a, out, mean, reciprocal, weight, means, count);
+}
+
+static struct gradient_sums channel_gradient_sums(const struct batchnorm_job *job, int64_t channel, float mean,
+                                                  float reciprocal)
+{
+    int64_t plane = job->planes.plane;
+    float *part = host_scratch_part(&job->scratch);
+    double sum = 0.0, product = 0.0;
+    for (int64_t image = 0; image < job->planes.images; image++) {
+        int64_t at = plane_start(job, image, channel);
+        struct span grad = span_read(&job->tensors[0], at, 1, plane, part);
+        struct span a = span_read(&job->tensors[1], at, 1, plane, part + plane);
+        struct gradient_sums sums = gradient_sums_loop(grad, a, mean, reciprocal, plane);
+        sum += (double)sums.grad;
+        product += (double)sums.product;
+    }
+    return (struct gradient_sums){(float)sum, (float)product};
+}
+
+static void channel_backward(const struct batchnorm_job *job, int64_t channel)
+{
+    const struct tensor *t = job->tensors;
+    int64_t plane = job->planes.plane;
+    float *part = host_scratch_part(&job->scratch);
+    float mean = ((const float *)t[3].data)[channel], reciprocal = ((const float *)t[4].data)[channel];
+    float weight = channel_value(&t[2], channel);
+    struct gradient_sums sums = channel_gradient_sums(job, channel, mean, reciprocal);
+    float count = (float)(job->planes.images * plane);
+    struct gradient_sums means = {sums.grad / count, sums.product / count};
+    for (int64_t image = 0; image < job->planes.images; image++) {
+        int64_t at = plane_start(job, image, channel);
+        struct span grad = span_read(&t[0], at, 1, plane, part);
+        struct span a = span_read(&t[1], at, 1, plane, part + plane);
+        struct span to = span_target(&t[5], at, 1, part + 2 * plane);
+        gradient_loop(grad, a, to, mean, reciprocal, weight, means, plane);
+        span_write(to, &t[5], at, 1, plane);
+    }
+    float_store(t[6].data, t[6].dtype, channel, sums.product);
+    float_store(t[7].data, t[7].dtype, channel, sums.grad);
+}
+
+const char *host_batchnorm_backward(const struct operation_call *call)
+{
+    struct batchnorm_job job;
+    if (!batchnorm_open(&job, call)) {
+        return no_memory;
+    }
+    HOST_PARALLEL_FOR(tensor_element_count(&call->tensors[0]) >= PARALLEL_ELEMENTS)
+    for (int64_t channel = 0; channel < job.planes.channels; channel++) {
+        channel_backward(&job, channel);
+    }
+    host_scratch_close(&job.scratch);
+    return NULL;
+}

@@ -1,0 +1,27 @@
+/* Reference: what each operation computes, in double precision, element by element, without any thought of speed and
+ * without code of the kernels (but the random bits, which test_random.c looks at). Gradients are analytic;
+ * test_gradient.c holds them against finite differences of the forward. */
+#ifndef ASSAY_TESTS_KERNELS_REFERENCE_H
+#define ASSAY_TESTS_KERNELS_REFERENCE_H
+
+#include <stdbool.h>
+
+#include "harness/kernels/operation.h"
+
+/* values[t]: the elements of tensor t in row-major order, whatever its strides. Inputs and updates are read, outputs are
+ * written; the memory of the tensors is not looked at. */
+typedef void reference_function(const struct operation_call *call, double *const *values);
+
+bool reference_has(enum opcode opcode);
+void reference_run(const struct operation_call *call, double *const *values);
+
+/* One for each family, in reference_*.c. */
+reference_function reference_create, reference_element, reference_dropout, reference_sum;
+reference_function reference_softmax, reference_softmax_backward, reference_loss, reference_loss_backward;
+reference_function reference_layernorm, reference_layernorm_backward;
+reference_function reference_batchnorm, reference_batchnorm_backward;
+reference_function reference_embedding, reference_embedding_backward;
+reference_function reference_max_pool, reference_max_pool_backward;
+reference_function reference_attention, reference_attention_backward, reference_optimizer;
+
+#endif

@@ -1,0 +1,155 @@
+/* Reference of attention: every score is made, one row at a time. */
+#include "tests/kernels/reference.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "harness/kernels/body_random.h"
+
+/* One row of scores of one head, and where its operands stand. */
+struct score_row {
+    const struct operation_call *call;
+    const double *q, *k, *v, *mask;           /* of the row and the head; mask NULL: none */
+    int64_t rows, columns, width, row, index; /* index: the row among all heads' rows */
+    double *probability, *keep;               /* [columns] */
+    double lse;
+};
+
+static double score(const struct score_row *r, int64_t column)
+{
+    double sum = 0.0;
+    for (int64_t d = 0; d < r->width; d++) {
+        sum += r->q[d] * r->k[column * r->width + d];
+    }
+    sum = sum * r->call->attributes.f[0] + (r->mask != NULL ? r->mask[column] : 0.0);
+    bool hidden = r->call->attributes.i[0] == 1 && column > r->row + (r->columns - r->rows);
+    return hidden ? -INFINITY : sum;
+}
+
+static void score_row_fill(struct score_row *r)
+{
+    double maximum = -INFINITY, sum = 0.0;
+    double drop = r->call->attributes.f[1];
+    struct random_key key = random_key_of(r->call->attributes.i[1]);
+    for (int64_t j = 0; j < r->columns; j++) {
+        r->probability[j] = score(r, j);
+        maximum = fmax(maximum, r->probability[j]);
+    }
+    for (int64_t j = 0; j < r->columns; j++) {
+        r->probability[j] = maximum == -INFINITY ? 0.0 : exp(r->probability[j] - maximum);
+        sum += r->probability[j];
+    }
+    for (int64_t j = 0; j < r->columns; j++) {
+        uint64_t counter = (uint64_t)(r->index * r->columns + j);
+        bool kept = (double)(random_bits(key, counter) >> 8) * 0x1p-24 >= (double)(float)drop;
+        r->probability[j] = sum > 0.0 ? r->probability[j] / sum : 0.0;
+        r->keep[j] = kept ? 1.0 / (1.0 - drop) : 0.0;
+    }
+    r->lse = sum > 0.0 ? maximum + log(sum) : INFINITY;
+}
+
+struct positions {
+    int64_t q, k, mask; /* first elements of the row of q, the head of k, the row of the mask */
+};
+
+/* Fills *r for row `index` of all rows of all heads; buffers are there already. */
+static struct positions score_row_at(struct score_row *r, const struct operation_call *call, double *const *values,
+                                     int64_t index)
+{
+    int first = call->opcode == OPCODE_ATTENTION ? 0 : 1;
+    int base = call->opcode == OPCODE_ATTENTION ? 3 : 6;
+    const struct tensor *q = &call->tensors[first], *k = &call->tensors[first + 1];
+    r->call = call;
+    r->rows = q->size[2];
+    r->columns = k->size[2];
+    r->width = q->size[3];
+    r->row = index % r->rows;
+    r->index = index;
+    int64_t head = index / r->rows % q->size[1], batch = index / r->rows / q->size[1];
+    int64_t group = head / (q->size[1] / k->size[1]);
+    struct positions at = {index * r->width, (batch * k->size[1] + group) * r->columns * r->width, 0};
+    r->q = values[first] + at.q;
+    r->k = values[first + 1] + at.k;
+    r->v = values[first + 2] + at.k;
+    r->mask = NULL;
+    if (call->input_count > base) {
+        const struct tensor *mask = &call->tensors[base];
+        int64_t mask_head = mask->size[1] == 1 ? 0 : head;
+        at.mask = ((batch * mask->size[1] + mask_head) * r->rows + r->row) * r->columns;
+        r->mask = values[base] + at.mask;
+    }
+    return at;
+}
+
+void reference_attention(const struct operation_call *call, double *const *values)
+{
+    int out = call->input_count;
+    const struct tensor *q = &call->tensors[0];
+    int64_t lse_length = call->tensors[out + 1].size[2];
+    struct score_row r;
+    size_t columns = (size_t)call->tensors[1].size[2] + 1;
+    r.probability = malloc(columns * sizeof(double));
+    r.keep = malloc(columns * sizeof(double));
+    for (int64_t k = 0; k < tensor_element_count(&call->tensors[out + 1]); k++) {
+        values[out + 1][k] = INFINITY;
+    }
+    for (int64_t index = 0; index < q->size[0] * q->size[1] * q->size[2]; index++) {
+        struct positions at = score_row_at(&r, call, values, index);
+        score_row_fill(&r);
+        values[out + 1][index / r.rows * lse_length + r.row] = r.lse;
+        for (int64_t d = 0; d < r.width; d++) {
+            double sum = 0.0;
+            for (int64_t j = 0; j < r.columns; j++) {
+                sum += r.probability[j] * r.keep[j] * r.v[j * r.width + d];
+            }
+            values[out][at.q + d] = sum;
+        }
+    }
+    free(r.probability);
+    free(r.keep);
+}
+
+/* Adds what one row gives to grad q, grad k, grad v. */
+static void row_backward(const struct score_row *r, const double *grad, double *grad_q, double *grad_k, double *grad_v)
+{
+    double delta = 0.0;
+    for (int64_t j = 0; j < r->columns; j++) {
+        for (int64_t d = 0; d < r->width; d++) {
+            delta += grad[d] * r->probability[j] * r->keep[j] * r->v[j * r->width + d];
+        }
+    }
+    for (int64_t j = 0; j < r->columns; j++) {
+        double product = 0.0;
+        for (int64_t d = 0; d < r->width; d++) {
+            product += grad[d] * r->v[j * r->width + d];
+            grad_v[j * r->width + d] += r->probability[j] * r->keep[j] * grad[d];
+        }
+        double slope = r->probability[j] * (product * r->keep[j] - delta) * r->call->attributes.f[0];
+        for (int64_t d = 0; d < r->width; d++) {
+            grad_q[d] += slope * r->k[j * r->width + d];
+            grad_k[j * r->width + d] += slope * r->q[d];
+        }
+    }
+}
+
+void reference_attention_backward(const struct operation_call *call, double *const *values)
+{
+    int out = call->input_count;
+    const struct tensor *q = &call->tensors[1];
+    struct score_row r;
+    size_t columns = (size_t)call->tensors[2].size[2] + 1;
+    r.probability = malloc(columns * sizeof(double));
+    r.keep = malloc(columns * sizeof(double));
+    for (int t = out; t < out + 3; t++) {
+        for (int64_t k = 0; k < tensor_element_count(&call->tensors[t]); k++) {
+            values[t][k] = 0.0;
+        }
+    }
+    for (int64_t index = 0; index < q->size[0] * q->size[1] * q->size[2]; index++) {
+        struct positions at = score_row_at(&r, call, values, index);
+        score_row_fill(&r);
+        row_backward(&r, values[0] + at.q, values[out] + at.q, values[out + 1] + at.k, values[out + 2] + at.k);
+    }
+    free(r.probability);
+    free(r.keep);
+}

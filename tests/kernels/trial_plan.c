@@ -1,0 +1,237 @@
+/* The plans' table, and the plans of operations that treat each element by itself. */
+#include "tests/kernels/trial_plan.h"
+
+#include <stddef.h>
+
+static trial_plan *const plans[OPCODE_COUNT] = {
+    [OPCODE_FILL] = plan_create,
+    [OPCODE_RANDOM_NORMAL] = plan_create,
+    [OPCODE_RANDOM_INTEGER] = plan_create,
+    [OPCODE_SEQUENCE] = plan_create,
+    [OPCODE_CAUSAL_MASK] = plan_create,
+    [OPCODE_COPY] = plan_element,
+    [OPCODE_ADD] = plan_element,
+    [OPCODE_MULTIPLY] = plan_element,
+    [OPCODE_AFFINE] = plan_element,
+    [OPCODE_POWER] = plan_element,
+    [OPCODE_SQUARE_ROOT] = plan_element,
+    [OPCODE_RECIPROCAL_ROOT] = plan_element,
+    [OPCODE_TANH] = plan_element,
+    [OPCODE_COSINE] = plan_element,
+    [OPCODE_SINE] = plan_element,
+    [OPCODE_GELU] = plan_element,
+    [OPCODE_SILU] = plan_element,
+    [OPCODE_RELU] = plan_element,
+    [OPCODE_TANH_BACKWARD] = plan_element,
+    [OPCODE_RELU_BACKWARD] = plan_element,
+    [OPCODE_GELU_BACKWARD] = plan_element,
+    [OPCODE_SILU_BACKWARD] = plan_element,
+    [OPCODE_DROPOUT] = plan_dropout,
+    [OPCODE_DROPOUT_BACKWARD] = plan_element,
+    [OPCODE_SUM] = plan_sum,
+    [OPCODE_SOFTMAX] = plan_rows,
+    [OPCODE_LOG_SOFTMAX] = plan_rows,
+    [OPCODE_SOFTMAX_BACKWARD] = plan_rows,
+    [OPCODE_LOG_SOFTMAX_BACKWARD] = plan_rows,
+    [OPCODE_NLL_LOSS] = plan_loss,
+    [OPCODE_NLL_LOSS_BACKWARD] = plan_loss_backward,
+    [OPCODE_LAYERNORM] = plan_layernorm,
+    [OPCODE_LAYERNORM_BACKWARD] = plan_layernorm_backward,
+    [OPCODE_BATCHNORM] = plan_batchnorm,
+    [OPCODE_BATCHNORM_BACKWARD] = plan_batchnorm_backward,
+    [OPCODE_EMBEDDING] = plan_embedding,
+    [OPCODE_EMBEDDING_BACKWARD] = plan_embedding_backward,
+    [OPCODE_MAX_POOL] = plan_max_pool,
+    [OPCODE_MAX_POOL_BACKWARD] = plan_max_pool_backward,
+    [OPCODE_ATTENTION] = plan_attention,
+    [OPCODE_ATTENTION_BACKWARD] = plan_attention_backward,
+    [OPCODE_ADAM_MOMENTS] = plan_optimizer,
+    [OPCODE_ADAM_APPLY] = plan_optimizer,
+    [OPCODE_ADAM] = plan_optimizer,
+    [OPCODE_SGD_MOMENTUM] = plan_optimizer,
+    [OPCODE_UNSCALE] = plan_optimizer,
+};
+
+trial_plan *trial_plan_for(enum opcode opcode)
+{
+    return plans[opcode];
+}
+
+struct shape {
+    int rank;
+    int64_t size[TENSOR_RANK_MAXIMUM];
+};
+
+/* Scalars, odd sizes, sizes of 1, empty ones, one beyond a span, one beyond the threshold of threads, the full rank. */
+static const struct shape shapes[] = {
+    {0, {0}},
+    {1, {1}},
+    {1, {7}},
+    {1, {1025}},
+    {2, {0, 4}},
+    {2, {3, 0}},
+    {3, {3, 1, 5}},
+    {3, {1, 1, 1}},
+    {2, {33, 129}},
+    {4, {2, 3, 4, 5}},
+    {5, {2, 1, 3, 2, 17}},
+    {2, {1, 5003}},
+    {2, {5003, 1}},
+    {3, {4, 130, 65}},
+    {5, {3, 2, 3, 2, 3}},
+};
+
+enum { SHAPE_COUNT = sizeof shapes / sizeof shapes[0] };
+
+bool plan_create(struct trial *trial, int variant)
+{
+    if (variant >= SHAPE_COUNT) {
+        return false;
+    }
+    struct shape shape = shapes[variant];
+    enum opcode opcode = trial->call.opcode;
+    double *f = trial->call.attributes.f;
+    int64_t *i = trial->call.attributes.i;
+    enum dtype dtype = trial_dtype(trial);
+    enum layout layout = LAYOUT_DENSE;
+    i[0] = trial_integer(trial, 0, INT64_MAX - 1);
+    if (opcode == OPCODE_FILL) {
+        static const enum dtype others[] = {DTYPE_INT64, DTYPE_BOOL};
+        dtype = trial->mix == MIX_ANY ? others[variant % 2] : dtype;
+        f[0] = dtype == DTYPE_BOOL ? 1.0 : dtype == DTYPE_INT64 ? -123456789012.0 : 0.25;
+        layout = trial_layout(trial, LAYOUT_PERMUTED);
+    } else if (opcode == OPCODE_RANDOM_NORMAL) {
+        f[0] = 0.5;
+        f[1] = 0.02;
+    } else if (opcode == OPCODE_CAUSAL_MASK) {
+        i[0] = trial_integer(trial, -1, 3);
+        shape.rank = shape.rank < 2 ? 2 : shape.rank;
+    } else {
+        dtype = DTYPE_INT64;
+        i[0] = opcode == OPCODE_SEQUENCE ? trial_integer(trial, 0, 9) : i[0];
+        i[1] = trial_integer(trial, 1, 1000);
+    }
+    trial_output(trial, dtype, layout, shape.rank, shape.size);
+    return true;
+}
+
+/* The range from which an operation's first input is drawn. */
+static void element_range(struct trial *trial, double *low, double *high)
+{
+    enum opcode opcode = trial->call.opcode;
+    bool positive = opcode == OPCODE_SQUARE_ROOT || opcode == OPCODE_RECIPROCAL_ROOT ||
+                    (opcode == OPCODE_POWER && trial->call.attributes.f[0] < 2.0);
+    bool wave = opcode == OPCODE_COSINE || opcode == OPCODE_SINE;
+    *low = positive ? 0.01 : wave ? -2000.0 : -6.0;
+    *high = wave ? 2000.0 : 6.0;
+}
+
+static enum dtype second_dtype(struct trial *trial)
+{
+    return trial->call.opcode == OPCODE_DROPOUT_BACKWARD ? DTYPE_BOOL : trial_dtype(trial);
+}
+
+bool plan_element(struct trial *trial, int variant)
+{
+    enum { REPEATS = 4 };
+    static const double exponents[REPEATS] = {2.0, 3.0, -0.5, 1.7};
+    if (variant >= SHAPE_COUNT * REPEATS) {
+        return false;
+    }
+    struct shape shape = shapes[variant % SHAPE_COUNT];
+    int repeat = variant / SHAPE_COUNT;
+    enum opcode opcode = trial->call.opcode;
+    double low, high;
+    trial->call.attributes.f[0] = opcode == OPCODE_POWER ? exponents[repeat] : trial_real(trial, -2.0, 2.0);
+    trial->call.attributes.f[1] = trial_real(trial, -2.0, 2.0);
+    trial->call.attributes.i[0] = repeat % 2;
+    element_range(trial, &low, &high);
+    enum dtype from = trial_dtype(trial);
+    if (opcode == OPCODE_COPY && repeat == 3) {
+        from = variant % 2 == 0 ? DTYPE_INT64 : DTYPE_BOOL;
+        low = 0.0, high = 1.0;
+    }
+    bool to_same = opcode == OPCODE_COPY && (repeat == 2 || (repeat == 3 && variant % 3 == 0));
+    trial_input(trial, from, trial_layout(trial, LAYOUT_BROADCAST), shape.rank, shape.size, low, high);
+    if (opcode_input_count(opcode) == 2) {
+        low = opcode == OPCODE_DROPOUT_BACKWARD ? 0.0 : opcode == OPCODE_TANH_BACKWARD ? -1.0 : -6.0;
+        high = opcode == OPCODE_DROPOUT_BACKWARD || opcode == OPCODE_TANH_BACKWARD ? 1.0 : 6.0;
+        trial_input(trial, second_dtype(trial), trial_layout(trial, LAYOUT_BROADCAST), shape.rank, shape.size, low,
+                    high);
+    }
+    trial_output(trial, to_same ? from : trial_dtype(trial), trial_layout(trial, LAYOUT_PERMUTED), shape.rank,
+                 shape.size);
+    return true;
+}
+
+bool plan_dropout(struct trial *trial, int variant)
+{
+    static const double probabilities[] = {0.1, 0.0, 0.5, 0.9};
+    if (variant >= SHAPE_COUNT) {
+        return false;
+    }
+    struct shape shape = shapes[variant];
+    trial->call.attributes.f[0] = probabilities[variant % 4];
+    trial->call.attributes.i[0] = trial_integer(trial, 0, INT64_MAX - 1);
+    trial_input(trial, trial_dtype(trial), LAYOUT_DENSE, shape.rank, shape.size, -3.0, 3.0);
+    trial_output(trial, trial_dtype(trial), LAYOUT_DENSE, shape.rank, shape.size);
+    trial_output(trial, DTYPE_BOOL, LAYOUT_DENSE, shape.rank, shape.size);
+    return true;
+}
+
+/* Attributes of the optimizer's kind; odd variants of Adam are decoupled. */
+static void optimizer_attributes(struct trial *trial, int variant)
+{
+    double *f = trial->call.attributes.f;
+    switch (trial->call.opcode) {
+    case OPCODE_ADAM_MOMENTS:
+        f[0] = 0.9, f[1] = 0.999;
+        break;
+    case OPCODE_ADAM_APPLY:
+        f[0] = 1e-2;
+        break;
+    case OPCODE_ADAM:
+        f[0] = 1e-2, f[1] = 0.9, f[2] = 0.999, f[3] = 1e-8, f[4] = variant % 3 == 0 ? 0.0 : 0.1;
+        trial->call.attributes.i[0] = variant % 2;
+        trial->call.attributes.i[1] = 1 + variant;
+        break;
+    case OPCODE_SGD_MOMENTUM:
+        f[0] = 1e-2, f[1] = 0.9;
+        break;
+    default:
+        f[0] = 1.0 / 1024.0;
+    }
+}
+
+bool plan_optimizer(struct trial *trial, int variant)
+{
+    if (variant >= 2 * SHAPE_COUNT) {
+        return false;
+    }
+    struct shape shape = shapes[variant % SHAPE_COUNT];
+    enum opcode opcode = trial->call.opcode;
+    optimizer_attributes(trial, variant);
+    if (opcode == OPCODE_UNSCALE) {
+        trial_update(trial, trial_dtype(trial), shape.rank, shape.size, -500.0, 500.0);
+        int64_t count = tensor_element_count(&trial->call.tensors[0]);
+        if (variant % 3 != 0 && count > 0) {
+            trial_set(trial, 0, trial_integer(trial, 0, count - 1), variant % 3 == 1 ? 1.0 / 0.0 : -(0.0 / 0.0));
+        }
+        trial_update(trial, DTYPE_FLOAT32, 1, (const int64_t[]){1}, 0.0, 0.0);
+        return true;
+    }
+    trial_input(trial, trial_dtype(trial), LAYOUT_DENSE, shape.rank, shape.size, -1.0, 1.0);
+    if (opcode == OPCODE_ADAM_APPLY) {
+        trial_input(trial, trial_dtype(trial), LAYOUT_DENSE, shape.rank, shape.size, 0.1, 1.0);
+    }
+    if (variant >= SHAPE_COUNT) {
+        double found = variant % 2;
+        trial_input(trial, DTYPE_FLOAT32, LAYOUT_DENSE, 1, (const int64_t[]){1}, found, found);
+    }
+    int outs = opcode_output_count(opcode);
+    for (int out = 0; out < outs; out++) {
+        bool square = out == outs - 1 && (opcode == OPCODE_ADAM || opcode == OPCODE_ADAM_MOMENTS);
+        trial_update(trial, trial_dtype(trial), shape.rank, shape.size, square ? 0.01 : -1.0, 1.0);
+    }
+    return true;
+}

@@ -1,0 +1,19 @@
+/* Plans: for every operation, the calls it is tried with. Each variant is one class of shapes; figures and dtypes are
+ * drawn afresh. */
+#ifndef ASSAY_TESTS_KERNELS_TRIAL_PLAN_H
+#define ASSAY_TESTS_KERNELS_TRIAL_PLAN_H
+
+#include "tests/kernels/trial.h"
+
+/* Fills an opened trial. False, and nothing done, where there are fewer variants. */
+typedef bool trial_plan(struct trial *trial, int variant);
+
+/* NULL where an operation has none. */
+trial_plan *trial_plan_for(enum opcode opcode);
+
+trial_plan plan_create, plan_element, plan_dropout, plan_sum, plan_rows, plan_loss, plan_loss_backward;
+trial_plan plan_layernorm, plan_layernorm_backward, plan_batchnorm, plan_batchnorm_backward;
+trial_plan plan_embedding, plan_embedding_backward, plan_max_pool, plan_max_pool_backward;
+trial_plan plan_attention, plan_attention_backward, plan_optimizer;
+
+#endif

@@ -1,0 +1,155 @@
+/* Plans of the operations on rows, tables and losses. */
+#include "tests/kernels/trial_plan.h"
+
+#include <stddef.h>
+
+/* Odd sizes, one row, one column, long rows, many rows, empty. */
+static const int64_t row_shapes[][3] = {
+    {1, 1, 1},    {2, 3, 5},     {1, 1, 1023}, {1, 7, 64}, {5, 1, 129}, {3, 11, 1},    {1, 1, 20011},
+    {2, 150, 77}, {1, 1000, 31}, {4, 65, 768}, {0, 3, 4},  {2, 0, 6},   {1, 300, 130},
+};
+
+enum { ROW_SHAPE_COUNT = sizeof row_shapes / sizeof row_shapes[0] };
+
+static bool rows_are_empty(const int64_t *size)
+{
+    return size[0] * size[1] * size[2] == 0;
+}
+
+bool plan_sum(struct trial *trial, int variant)
+{
+    enum { PATTERNS = 8 }; /* which of three dimensions are summed */
+    if (variant >= ROW_SHAPE_COUNT * PATTERNS) {
+        return false;
+    }
+    const int64_t *size = row_shapes[variant / PATTERNS];
+    int pattern = variant % PATTERNS;
+    int64_t out[3];
+    for (int d = 0; d < 3; d++) {
+        out[d] = (pattern >> d & 1) != 0 ? 1 : size[d];
+    }
+    trial->call.attributes.f[0] = variant % 2 == 0 ? 1.0 : 0.125;
+    /* All of one sign: sums that cancel have no relative precision. */
+    trial_input(trial, trial_dtype(trial), trial_layout(trial, LAYOUT_BROADCAST), 3, size, 0.0, 1.0);
+    trial_output(trial, trial_dtype(trial), trial_layout(trial, LAYOUT_PERMUTED), 3, out);
+    return true;
+}
+
+/* Softmax, log-softmax and their backward. */
+bool plan_rows(struct trial *trial, int variant)
+{
+    if (variant >= ROW_SHAPE_COUNT) {
+        return false;
+    }
+    const int64_t *size = row_shapes[variant];
+    enum opcode opcode = trial->call.opcode;
+    trial_input(trial, trial_dtype(trial), LAYOUT_DENSE, 3, size, -8.0, 8.0);
+    if (opcode == OPCODE_SOFTMAX_BACKWARD) {
+        trial_input(trial, trial_dtype(trial), LAYOUT_DENSE, 3, size, 0.0, 2.0 / (double)(size[2] + 1));
+        trial->tolerance = 3e-5;
+    } else if (opcode == OPCODE_LOG_SOFTMAX_BACKWARD) {
+        trial_input(trial, trial_dtype(trial), LAYOUT_DENSE, 3, size, -9.0, -2.0);
+        trial->tolerance = 3e-5;
+    }
+    trial_output(trial, trial_dtype(trial), LAYOUT_DENSE, 3, size);
+    return true;
+}
+
+bool plan_loss(struct trial *trial, int variant)
+{
+    if (variant >= ROW_SHAPE_COUNT) {
+        return false;
+    }
+    const int64_t *size = rows_are_empty(row_shapes[variant]) ? row_shapes[0] : row_shapes[variant];
+    trial_input(trial, trial_dtype(trial), LAYOUT_DENSE, 3, size, -9.0, 0.0);
+    trial_input(trial, DTYPE_INT64, LAYOUT_DENSE, 2, size, 0.0, (double)(size[2] - 1));
+    if (variant % 2 == 1) {
+        trial_set(trial, 1, 0, -100.0); /* with one row: nothing is left and the loss is NaN */
+    }
+    trial_output(trial, trial_dtype(trial), LAYOUT_DENSE, 1, (const int64_t[]){1});
+    trial_output(trial, DTYPE_FLOAT32, LAYOUT_DENSE, 0, NULL);
+    return true;
+}
+
+bool plan_loss_backward(struct trial *trial, int variant)
+{
+    if (variant >= ROW_SHAPE_COUNT) {
+        return false;
+    }
+    const int64_t *size = row_shapes[variant];
+    trial_input(trial, trial_dtype(trial), LAYOUT_DENSE, 1, (const int64_t[]){1}, 0.5, 2.0);
+    trial_input(trial, DTYPE_INT64, LAYOUT_DENSE, 2, size, 0.0, (double)(size[2] - 1));
+    if (variant % 2 == 1 && !rows_are_empty(size)) {
+        trial_set(trial, 1, 0, -100.0);
+    }
+    trial_input(trial, DTYPE_FLOAT32, LAYOUT_DENSE, 1, (const int64_t[]){1}, 1.0, 100.0);
+    trial_output(trial, trial_dtype(trial), LAYOUT_DENSE, 3, size);
+    return true;
+}
+
+bool plan_layernorm(struct trial *trial, int variant)
+{
+    if (variant >= ROW_SHAPE_COUNT) {
+        return false;
+    }
+    const int64_t *size = row_shapes[variant];
+    trial->call.attributes.f[0] = 1e-5;
+    trial->tolerance = 2e-5;
+    trial_input(trial, trial_dtype(trial), LAYOUT_DENSE, 3, size, -1.0, 3.0);
+    trial_input(trial, trial_dtype(trial), LAYOUT_DENSE, 1, &size[2], 0.5, 1.5);
+    trial_input(trial, trial_dtype(trial), LAYOUT_DENSE, 1, &size[2], -1.0, 1.0);
+    trial_output(trial, trial_dtype(trial), LAYOUT_DENSE, 3, size);
+    trial_output(trial, DTYPE_FLOAT32, LAYOUT_DENSE, 2, size);
+    trial_output(trial, DTYPE_FLOAT32, LAYOUT_DENSE, 2, size);
+    return true;
+}
+
+bool plan_layernorm_backward(struct trial *trial, int variant)
+{
+    if (variant >= ROW_SHAPE_COUNT) {
+        return false;
+    }
+    const int64_t *size = row_shapes[variant];
+    trial->tolerance = 3e-5;
+    trial_input(trial, trial_dtype(trial), LAYOUT_DENSE, 3, size, -1.0, 1.0);
+    trial_input(trial, trial_dtype(trial), LAYOUT_DENSE, 3, size, -2.0, 2.0);
+    trial_input(trial, DTYPE_FLOAT32, LAYOUT_DENSE, 2, size, -0.2, 0.2);
+    trial_input(trial, DTYPE_FLOAT32, LAYOUT_DENSE, 2, size, 0.5, 2.0);
+    trial_input(trial, trial_dtype(trial), LAYOUT_DENSE, 1, &size[2], 0.5, 1.5);
+    trial_output(trial, trial_dtype(trial), LAYOUT_DENSE, 3, size);
+    trial_output(trial, trial_dtype(trial), LAYOUT_DENSE, 1, &size[2]);
+    trial_output(trial, trial_dtype(trial), LAYOUT_DENSE, 1, &size[2]);
+    return true;
+}
+
+/* Rows of the table, tokens, columns. */
+static const int64_t table_shapes[][3] = {
+    {1, 1, 1}, {5, 7, 3}, {300, 40, 65}, {2, 600, 33}, {30, 0, 8}, {50, 700, 257}, {1000, 13, 48},
+};
+
+enum { TABLE_SHAPE_COUNT = sizeof table_shapes / sizeof table_shapes[0] };
+
+bool plan_embedding(struct trial *trial, int variant)
+{
+    if (variant >= TABLE_SHAPE_COUNT) {
+        return false;
+    }
+    const int64_t *s = table_shapes[variant];
+    trial_input(trial, trial_dtype(trial), LAYOUT_DENSE, 2, (const int64_t[]){s[0], s[2]}, -1.0, 1.0);
+    trial_input(trial, DTYPE_INT64, LAYOUT_DENSE, 2, (const int64_t[]){1, s[1]}, 0.0, (double)(s[0] - 1));
+    trial_output(trial, trial_dtype(trial), LAYOUT_DENSE, 3, (const int64_t[]){1, s[1], s[2]});
+    return true;
+}
+
+bool plan_embedding_backward(struct trial *trial, int variant)
+{
+    if (variant >= 2 * TABLE_SHAPE_COUNT) {
+        return false;
+    }
+    const int64_t *s = table_shapes[variant % TABLE_SHAPE_COUNT];
+    trial->call.attributes.i[0] = variant < TABLE_SHAPE_COUNT ? -1 : s[0] / 2;
+    trial_input(trial, trial_dtype(trial), LAYOUT_DENSE, 3, (const int64_t[]){1, s[1], s[2]}, 0.0, 1.0);
+    trial_input(trial, DTYPE_INT64, LAYOUT_DENSE, 2, (const int64_t[]){1, s[1]}, 0.0, (double)(s[0] - 1));
+    trial_output(trial, trial_dtype(trial), LAYOUT_DENSE, 2, (const int64_t[]){s[0], s[2]});
+    return true;
+}
