@@ -1,0 +1,91 @@
+"""Which cases the shadow runs; one dictionary each, with the identity fields of our own records."""
+TEXT = ("bert-base-cased", "gpt2", "llama-3.2-1b", "llama-mha", "qwen2.5-0.5b")
+IMAGE = ("vit-base", "resnet18", "resnet50")
+TINY = ("tiny-bert", "tiny-gpt2", "tiny-llama", "tiny-llama-mha", "tiny-vit")
+
+
+def case_of(model, mode, precision, batch, seq=None, attention="sdpa", optimizer=None, head="lm", **more):
+    case = {"id": None, "model": model, "mode": mode, "precision": precision, "batch": batch, "seq": seq,
+            "attention": attention, "optimizer": optimizer, "head": head, "checkpointing": False, "accumulate": 1}
+    case.update(more)
+    extras = [k if v is True else f"{k}={v}" for k, v in more.items() if k not in ("events",) and v not in (False, None)]
+    if head != "lm":
+        extras.append(head)
+    case["id"] = "/".join([model, mode, precision, attention, str(batch), str(seq), str(optimizer), *extras])
+    return case
+
+
+def optimizer_for(precision):
+    return "adam-foreach" if precision == "float32" else "adamw-fused"
+
+
+def tiny_cases():
+    """Two layers, a few tokens: small enough that every allocation can be read; their event lists are committed."""
+    out = []
+    for precision in ("float32", "bfloat16", "amp-bfloat16"):
+        for attention in ("sdpa", "eager"):
+            for model in TINY:
+                seq = None if "vit" in model else 8
+                out.append(case_of(model, "train", precision, 2, seq, attention, optimizer_for(precision), events=True))
+                out.append(case_of(model, "infer", precision, 2, seq, attention, events=True))
+        out.append(case_of("resnet18", "train", precision, 2, None, "sdpa", optimizer_for(precision), image=64,
+                           events=True))
+        out.append(case_of("resnet18", "infer", precision, 2, None, "sdpa", image=64, events=True))
+    for model in TINY:
+        seq = None if "vit" in model else 8
+        for optimizer in ("adam-single", "adamw-foreach", "sgd-momentum"):
+            out.append(case_of(model, "train", "float32", 2, seq, "sdpa", optimizer))
+        for precision in ("float32", "amp-bfloat16"):
+            for more in ({"checkpointing": True}, {"accumulate": 2}):
+                out.append(case_of(model, "train", precision, 2, seq, "sdpa", "adamw-fused", events=True, **more))
+    return out
+
+
+def layer_pairs():
+    """L and L + 1 layers: their difference is one row of a per-layer table."""
+    out = []
+    for model, layers in (("bert-base-cased", 1), ("gpt2", 1), ("llama-mha", 1), ("llama-3.2-1b", 1), ("qwen2.5-0.5b", 1),
+                          ("vit-base", 1)):
+        for precision in ("float32", "bfloat16", "amp-bfloat16"):
+            for attention in ("sdpa", "eager"):
+                seq = None if model == "vit-base" else 96
+                for count in (layers, layers + 1):
+                    out.append(case_of(model, "train", precision, 2, seq, attention, optimizer_for(precision),
+                                       layers=count))
+    return out
+
+
+def full_cases():
+    out = []
+    for precision in ("float32", "bfloat16", "amp-bfloat16"):
+        optimizer = optimizer_for(precision)
+        for attention in ("sdpa", "eager"):
+            for model in TEXT:
+                for batch, seq in ((1, 128), (2, 96), (8, 512)):
+                    out.append(case_of(model, "train", precision, batch, seq, attention, optimizer))
+                    out.append(case_of(model, "infer", precision, batch, seq, attention))
+            for batch in (1, 8):
+                out.append(case_of("vit-base", "train", precision, batch, None, attention, optimizer))
+                out.append(case_of("vit-base", "infer", precision, batch, None, attention))
+        for model in ("resnet18", "resnet50"):
+            for batch in (1, 8):
+                out.append(case_of(model, "train", precision, batch, None, "sdpa", optimizer))
+                out.append(case_of(model, "infer", precision, batch, None, "sdpa"))
+        for model in TEXT + ("vit-base",):
+            batch, seq = (8, None) if model == "vit-base" else (8, 512)
+            out.append(case_of(model, "train", precision, batch, seq, "sdpa", optimizer, checkpointing=True))
+            out.append(case_of(model, "train", precision, batch, seq, "sdpa", optimizer, accumulate=2))
+        for model in ("gpt2", "llama-3.2-1b", "llama-mha", "qwen2.5-0.5b"):
+            out.append(case_of(model, "infer", precision, 8, 512, "sdpa", logits="last"))
+            out.append(case_of(model, "train", precision, 2, 96, "sdpa", optimizer, use_cache=True))
+            out.append(case_of(model, "infer", precision, 8, 512, "sdpa", use_cache=True))
+        for model in ("bert-base-cased", "gpt2", "llama-3.2-1b"):
+            out.append(case_of(model, "infer", precision, 8, 512, "sdpa", head="bare"))
+    for model in ("bert-base-cased", "gpt2", "llama-mha"):
+        for optimizer in ("adam-single", "adamw-foreach", "sgd-momentum"):
+            out.append(case_of(model, "train", "float32", 2, 96, "sdpa", optimizer))
+    return out
+
+
+def cases():
+    return tiny_cases() + layer_pairs() + full_cases()

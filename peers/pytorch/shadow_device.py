@@ -1,0 +1,93 @@
+"""Make the meta device take the decisions that PyTorch takes on a CUDA device of compute capability 9.0.
+
+On meta no kernel runs, but operator choices that ask "is this tensor on CUDA?" go the other way. The ones our models
+meet are listed here, each with what CUDA does: fused dropout, the attention backend, the half-precision softmax, the
+fused optimizers. Autocast: shadow_autocast.py.
+"""
+import contextlib
+import math
+
+import torch
+import torch.nn.functional as F
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from shadow_autocast import CudaAutocast
+
+aten = torch.ops.aten
+HALF = (torch.float16, torch.bfloat16)
+
+
+def choose_attention(query, key, attn_mask, enable_gqa):
+    """The backend of torch 2.11 on sm_90 with the cuDNN that its wheels bring: cudnn, flash, efficient, math."""
+    if query.dtype in HALF and query.shape[-1] % 8 == 0 and query.shape[-1] <= 256 and key.shape[-2] != 1:
+        return "cudnn"
+    if query.shape[1] != key.shape[1]:
+        return "math"  # the memory-efficient kernel wants equal head counts
+    return "efficient"
+
+
+def attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
+    if CudaAutocast.active is not None:
+        query, key, value, attn_mask = CudaAutocast.active.cast_all([query, key, value, attn_mask],
+                                                                    CudaAutocast.active.dtype)
+    needs_gradient = torch.is_grad_enabled() and any(t.requires_grad for t in (query, key, value))
+    backend = choose_attention(query, key, attn_mask, enable_gqa)
+    if backend == "math":
+        return aten._scaled_dot_product_attention_math(query, key, value, attn_mask, dropout_p, is_causal, None,
+                                                       scale=scale, enable_gqa=enable_gqa)[0]
+    if attn_mask is not None and attn_mask.dtype == torch.bool:
+        bias = torch.zeros_like(attn_mask, dtype=query.dtype)
+        attn_mask = bias.masked_fill_(attn_mask.logical_not(), -math.inf)
+    if attn_mask is not None:
+        attn_mask = attn_mask.expand(query.shape[0], query.shape[1], query.shape[2], key.shape[2])
+    if backend == "cudnn":
+        return aten._scaled_dot_product_cudnn_attention(query, key, value, attn_mask, needs_gradient, dropout_p,
+                                                        is_causal, False, scale=scale)[0]
+    return aten._scaled_dot_product_efficient_attention(query, key, value, attn_mask, needs_gradient, dropout_p,
+                                                        is_causal, scale=scale)[0]
+
+
+def dropout(input, p=0.5, training=True, inplace=False):
+    """CUDA: one fused kernel that also writes a mask of one byte per element; nothing at all when p is 0."""
+    if not training or p == 0.0:
+        return input
+    return torch.native_dropout(input, p, True)[0]
+
+
+def softmax(input, dim=None, _stacklevel=3, dtype=None):
+    """CUDA fuses the conversion float16 → float32 into the kernel; bfloat16 is converted first, as everywhere."""
+    if CudaAutocast.active is not None and dtype is None:
+        dtype = torch.float32
+    if input.dtype == torch.float16 and dtype == torch.float32:
+        return aten._softmax(input, dim, True)
+    return torch.softmax(input, dim, dtype=dtype)
+
+
+class UnpaddedInputs(TorchDispatchMode):
+    """Answers the questions that models ask about values. transformers asks one kind, "is every token attended to /
+    in one sequence?", with a boolean; for the unpadded inputs of our cases the answer is yes."""
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if func is aten._local_scalar_dense.default and args[0].is_meta and args[0].dtype == torch.bool:
+            return True
+        return func(*args, **(kwargs or {}))
+
+
+@contextlib.contextmanager
+def compute_capability_90(answers=True):
+    """Patch the operator choices for the duration of a with block. Tensors are meta, decisions are CUDA's. `answers`: reply to
+    questions about values; not wanted where tensors have values."""
+    from torch.optim import adam, adamw, optimizer
+    changes = [(F, "scaled_dot_product_attention", attention), (F, "dropout", dropout), (F, "softmax", softmax),
+               (torch, "dropout", lambda input, p, train: dropout(input, p, train)),
+               (adam, "_device_dtype_check_for_fused", lambda p, cuda_unsupported=False: None),
+               (optimizer, "_device_dtype_check_for_fused", lambda p, cuda_unsupported=False: None)]
+    before = [(owner, name, getattr(owner, name)) for owner, name, _ in changes]
+    for owner, name, new in changes:
+        setattr(owner, name, new)
+    try:
+        with UnpaddedInputs() if answers else contextlib.nullcontext():
+            yield
+    finally:
+        for owner, name, old in before:
+            setattr(owner, name, old)

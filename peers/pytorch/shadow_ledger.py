@@ -1,0 +1,166 @@
+"""Who takes and gives back memory: a ledger over PyTorch's dispatcher.
+
+Every tensor that an operator returns is seen here, just below autograd, where one entry is one kernel call on a GPU.
+A storage that was not seen before is an allocation of its bytes; its death (a weak reference on the storage, exact and
+immediate, because CPython counts references) is the release. Sizes are requested bytes: nothing is rounded.
+
+It is not an allocator, and it does not see what a kernel takes for itself and gives back before it returns.
+"""
+import contextlib
+import weakref
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_iter
+
+
+# Operators that take the memory of their last output first; else the order of the outputs is that of the allocations.
+MASK_FIRST = ("native_dropout",)
+
+
+def not_on_device(func, args, out):
+    """Outputs that the meta kernel makes and CUDA does not: seeds kept on the host, statistics nobody asked for."""
+    if func is torch.ops.aten._scaled_dot_product_efficient_attention.default:
+        return [out[2], out[3]]
+    if func is torch.ops.aten._scaled_dot_product_cudnn_attention.default and not args[4]:
+        return [out[1]]
+    return []
+
+
+# What Tensor._use_count reports inside a dispatch mode for a tensor that only autograd's input buffer holds, and what
+# its storage reports: the calling convention and the Python wrapper add the rest. shadow_check.py proves both.
+LAST_TENSOR_REFERENCE, LAST_STORAGE_REFERENCE = 4, 2
+
+
+def is_last_reference(tensor):
+    """Would the autograd engine add a second gradient into this first one in place?
+
+    It does when it holds the last reference, but never while a dispatch mode is active; so the ledger decides for it.
+    """
+    return (torch._C._current_graph_task_id() != -1 and not torch.is_grad_enabled()
+            and tensor._use_count() == LAST_TENSOR_REFERENCE
+            and torch._C._storage_Use_Count(tensor.untyped_storage()._cdata) == LAST_STORAGE_REFERENCE
+            and torch._prims_common.is_non_overlapping_and_dense_or_false(tensor))
+
+
+class StorageLedger(TorchDispatchMode):
+    """Counts live bytes of one device type ("meta" or "cpu"); keeps the ordered events if asked to."""
+
+    def __init__(self, device_type="meta", keep_events=False):
+        super().__init__()
+        self.device_type = device_type
+        self.events = [] if keep_events else None
+        self.live_bytes = 0
+        self.peak_bytes = 0
+        self.peak_operator = None
+        self.operators = set()  # names of everything that was called
+        self._live = {}  # address of the StorageImpl: (id, bytes)
+        self._count = 0
+        self._hidden = set()
+
+    def _hide(self, tensor):
+        storage = tensor.untyped_storage()
+        self._hidden.add(storage._cdata)
+        weakref.finalize(storage, self._hidden.discard, storage._cdata).atexit = False
+
+    def adopt(self, tensor, name):
+        """Count a storage that exists already (parameters, buffers, inputs) under a name."""
+        self._see(tensor, name)
+
+    def reset_peak(self):
+        self.peak_bytes, self.peak_operator = self.live_bytes, None
+
+    def mark(self, stage):
+        if self.events is not None:
+            self.events.append(["stage", stage])
+
+    def _see(self, tensor, name):
+        if tensor.device.type != self.device_type:
+            return
+        storage = tensor.untyped_storage()
+        address, size = storage._cdata, storage.nbytes()
+        known = self._live.get(address)
+        if known is not None or address in self._hidden:
+            return
+        self._count += 1
+        number = self._count
+        self._live[address] = (number, size)
+        self.live_bytes += size
+        if self.live_bytes > self.peak_bytes:
+            self.peak_bytes, self.peak_operator = self.live_bytes, name
+        if self.events is not None:
+            self.events.append(["alloc", number, size, name, str(tensor.dtype)[6:], list(tensor.shape)])
+        weakref.finalize(storage, self._gone, address).atexit = False
+
+    def _gone(self, address):
+        number, size = self._live.pop(address)
+        self.live_bytes -= size
+        if self.events is not None:
+            self.events.append(["free", number])
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if func is torch.ops.aten.add.Tensor and not kwargs and is_last_reference(args[0]):
+            return torch.ops.aten.add_.Tensor(*args)
+        out = func(*args, **(kwargs or {}))
+        for tensor in not_on_device(func, args, out):
+            self._hide(tensor)
+        name = func._schema.name.replace("aten::", "") if hasattr(func, "_schema") else func.__name__
+        self.operators.add(name)
+        for leaf in tree_iter(out[::-1] if name in MASK_FIRST else out):
+            if isinstance(leaf, torch.Tensor):
+                self._see(leaf, name)
+        return out
+
+
+class SavedTensors:
+    """What autograd keeps for the backward pass: distinct storages, told apart by what they are."""
+
+    def __init__(self, known, device_type="meta"):
+        self.known = {t.untyped_storage()._cdata: kind for kind, tensors in known.items() for t in tensors}
+        self.device_type = device_type
+        self.boxes = weakref.WeakSet()
+
+    class Box:
+        __slots__ = ("tensor", "__weakref__")
+
+        def __init__(self, tensor):
+            self.tensor = tensor
+
+    def _pack(self, tensor):
+        box = self.Box(tensor.detach())
+        self.boxes.add(box)
+        return box
+
+    def recording(self):
+        return torch.autograd.graph.saved_tensors_hooks(self._pack, lambda box: box.tensor)
+
+    def account(self):
+        """Totals of the storages that are still kept: kind → bytes, dtype → [storages, bytes] of the activations."""
+        kinds, dtypes, seen, rows = {}, {}, set(), {}
+        for box in self.boxes:
+            tensor = box.tensor
+            storage = tensor.untyped_storage()
+            if tensor.device.type != self.device_type or storage._cdata in seen:
+                continue
+            seen.add(storage._cdata)
+            kind, size = self.known.get(storage._cdata, "activations"), storage.nbytes()
+            kinds[kind] = kinds.get(kind, 0) + size
+            if kind == "activations":
+                row = dtypes.setdefault(str(tensor.dtype)[6:], [0, 0])
+                row[0] += 1
+                row[1] += size
+        return kinds, {name: dtypes[name] for name in sorted(dtypes)}
+
+
+@contextlib.contextmanager
+def exact_lifetimes():
+    """Only reference counts decide: the cycle collector would make the timeline depend on chance."""
+    import gc
+    was_on = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()

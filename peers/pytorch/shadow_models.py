@@ -1,0 +1,108 @@
+"""The models that are put beside ours: configurations only, nothing is downloaded."""
+import contextlib
+import copy
+
+import torch
+import torchvision
+from transformers import (BertConfig, BertForMaskedLM, BertModel, GPT2Config, GPT2LMHeadModel, GPT2Model, LlamaConfig,
+                          LlamaForCausalLM, LlamaModel, Qwen2Config, Qwen2ForCausalLM, Qwen2Model, ViTConfig,
+                          ViTForImageClassification, ViTModel)
+
+from shadow_autocast import CudaAutocast
+
+DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
+
+# name: (family, class with head and loss, class without, configuration); ResNets are torchvision's, without either
+MODELS = {
+    "bert-base-cased": ("bert", BertForMaskedLM, BertModel, BertConfig(vocab_size=28996)),
+    "gpt2": ("gpt2", GPT2LMHeadModel, GPT2Model, GPT2Config()),
+    "llama-3.2-1b": ("llama", LlamaForCausalLM, LlamaModel, LlamaConfig(
+        vocab_size=128256, hidden_size=2048, intermediate_size=8192, num_hidden_layers=16, num_attention_heads=32,
+        num_key_value_heads=8, head_dim=64, max_position_embeddings=131072, tie_word_embeddings=True,
+        rms_norm_eps=1e-5)),
+    "llama-mha": ("llama", LlamaForCausalLM, LlamaModel, LlamaConfig(
+        vocab_size=32000, hidden_size=1024, intermediate_size=2752, num_hidden_layers=8, num_attention_heads=16,
+        num_key_value_heads=16, max_position_embeddings=4096)),
+    "qwen2.5-0.5b": ("llama", Qwen2ForCausalLM, Qwen2Model, Qwen2Config(
+        vocab_size=151936, hidden_size=896, intermediate_size=4864, num_hidden_layers=24, num_attention_heads=14,
+        num_key_value_heads=2, max_position_embeddings=32768, tie_word_embeddings=True)),
+    "vit-base": ("vit", ViTForImageClassification, ViTModel, ViTConfig(num_labels=1000)),
+    "resnet18": ("resnet", torchvision.models.resnet18, None, None),
+    "resnet50": ("resnet", torchvision.models.resnet50, None, None),
+    "tiny-bert": ("bert", BertForMaskedLM, BertModel, BertConfig(
+        vocab_size=96, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64,
+        max_position_embeddings=64)),
+    "tiny-gpt2": ("gpt2", GPT2LMHeadModel, GPT2Model, GPT2Config(
+        vocab_size=96, n_embd=32, n_layer=2, n_head=4, n_positions=64, bos_token_id=0, eos_token_id=0)),
+    "tiny-llama": ("llama", LlamaForCausalLM, LlamaModel, LlamaConfig(
+        vocab_size=96, hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4,
+        num_key_value_heads=2, max_position_embeddings=64)),
+    "tiny-llama-mha": ("llama", LlamaForCausalLM, LlamaModel, LlamaConfig(
+        vocab_size=96, hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4,
+        num_key_value_heads=4, max_position_embeddings=64, tie_word_embeddings=True)),
+    "tiny-vit": ("vit", ViTForImageClassification, ViTModel, ViTConfig(
+        hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64, image_size=32, patch_size=8,
+        num_labels=10)),
+}
+LAYERS_FIELD = {"bert": "num_hidden_layers", "gpt2": "n_layer", "llama": "num_hidden_layers", "vit": "num_hidden_layers"}
+
+
+def autocast_again():
+    """For torch.utils.checkpoint: the recomputation runs under the autocast that the forward pass had."""
+    active = CudaAutocast.active
+    return contextlib.nullcontext(), CudaAutocast(active.dtype) if active else contextlib.nullcontext()
+
+
+def build(case, device):
+    """The model of a case on a device, in its storage dtype, values undefined; (family, model, config)."""
+    family, with_head, bare, config = MODELS[case["model"]]
+    dtype = DTYPES["float32" if case["precision"].startswith("amp") else case["precision"]]
+    if family == "resnet":
+        with torch.device(device):
+            model = with_head()
+        return family, model if dtype == torch.float32 else model.to(dtype), None
+    config = copy.deepcopy(config)
+    if family != "vit":
+        config.use_cache = case.get("use_cache", False)
+    if case.get("layers"):
+        setattr(config, LAYERS_FIELD[family], case["layers"])
+    kind = with_head if case["head"] == "lm" else bare
+    with torch.device(device):
+        model = kind._from_config(config, attn_implementation=case["attention"], dtype=dtype)
+    if case["checkpointing"]:
+        model.gradient_checkpointing_enable({"use_reentrant": False, "context_fn": autocast_again})
+    return family, model, config
+
+
+def make_inputs(case, family, config, device):
+    """(inputs, labels): token ids are their own labels and one storage, as in causal and masked modelling tests."""
+    batch = case["batch"]
+    if family in ("vit", "resnet"):
+        dtype = DTYPES["float32" if case["precision"].startswith("amp") else case["precision"]]
+        size = config.image_size if config is not None else case.get("image", 224)
+        classes = config.num_labels if config is not None else 1000
+        pixels = torch.zeros(batch, 3, size, size, device=device, dtype=dtype)
+        return pixels, torch.zeros(batch, device=device, dtype=torch.int64) % classes
+    ids = torch.zeros(batch, case["seq"], device=device, dtype=torch.int64)
+    return ids, ids
+
+
+def forward(case, family, model, inputs, labels):
+    """The loss when training; else what the user gets, with everything that the output object keeps alive."""
+    train = case["mode"] == "train"
+    if family == "resnet":
+        out = model(inputs)
+        return torch.nn.functional.cross_entropy(out, labels) if train else out
+    keywords = {"labels": labels} if train else {}
+    if case.get("logits") == "last" and family in ("gpt2", "llama"):
+        keywords["logits_to_keep"] = 1
+    out = model(pixel_values=inputs, **keywords) if family == "vit" else model(input_ids=inputs, **keywords)
+    return out.loss if train else out[0]
+
+
+def make_optimizer(name, parameters):
+    family, form = name.rsplit("-", 1)
+    if family == "sgd":
+        return torch.optim.SGD(parameters, lr=1e-4, momentum=0.9, foreach=True)
+    forms = {"foreach": {"foreach": True}, "single": {"foreach": False}, "fused": {"fused": True}}
+    return {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[family](parameters, lr=1e-4, **forms[form])

@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+"""Predict, without a GPU, which bytes PyTorch eager occupies: real models, real autograd, no arithmetic.
+
+    python3 peers/pytorch/shadow_truth.py --out FILE [--only REGEX] [--events DIR] [--list]
+
+Each case runs on the meta device under a ledger (shadow_ledger.py) with the operator choices of an sm_90 GPU
+(shadow_device.py). One JSON line per case; sizes are requested bytes. README.md says what each field means.
+"""
+import argparse
+import contextlib
+import json
+import os
+import re
+import sys
+
+import torch
+import torchvision
+import transformers
+
+import shadow_models
+from shadow_autocast import CudaAutocast
+from shadow_cases import cases
+from shadow_device import compute_capability_90
+from shadow_ledger import SavedTensors, StorageLedger, exact_lifetimes
+
+STEPS = 3  # the third is the one that is reported: optimizer state exists, everything is steady
+
+
+def precision_context(case):
+    return CudaAutocast(torch.bfloat16) if case["precision"].startswith("amp-bf") else \
+        CudaAutocast(torch.float16) if case["precision"].startswith("amp") else contextlib.nullcontext()
+
+
+def count_saved(case, device="meta"):
+    """Bytes that one forward pass leaves for the backward pass, by kind and by dtype."""
+    family, model, config = shadow_models.build(case, device)
+    model.train()
+    inputs, labels = shadow_models.make_inputs(case, family, config, device)
+    saved = SavedTensors({"parameters": list(model.parameters()), "buffers": list(model.buffers()),
+                          "inputs": [inputs, labels]}, device)
+    with saved.recording(), precision_context(case) as autocast:
+        loss = shadow_models.forward(case, family, model, inputs, labels)
+    for address in autocast.cast_storages if autocast else ():
+        saved.known[address] = "weight_casts"
+    kinds, dtypes = saved.account()
+    del loss
+    return kinds, dtypes
+
+
+class Stages:
+    """Live bytes and their peak between two marks."""
+
+    def __init__(self, ledger):
+        self.ledger = ledger
+        self.rows = {}
+
+    @contextlib.contextmanager
+    def stage(self, name, again=False):
+        if not again:
+            self.ledger.mark(name)
+            self.ledger.reset_peak()
+        yield
+        self.rows[name] = {"requested_bytes": self.ledger.live_bytes, "requested_bytes_peak": self.ledger.peak_bytes,
+                           "peak_operator": self.ledger.peak_operator}
+
+
+def train(case, family, model, config, ledger, stages, device):
+    model.train()
+    optimizer = shadow_models.make_optimizer(case["optimizer"], list(model.parameters()))
+    inputs, labels = shadow_models.make_inputs(case, family, config, device)
+    for _ in range(STEPS):
+        for micro in range(case["accumulate"]):
+            with stages.stage("forward" if micro == 0 else f"forward_{micro}"), precision_context(case):
+                loss = shadow_models.forward(case, family, model, inputs, labels)
+            with stages.stage("backward" if micro == 0 else f"backward_{micro}"):
+                loss.backward()
+        with stages.stage("step"):
+            optimizer.step()
+        ledger.mark("zero_grad")
+        optimizer.zero_grad(set_to_none=True)
+
+
+def infer(case, family, model, config, ledger, stages, device):
+    model.eval()
+    inputs, labels = shadow_models.make_inputs(case, family, config, device)
+    with torch.no_grad():
+        for _ in range(2):
+            with stages.stage("forward"), precision_context(case):
+                out = shadow_models.forward(case, family, model, inputs, labels)
+            del out
+
+
+def run(case, events_dir=None, device="meta"):
+    """The record of one case."""
+    record = dict(case)
+    with compute_capability_90(), exact_lifetimes():
+        if case["mode"] == "train":
+            kinds, dtypes = count_saved(case, device)
+            record["saved_for_backward_bytes"] = sum(
+                kinds.get(kind, 0) for kind in ("activations", "inputs", "weight_casts"))
+            record["saved_kinds"], record["saved_dtypes"] = kinds, dtypes
+        ledger = StorageLedger(device, events_dir is not None)
+        family, model, config = shadow_models.build(case, device)
+        for kind, tensors in (("parameter", model.named_parameters()), ("buffer", model.named_buffers())):
+            for name, tensor in tensors:
+                ledger.adopt(tensor, kind + " " + name)
+        stages = Stages(ledger)
+        record["load_bytes"] = ledger.live_bytes
+        with ledger:
+            (train if case["mode"] == "train" else infer)(case, family, model, config, ledger, stages, device)
+        record["stages"] = stages.rows
+    if events_dir:
+        name = re.sub(r"[^A-Za-z0-9._-]+", "_", case["id"]) + ".jsonl"
+        with open(os.path.join(events_dir, name), "w") as sink:
+            for event in ledger.events:
+                sink.write(json.dumps(event, separators=(",", ":")) + "\n")
+    return record
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", default="-")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--events", help="folder for the event lists of the cases that ask for one")
+    parser.add_argument("--list", action="store_true")
+    options = parser.parse_args()
+    todo = [c for c in cases() if re.search(options.only, c["id"])]
+    if options.list:
+        print("\n".join(c["id"] for c in todo))
+        return
+    if options.events:
+        os.makedirs(options.events, exist_ok=True)
+    sink = sys.stdout if options.out == "-" else open(options.out, "w")
+    head = {"type": "run", "torch": torch.__version__, "transformers": transformers.__version__,
+            "torchvision": torchvision.__version__, "device": "meta as sm_90"}
+    sink.write(json.dumps(head) + "\n")
+    for case in todo:
+        want = case.pop("events", False)
+        record = run(case, options.events if want else None)
+        sink.write(json.dumps({"type": "case", **record}, separators=(",", ":")) + "\n")
+        sink.flush()
+        print(case["id"], record.get("saved_for_backward_bytes"),
+              {k: v["requested_bytes_peak"] for k, v in record["stages"].items()}, file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
