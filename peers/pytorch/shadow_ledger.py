@@ -14,11 +14,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_iter
 
 
-# Operators that take the memory of their last output first; else the order of the outputs is that of the allocations.
-MASK_FIRST = ("native_dropout",)
+# In which order an operator takes memory for its outputs, where it is not their order; read in its CUDA source.
+ALLOCATION_ORDER = {"native_dropout": (1, 0), "_scaled_dot_product_cudnn_attention": (6, 7, 0, 1)}
 
 
-def not_on_device(func, args, out):
+def absent_on_device(func, args, out):
     """Outputs that the meta kernel makes and CUDA does not: seeds kept on the host, statistics nobody asked for."""
     if func is torch.ops.aten._scaled_dot_product_efficient_attention.default:
         return [out[2], out[3]]
@@ -50,18 +50,19 @@ class StorageLedger(TorchDispatchMode):
         super().__init__()
         self.device_type = device_type
         self.events = [] if keep_events else None
+        self.recorded = None
         self.live_bytes = 0
         self.peak_bytes = 0
         self.peak_operator = None
         self.operators = set()  # names of everything that was called
         self._live = {}  # address of the StorageImpl: (id, bytes)
         self._count = 0
-        self._hidden = set()
+        self.not_on_device = set()  # addresses of storages that a GPU would not hold
 
     def _hide(self, tensor):
         storage = tensor.untyped_storage()
-        self._hidden.add(storage._cdata)
-        weakref.finalize(storage, self._hidden.discard, storage._cdata).atexit = False
+        self.not_on_device.add(storage._cdata)
+        weakref.finalize(storage, self.not_on_device.discard, storage._cdata).atexit = False
 
     def adopt(self, tensor, name):
         """Count a storage that exists already (parameters, buffers, inputs) under a name."""
@@ -69,6 +70,10 @@ class StorageLedger(TorchDispatchMode):
 
     def reset_peak(self):
         self.peak_bytes, self.peak_operator = self.live_bytes, None
+
+    def stop_events(self):
+        """Keep the events so far and record no more."""
+        self.events, self.recorded = None, self.events
 
     def mark(self, stage):
         if self.events is not None:
@@ -80,7 +85,7 @@ class StorageLedger(TorchDispatchMode):
         storage = tensor.untyped_storage()
         address, size = storage._cdata, storage.nbytes()
         known = self._live.get(address)
-        if known is not None or address in self._hidden:
+        if known is not None or address in self.not_on_device:
             return
         self._count += 1
         number = self._count
@@ -102,11 +107,11 @@ class StorageLedger(TorchDispatchMode):
         if func is torch.ops.aten.add.Tensor and not kwargs and is_last_reference(args[0]):
             return torch.ops.aten.add_.Tensor(*args)
         out = func(*args, **(kwargs or {}))
-        for tensor in not_on_device(func, args, out):
+        for tensor in absent_on_device(func, args, out):
             self._hide(tensor)
         name = func._schema.name.replace("aten::", "") if hasattr(func, "_schema") else func.__name__
         self.operators.add(name)
-        for leaf in tree_iter(out[::-1] if name in MASK_FIRST else out):
+        for leaf in tree_iter([out[i] for i in ALLOCATION_ORDER[name]] if name in ALLOCATION_ORDER else out):
             if isinstance(leaf, torch.Tensor):
                 self._see(leaf, name)
         return out
@@ -134,9 +139,9 @@ class SavedTensors:
     def recording(self):
         return torch.autograd.graph.saved_tensors_hooks(self._pack, lambda box: box.tensor)
 
-    def account(self):
+    def account(self, not_on_device=()):
         """Totals of the storages that are still kept: kind → bytes, dtype → [storages, bytes] of the activations."""
-        kinds, dtypes, seen, rows = {}, {}, set(), {}
+        kinds, dtypes, seen = {}, {}, set(not_on_device)
         for box in self.boxes:
             tensor = box.tensor
             storage = tensor.untyped_storage()

@@ -1,6 +1,7 @@
 """The models that are put beside ours: configurations only, nothing is downloaded."""
 import contextlib
 import copy
+import os
 
 import torch
 import torchvision
@@ -29,21 +30,22 @@ MODELS = {
     "vit-base": ("vit", ViTForImageClassification, ViTModel, ViTConfig(num_labels=1000)),
     "resnet18": ("resnet", torchvision.models.resnet18, None, None),
     "resnet50": ("resnet", torchvision.models.resnet50, None, None),
-    "tiny-bert": ("bert", BertForMaskedLM, BertModel, BertConfig(
-        vocab_size=96, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64,
-        max_position_embeddings=64)),
-    "tiny-gpt2": ("gpt2", GPT2LMHeadModel, GPT2Model, GPT2Config(
-        vocab_size=96, n_embd=32, n_layer=2, n_head=4, n_positions=64, bos_token_id=0, eos_token_id=0)),
-    "tiny-llama": ("llama", LlamaForCausalLM, LlamaModel, LlamaConfig(
-        vocab_size=96, hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4,
-        num_key_value_heads=2, max_position_embeddings=64)),
-    "tiny-llama-mha": ("llama", LlamaForCausalLM, LlamaModel, LlamaConfig(
-        vocab_size=96, hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4,
-        num_key_value_heads=4, max_position_embeddings=64, tie_word_embeddings=True)),
-    "tiny-vit": ("vit", ViTForImageClassification, ViTModel, ViTConfig(
-        hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64, image_size=32, patch_size=8,
-        num_labels=10)),
 }
+
+# The tiny models are read from the same config.json files that our own program reads.
+TINY_FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "tiny")
+for folder, family, with_head, bare, config_class in (
+        ("bert", "bert", BertForMaskedLM, BertModel, BertConfig),
+        ("bert-dropout", "bert", BertForMaskedLM, BertModel, BertConfig),
+        ("gpt2", "gpt2", GPT2LMHeadModel, GPT2Model, GPT2Config),
+        ("gpt2-dropout", "gpt2", GPT2LMHeadModel, GPT2Model, GPT2Config),
+        ("llama", "llama", LlamaForCausalLM, LlamaModel, LlamaConfig),
+        ("llama-gqa", "llama", LlamaForCausalLM, LlamaModel, LlamaConfig),
+        ("qwen2", "llama", Qwen2ForCausalLM, Qwen2Model, Qwen2Config),
+        ("vit", "vit", ViTForImageClassification, ViTModel, ViTConfig)):
+    MODELS["tiny/" + folder] = (family, with_head, bare, config_class.from_json_file(
+        os.path.join(TINY_FOLDER, folder, "config.json")))
+
 LAYERS_FIELD = {"bert": "num_hidden_layers", "gpt2": "n_layer", "llama": "num_hidden_layers", "vit": "num_hidden_layers"}
 
 

@@ -24,6 +24,7 @@ from shadow_device import compute_capability_90
 from shadow_ledger import SavedTensors, StorageLedger, exact_lifetimes
 
 STEPS = 3  # the third is the one that is reported: optimizer state exists, everything is steady
+EVENT_STEPS = 2  # how many of them an event list holds
 
 
 def precision_context(case):
@@ -38,11 +39,12 @@ def count_saved(case, device="meta"):
     inputs, labels = shadow_models.make_inputs(case, family, config, device)
     saved = SavedTensors({"parameters": list(model.parameters()), "buffers": list(model.buffers()),
                           "inputs": [inputs, labels]}, device)
-    with saved.recording(), precision_context(case) as autocast:
+    ledger = StorageLedger(device)  # knows which storages a GPU would not hold
+    with saved.recording(), precision_context(case) as autocast, ledger:
         loss = shadow_models.forward(case, family, model, inputs, labels)
     for address in autocast.cast_storages if autocast else ():
         saved.known[address] = "weight_casts"
-    kinds, dtypes = saved.account()
+    kinds, dtypes = saved.account(ledger.not_on_device)
     del loss
     return kinds, dtypes
 
@@ -68,7 +70,9 @@ def train(case, family, model, config, ledger, stages, device):
     model.train()
     optimizer = shadow_models.make_optimizer(case["optimizer"], list(model.parameters()))
     inputs, labels = shadow_models.make_inputs(case, family, config, device)
-    for _ in range(STEPS):
+    for step in range(STEPS):
+        if step == EVENT_STEPS:
+            ledger.stop_events()
         for micro in range(case["accumulate"]):
             with stages.stage("forward" if micro == 0 else f"forward_{micro}"), precision_context(case):
                 loss = shadow_models.forward(case, family, model, inputs, labels)
@@ -84,7 +88,9 @@ def infer(case, family, model, config, ledger, stages, device):
     model.eval()
     inputs, labels = shadow_models.make_inputs(case, family, config, device)
     with torch.no_grad():
-        for _ in range(2):
+        for step in range(2):
+            if step == 1:
+                ledger.stop_events()
             with stages.stage("forward"), precision_context(case):
                 out = shadow_models.forward(case, family, model, inputs, labels)
             del out
@@ -111,8 +117,8 @@ def run(case, events_dir=None, device="meta"):
         record["stages"] = stages.rows
     if events_dir:
         name = re.sub(r"[^A-Za-z0-9._-]+", "_", case["id"]) + ".jsonl"
-        with open(os.path.join(events_dir, name), "w") as sink:
-            for event in ledger.events:
+        with open(os.path.join(events_dir, name), "w", encoding="utf-8") as sink:
+            for event in ledger.recorded:
                 sink.write(json.dumps(event, separators=(",", ":")) + "\n")
     return record
 

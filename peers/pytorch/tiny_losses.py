@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""Losses and gradient norms of tiny models with weights that anybody can recompute, as JSON.
+
+    python3 peers/pytorch/tiny_losses.py > peers/pytorch/tiny_losses.json
+
+Weights, in the order of named_parameters() (a tied tensor counts once, under its first name); i is the parameter's
+place in that order, k the place of an element in it, row-major:
+    w(i, k) = 0.02 * sin(0.37 * k.double() + 1.3 * i);  1 + w(i, k) for the weights of layer, RMS and batch norms.
+ResNet's weights of more than one dimension have no pattern instead, because sinusoids leave its convolutions with
+outputs so flat that batch normalisation magnifies rounding errors (loss and gradients then differ in the first digit):
+    w(i, k) = 0.1 * (mix(k + 1000003 * i) / 2^32 - 0.5), mix being MurmurHash3's 32-bit finalizer on k + ... modulo 2^32:
+    x ^= x >> 16; x *= 0x85ebca6b; x ^= x >> 13; x *= 0xc2b2ae35; x ^= x >> 16, all modulo 2^32. Pixels: mix too, with
+    i = 0 and scale 2 instead of 0.1.
+Tokens: id[k] = (7 * k + 3) mod vocabulary over the flattened (batch, seq), and they are their own labels.
+Images: pixel[k] = sin(0.01 * k); label[k] = k mod classes. Batch norms are in training mode; dropout is 0.
+The formulas are evaluated in float64 and rounded once. The model computes in float32 on the CPU ("loss", "gradients":
+Euclidean norms) and, to show how much of the last digits is rounding, in float64 ("loss_float64"; rotary tables, RMS
+norms and the eager softmax of some models stay float32 there, because the models say so).
+"""
+import json
+import os
+import sys
+
+import timm
+import torch
+import transformers
+
+from shadow_models import MODELS, TINY_FOLDER
+
+BATCH, SEQ = 2, 8
+TEXT = ("bert", "gpt2", "llama", "llama-gqa", "qwen2")
+
+
+def mix(x):
+    """MurmurHash3's 32-bit finalizer of every element, as a number in [-0.5, 0.5)."""
+    x = x & 0xFFFFFFFF
+    x = x ^ (x >> 16)
+    x = (x * 0x85EBCA6B) & 0xFFFFFFFF
+    x = x ^ (x >> 13)
+    x = (x * 0xC2B2AE35) & 0xFFFFFFFF
+    x = x ^ (x >> 16)
+    return x.double() / 2**32 - 0.5
+
+
+def fill(model, patternless):
+    norms = (torch.nn.LayerNorm, torch.nn.BatchNorm2d)
+    norm_weights = {id(module.weight) for module in model.modules()
+                    if isinstance(module, norms) or "RMSNorm" in type(module).__name__}
+    with torch.no_grad():
+        for index, parameter in enumerate(model.parameters()):
+            k = torch.arange(parameter.numel())
+            if patternless and parameter.dim() > 1:
+                parameter.copy_(0.1 * mix(k + 1000003 * index).view(parameter.shape))
+                continue
+            values = 0.02 * torch.sin(0.37 * k.double() + 1.3 * index)
+            if id(parameter) in norm_weights:
+                values += 1
+            parameter.copy_(values.view(parameter.shape))
+
+
+def build(name):
+    if name == "resnet18":
+        with open(os.path.join(TINY_FOLDER, name, "config.json")) as source:
+            config = json.load(source)
+        return timm.create_model(config["architecture"], pretrained=False, num_classes=config["num_classes"])
+    _, kind, _, config = MODELS["tiny/" + name]
+    config.use_cache = False
+    return kind._from_config(config, attn_implementation="eager")
+
+
+def loss_of(name, model, dtype):
+    if name in TEXT:
+        count = BATCH * SEQ
+        ids = ((7 * torch.arange(count) + 3) % model.config.vocab_size).view(BATCH, SEQ)
+        return model(input_ids=ids, labels=ids).loss
+    size, classes = (64, 10) if name == "resnet18" else (model.config.image_size, model.config.num_labels)
+    k = torch.arange(BATCH * 3 * size * size)
+    pixels = 2 * mix(k) if name == "resnet18" else torch.sin(0.01 * k.double())
+    pixels, labels = pixels.to(dtype).view(BATCH, 3, size, size), torch.arange(BATCH) % classes
+    if name == "resnet18":
+        return torch.nn.functional.cross_entropy(model(pixels), labels)
+    return model(pixel_values=pixels, labels=labels).loss
+
+
+def measure(name):
+    torch.manual_seed(0)
+    losses, gradients = {}, {}
+    for dtype in (torch.float64, torch.float32):
+        model = build(name).to(dtype).train()
+        fill(model, patternless=name == "resnet18")
+        loss = loss_of(name, model, dtype)
+        loss.backward()
+        losses[dtype] = loss.item()
+        gradients[dtype] = {key: parameter.grad.double().norm().item() for key, parameter in model.named_parameters()}
+    return {"model": f"tiny/{name}", "batch": BATCH, "seq": SEQ if name in TEXT else None,
+            "loss": losses[torch.float32], "loss_float64": losses[torch.float64],
+            "gradients": gradients[torch.float32], "gradients_float64": gradients[torch.float64]}
+
+
+def main():
+    torch.set_num_threads(1)
+    head = {"torch": torch.__version__, "transformers": transformers.__version__, "timm": timm.__version__}
+    rows = [measure(name) for name in (*TEXT, "vit", "resnet18")]
+    json.dump({"versions": head, "models": rows}, sys.stdout, indent=1)
+    print()
+
+
+if __name__ == "__main__":
+    main()
