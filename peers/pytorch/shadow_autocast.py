@@ -37,10 +37,12 @@ class CudaAutocast(TorchFunctionMode):
 
     def cast(self, value, dtype):
         """One argument. A float32 leaf that learns is cast once and remembered until autocast ends."""
-        if not isinstance(value, torch.Tensor) or not value.is_floating_point() or value.dtype in (dtype, torch.float64):
+        if not isinstance(value, torch.Tensor) or not value.is_floating_point():
             return value
-        if dtype == torch.float32 or value.dtype != torch.float32 or not value.requires_grad or not value.is_leaf \
-                or value._is_view():
+        if value.dtype in (dtype, torch.float64):
+            return value
+        learns = value.requires_grad and value.is_leaf and not value._is_view()
+        if dtype == torch.float32 or value.dtype != torch.float32 or not learns:
             return value.to(dtype)
         known = self.cast_weights.get(id(value))
         if known is None:

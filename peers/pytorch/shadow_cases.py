@@ -1,6 +1,5 @@
 """Which cases the shadow runs; one dictionary each, with the identity fields of our own records."""
 TEXT = ("bert-base-cased", "gpt2", "llama-3.2-1b", "llama-mha", "qwen2.5-0.5b")
-IMAGE = ("vit-base", "resnet18", "resnet50")
 TINY = ("tiny/bert-dropout", "tiny/gpt2-dropout", "tiny/llama", "tiny/llama-gqa", "tiny/qwen2", "tiny/vit")
 
 
@@ -8,7 +7,7 @@ def case_of(model, mode, precision, batch, seq=None, attention="sdpa", optimizer
     case = {"id": None, "model": model, "mode": mode, "precision": precision, "batch": batch, "seq": seq,
             "attention": attention, "optimizer": optimizer, "head": head, "checkpointing": False, "accumulate": 1}
     case.update(more)
-    extras = [k if v is True else f"{k}={v}" for k, v in more.items() if k not in ("events",) and v not in (False, None)]
+    extras = [k if v is True else f"{k}={v}" for k, v in more.items() if k != "events" and v not in (False, None)]
     if head != "lm":
         extras.append(head)
     case["id"] = "/".join([model, mode, precision, attention, str(batch), str(seq), str(optimizer), *extras])
@@ -47,12 +46,11 @@ def tiny_cases():
 def layer_pairs():
     """L and L + 1 layers: their difference is one row of a per-layer table."""
     out = []
-    for model, layers in (("bert-base-cased", 1), ("gpt2", 1), ("llama-mha", 1), ("llama-3.2-1b", 1), ("qwen2.5-0.5b", 1),
-                          ("vit-base", 1)):
+    for model in (*TEXT, "vit-base"):
         for precision in ("float32", "bfloat16", "amp-bfloat16"):
             for attention in ("sdpa", "eager"):
                 seq = None if model == "vit-base" else 96
-                for count in (layers, layers + 1):
+                for count in (1, 2):
                     out.append(case_of(model, "train", precision, 2, seq, attention, optimizer_for(precision),
                                        layers=count))
     return out

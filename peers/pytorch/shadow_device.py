@@ -75,9 +75,11 @@ class UnpaddedInputs(TorchDispatchMode):
 
 @contextlib.contextmanager
 def compute_capability_90(answers=True):
-    """Patch the operator choices for the duration of a with block. Tensors are meta, decisions are CUDA's. `answers`: reply to
-    questions about values; not wanted where tensors have values."""
-    from torch.optim import adam, adamw, optimizer
+    """Patch the operator choices for the duration of a with block: tensors are meta, decisions are CUDA's.
+
+    `answers`: reply to questions about values; not wanted where tensors have values.
+    """
+    from torch.optim import adam, optimizer
     changes = [(F, "scaled_dot_product_attention", attention), (F, "dropout", dropout), (F, "softmax", softmax),
                (torch, "dropout", lambda input, p, train: dropout(input, p, train)),
                (adam, "_device_dtype_check_for_fused", lambda p, cuda_unsupported=False: None),

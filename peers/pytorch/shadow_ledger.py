@@ -123,7 +123,7 @@ class SavedTensors:
     def __init__(self, known, device_type="meta"):
         self.known = {t.untyped_storage()._cdata: kind for kind, tensors in known.items() for t in tensors}
         self.device_type = device_type
-        self.boxes = weakref.WeakSet()
+        self.boxes = []  # weak references, in the order of saving
 
     class Box:
         __slots__ = ("tensor", "__weakref__")
@@ -133,7 +133,7 @@ class SavedTensors:
 
     def _pack(self, tensor):
         box = self.Box(tensor.detach())
-        self.boxes.add(box)
+        self.boxes.append(weakref.ref(box))
         return box
 
     def recording(self):
@@ -142,7 +142,7 @@ class SavedTensors:
     def account(self, not_on_device=()):
         """Totals of the storages that are still kept: kind → bytes, dtype → [storages, bytes] of the activations."""
         kinds, dtypes, seen = {}, {}, set(not_on_device)
-        for box in self.boxes:
+        for box in filter(None, (reference() for reference in self.boxes)):
             tensor = box.tensor
             storage = tensor.untyped_storage()
             if tensor.device.type != self.device_type or storage._cdata in seen:
@@ -154,7 +154,7 @@ class SavedTensors:
                 row = dtypes.setdefault(str(tensor.dtype)[6:], [0, 0])
                 row[0] += 1
                 row[1] += size
-        return kinds, {name: dtypes[name] for name in sorted(dtypes)}
+        return {kind: kinds[kind] for kind in sorted(kinds)}, {name: dtypes[name] for name in sorted(dtypes)}
 
 
 @contextlib.contextmanager

@@ -46,7 +46,8 @@ for folder, family, with_head, bare, config_class in (
     MODELS["tiny/" + folder] = (family, with_head, bare, config_class.from_json_file(
         os.path.join(TINY_FOLDER, folder, "config.json")))
 
-LAYERS_FIELD = {"bert": "num_hidden_layers", "gpt2": "n_layer", "llama": "num_hidden_layers", "vit": "num_hidden_layers"}
+LAYERS_FIELD = {"bert": "num_hidden_layers", "gpt2": "n_layer", "llama": "num_hidden_layers",
+                "vit": "num_hidden_layers"}
 
 
 def autocast_again():

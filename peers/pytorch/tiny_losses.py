@@ -8,11 +8,10 @@ place in that order, k the place of an element in it, row-major:
     w(i, k) = 0.02 * sin(0.37 * k.double() + 1.3 * i);  1 + w(i, k) for the weights of layer, RMS and batch norms.
 ResNet's weights of more than one dimension have no pattern instead, because sinusoids leave its convolutions with
 outputs so flat that batch normalisation magnifies rounding errors (loss and gradients then differ in the first digit):
-    w(i, k) = 0.1 * (mix(k + 1000003 * i) / 2^32 - 0.5), mix being MurmurHash3's 32-bit finalizer on k + ... modulo 2^32:
-    x ^= x >> 16; x *= 0x85ebca6b; x ^= x >> 13; x *= 0xc2b2ae35; x ^= x >> 16, all modulo 2^32. Pixels: mix too, with
-    i = 0 and scale 2 instead of 0.1.
+    w(i, k) = 0.1 * (mix((k + 1000003 * i) mod 2^32) / 2^32 - 0.5);  pixel[k] = 2 * (mix(k) / 2^32 - 0.5)
+with mix(x), MurmurHash3's 32-bit finalizer: x ^= x >> 16; x *= 0x85ebca6b; x ^= x >> 13; x *= 0xc2b2ae35; x ^= x >> 16.
 Tokens: id[k] = (7 * k + 3) mod vocabulary over the flattened (batch, seq), and they are their own labels.
-Images: pixel[k] = sin(0.01 * k); label[k] = k mod classes. Batch norms are in training mode; dropout is 0.
+Other images: pixel[k] = sin(0.01 * k); label[k] = k mod classes. Batch norms are in training mode; dropout is 0.
 The formulas are evaluated in float64 and rounded once. The model computes in float32 on the CPU ("loss", "gradients":
 Euclidean norms) and, to show how much of the last digits is rounding, in float64 ("loss_float64"; rotary tables, RMS
 norms and the eager softmax of some models stay float32 there, because the models say so).
