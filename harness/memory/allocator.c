@@ -50,16 +50,27 @@ static uint64_t random_next(struct allocator *allocator)
     return value ^ (value >> 31);
 }
 
+/* Blocks come and go with every split and merge; their structs are kept, which is faster than malloc. */
 struct block *block_new(struct allocator *allocator, struct segment *segment, int64_t offset, int64_t bytes)
 {
-    struct block *block = calloc(1, sizeof *block);
+    struct block *block = allocator->unused;
     if (block != NULL) {
+        allocator->unused = block->next;
+    } else {
+        block = arena_alloc(&allocator->arena, sizeof *block);
+    }
+    if (block != NULL) {
+        *block = (struct block){.segment = segment, .offset = offset, .bytes = bytes};
         block->priority = random_next(allocator);
-        block->segment = segment;
-        block->offset = offset;
-        block->bytes = bytes;
     }
     return block;
+}
+
+void block_recycle(struct allocator *allocator, struct block *block)
+{
+    block->live = false;
+    block->next = allocator->unused;
+    allocator->unused = block;
 }
 
 static void segment_link(struct allocator *allocator, struct segment *segment)
@@ -82,9 +93,9 @@ enum status_code segment_take(struct allocator *allocator, int64_t bytes, enum p
         return status_set(error, STATUS_OVERFLOW, "all segments together exceed 63 bits");
     }
     struct segment *segment = calloc(1, sizeof *segment);
-    struct block *whole = block_new(allocator, segment, 0, bytes);
+    struct block *whole = segment != NULL ? block_new(allocator, segment, 0, bytes) : NULL;
     enum status_code code = STATUS_OK;
-    if (segment == NULL || whole == NULL) {
+    if (whole == NULL) {
         code = status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory to note a segment");
     }
     void *address = NULL;
@@ -92,7 +103,9 @@ enum status_code segment_take(struct allocator *allocator, int64_t bytes, enum p
         code = allocator->source.table->alloc(allocator->source.context, bytes, &address, error);
     }
     if (code != STATUS_OK) {
-        free(whole);
+        if (whole != NULL) {
+            block_recycle(allocator, whole);
+        }
         free(segment);
         return code;
     }
@@ -119,7 +132,7 @@ static void segment_release(struct allocator *allocator, struct segment *segment
     allocator->counters.reserved_bytes -= segment->bytes;
     for (struct block *block = segment->first; block != NULL;) {
         struct block *next = block->next;
-        free(block);
+        block_recycle(allocator, block);
         block = next;
     }
     free(segment);
@@ -166,6 +179,7 @@ enum status_code allocator_close(struct allocator *allocator, struct status *err
             segment_release(allocator, segment);
         }
     }
+    arena_release(&allocator->arena);
     free(allocator);
     return first;
 }

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "harness/base/arena.h"
 #include "harness/memory/allocator.h"
 
 enum pool { POOL_SMALL, POOL_LARGE, POOL_COUNT };
@@ -51,6 +52,8 @@ struct allocator {
     struct block *free_trees[POOL_COUNT]; /* roots; empty for the plain policy */
     int64_t next_position;
     uint64_t random_state;
+    struct arena arena;   /* owns the structs of the blocks */
+    struct block *unused; /* structs to use again, linked by next */
     struct allocator_counters counters;
 };
 
@@ -63,5 +66,8 @@ enum status_code segment_give_back(struct allocator *allocator, struct segment *
 
 /* A block that is in no list yet; NULL where the host has no memory. */
 struct block *block_new(struct allocator *allocator, struct segment *segment, int64_t offset, int64_t bytes);
+
+/* Takes back the struct of a block that has ceased to be. It stays readable as one that is not live. */
+void block_recycle(struct allocator *allocator, struct block *block);
 
 #endif

@@ -1,7 +1,6 @@
 /* Caching policy: PyTorch's rules as allocator.h lists them, default settings, one stream. Not here: expandable
  * segments, max_split_size, garbage collection by threshold, events of other streams; none of them acts by default. */
 #include <stddef.h>
-#include <stdlib.h>
 
 #include "harness/base/size.h"
 #include "harness/memory/block.h"
@@ -104,7 +103,7 @@ static void block_absorb_next(struct allocator *allocator, struct block *block)
     if (block->next != NULL) {
         block->next->previous = block;
     }
-    free(next);
+    block_recycle(allocator, next);
 }
 
 static enum status_code caching_free(struct allocator *allocator, struct block *block, struct status *error)
@@ -123,7 +122,7 @@ static enum status_code caching_free(struct allocator *allocator, struct block *
         if (merged->next != NULL) {
             merged->next->previous = merged;
         }
-        free(block);
+        block_recycle(allocator, block);
     }
     free_tree_insert(tree, merged);
     return STATUS_OK;

@@ -246,12 +246,18 @@ static void peaks_start_anew(void **state)
 static void a_block_freed_twice_is_a_fault(void **state)
 {
     (void)state;
-    struct allocator *allocator = opened(ALLOCATOR_CACHING, segment_source_virtual);
-    struct block *first = taken(allocator, 512);
-    taken(allocator, 512);
-    assert_int_equal(allocator_free(allocator, first, NULL), STATUS_OK);
-    assert_int_equal(allocator_free(allocator, first, NULL), STATUS_INTERNAL);
-    closed(allocator);
+    for (int policy = 0; policy < ALLOCATOR_POLICY_COUNT; policy++) {
+        struct allocator *allocator = opened((enum allocator_policy)policy, segment_source_virtual);
+        struct block *first = taken(allocator, 512);
+        struct block *second = taken(allocator, 512); /* merges into the first */
+        taken(allocator, 512);
+        assert_int_equal(allocator_free(allocator, first, NULL), STATUS_OK);
+        assert_int_equal(allocator_free(allocator, second, NULL), STATUS_OK);
+        assert_int_equal(allocator_free(allocator, first, NULL), STATUS_INTERNAL);
+        assert_int_equal(allocator_free(allocator, second, NULL), STATUS_INTERNAL);
+        assert_int_equal(allocator_counters(allocator)->live_block_count, 1);
+        closed(allocator);
+    }
 }
 
 static void out_of_memory_gives_back_the_cache_and_retries_once(void **state)
