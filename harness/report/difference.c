@@ -41,7 +41,6 @@ static void title_append(const struct sides *sides, const char *mark, const stru
 {
     struct text clean = {0};
     terminal_append(&clean, view->label);
-    text_append(sides->text, "\n");
     cell_append(sides->text, mark, 9, false);
     paragraph_append(sides->text, text_string(&clean), sides->width, 9, 9);
     text_release(&clean);
@@ -141,6 +140,7 @@ static void both_append(struct sides *sides, const struct case_view *a, const st
 {
     bool differs = case_differs(a, b);
     *(differs ? &sides->changed : &sides->same) += 1;
+    text_append(sides->text, "\n");
     title_append(sides, differs ? "changed" : "same", a);
     if (strcmp(a->status, b->status) != 0) {
         struct text line = {0};
@@ -154,13 +154,12 @@ static void both_append(struct sides *sides, const struct case_view *a, const st
         paragraph_append(sides->text, text_string(&line), sides->width, 2, 2);
         text_release(&line);
     }
+    static const char *const names[LEVEL_COUNT] = {"requested peak", "allocated peak", "reserved peak", "device used",
+                                                   "process peak"};
     for (int level = 0; level < LEVEL_COUNT; level++) {
         int64_t old_bytes = a->measured.peak_bytes[level], new_bytes = b->measured.peak_bytes[level];
         if (old_bytes != BYTES_UNKNOWN || new_bytes != BYTES_UNKNOWN) {
-            struct text name = {0};
-            text_format(&name, "%s peak", level_name((enum level)level));
-            figure_append(sides, text_string(&name), old_bytes, new_bytes);
-            text_release(&name);
+            figure_append(sides, names[level], old_bytes, new_bytes);
         }
     }
     if (a->measured.saved_for_backward_bytes != b->measured.saved_for_backward_bytes) {
@@ -219,6 +218,21 @@ static void totals_append(const struct sides *sides)
     text_release(&line);
 }
 
+/* Lists the cases of one report that are not in the index of the other; returns how many they are. */
+static int strangers_append(const struct sides *sides, const char *mark, const struct report *report,
+                            const struct case_view **index, int count)
+{
+    int strangers = 0;
+    for (int at = 0; at < report->case_count; at++) {
+        if (index_find(index, count, &report->cases[at]) == NULL) {
+            text_append(sides->text, strangers == 0 ? "\n" : "");
+            title_append(sides, mark, &report->cases[at]);
+            strangers++;
+        }
+    }
+    return strangers;
+}
+
 enum status_code report_compare(const struct report *base, const struct report *new_report,
                                 const struct report_style *style, struct text *text, enum report_outcome *outcome,
                                 struct status *error)
@@ -234,21 +248,13 @@ enum status_code report_compare(const struct report *base, const struct report *
     devices_append(&sides, base, new_report);
     heading_append(&sides);
     for (int at = 0; at < base->case_count; at++) {
-        const struct case_view *view = &base->cases[at];
-        const struct case_view *other = index_find(new_index, new_report->case_count, view);
+        const struct case_view *other = index_find(new_index, new_report->case_count, &base->cases[at]);
         if (other != NULL) {
-            both_append(&sides, view, other);
-        } else {
-            sides.missing++;
-            title_append(&sides, "missing", view);
+            both_append(&sides, &base->cases[at], other);
         }
     }
-    for (int at = 0; at < new_report->case_count; at++) {
-        if (index_find(old_index, base->case_count, &new_report->cases[at]) == NULL) {
-            sides.appeared++;
-            title_append(&sides, "new", &new_report->cases[at]);
-        }
-    }
+    sides.missing = strangers_append(&sides, "missing", base, new_index, new_report->case_count);
+    sides.appeared = strangers_append(&sides, "new", new_report, old_index, base->case_count);
     totals_append(&sides);
     arena_release(&arena);
     if (text->failed) {
