@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Is the shadow honest? Three checks against things that the shadow does not control; exits 1 when one fails.
+"""Is the shadow honest? Four checks against things that the shadow does not control; exits 1 when one fails.
 
 1. Allocations: the ledger on CPU tensors, against the CPU allocator's own events (torch.profiler, no dispatch mode),
    one by one and in order, for a training run of each tiny model. Memory that one kernel takes and gives back itself
    is left out on the profiler's side: no ledger above the kernels can see it.
 2. Autocast: the emulation on meta against torch's own autocast on fake CUDA tensors: same operators, same dtypes.
-3. ResNet-50 at batch 8: the known 687,733,060 saved bytes, of which 212,480 are running statistics.
+3. Saved tensors: the same bytes of the same dtypes whether the tiny models run on meta or really compute on the CPU.
+4. ResNet-50 at batch 8: the known 687,733,060 saved bytes, of which 212,480 are running statistics.
 """
 import contextlib
 import sys
@@ -218,6 +219,20 @@ def check_autocast():
     return failures
 
 
+def check_saved():
+    failures = 0
+    for model in TINY:
+        case = case_of(model, "train", "float32", 2, None if "vit" in model else 8, "eager", "adam-foreach")
+        with compute_capability_90():
+            symbolic = count_saved(case, "meta")
+        with compute_capability_90(answers=False):
+            computed = count_saved(case, "cpu")
+        same = symbolic == computed
+        print(f"saved {model}: {symbolic[0]['activations']} bytes, {'identical' if same else f'DIFFERENT {computed}'}")
+        failures += not same
+    return failures
+
+
 def check_resnet50():
     with compute_capability_90():
         kinds, _ = count_saved(case_of("resnet50", "train", "float32", 8, optimizer="adam-foreach"))
@@ -227,7 +242,7 @@ def check_resnet50():
 
 
 def main():
-    failures = check_resnet50() + check_autocast() + check_allocations()
+    failures = check_resnet50() + check_saved() + check_autocast() + check_allocations()
     sys.exit(1 if failures else 0)
 
 
