@@ -118,7 +118,15 @@ static void text_models_train_as_predicted(void **state)
     static const char *const models[] = {"tiny-bert", "tiny-gpt2", "tiny-llama"};
     for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
         training_agrees(models[i], 16, ATTENTION_EAGER);
+        training_agrees(models[i], 16, ATTENTION_SDPA);
     }
+}
+
+static void image_models_train_as_predicted(void **state)
+{
+    (void)state;
+    training_agrees("tiny-vit", 0, ATTENTION_SDPA);
+    training_agrees("tiny-resnet", 0, ATTENTION_SDPA);
 }
 
 /* A host that is bounded to the predicted bytes is enough for the run; with one segment less it is an outcome. */
@@ -152,6 +160,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(loading_bert_shows_the_published_pair),
         cmocka_unit_test(text_models_train_as_predicted),
+        cmocka_unit_test(image_models_train_as_predicted),
         cmocka_unit_test(the_predicted_bytes_are_enough_and_tight),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
