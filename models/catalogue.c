@@ -209,6 +209,9 @@ static void nearest_append(const struct catalogue *catalogue, const char *typed,
                 best_distance = distance;
             }
         }
+        if (best < 0) {
+            break;
+        }
         taken[best] = true;
         text_format(text, "%s'%s'", round > 0 ? ", " : "", catalogue->names[best]);
     }

@@ -107,7 +107,7 @@ int main(int count, char **words)
     enum status_code code = program_run(count, words, &exit_code, &error);
     if (code != STATUS_OK) {
         fprintf(stderr, "assay: %s\n", error.text);
-        return exit_code_of(code);
+        return (int)exit_code_of(code);
     }
-    return exit_code;
+    return (int)exit_code;
 }

@@ -82,13 +82,26 @@ static void output_equals_golden_files(void **state)
     }
 }
 
+struct wrong_words {
+    const char *words[WORDS_MAXIMUM];
+    const char *error;
+};
+
+static void expect_errors(const struct wrong_words *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct command_result result = assay(rows[i].words);
+        assert_string_equal(text_string(&result.error), rows[i].error);
+        assert_string_equal(text_string(&result.output), "");
+        assert_int_equal(result.exit_code, 2);
+        command_result_release(&result);
+    }
+}
+
 static void wrong_words_are_answered_in_one_line(void **state)
 {
     (void)state;
-    static const struct {
-        const char *words[WORDS_MAXIMUM];
-        const char *error;
-    } rows[] = {
+    static const struct wrong_words rows[] = {
         {{NULL}, "assay: a command is missing; assay --help lists them\n"},
         {{"modles"}, "assay: unknown command 'modles'; did you mean models?\n"},
         {{"--jsn"}, "assay: unknown option '--jsn'; before a command stand --help and --version alone\n"},
@@ -112,6 +125,16 @@ static void wrong_words_are_answered_in_one_line(void **state)
          "assay: estimate: --rule belongs to the table without --mode; leave one out\n"},
         {{"estimate", "gpt2", "--mode", "infer", "--checkpointing"},
          "assay: checkpointing: mode infer has no backward pass; write false, or mode train\n"},
+        {{"replay"}, "assay: replay: an operand is missing; write assay replay TRACE.json\n"},
+        {{"replay", "--allocator", "best", "x"}, "assay: replay: 'best' is not an allocator; write caching or plain\n"},
+    };
+    expect_errors(rows, sizeof rows / sizeof rows[0]);
+}
+
+static void wrong_files_are_answered_with_the_place(void **state)
+{
+    (void)state;
+    static const struct wrong_words rows[] = {
         {{"plan", "tests/cli/data/absent.yaml"},
          "assay: tests/cli/data/absent.yaml: cannot be opened: No such file or directory; name a suite file\n"},
         {{"plan", "tests/cli/data/unknown-key-suite.yaml"},
@@ -140,21 +163,13 @@ static void wrong_words_are_answered_in_one_line(void **state)
          "assay: tests/cli/data/absent: cannot be opened: No such file or directory; name a folder that a run has "
          "written\n"},
         {{"compare", "tests/cli/data/absent"}, "assay: compare: an operand is missing; write assay compare BASE NEW\n"},
-        {{"replay"}, "assay: replay: an operand is missing; write assay replay TRACE.json\n"},
-        {{"replay", "--allocator", "best", "x"}, "assay: replay: 'best' is not an allocator; write caching or plain\n"},
         {{"replay", "tests/cli/data/absent.json"},
          "assay: tests/cli/data/absent.json: cannot be opened: No such file or directory\n"},
         {{"replay", "tests/cli/data/cut-trace.json"},
          "assay: tests/cli/data/cut-trace.json:2:1: ']' expected near end of file; the document is cut short; fetch or "
          "write the file again\n"},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct command_result result = assay(rows[i].words);
-        assert_string_equal(text_string(&result.error), rows[i].error);
-        assert_string_equal(text_string(&result.output), "");
-        assert_int_equal(result.exit_code, 2);
-        command_result_release(&result);
-    }
+    expect_errors(rows, sizeof rows / sizeof rows[0]);
 }
 
 static void wrong_models_exit_with_2_and_a_remedy(void **state)
@@ -297,6 +312,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(output_equals_golden_files),
         cmocka_unit_test(wrong_words_are_answered_in_one_line),
+        cmocka_unit_test(wrong_files_are_answered_with_the_place),
         cmocka_unit_test(wrong_models_exit_with_2_and_a_remedy),
         cmocka_unit_test(wrong_fields_of_a_case_exit_with_2_and_a_remedy),
         cmocka_unit_test(json_is_one_document),

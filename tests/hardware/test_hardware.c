@@ -212,8 +212,8 @@ static void broken_files_are_errors(void **state)
     static const char *const others[] = {
         "{}",
         "<?xml version=\"1.0\"?>\n<topology version=\"3.0\">\n</topology>\n",
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n"
-        "<topology version=\"2.0\">\n</topology>\n",
+        ("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n"
+         "<topology version=\"2.0\">\n</topology>\n"),
     };
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         assert_int_equal(content_answers(others[i], strlen(others[i])), STATUS_INVALID);

@@ -258,8 +258,8 @@ static void test_overflow(void **state)
         "{\"model_type\": \"gpt2\", \"n_layer\": 10000, \"n_embd\": 50331648}",
         "{\"model_type\": \"llama\", \"num_hidden_layers\": 10000, \"intermediate_size\": 1099511627776}",
         "{\"model_type\": \"vit\", \"hidden_size\": 1099511627776, \"num_attention_heads\": 1}",
-        "{\"architecture\": \"resnet50\", \"num_classes\": 1099511627776, \"model_args\": {\"channels\": [8, 8, 8, "
-        "1099511627776]}}",
+        ("{\"architecture\": \"resnet50\", \"num_classes\": 1099511627776, \"model_args\": {\"channels\": [8, 8, 8, "
+         "1099511627776]}}"),
     };
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
