@@ -27,7 +27,7 @@ set style fill solid 1.0 noborder
 set key off
 
 # A title of two lines at most, broken at a blank where there is one.
-fit = int(ARG4 / across / 7.8)
+fit = int(ARG4 / across / 8.4)
 blank(text, at) = at < 2 ? fit : text[at:at] eq " " ? at : blank(text, at - 1)
 lines(text) = strlen(text) <= fit ? text : (at = blank(text, fit), text[1:at] . "\n" . text[at + 1:at + fit])
 
@@ -54,7 +54,7 @@ do for [panel = 0:panels - 1] {
     set tmargin at screen top - cell_height * row_at - 46.0 / ARG5
     set bmargin at screen top - cell_height * (row_at + 1) + 34.0 / ARG5
     set title lines(name) font ",10" offset 0, -0.4
-    set ylabel (scale > 1024.0 ** 2 ? "GiB" : "MiB") font ",11" offset 2, 0
+    set ylabel (scale > 1024.0 ** 2 ? "GiB" : "MiB") font ",11" offset 1.4, 0
     set yrange [0:highest / scale * 1.12]
     set xrange [-0.6:STAGE_records - 0.4]
     plot ARG1 index panel using 0:($5 / scale):(0.92):xtic(2) with boxes linecolor rgb "#d9d9d9", \
