@@ -144,7 +144,8 @@ static bool estimator_judge(struct json *verdicts, const struct suite_case *case
         bool own = json_kind(json_get(estimate, quantity_name(quantity))) == JSON_KIND_INTEGER;
         const struct tolerance *tolerance = suite_case_tolerance(case_, estimator, quantity);
         bool is_judged = tolerance != NULL && strcmp(estimator, "expected") != 0;
-        if (!own && !is_judged) {
+        bool applies = quantity != QUANTITY_SAVED_FOR_BACKWARD_BYTES || case_->identity.workload.mode == MODE_TRAIN;
+        if (!applies || (!own && !is_judged)) {
             continue;
         }
         struct figures figures = {0};

@@ -1,0 +1,164 @@
+/* Measuring runner: in a child, from the name of a model to what its replay occupied on the device. What was predicted
+ * and where it was measured is sent before the replay begins, so that a crash in it does not take them along. */
+#include <malloc.h>
+#include <string.h>
+
+#include "harness/run/measurement.h"
+#include "harness/run/prediction.h"
+#include "harness/run/run.h"
+#include "models/catalogue.h"
+#include "models/workload_tape.h"
+
+struct measuring {
+    const struct case_job *job;
+    int file;
+    struct config config;
+    struct skeleton skeleton;
+    struct device *device; /* NULL where it did not open */
+    struct measurement_place place;
+    const struct target *target;
+    struct status unopened; /* why not */
+};
+
+/* Sends object (NULL: memory ran out) and releases it. */
+static enum status_code send_release(const struct measuring *measuring, struct json *object, struct status *error)
+{
+    enum status_code code = object != NULL ? case_send(measuring->file, object, error)
+                                           : status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory left");
+    json_release(object);
+    return code;
+}
+
+static enum status_code model_prepare(struct measuring *measuring, struct status *error)
+{
+    const struct identity *identity = &measuring->job->case_->identity;
+    enum status_code code = config_find(measuring->job->catalogue_dir, identity->model, &measuring->config, error);
+    if (code == STATUS_OK) {
+        code = skeleton_build(&measuring->config, workload_head(&identity->workload), &measuring->skeleton, error);
+    }
+    return code;
+}
+
+/* The device, and the row of targets that the tape is built for: the suite's, else the one that describes the device. A
+ * device that does not open is no error yet: the predictions are sent all the same. */
+static enum status_code device_prepare(struct measuring *measuring, struct status *error)
+{
+    struct device_properties *properties = &measuring->place.properties;
+    const char *name = measuring->job->case_->settings->target;
+    measuring->place.spec = measuring->job->device;
+    measuring->place.shared = measuring->job->shared;
+    if (device_open(measuring->job->device, &measuring->device, &measuring->unopened) == STATUS_OK) {
+        enum status_code code = measuring->device->table->properties(measuring->device, properties, error);
+        if (code != STATUS_OK) {
+            return code;
+        }
+    } else {
+        measuring->device = NULL;
+    }
+    if (name == NULL) {
+        name = properties->computes ? properties->target : target_at(0)->name; /* meta stands for any */
+    }
+    enum status_code code = target_find(name, &measuring->target, error);
+    if (code != STATUS_OK) {
+        status_prefix(error, "give the case a 'for' key, because the device's class is unknown");
+    }
+    return code;
+}
+
+static enum status_code prediction_send(const struct measuring *measuring, struct status *error)
+{
+    const struct estimate_input input = {.config = &measuring->config,
+                                         .skeleton = &measuring->skeleton,
+                                         .workload = &measuring->job->case_->identity.workload,
+                                         .target = measuring->target->name};
+    struct json *estimates = NULL;
+    enum status_code code = prediction_json(&input, &estimates, error);
+    if (code != STATUS_OK) {
+        return code;
+    }
+    struct json *object = json_object_new();
+    bool made =
+        json_set(object, "estimates", estimates) &&
+        json_set(object, "device", measuring->device != NULL ? device_json(&measuring->place) : json_null_new());
+    if (!made) {
+        json_release(object);
+        object = NULL;
+    }
+    return send_release(measuring, object, error);
+}
+
+/* The replay and what came of it. An out of memory is measured too: the stages that ended. */
+static enum status_code replay_measure(const struct measuring *measuring, struct status *error)
+{
+    struct tape *tape = NULL;
+    struct replay_result result;
+    enum status_code code = workload_tape(&measuring->config, &measuring->skeleton,
+                                          &measuring->job->case_->identity.workload, measuring->target, &tape, error);
+    if (code != STATUS_OK) {
+        return code;
+    }
+    struct tape_view view = tape_view(tape);
+    malloc_trim(0); /* what the predictions used must not count as already there */
+    code = replay_run(&view, measuring->device, NULL, &result, error);
+    if (code == STATUS_OK || code == STATUS_OUT_OF_MEMORY) {
+        struct status unsent;
+        struct json *figures = measurement_json(&measuring->place, &result, code == STATUS_OUT_OF_MEMORY);
+        enum status_code sent = send_release(measuring, figures, &unsent);
+        if (code == STATUS_OK && sent != STATUS_OK) {
+            code = status_set(error, sent, "%s", unsent.text);
+        }
+    }
+    tape_release(tape);
+    return code;
+}
+
+static const char *status_word(enum status_code code)
+{
+    enum case_status status = code == STATUS_OK              ? CASE_STATUS_OK
+                              : code == STATUS_OUT_OF_MEMORY ? CASE_STATUS_OOM
+                              : code == STATUS_UNAVAILABLE   ? CASE_STATUS_SKIP
+                                                             : CASE_STATUS_ERROR;
+    return case_status_name(status);
+}
+
+static void status_send(const struct measuring *measuring, enum status_code code, const struct status *cause)
+{
+    struct json *object = json_object_new();
+    bool made = json_set(object, "status", json_string_new(status_word(code))) &&
+                json_set(object, "reason", code == STATUS_OK ? json_null_new() : json_string_new(cause->text));
+    if (made) {
+        case_send(measuring->file, object, NULL); /* where it fails, the parent sees a child without a result */
+    }
+    json_release(object);
+}
+
+static void measure_run(void *context, const struct case_job *job, int file)
+{
+    (void)context;
+    struct measuring measuring = {.job = job, .file = file};
+    struct status error = {0};
+    enum status_code code = model_prepare(&measuring, &error);
+    if (code == STATUS_OK) {
+        code = device_prepare(&measuring, &error);
+    }
+    if (code == STATUS_OK) {
+        code = prediction_send(&measuring, &error);
+    }
+    if (code == STATUS_OK && measuring.device == NULL) {
+        error = measuring.unopened;
+        code = error.code;
+    }
+    if (code == STATUS_OK) {
+        code = replay_measure(&measuring, &error);
+    }
+    status_send(&measuring, code, &error);
+    device_close(measuring.device);
+    skeleton_release(&measuring.skeleton);
+}
+
+static bool estimator_known(const char *name)
+{
+    return estimator_find(name) != NULL;
+}
+
+const struct case_runner case_runner_measure = {.run = measure_run, .knows_estimator = estimator_known};

@@ -1,0 +1,13 @@
+/* Prediction: what every estimator says about one workload. */
+#ifndef ASSAY_RUN_PREDICTION_H
+#define ASSAY_RUN_PREDICTION_H
+
+#include "harness/base/json.h"
+#include "harness/base/status.h"
+#include "harness/estimate/estimate.h"
+
+/* An object with one member for each estimator that applies, in the order of the table; null for one that failed.
+ * STATUS_OUT_OF_MEMORY. The caller releases *estimates. */
+enum status_code prediction_json(const struct estimate_input *input, struct json **estimates, struct status *error);
+
+#endif

@@ -1,0 +1,52 @@
+/* Scene: a folder, a suite and a runner whose children do what their batch number says. For the tests of this folder. */
+#ifndef ASSAY_TESTS_RUN_RUN_SCENE_H
+#define ASSAY_TESTS_RUN_RUN_SCENE_H
+
+#include "harness/run/run.h"
+
+/* What the child of a case does, by its batch number, so that one suite can hold every kind. */
+enum {
+    DO_MEASURE = 1,
+    DO_CRASH,
+    DO_HANG,
+    DO_SKIP,
+    DO_OOM,
+    DO_GARBAGE,
+    DO_NOTHING,
+    DO_EXIT,
+    DO_LIE,
+    DO_FLOOD,
+    DO_KILLED,
+    DO_ABORT_AFTER_ESTIMATES,
+    DO_UNKNOWN_STATUS,
+    DO_HALF_LINE,
+    DO_NAME_DEVICE
+};
+
+struct scene {
+    char folder[64], file[96];
+    struct suite suite;
+    struct run_result result;
+    struct record_file records;
+    struct status error;
+};
+
+int scene_open(void **state); /* set-up and tear-down of a test */
+int scene_close(void **state);
+
+/* A suite with one case of the model m, which is not looked up; rest: its further keys. */
+void suite_set(struct scene *scene, const char *rest);
+
+struct run_options options_of(const struct scene *scene);
+
+/* Runs, and reads the records back. */
+enum run_outcome run_with(struct scene *scene, const struct run_options *options);
+enum run_outcome run_of(struct scene *scene, const char *rest);
+
+const struct json *case_at(const struct scene *scene, int index); /* of the last run */
+const char *text_at(const struct json *object, const char *key);  /* "(null)" where it is no text */
+
+/* The verdict on an estimator and a quantity, or NULL. */
+const struct json *verdict_at(const struct json *line, const char *estimator, const char *quantity);
+
+#endif
