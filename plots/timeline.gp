@@ -29,7 +29,8 @@ set key off
 # A title of two lines at most, broken at a blank where there is one.
 fit = int(ARG4 / across / 8.4)
 blank(text, at) = at < 2 ? fit : text[at:at] eq " " ? at : blank(text, at - 1)
-lines(text) = strlen(text) <= fit ? text : (at = blank(text, fit), text[1:at] . "\n" . text[at + 1:at + fit])
+cut(text) = strlen(text) <= fit ? text : text[1:fit - 1] . "…"
+lines(text) = strlen(text) <= fit ? text : (at = blank(text, fit), text[1:at] . "\n" . cut(text[at + 1:*]))
 
 larger(a, b) = b > a ? b : a
 
