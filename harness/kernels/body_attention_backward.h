@@ -87,17 +87,18 @@ BODY struct score_gradient score_gradient_of(float score, float product, float l
 BODY void backward_lines_of_columns(struct team team, const struct attention *attention, struct attention_place place,
                                     struct random_key key, struct backward_tiles tiles)
 {
+    struct team_lines lines = team_lines_of(team);
     int rows = tiles.scores.columns;
     float scale = attention->scale;
     bool masked = attention->mask.data != NULL;
-    for (int j = 0; j < tiles.scores.rows; j++) {
+    for (int j = lines.first; j < tiles.scores.rows; j += lines.step) {
         float *scores = tiles.scores.at + j * rows;
         float *slopes = tiles.slopes.at + j * rows;
         const float *mask = tiles.mask.at + j * rows;
         int first = first_row_of(attention, place, j);
         uint64_t counter = score_counter(attention, place, place.row, place.column + j);
         BODY_SIMD()
-        for (int i = team.lane; i < rows; i += team.lanes) {
+        for (int i = lines.lane; i < rows; i += lines.lanes) {
             float x = scores[i] * scale + (masked ? mask[i] : 0.0f);
             x = i >= first ? x : -INFINITY;
             float dropout = 1.0f;
@@ -116,10 +117,11 @@ BODY void backward_lines_of_columns(struct team team, const struct attention *at
 BODY void backward_lines_of_rows(struct team team, const struct attention *attention, struct attention_place place,
                                  struct random_key key, struct backward_tiles tiles)
 {
+    struct team_lines lines = team_lines_of(team);
     int columns = tiles.scores.columns;
     float scale = attention->scale;
     bool masked = attention->mask.data != NULL;
-    for (int i = 0; i < tiles.scores.rows; i++) {
+    for (int i = lines.first; i < tiles.scores.rows; i += lines.step) {
         float *scores = tiles.scores.at + i * columns;
         float *slopes = tiles.slopes.at + i * columns;
         const float *mask = tiles.mask.at + i * columns;
@@ -127,7 +129,7 @@ BODY void backward_lines_of_rows(struct team team, const struct attention *atten
         int64_t seen = columns_end(attention, place.row + i) - place.column;
         uint64_t counter = score_counter(attention, place, place.row + i, place.column);
         BODY_SIMD()
-        for (int j = team.lane; j < columns; j += team.lanes) {
+        for (int j = lines.lane; j < columns; j += lines.lanes) {
             float x = scores[j] * scale + (masked ? mask[j] : 0.0f);
             x = j < seen ? x : -INFINITY;
             float dropout = 1.0f;

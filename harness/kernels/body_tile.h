@@ -2,8 +2,7 @@
  * CUDA block), and the few things that attention does with them. Host and CUDA need different code here to be fast;
  * what attention computes from the tiles is written once, in body_attention.h.
  *
- * Rows lie side by side. On the host the number of columns is a multiple of TILE_STEP, on both the number of rows is a
- * multiple of 4. */
+ * Rows lie side by side. The number of columns is a multiple of TILE_STEP, on the host that of rows is a multiple of 4. */
 #ifndef ASSAY_KERNELS_BODY_TILE_H
 #define ASSAY_KERNELS_BODY_TILE_H
 
@@ -58,9 +57,21 @@ BODY void tile_clear(struct team team, struct tile tile)
     }
 }
 
+/* The lines of a tile dealt to the parts of a team that take a line each: the one lane of the host, a warp on CUDA. */
+struct team_lines {
+    int first, step; /* lines */
+    int lane, lanes; /* along a line */
+};
+
 #ifdef __CUDACC__
 
-enum { TILE_STEP = 4 };
+BODY struct team_lines team_lines_of(struct team team)
+{
+    struct team_lines lines = {team.lane >> 5, team.lanes >> 5, team.lane & 31, 32};
+    return lines;
+}
+
+enum { TILE_STEP = 2 };
 
 /* Fills the tile; zero beyond the source. */
 BODY void tile_load(struct team team, struct tile to, struct tile_source from)
@@ -114,6 +125,13 @@ BODY void tile_multiply_add(struct team team, struct tile out, struct tile_facto
 }
 
 #else
+
+BODY struct team_lines team_lines_of(struct team team)
+{
+    (void)team;
+    struct team_lines lines = {0, 1, 0, 1};
+    return lines;
+}
 
 enum { TILE_STEP = 16 };
 

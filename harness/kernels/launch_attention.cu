@@ -1,0 +1,118 @@
+/* Launches of attention: a block of lanes for each block of rows (or columns) of a head, its tiles in shared memory. */
+#include "harness/kernels/body_attention_backward.h"
+#include "harness/kernels/launch_grid.h"
+
+/* Shared memory that every architecture from sm_75 on grants a block that asks for it. */
+enum { SHARED_BYTES_MAXIMUM = 64 * 1024, TILE_MAXIMUM = 32, TILE_MINIMUM = 2 };
+
+static __global__ void attention_kernel(const __grid_constant__ struct attention attention)
+{
+    extern __shared__ float scratch[];
+    struct team team = block_team(NULL);
+    int64_t blocks = (attention.rows + attention.tile_rows - 1) / attention.tile_rows;
+    for (int64_t item = blockIdx.x; item < attention.batches * attention.heads * blocks; item += gridDim.x) {
+        int64_t head = item / blocks;
+        struct attention_place place = {head / attention.heads, head % attention.heads,
+                                        item % blocks * attention.tile_rows, 0};
+        attention_forward(team, &attention, place, scratch);
+        int64_t length = attention.lse.size[2];
+        float *lse = (float *)attention.lse.data + head * length;
+        for (int64_t row = attention.rows + team.lane; item % blocks == 0 && row < length; row += team.lanes) {
+            lse[row] = INFINITY;
+        }
+    }
+}
+
+static __global__ void attention_backward_rows_kernel(const __grid_constant__ struct attention attention)
+{
+    extern __shared__ float scratch[];
+    struct team team = block_team(NULL);
+    int64_t blocks = (attention.rows + attention.tile_rows - 1) / attention.tile_rows;
+    for (int64_t item = blockIdx.x; item < attention.batches * attention.heads * blocks; item += gridDim.x) {
+        int64_t head = item / blocks;
+        struct attention_place place = {head / attention.heads, head % attention.heads,
+                                        item % blocks * attention.tile_rows, 0};
+        attention_backward_rows(team, &attention, place, scratch);
+    }
+}
+
+static __global__ void attention_backward_columns_kernel(const __grid_constant__ struct attention attention)
+{
+    extern __shared__ float scratch[];
+    struct team team = block_team(NULL);
+    int64_t blocks = (attention.columns + attention.tile_columns - 1) / attention.tile_columns;
+    for (int64_t item = blockIdx.x; item < attention.batches * attention.groups * blocks; item += gridDim.x) {
+        int64_t group = item / blocks;
+        attention_backward_columns(team, &attention, group / attention.groups, group % attention.groups,
+                                   item % blocks * attention.tile_columns, scratch);
+    }
+}
+
+/* Chooses the largest tiles that fit; returns the bytes of shared memory, 0 where a head is too wide for any. */
+static size_t tiles_choose(struct attention *attention, bool backward)
+{
+    bool masked = attention->mask.data != NULL;
+    if (attention->width > SHARED_BYTES_MAXIMUM) {
+        return 0;
+    }
+    attention->tile_width = (int)((attention->width + TILE_STEP - 1) / TILE_STEP) * TILE_STEP;
+    for (int size = TILE_MAXIMUM; size >= TILE_MINIMUM; size /= 2) {
+        int64_t floats = backward ? backward_floats(size, size, attention->tile_width, masked)
+                                  : forward_floats(size, size, attention->tile_width, masked);
+        if (floats * (int64_t)sizeof(float) <= SHARED_BYTES_MAXIMUM) {
+            attention->tile_rows = attention->tile_columns = size;
+            return (size_t)floats * sizeof(float);
+        }
+    }
+    return 0;
+}
+
+typedef void attention_kernel_function(const struct attention attention);
+
+static const char *attention_run(attention_kernel_function *kernel, const struct attention *attention, int64_t items,
+                                 size_t shared_bytes, cudaStream_t stream)
+{
+    cudaError_t error =
+        cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED_BYTES_MAXIMUM);
+    if (error != cudaSuccess) {
+        return cudaGetErrorString(error);
+    }
+    if (items > 0) {
+        kernel<<<grid_blocks(items, 1), LANES, shared_bytes, stream>>>(*attention);
+    }
+    return launch_result();
+}
+
+static const char head_too_wide[] = "a head of attention is too wide for the shared memory of a block";
+
+const char *launch_attention(const struct operation_call *call, cudaStream_t stream)
+{
+    struct attention attention;
+    attention_read(&attention, call);
+    size_t shared_bytes = tiles_choose(&attention, false);
+    if (shared_bytes == 0) {
+        return head_too_wide;
+    }
+    int64_t blocks = (attention.rows + attention.tile_rows - 1) / attention.tile_rows;
+    return attention_run(attention_kernel, &attention, attention.batches * attention.heads * blocks, shared_bytes,
+                         stream);
+}
+
+const char *launch_attention_backward(const struct operation_call *call, cudaStream_t stream)
+{
+    struct attention attention;
+    attention_read(&attention, call);
+    size_t shared_bytes = tiles_choose(&attention, true);
+    if (shared_bytes == 0) {
+        return head_too_wide;
+    }
+    int64_t row_blocks = (attention.rows + attention.tile_rows - 1) / attention.tile_rows;
+    int64_t column_blocks = (attention.columns + attention.tile_columns - 1) / attention.tile_columns;
+    const char *wrong = attention_run(attention_backward_rows_kernel, &attention,
+                                      attention.batches * attention.heads * row_blocks, shared_bytes, stream);
+    if (wrong != NULL) {
+        return wrong;
+    }
+    return attention_run(attention_backward_columns_kernel, &attention,
+                         attention.batches * attention.groups * column_blocks, shared_bytes, stream);
+}

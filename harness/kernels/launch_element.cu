@@ -1,0 +1,195 @@
+/* Launches of creation and element-wise operations: a thread for each element, in a loop over the grid. */
+#include "harness/kernels/body_create.h"
+#include "harness/kernels/body_element.h"
+#include "harness/kernels/launch_grid.h"
+
+struct element_launch {
+    struct tensor tensors[WALK_TENSORS]; /* inputs, then outputs */
+    struct walk walk;
+    int64_t count;
+    struct element_parameters parameters;
+    struct random_key key;
+    int64_t i0, i1;
+    double fill;
+};
+
+static struct element_launch element_launch_of(const struct operation_call *call)
+{
+    struct element_launch launch;
+    for (int t = 0; t < call->tensor_count; t++) {
+        launch.tensors[t] = call->tensors[t];
+    }
+    launch.walk = walk_of_call(call);
+    launch.count = launch.walk.line_count * launch.walk.line_length;
+    launch.parameters.f0 = (float)call->attributes.f[0];
+    launch.parameters.f1 = (float)call->attributes.f[1];
+    launch.i0 = call->attributes.i[0];
+    launch.i1 = call->attributes.i[1];
+    launch.fill = call->attributes.f[0];
+    return launch;
+}
+
+#define ELEMENT_KERNEL(name, opcode, form)                                                                             \
+    static __global__ void element_kernel_##name(const __grid_constant__ struct element_launch launch)                 \
+    {                                                                                                                  \
+        int out = launch.walk.tensor_count - 1;                                                                        \
+        for (int64_t k = thread_first(); k < launch.count; k += thread_step()) {                                       \
+            int64_t at[WALK_TENSORS];                                                                                  \
+            walk_element(&launch.walk, k, at);                                                                         \
+            float a = tensor_get(&launch.tensors[0], at[0]);                                                           \
+            float b = out == 2 ? tensor_get(&launch.tensors[1], at[1]) : a;                                            \
+            tensor_set(&launch.tensors[out], at[out], element_##name(a, b, launch.parameters));                        \
+        }                                                                                                              \
+    }
+ELEMENT_TABLE(ELEMENT_KERNEL)
+#undef ELEMENT_KERNEL
+
+typedef void element_kernel(const struct element_launch launch);
+
+const char *launch_element(const struct operation_call *call, cudaStream_t stream)
+{
+    static const struct {
+        enum opcode opcode;
+        int form;
+        element_kernel *kernel;
+    } rows[] = {
+#define ELEMENT_ROW(name, opcode, form) {OPCODE_##opcode, form, element_kernel_##name},
+        ELEMENT_TABLE(ELEMENT_ROW)
+#undef ELEMENT_ROW
+    };
+    struct element_launch launch = element_launch_of(call);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (rows[i].opcode == call->opcode && rows[i].form == element_form(call)) {
+            rows[i].kernel<<<grid_blocks(launch.count, LANES), LANES, 0, stream>>>(launch);
+            return launch_result();
+        }
+    }
+    return "the operation is not one of the kernels";
+}
+
+/* Copies elements of one size, whatever they mean. */
+template <typename unit> static __global__ void copy_kernel(const __grid_constant__ struct element_launch launch)
+{
+    for (int64_t k = thread_first(); k < launch.count; k += thread_step()) {
+        int64_t at[WALK_TENSORS];
+        walk_element(&launch.walk, k, at);
+        ((unit *)launch.tensors[1].data)[at[1]] = ((const unit *)launch.tensors[0].data)[at[0]];
+    }
+}
+
+const char *launch_copy(const struct operation_call *call, cudaStream_t stream)
+{
+    if (call->tensors[0].dtype != call->tensors[1].dtype) {
+        return launch_element(call, stream);
+    }
+    struct element_launch launch = element_launch_of(call);
+    unsigned blocks = grid_blocks(launch.count, LANES);
+    switch (call->tensors[0].dtype) {
+    case DTYPE_FLOAT32:
+        copy_kernel<uint32_t><<<blocks, LANES, 0, stream>>>(launch);
+        break;
+    case DTYPE_INT64:
+        copy_kernel<uint64_t><<<blocks, LANES, 0, stream>>>(launch);
+        break;
+    case DTYPE_BOOL:
+        copy_kernel<uint8_t><<<blocks, LANES, 0, stream>>>(launch);
+        break;
+    default:
+        copy_kernel<uint16_t><<<blocks, LANES, 0, stream>>>(launch);
+    }
+    return launch_result();
+}
+
+static __global__ void fill_kernel(const __grid_constant__ struct element_launch launch)
+{
+    for (int64_t k = thread_first(); k < launch.count; k += thread_step()) {
+        int64_t at[WALK_TENSORS];
+        walk_element(&launch.walk, k, at);
+        if (launch.tensors[0].dtype == DTYPE_INT64) {
+            ((int64_t *)launch.tensors[0].data)[at[0]] = (int64_t)launch.fill;
+        } else {
+            tensor_set(&launch.tensors[0], at[0], (float)launch.fill);
+        }
+    }
+}
+
+const char *launch_fill(const struct operation_call *call, cudaStream_t stream)
+{
+    struct element_launch launch = element_launch_of(call);
+    fill_kernel<<<grid_blocks(launch.count, LANES), LANES, 0, stream>>>(launch);
+    return launch_result();
+}
+
+static __global__ void normal_kernel(const __grid_constant__ struct element_launch launch)
+{
+    struct random_key key = random_key_of(launch.i0);
+    for (int64_t k = thread_first(); k < launch.count; k += thread_step()) {
+        float value = launch.parameters.f0 + launch.parameters.f1 * random_normal(key, (uint64_t)k);
+        tensor_set(&launch.tensors[0], k, value);
+    }
+}
+
+static __global__ void integer_kernel(const __grid_constant__ struct element_launch launch)
+{
+    struct random_key key = random_key_of(launch.i0);
+    int64_t *out = (int64_t *)launch.tensors[0].data;
+    for (int64_t k = thread_first(); k < launch.count; k += thread_step()) {
+        out[k] = random_integer(key, (uint64_t)k, launch.i1);
+    }
+}
+
+static __global__ void sequence_kernel(const __grid_constant__ struct element_launch launch, int64_t columns)
+{
+    int64_t *out = (int64_t *)launch.tensors[0].data;
+    for (int64_t k = thread_first(); k < launch.count; k += thread_step()) {
+        out[k] = sequence_element(k, columns, launch.i0);
+    }
+}
+
+static __global__ void mask_kernel(const __grid_constant__ struct element_launch launch, struct mask_shape shape)
+{
+    for (int64_t k = thread_first(); k < launch.count; k += thread_step()) {
+        tensor_set(&launch.tensors[0], k, causal_mask_element(k, shape));
+    }
+}
+
+const char *launch_create(const struct operation_call *call, cudaStream_t stream)
+{
+    struct element_launch launch = element_launch_of(call);
+    unsigned blocks = grid_blocks(launch.count, LANES);
+    switch (call->opcode) {
+    case OPCODE_RANDOM_NORMAL:
+        normal_kernel<<<blocks, LANES, 0, stream>>>(launch);
+        break;
+    case OPCODE_RANDOM_INTEGER:
+        integer_kernel<<<blocks, LANES, 0, stream>>>(launch);
+        break;
+    case OPCODE_SEQUENCE:
+        sequence_kernel<<<blocks, LANES, 0, stream>>>(launch, rows_of(&call->tensors[0]).columns);
+        break;
+    default:
+        mask_kernel<<<blocks, LANES, 0, stream>>>(launch, mask_shape_of(call));
+    }
+    return launch_result();
+}
+
+static __global__ void dropout_kernel(const __grid_constant__ struct element_launch launch)
+{
+    struct random_key key = random_key_of(launch.i0);
+    float probability = launch.parameters.f0;
+    float scale = dropout_scale(probability);
+    for (int64_t k = thread_first(); k < launch.count; k += thread_step()) {
+        int64_t at[WALK_TENSORS];
+        walk_element(&launch.walk, k, at);
+        bool kept = dropout_keeps(key, (uint64_t)k, probability);
+        tensor_set(&launch.tensors[1], at[1], kept ? tensor_get(&launch.tensors[0], at[0]) * scale : 0.0f);
+        ((uint8_t *)launch.tensors[2].data)[at[2]] = kept;
+    }
+}
+
+const char *launch_dropout(const struct operation_call *call, cudaStream_t stream)
+{
+    struct element_launch launch = element_launch_of(call);
+    dropout_kernel<<<grid_blocks(launch.count, LANES), LANES, 0, stream>>>(launch);
+    return launch_result();
+}

@@ -1,0 +1,100 @@
+/* What the launches share: the size of grids, teams of lanes, and spans in device memory. CUDA only. */
+#ifndef ASSAY_KERNELS_LAUNCH_GRID_H
+#define ASSAY_KERNELS_LAUNCH_GRID_H
+
+#include <cuda_runtime.h>
+
+#include "harness/kernels/body.h"
+#include "harness/kernels/body_rows.h"
+#include "harness/kernels/body_walk.h"
+
+enum { LANES = 256, BLOCKS_MAXIMUM = 65536 };
+
+/* Each returns NULL or a static text, as kernel_cuda_run does. The call has passed call_check and is not empty. */
+typedef const char *launch_function(const struct operation_call *call, cudaStream_t stream);
+
+launch_function launch_fill, launch_create, launch_element, launch_copy, launch_dropout, launch_sum, launch_rows;
+launch_function launch_nll_loss, launch_nll_loss_backward, launch_layernorm, launch_layernorm_backward;
+launch_function launch_batchnorm, launch_batchnorm_backward, launch_embedding, launch_embedding_backward;
+launch_function launch_max_pool, launch_max_pool_backward, launch_attention, launch_attention_backward;
+launch_function launch_optimizer, launch_unscale;
+
+/* Blocks for `items` of work when each block takes `each` at a time; loops in the kernels take the rest. */
+static inline unsigned grid_blocks(int64_t items, int64_t each)
+{
+    int64_t blocks = (items + each - 1) / each;
+    return (unsigned)(blocks < 1 ? 1 : blocks < BLOCKS_MAXIMUM ? blocks : BLOCKS_MAXIMUM);
+}
+
+/* Lanes for a row: a multiple of 32, enough that each has some work. */
+static inline unsigned row_lanes(int64_t columns)
+{
+    return columns <= 32 ? 32 : columns <= 512 ? 128 : columns <= 8192 ? 256 : 1024;
+}
+
+static inline const char *launch_result(void)
+{
+    cudaError_t error = cudaGetLastError();
+    return error == cudaSuccess ? NULL : cudaGetErrorString(error);
+}
+
+static inline int64_t elements_of(const struct tensor *tensor)
+{
+    int64_t count = 1;
+    for (int d = 0; d < tensor->rank; d++) {
+        count *= tensor->size[d];
+    }
+    return count;
+}
+
+/* The elements of a tensor from `index` on. */
+BODY struct span span_at(const struct tensor *tensor, int64_t index)
+{
+    int64_t bytes = tensor->dtype == DTYPE_FLOAT32 ? 4
+                    : tensor->dtype == DTYPE_INT64 ? 8
+                    : tensor->dtype == DTYPE_BOOL  ? 1
+                                                   : 2;
+    struct span span = {(char *)tensor->data + index * bytes, tensor->dtype};
+    return span;
+}
+
+BODY float tensor_get(const struct tensor *tensor, int64_t index)
+{
+    return float_load(tensor->data, tensor->dtype, index);
+}
+
+BODY void tensor_set(const struct tensor *tensor, int64_t index, float value)
+{
+    float_store(tensor->data, tensor->dtype, index, value);
+}
+
+/* The whole block as a team. shared: TEAM_SHARED_FLOATS floats. */
+BODY struct team block_team(float *shared)
+{
+    struct team team = {(int)threadIdx.x, (int)blockDim.x, shared};
+    return team;
+}
+
+/* The element that a thread begins with, and the step to its next one. */
+BODY int64_t thread_first(void)
+{
+    return (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+}
+
+BODY int64_t thread_step(void)
+{
+    return (int64_t)gridDim.x * blockDim.x;
+}
+
+/* Positions of row-major element `index` in every tensor of a walk. */
+BODY void walk_element(const struct walk *walk, int64_t index, int64_t offsets[WALK_TENSORS])
+{
+    int64_t line = walk->line_count == 1 ? 0 : index / walk->line_length;
+    int64_t along = index - line * walk->line_length;
+    walk_line(walk, line, offsets);
+    for (int t = 0; t < walk->tensor_count; t++) {
+        offsets[t] += along * walk->stride[t][walk->rank - 1];
+    }
+}
+
+#endif
