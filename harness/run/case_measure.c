@@ -1,7 +1,7 @@
 /* Measuring runner: in a child, from the name of a model to what its replay occupied on the device. What was predicted
  * and where it was measured is sent before the replay begins, so that a crash in it does not take them along. */
 #include <malloc.h>
-#include <string.h>
+#include <stdio.h>
 
 #include "harness/run/measurement.h"
 #include "harness/run/prediction.h"
@@ -61,8 +61,10 @@ static enum status_code device_prepare(struct measuring *measuring, struct statu
     enum status_code code = target_find(name, &measuring->target, error);
     if (code != STATUS_OK) {
         status_prefix(error, "give the case a 'for' key, because the device's class is unknown");
+        return code;
     }
-    return code;
+    snprintf(properties->target, sizeof properties->target, "%s", measuring->target->name);
+    return STATUS_OK;
 }
 
 static enum status_code prediction_send(const struct measuring *measuring, struct status *error)
