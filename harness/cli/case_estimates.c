@@ -72,9 +72,7 @@ enum status_code case_estimates(const struct estimate_input *input, struct json 
         }
         code = estimate_compute(estimator, input, estimate, error);
         if (code == STATUS_OK) {
-            if (text != NULL) {
-                estimate_lines(estimator, estimate, text);
-            }
+            estimate_lines(estimator, estimate, text);
             if (!json_set(estimates, estimator->name, estimate_to_json(estimate))) {
                 code = status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for the estimates");
             }

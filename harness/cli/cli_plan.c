@@ -2,10 +2,10 @@
 #include <inttypes.h>
 
 #include "harness/base/size.h"
-#include "harness/cli/case_estimates.h"
 #include "harness/cli/command.h"
 #include "harness/cli/output.h"
 #include "harness/cli/resource_path.h"
+#include "harness/run/prediction.h"
 #include "harness/suite/suite.h"
 #include "harness/tape/target.h"
 #include "models/catalogue.h"
@@ -27,7 +27,7 @@ struct plan {
     struct text text;
 };
 
-static enum status_code case_predict(const struct plan *plan, const struct suite_case *case_, struct json *estimates,
+static enum status_code case_predict(const struct plan *plan, const struct suite_case *case_, struct json **estimates,
                                      struct status *error)
 {
     struct config config;
@@ -41,7 +41,7 @@ static enum status_code case_predict(const struct plan *plan, const struct suite
     }
     if (code == STATUS_OK) {
         struct estimate_input input = {&config, &skeleton, &case_->identity.workload, target};
-        code = case_estimates(&input, estimates, NULL, error);
+        code = prediction_json(&input, estimates, error);
     }
     skeleton_release(&skeleton);
     return code;
@@ -58,8 +58,8 @@ static void case_line(const struct suite_case *case_, const struct json *estimat
 static enum status_code case_add(struct plan *plan, const struct suite_case *case_, struct status *error)
 {
     struct json *row = json_object_new();
-    struct json *estimates = json_object_new();
-    enum status_code code = plan->with_estimates ? case_predict(plan, case_, estimates, error) : STATUS_OK;
+    struct json *estimates = NULL;
+    enum status_code code = plan->with_estimates ? case_predict(plan, case_, &estimates, error) : STATUS_OK;
     if (code == STATUS_OK && plan->with_estimates) {
         case_line(case_, estimates, &plan->text);
     } else if (code == STATUS_OK) {

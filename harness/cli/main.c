@@ -8,7 +8,7 @@
 #include "harness/cli/output.h"
 
 static const struct command *const commands[] = {
-    &command_hardware, &command_models,  &command_estimate, &command_plan,
+    &command_hardware, &command_models,  &command_estimate, &command_plan, &command_run,
     &command_report,   &command_compare, &command_replay,   NULL,
 };
 

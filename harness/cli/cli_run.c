@@ -1,0 +1,173 @@
+/* assay run: measures the cases of a suite, then prints the comparison and writes the report. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "harness/base/size.h"
+#include "harness/cli/command.h"
+#include "harness/cli/output.h"
+#include "harness/cli/report_files.h"
+#include "harness/cli/resource_path.h"
+#include "harness/cli/run_progress.h"
+#include "harness/device/device.h"
+#include "harness/hardware/hardware.h"
+#include "harness/run/run.h"
+
+static const struct option_row options[] = {
+    {"device", OPTION_VALUE, "D", "auto (default), meta, host, host:mem=SIZE, cuda or cuda:N"},
+    {"out", OPTION_VALUE, "DIR", "where records and report go (default: results/ and the suite's name)"},
+    {"filter", OPTION_VALUE, "GLOB", "only cases whose id or one of whose tags matches"},
+    {"jobs", OPTION_VALUE, "N", "cases measured at the same time (default: 1)"},
+    {"quiet", OPTION_FLAG, NULL, "no progress on standard error"},
+    {NULL, OPTION_FLAG, NULL, NULL},
+};
+
+static enum exit_code exit_code_of_outcome(enum run_outcome outcome)
+{
+    switch (outcome) {
+    case RUN_PASS:
+        return EXIT_CODE_PASS;
+    case RUN_FAIL:
+        return EXIT_CODE_FAIL;
+    case RUN_INCONCLUSIVE:
+        return EXIT_CODE_INCONCLUSIVE;
+    case RUN_SKIPPED:
+        return EXIT_CODE_SKIPPED;
+    }
+    return EXIT_CODE_FAULT;
+}
+
+/* Makes the folders above path; the last one is made by who writes into it. */
+static enum status_code parents_make(const char *path, struct status *error)
+{
+    char folder[4096];
+    for (const char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        int length = snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
+        if (length >= (int)sizeof folder || (mkdir(folder, 0777) != 0 && errno != EEXIST)) {
+            return status_set(error, STATUS_IO, "%s: cannot be made: %s; choose another folder with --out", folder,
+                              strerror(errno));
+        }
+    }
+    return STATUS_OK;
+}
+
+/* For the run line; unknown hardware is no reason not to measure. */
+static struct json *hardware_note(void)
+{
+    struct arena arena = {0};
+    struct hardware hardware;
+    struct status error = {0};
+    struct json *note = NULL;
+    if (hardware_read(NULL, &arena, &hardware, &error) == STATUS_OK) {
+        note = hardware_to_json(&hardware);
+    } else {
+        fprintf(stderr, "assay: run: the hardware is recorded as unknown: %s\n", error.text);
+    }
+    arena_release(&arena);
+    return note;
+}
+
+static enum status_code report_give(struct arena *arena, const char *folder, struct status *error)
+{
+    struct report *report = NULL;
+    struct text text = {0};
+    const char *page = NULL;
+    struct report_style style = {.width = terminal_width(stdout), .colour = terminal_is_lively(stdout)};
+    enum status_code code = report_open(folder, &report, error);
+    if (code == STATUS_OK) {
+        code = report_render(report, REPORT_TABLE, &style, &text, error);
+    }
+    if (code == STATUS_OK) {
+        code = report_write(report, arena, folder, &page, error);
+    }
+    if (code == STATUS_OK) {
+        text_format(&text, "\nreport: %s, plots: %s/plots\n", page, folder);
+        code = output_text(&text, error);
+    }
+    text_release(&text);
+    report_release(report);
+    return code;
+}
+
+static enum status_code options_read(const struct arguments *arguments, struct run_options *run, struct status *error)
+{
+    int64_t jobs = 1;
+    const char *jobs_text = arguments_value(arguments, "jobs");
+    run->device = arguments_value(arguments, "device");
+    run->filter = arguments_value(arguments, "filter");
+    run->runner = &case_runner_measure;
+    run->version = ASSAY_VERSION;
+    if (arguments_value(arguments, "quiet") == NULL) {
+        run->progress = run_progress_terminal();
+    }
+    enum status_code code = STATUS_OK;
+    if (jobs_text != NULL) {
+        code = integer_parse(jobs_text, 1, RUN_JOBS_MAXIMUM, &jobs, error);
+        if (code != STATUS_OK) {
+            status_prefix(error, "run: --jobs");
+        }
+    }
+    if (code == STATUS_OK && run->device != NULL) {
+        code = device_spec_check(run->device, error);
+    }
+    run->jobs = (int)jobs;
+    return code;
+}
+
+static enum status_code suite_run(const struct arguments *arguments, struct arena *arena, struct run_options *run,
+                                  enum exit_code *exit_code, struct status *error)
+{
+    struct run_result result = {0};
+    const char *folder = arguments_value(arguments, "out");
+    run->folder = folder != NULL ? folder : arena_format(arena, "results/%s", run->suite->name);
+    if (run->folder == NULL) {
+        return status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a path");
+    }
+    enum status_code code = parents_make(run->folder, error);
+    if (code == STATUS_OK) {
+        run->hardware = hardware_note();
+        code = run_suite(run, &result, error);
+        json_release(run->hardware);
+        run_progress_end();
+    }
+    if (code == STATUS_OK) {
+        code = report_give(arena, run->folder, error);
+    }
+    if (code == STATUS_OK) {
+        *exit_code = exit_code_of_outcome(result.outcome);
+    }
+    return code;
+}
+
+static enum status_code run_command(const struct arguments *arguments, enum exit_code *exit_code, struct status *error)
+{
+    struct arena arena = {0};
+    struct suite suite = {0};
+    struct run_options run = {.suite = &suite, .catalogue_dir = resource_path(&arena, "models/catalogue")};
+    enum status_code code = run.catalogue_dir == NULL
+                                ? status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a path")
+                                : options_read(arguments, &run, error);
+    if (code == STATUS_OK) {
+        code = suite_read(arguments->operands[0], run.catalogue_dir, &suite, error);
+    }
+    if (code == STATUS_OK) {
+        code = suite_run(arguments, &arena, &run, exit_code, error);
+    }
+    suite_release(&suite);
+    arena_release(&arena);
+    return code;
+}
+
+const struct command command_run = {
+    .name = "run",
+    .operands = "SUITE",
+    .summary = "measure the cases of a suite, compare, report",
+    .details =
+        "SUITE: a YAML file (docs/FORMAT.md). Every case runs in a process of its own. DIR/records.jsonl is appended\n"
+        "to; the report and its plots are made from it. auto: the first GPU that opens, else the host.\n",
+    .options = options,
+    .operand_minimum = 1,
+    .operand_maximum = 1,
+    .run = run_command,
+};

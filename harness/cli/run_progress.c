@@ -1,0 +1,50 @@
+/* Run progress: plain lines for logs, one moving line for terminals. Standard output stays the report's alone. */
+#include "harness/cli/run_progress.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/cli/output.h"
+
+static void moving_line_clear(void)
+{
+    if (terminal_is_lively(stderr)) {
+        fputs("\r\033[K", stderr);
+    }
+}
+
+static void case_started(void *context, const struct suite_case *case_, int attempt, int done, int total)
+{
+    (void)context;
+    (void)attempt;
+    if (terminal_is_lively(stderr)) {
+        int room = terminal_width(stderr) - 20;
+        moving_line_clear();
+        fprintf(stderr, "[%d/%d] %.*s", done + 1, total, room, case_->id);
+        fflush(stderr);
+    }
+}
+
+static void case_ended(void *context, const struct json *case_line, int done, int total)
+{
+    (void)context;
+    const char *status = json_string_or(json_get(case_line, "status"), "?");
+    const char *id = json_string_or(json_get(case_line, "id"), "?");
+    const char *reason = json_string_or(json_get(case_line, "reason"), "");
+    moving_line_clear();
+    fprintf(stderr, "[%d/%d] %-7s %6.1f s  %s\n", done, total, status,
+            json_real_or(json_get(case_line, "duration_s"), 0), id);
+    if (reason[0] != '\0' && strcmp(status, "ok") != 0) {
+        fprintf(stderr, "        %s\n", reason);
+    }
+}
+
+struct run_progress run_progress_terminal(void)
+{
+    return (struct run_progress){.started = case_started, .ended = case_ended};
+}
+
+void run_progress_end(void)
+{
+    moving_line_clear();
+}
