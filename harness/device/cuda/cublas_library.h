@@ -1,0 +1,38 @@
+/* cuBLAS, opened on demand: loading it costs some 200 MiB of host memory, which a device that never multiplies saves. The
+ * types are those of NVIDIA's header; nothing is linked. */
+#ifndef ASSAY_DEVICE_CUDA_CUBLAS_LIBRARY_H
+#define ASSAY_DEVICE_CUDA_CUBLAS_LIBRARY_H
+
+#include <cublas_v2.h>
+#include <stddef.h>
+
+#include "harness/base/status.h"
+
+struct cublas_library {
+    void *library; /* NULL: not opened */
+    cublasHandle_t handle;
+    cublasStatus_t (*create)(cublasHandle_t *handle);
+    cublasStatus_t (*destroy)(cublasHandle_t handle);
+    cublasStatus_t (*set_workspace)(cublasHandle_t handle, void *workspace, size_t bytes);
+    cublasStatus_t (*set_math_mode)(cublasHandle_t handle, cublasMath_t mode);
+    const char *(*status_string)(cublasStatus_t status);
+    cublasStatus_t (*gemm_strided_batched)(cublasHandle_t handle, cublasOperation_t transpose_a,
+                                           cublasOperation_t transpose_b, int m, int n, int k, const void *alpha,
+                                           const void *a, cudaDataType a_type, int lda, long long stride_a,
+                                           const void *b, cudaDataType b_type, int ldb, long long stride_b,
+                                           const void *beta, void *c, cudaDataType c_type, int ldc, long long stride_c,
+                                           int batch_count, cublasComputeType_t compute_type,
+                                           cublasGemmAlgo_t algorithm);
+    cublasStatus_t (*gemm)(cublasHandle_t handle, cublasOperation_t transpose_a, cublasOperation_t transpose_b, int m,
+                           int n, int k, const void *alpha, const void *a, cudaDataType a_type, int lda, const void *b,
+                           cudaDataType b_type, int ldb, const void *beta, void *c, cudaDataType c_type, int ldc,
+                           cublasComputeType_t compute_type, cublasGemmAlgo_t algorithm);
+};
+
+/* Loads libcublas and makes a handle on the current device that uses workspace and nothing else. Sums are kept in
+ * float32; TF32 and reduced-precision reductions are off. STATUS_UNAVAILABLE with the remedy. */
+enum status_code cublas_library_open(void *workspace, size_t workspace_bytes, struct cublas_library *cublas,
+                                     struct status *error);
+void cublas_library_close(struct cublas_library *cublas); /* one that was never opened is accepted */
+
+#endif

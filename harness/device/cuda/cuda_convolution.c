@@ -1,0 +1,288 @@
+/* Convolutions on CUDA: columns of pixels in the device's fixed workspace, and products with the filters. As many images
+ * as fit are done at once; where one image does not fit, its pixels or channels are cut. */
+#include "harness/device/cuda/cuda_device.h"
+#include "harness/device/cuda/product_kernels.h"
+
+struct convolution_job {
+    struct cuda_device *cuda;
+    struct convolution_plan plan;
+    const char *doing; /* the call, for messages */
+    int64_t taps;      /* kernel^2 */
+    int64_t plane;     /* pixels of the result */
+    int64_t lines;     /* channels * taps */
+};
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static void *element_at(const struct tensor *tensor, int64_t index)
+{
+    return (char *)tensor->data + index * dtype_bytes(tensor->dtype);
+}
+
+static enum status_code job_refuse(const struct convolution_job *job, const char *what, struct status *error)
+{
+    return status_set(error, STATUS_OVERFLOW, "cuda:%d: %s: %s beyond the workspace of %d bytes", job->cuda->index,
+                      job->doing, what, CUDA_CONVOLUTION_WORKSPACE_BYTES);
+}
+
+/* The filters [filter, ...) over channels [channel, ...) as a matrix; every image uses the same. */
+static struct product_matrix weight_matrix(const struct convolution_job *job, int64_t filter, int64_t channel)
+{
+    const struct tensor *weight = job->plan.weight;
+    return (struct product_matrix){.data = element_at(weight, filter * job->lines + channel * job->taps),
+                                   .dtype = weight->dtype,
+                                   .leading = job->lines};
+}
+
+/* A tensor [images, channels, plane] from one image, channel and pixel on, one matrix for each image. */
+static struct product_matrix plane_matrix(const struct convolution_job *job, const struct tensor *tensor, int64_t image,
+                                          int64_t channel, int64_t pixel)
+{
+    int64_t channels = tensor->size[1];
+    return (struct product_matrix){.data = element_at(tensor, (image * channels + channel) * job->plane + pixel),
+                                   .dtype = tensor->dtype,
+                                   .leading = job->plane,
+                                   .batch_stride = {0, channels * job->plane}};
+}
+
+static struct product_matrix columns_matrix(const struct columns_part *part, int64_t taps)
+{
+    return (struct product_matrix){.data = part->columns,
+                                   .dtype = part->dtype,
+                                   .leading = part->pixels,
+                                   .batch_stride = {0, part->channels * taps * part->pixels}};
+}
+
+/* The most images, or of one image the most pixels, whose columns fit. False where one pixel's do not. */
+static bool pixels_cut(const struct convolution_job *job, int64_t capacity_bytes, struct columns_part *part)
+{
+    int64_t pixel_bytes = job->lines * dtype_bytes(job->plan.image->dtype);
+    int64_t pixels = pixel_bytes > 0 ? capacity_bytes / pixel_bytes : INT64_MAX;
+    part->images = smaller(job->plan.images, pixels >= job->plane ? pixels / job->plane : 1);
+    part->pixels = smaller(job->plane, pixels);
+    return pixels > 0;
+}
+
+/* Columns of part->images images from part->image and part->pixels pixels from part->pixel, cut at the ends. A window of
+ * one pixel needs none: the image is its own matrix. */
+static enum status_code columns_take(const struct convolution_job *job, const struct columns_part *step, int64_t image,
+                                     int64_t pixel, struct columns_part *part, struct product_matrix *columns,
+                                     struct status *error)
+{
+    *part = *step;
+    part->image = image;
+    part->pixel = pixel;
+    part->images = smaller(step->images, job->plan.images - image);
+    part->pixels = smaller(step->pixels, job->plane - pixel);
+    if (job->plan.pointwise) {
+        *columns = plane_matrix(job, job->plan.image, image, 0, pixel);
+        return STATUS_OK;
+    }
+    *columns = columns_matrix(part, job->taps);
+    return cuda_check(job->cuda, columns_gather_launch(&job->plan, part), job->doing, error);
+}
+
+static struct columns_part columns_step(const struct convolution_job *job)
+{
+    return (struct columns_part){.images = job->plan.images,
+                                 .channels = job->plan.channels,
+                                 .pixels = job->plane,
+                                 .columns = job->cuda->convolution_workspace,
+                                 .dtype = job->plan.image->dtype};
+}
+
+static enum status_code forward_run(struct convolution_job *job, struct status *error)
+{
+    const struct convolution_plan *plan = &job->plan;
+    struct columns_part step = columns_step(job);
+    if (!plan->pointwise && !pixels_cut(job, CUDA_CONVOLUTION_WORKSPACE_BYTES, &step)) {
+        return job_refuse(job, "the columns of one pixel are", error);
+    }
+    for (int64_t image = 0; image < plan->images; image += step.images) {
+        for (int64_t pixel = 0; pixel < job->plane; pixel += step.pixels) {
+            struct columns_part part;
+            struct product_matrix columns;
+            enum status_code code = columns_take(job, &step, image, pixel, &part, &columns, error);
+            const struct matmul_plan product = {.m = plan->filters,
+                                                .n = part.pixels,
+                                                .k = job->lines,
+                                                .batch = {1, part.images},
+                                                .a = weight_matrix(job, 0, 0),
+                                                .b = columns,
+                                                .out = plane_matrix(job, plan->result, image, 0, pixel),
+                                                .has_bias = plan->bias != NULL,
+                                                .bias_along_rows = true,
+                                                .bias = plan->bias != NULL ? plan->bias->data : NULL,
+                                                .bias_dtype = plan->bias != NULL ? plan->bias->dtype : DTYPE_FLOAT32,
+                                                .alpha = 1.0f};
+            if (code == STATUS_OK) {
+                code = cuda_matmul_planned(job->cuda, &product, job->doing, error);
+            }
+            if (code != STATUS_OK) {
+                return code;
+            }
+        }
+    }
+    return STATUS_OK;
+}
+
+/* columns = weight^T grad for some images and channels, into out. */
+static enum status_code columns_multiply(const struct convolution_job *job, const struct columns_part *part,
+                                         struct product_matrix out, struct status *error)
+{
+    struct matmul_plan product = {.m = part->channels * job->taps,
+                                  .n = job->plane,
+                                  .k = job->plan.filters,
+                                  .batch = {1, part->images},
+                                  .a = weight_matrix(job, 0, part->channel),
+                                  .b = plane_matrix(job, job->plan.result, part->image, 0, 0),
+                                  .out = out,
+                                  .alpha = 1.0f};
+    product.a.transposed = true;
+    return cuda_matmul_planned(job->cuda, &product, job->doing, error);
+}
+
+/* All pixels of a channel must be there at once, because an image element meets windows of several rows. */
+static enum status_code input_run(struct convolution_job *job, struct status *error)
+{
+    const struct convolution_plan *plan = &job->plan;
+    struct columns_part step = columns_step(job);
+    step.dtype = DTYPE_FLOAT32;
+    if (plan->pointwise) {
+        return columns_multiply(job, &step, plane_matrix(job, plan->image, 0, 0, 0), error);
+    }
+    int64_t channels = CUDA_CONVOLUTION_WORKSPACE_BYTES / (job->taps * job->plane * (int64_t)sizeof(float));
+    if (channels == 0) {
+        return job_refuse(job, "the columns of one channel are", error);
+    }
+    step.channels = smaller(plan->channels, channels);
+    step.images = plan->channels > 0 && channels > plan->channels ? channels / plan->channels : 1;
+    for (int64_t image = 0; image < plan->images; image += step.images) {
+        for (int64_t channel = 0; channel < plan->channels; channel += step.channels) {
+            struct columns_part part = step;
+            part.image = image;
+            part.images = smaller(step.images, plan->images - image);
+            part.channel = channel;
+            part.channels = smaller(step.channels, plan->channels - channel);
+            enum status_code code = columns_multiply(job, &part, columns_matrix(&part, job->taps), error);
+            if (code == STATUS_OK) {
+                code = cuda_check(job->cuda, columns_sum_launch(plan, &part), job->doing, error);
+            }
+            if (code != STATUS_OK) {
+                return code;
+            }
+        }
+    }
+    return STATUS_OK;
+}
+
+/* sums [filters, lines] (+)= grad columns^T for each image of the part, one after the other. */
+static enum status_code weight_images_add(const struct convolution_job *job, const struct columns_part *part,
+                                          struct product_matrix columns, int64_t filter, int64_t filters,
+                                          struct product_matrix sums, struct status *error)
+{
+    enum status_code code = STATUS_OK;
+    int64_t image_bytes = columns.batch_stride[1] * dtype_bytes(columns.dtype);
+    columns.transposed = true;
+    for (int64_t n = 0; code == STATUS_OK && n < part->images; n++) {
+        const struct matmul_plan product = {
+            .m = filters,
+            .n = job->lines,
+            .k = part->pixels,
+            .batch = {1, 1},
+            .a = plane_matrix(job, job->plan.result, part->image + n, filter, part->pixel),
+            .b = columns,
+            .out = sums,
+            .alpha = 1.0f,
+            .beta = part->image + n == 0 && part->pixel == 0 ? 0.0f : 1.0f};
+        code = cuda_matmul_planned(job->cuda, &product, job->doing, error);
+        columns.data = (char *)columns.data + image_bytes;
+    }
+    return code;
+}
+
+static enum status_code weight_filters_run(const struct convolution_job *job, const struct columns_part *step,
+                                           int64_t filter, int64_t filters, struct product_matrix sums,
+                                           struct status *error)
+{
+    for (int64_t image = 0; image < job->plan.images; image += step->images) {
+        for (int64_t pixel = 0; pixel < job->plane; pixel += step->pixels) {
+            struct columns_part part;
+            struct product_matrix columns;
+            enum status_code code = columns_take(job, step, image, pixel, &part, &columns, error);
+            if (code == STATUS_OK) {
+                code = weight_images_add(job, &part, columns, filter, filters, sums, error);
+            }
+            if (code != STATUS_OK) {
+                return code;
+            }
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status_code weight_run(struct convolution_job *job, struct status *error)
+{
+    const struct convolution_plan *plan = &job->plan;
+    const int64_t half_bytes = CUDA_CONVOLUTION_WORKSPACE_BYTES / 2;
+    bool direct = plan->weight->dtype == DTYPE_FLOAT32;
+    int64_t row_bytes = job->lines * (int64_t)sizeof(float);
+    int64_t filter_step = plan->filters;
+    struct columns_part step = columns_step(job);
+    if (!direct && row_bytes > 0) { /* float32 sums in the upper half, rounded at the end */
+        filter_step = smaller(filter_step, half_bytes / row_bytes);
+    }
+    if ((filter_step == 0 && plan->filters > 0) ||
+        (!plan->pointwise && !pixels_cut(job, direct ? CUDA_CONVOLUTION_WORKSPACE_BYTES : half_bytes, &step))) {
+        return job_refuse(job, "the columns of one pixel are", error);
+    }
+    if (plan->images == 0) {
+        return cuda_check(
+            job->cuda,
+            cudaMemset(plan->weight->data, 0, (size_t)(plan->filters * job->lines * dtype_bytes(plan->weight->dtype))),
+            job->doing, error);
+    }
+    for (int64_t filter = 0; filter < plan->filters; filter += filter_step) {
+        int64_t filters = smaller(filter_step, plan->filters - filter);
+        struct product_matrix sums = weight_matrix(job, filter, 0);
+        if (!direct) {
+            sums.data = (char *)job->cuda->convolution_workspace + half_bytes;
+            sums.dtype = DTYPE_FLOAT32;
+        }
+        enum status_code code = weight_filters_run(job, &step, filter, filters, sums, error);
+        if (code == STATUS_OK && !direct) {
+            code = cuda_check(job->cuda,
+                              floats_round_launch(element_at(plan->weight, filter * job->lines), plan->weight->dtype,
+                                                  sums.data, filters * job->lines),
+                              job->doing, error);
+        }
+        if (code != STATUS_OK) {
+            return code;
+        }
+    }
+    return STATUS_OK;
+}
+
+enum status_code cuda_convolution(struct cuda_device *cuda, const struct operation_call *call, struct status *error)
+{
+    struct convolution_job job = {.cuda = cuda};
+    char text[CALL_TEXT_BYTES];
+    enum status_code code = convolution_plan(call, &job.plan, error);
+    if (code != STATUS_OK) {
+        return code;
+    }
+    job.doing = call_describe(call, text);
+    job.taps = job.plan.kernel * job.plan.kernel;
+    job.plane = job.plan.rows * job.plan.columns;
+    job.lines = job.plan.channels * job.taps;
+    if (call->opcode == OPCODE_CONVOLUTION) {
+        return forward_run(&job, error);
+    }
+    if (call->opcode == OPCODE_CONVOLUTION_BACKWARD_INPUT) {
+        return input_run(&job, error);
+    }
+    return weight_run(&job, error);
+}

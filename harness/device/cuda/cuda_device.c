@@ -1,0 +1,317 @@
+/* The CUDA device: opening, memory, readings and copies on one GPU. Products are in cuda_matmul.c and
+ * cuda_convolution.c, all other operations in harness/kernels. */
+#include "harness/device/cuda/cuda_device.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/size.h"
+#include "harness/kernels/launch.h"
+
+/* The oldest architecture that the kernels are compiled for; CUDA 13 offers none before it. */
+enum { ARCHITECTURE_OLDEST = 75 };
+
+enum status_code cuda_check(const struct cuda_device *cuda, cudaError_t code, const char *doing, struct status *error)
+{
+    if (code == cudaSuccess) {
+        return STATUS_OK;
+    }
+    cudaGetLastError(); /* else the next call would report this error again */
+    return status_set(error, code == cudaErrorMemoryAllocation ? STATUS_OUT_OF_MEMORY : STATUS_DEVICE,
+                      "cuda:%d: %s: %s (%s)", cuda->index, doing, cudaGetErrorString(code), cudaGetErrorName(code));
+}
+
+enum status_code cublas_check(const struct cuda_device *cuda, cublasStatus_t code, const char *doing,
+                              struct status *error)
+{
+    if (code == CUBLAS_STATUS_SUCCESS) {
+        return STATUS_OK;
+    }
+    cudaGetLastError();
+    return status_set(error, code == CUBLAS_STATUS_ALLOC_FAILED ? STATUS_OUT_OF_MEMORY : STATUS_DEVICE,
+                      "cuda:%d: %s: %s", cuda->index, doing, cuda->cublas.status_string(code));
+}
+
+static void cuda_close(struct device *device)
+{
+    struct cuda_device *cuda = (struct cuda_device *)device;
+    cublas_library_close(&cuda->cublas);
+    nvml_library_close(&cuda->nvml);
+    if (cuda->product_workspace != NULL) { /* cudaFree(NULL) would make a context where opening failed before that */
+        cudaFree(cuda->product_workspace);
+    }
+    if (cuda->convolution_workspace != NULL) {
+        cudaFree(cuda->convolution_workspace);
+    }
+    free(cuda);
+}
+
+static enum status_code cuda_properties(struct device *device, struct device_properties *properties,
+                                        struct status *error)
+{
+    const struct cuda_device *cuda = (const struct cuda_device *)device;
+    struct device_properties read = {.kind = "cuda", .total_bytes = cuda->total_bytes, .computes = true};
+    int driver = 0;
+    int runtime = 0;
+    enum status_code code = cuda_check(cuda, cudaDriverGetVersion(&driver), "cudaDriverGetVersion", error);
+    if (code == STATUS_OK) {
+        code = cuda_check(cuda, cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion", error);
+    }
+    if (code != STATUS_OK) {
+        return code;
+    }
+    memcpy(read.name, cuda->name, sizeof read.name);
+    memcpy(read.target, cuda->target, sizeof read.target);
+    memcpy(read.pci_bus_id, cuda->pci_bus_id, sizeof read.pci_bus_id);
+    memcpy(read.uuid, cuda->uuid, sizeof read.uuid);
+    if (!nvml_driver_version(&cuda->nvml, read.driver, sizeof read.driver)) {
+        snprintf(read.driver, sizeof read.driver, "for CUDA %d.%d", driver / 1000, driver % 1000 / 10);
+    }
+    snprintf(read.runtime, sizeof read.runtime, "CUDA %d.%d", runtime / 1000, runtime % 1000 / 10);
+    *properties = read;
+    return STATUS_OK;
+}
+
+static enum status_code segment_refuse(const struct cuda_device *cuda, int64_t bytes, struct status *error)
+{
+    char wanted[SIZE_TEXT_BYTES];
+    char held[SIZE_TEXT_BYTES];
+    char available[SIZE_TEXT_BYTES] = "unknown";
+    size_t free_bytes = 0;
+    size_t total_bytes = 0;
+    cudaGetLastError();
+    if (cudaMemGetInfo(&free_bytes, &total_bytes) == cudaSuccess) {
+        size_format((int64_t)free_bytes, available);
+    }
+    return status_set(error, STATUS_OUT_OF_MEMORY,
+                      "cuda:%d: out of memory: %" PRId64 " bytes (%s) wanted, %" PRId64
+                      " bytes (%s) held, %s free on the device; choose a smaller case, or see who else uses the GPU",
+                      cuda->index, bytes, size_format(bytes, wanted), cuda->held_bytes,
+                      size_format(cuda->held_bytes, held), available);
+}
+
+static enum status_code cuda_segment_alloc(struct device *device, int64_t bytes, void **address, struct status *error)
+{
+    struct cuda_device *cuda = (struct cuda_device *)device;
+    void *memory = NULL;
+    if (bytes <= 0) {
+        return status_set(error, STATUS_INTERNAL, "cuda:%d: a segment of %" PRId64 " bytes was asked for", cuda->index,
+                          bytes);
+    }
+    cudaError_t code = cudaMalloc(&memory, (size_t)bytes);
+    if (code == cudaErrorMemoryAllocation) {
+        return segment_refuse(cuda, bytes, error);
+    }
+    enum status_code checked = cuda_check(cuda, code, "cudaMalloc", error);
+    if (checked == STATUS_OK) {
+        cuda->held_bytes += bytes;
+        *address = memory;
+    }
+    return checked;
+}
+
+static enum status_code cuda_segment_free(struct device *device, void *address, int64_t bytes, struct status *error)
+{
+    struct cuda_device *cuda = (struct cuda_device *)device;
+    if (address == NULL || bytes <= 0 || bytes > cuda->held_bytes) {
+        return status_set(error, STATUS_INTERNAL,
+                          "cuda:%d: a segment of %" PRId64 " bytes that was not taken is given back", cuda->index,
+                          bytes);
+    }
+    enum status_code code = cuda_check(cuda, cudaFree(address), "cudaFree", error);
+    if (code == STATUS_OK) {
+        cuda->held_bytes -= bytes;
+    }
+    return code;
+}
+
+static enum status_code cuda_run(struct device *device, const struct operation_call *call, struct status *error)
+{
+    struct cuda_device *cuda = (struct cuda_device *)device;
+    char text[CALL_TEXT_BYTES];
+    if (call->opcode == OPCODE_MATMUL) {
+        return cuda_matmul(cuda, call, error);
+    }
+    if (call->opcode == OPCODE_CONVOLUTION || call->opcode == OPCODE_CONVOLUTION_BACKWARD_INPUT ||
+        call->opcode == OPCODE_CONVOLUTION_BACKWARD_WEIGHT) {
+        return cuda_convolution(cuda, call, error);
+    }
+    const char *reason = kernel_cuda_run(call, NULL);
+    if (reason != NULL) {
+        cudaGetLastError();
+        return status_set(error, STATUS_DEVICE, "cuda:%d: %s: %s", cuda->index, call_describe(call, text), reason);
+    }
+    return STATUS_OK;
+}
+
+static enum status_code cuda_copy_to_host(struct device *device, void *host, const void *address, int64_t bytes,
+                                          struct status *error)
+{
+    return cuda_check((struct cuda_device *)device, cudaMemcpy(host, address, (size_t)bytes, cudaMemcpyDeviceToHost),
+                      "copy to the host", error);
+}
+
+static enum status_code cuda_copy_from_host(struct device *device, void *address, const void *host, int64_t bytes,
+                                            struct status *error)
+{
+    return cuda_check((struct cuda_device *)device, cudaMemcpy(address, host, (size_t)bytes, cudaMemcpyHostToDevice),
+                      "copy from the host", error);
+}
+
+static enum status_code cuda_synchronize(struct device *device, struct status *error)
+{
+    return cuda_check((struct cuda_device *)device, cudaDeviceSynchronize(), "synchronize", error);
+}
+
+static enum status_code cuda_read_memory(struct device *device, struct device_reading *reading, struct status *error)
+{
+    const struct cuda_device *cuda = (const struct cuda_device *)device;
+    struct device_reading taken = {0};
+    size_t free_bytes = 0;
+    size_t total_bytes = 0;
+    enum status_code code = cuda_check(cuda, cudaMemGetInfo(&free_bytes, &total_bytes), "cudaMemGetInfo", error);
+    if (code != STATUS_OK) {
+        return code;
+    }
+    taken.device_valid = true;
+    taken.device_bytes = (int64_t)(total_bytes - free_bytes);
+    taken.process_valid = nvml_process_bytes(&cuda->nvml, cuda->held_bytes, &taken.process_bytes);
+    *reading = taken;
+    return STATUS_OK;
+}
+
+/* What is missing is said in one sentence with the remedy. */
+static enum status_code cuda_present_check(int index, struct status *error)
+{
+    int driver = 0;
+    int runtime = 0;
+    int count = 0;
+    if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0) {
+        cudaGetLastError();
+        return status_set(error, STATUS_UNAVAILABLE,
+                          "cuda: no NVIDIA driver was found (libcuda.so.1); install it, or measure on the host");
+    }
+    cudaRuntimeGetVersion(&runtime);
+    cudaError_t code = cudaGetDeviceCount(&count);
+    if (code == cudaErrorInsufficientDriver) {
+        cudaGetLastError();
+        return status_set(
+            error, STATUS_UNAVAILABLE,
+            "cuda: the driver is for CUDA %d.%d and the plug-in was built with %d.%d; update the driver, or "
+            "build with an older toolkit",
+            driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
+    }
+    if (code != cudaSuccess || count == 0) {
+        cudaGetLastError();
+        return status_set(error, STATUS_UNAVAILABLE,
+                          "cuda: the driver shows no GPU (%s); look at nvidia-smi and CUDA_VISIBLE_DEVICES",
+                          code != cudaSuccess ? cudaGetErrorString(code) : "0 devices");
+    }
+    if (index >= count) {
+        return status_set(error, STATUS_UNAVAILABLE,
+                          "cuda: there is no device %d, as the driver shows %d; write cuda:%d", index, count,
+                          count - 1);
+    }
+    return STATUS_OK;
+}
+
+/* "GPU-5fa2c3d0-..." as nvidia-smi writes it. */
+static void uuid_format(const cudaUUID_t *uuid, char *text, size_t capacity)
+{
+    size_t used = (size_t)snprintf(text, capacity, "GPU");
+    for (int i = 0; i < 16 && used < capacity; i++) {
+        const char *separator = i == 0 || i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "";
+        used += (size_t)snprintf(text + used, capacity - used, "%s%02x", separator, (unsigned char)uuid->bytes[i]);
+    }
+}
+
+static enum status_code cuda_identify(struct cuda_device *cuda, struct status *error)
+{
+    struct cudaDeviceProp properties;
+    enum status_code code =
+        cuda_check(cuda, cudaGetDeviceProperties(&properties, cuda->index), "cudaGetDeviceProperties", error);
+    if (code == STATUS_OK) {
+        code = cuda_check(cuda, cudaDeviceGetPCIBusId(cuda->pci_bus_id, sizeof cuda->pci_bus_id, cuda->index),
+                          "cudaDeviceGetPCIBusId", error);
+    }
+    if (code != STATUS_OK) {
+        return code;
+    }
+    snprintf(cuda->name, sizeof cuda->name, "%.127s", properties.name);
+    snprintf(cuda->target, sizeof cuda->target, "sm_%d%d", properties.major, properties.minor);
+    uuid_format(&properties.uuid, cuda->uuid, sizeof cuda->uuid);
+    cuda->total_bytes = (int64_t)properties.totalGlobalMem;
+    if (properties.major * 10 + properties.minor < ARCHITECTURE_OLDEST) {
+        return status_set(error, STATUS_UNAVAILABLE,
+                          "cuda: %s is of architecture %s and the kernels are compiled from sm_%d on; use a newer GPU",
+                          cuda->name, cuda->target, ARCHITECTURE_OLDEST);
+    }
+    return STATUS_OK;
+}
+
+/* Makes the context and takes the two workspaces, so that both stand in the first reading. */
+static enum status_code cuda_prepare(struct cuda_device *cuda, struct status *error)
+{
+    enum status_code code = cuda_identify(cuda, error);
+    if (code != STATUS_OK) {
+        return code;
+    }
+    cudaError_t made = cudaSetDevice(cuda->index);
+    made = made == cudaSuccess ? cudaFree(NULL) : made; /* the runtime makes the context with the first call */
+    if (made == cudaErrorDevicesUnavailable) {
+        cudaGetLastError();
+        return status_set(
+            error, STATUS_UNAVAILABLE,
+            "cuda:%d: the GPU is in use by another process alone; wait for it, or change its compute mode",
+            cuda->index);
+    }
+    code = cuda_check(cuda, made, "making a context", error);
+    if (code == STATUS_OK) {
+        code = cuda_check(cuda, cudaMalloc(&cuda->product_workspace, CUDA_PRODUCT_WORKSPACE_BYTES),
+                          "taking the workspace of products", error);
+    }
+    if (code == STATUS_OK) {
+        code = cuda_check(cuda, cudaMalloc(&cuda->convolution_workspace, CUDA_CONVOLUTION_WORKSPACE_BYTES),
+                          "taking the workspace of convolutions", error);
+    }
+    if (code == STATUS_OK) {
+        nvml_library_open(cuda->pci_bus_id, &cuda->nvml);
+    }
+    return code;
+}
+
+enum status_code cuda_open(int index, struct device **device, struct status *error)
+{
+    static const struct device_table table = {
+        .kind = "cuda",
+        .close = cuda_close,
+        .properties = cuda_properties,
+        .segment_alloc = cuda_segment_alloc,
+        .segment_free = cuda_segment_free,
+        .run = cuda_run,
+        .copy_to_host = cuda_copy_to_host,
+        .copy_from_host = cuda_copy_from_host,
+        .synchronize = cuda_synchronize,
+        .read_memory = cuda_read_memory,
+    };
+    enum status_code code = cuda_present_check(index, error);
+    if (code != STATUS_OK) {
+        return code;
+    }
+    struct cuda_device *cuda = calloc(1, sizeof *cuda);
+    if (cuda == NULL) {
+        return status_set(error, STATUS_OUT_OF_MEMORY, "cuda:%d: the host has no %zu bytes for the device itself",
+                          index, sizeof *cuda);
+    }
+    cuda->base.table = &table;
+    cuda->index = index;
+    code = cuda_prepare(cuda, error);
+    if (code != STATUS_OK) {
+        cuda_close(&cuda->base);
+        return code;
+    }
+    *device = &cuda->base;
+    return STATUS_OK;
+}

@@ -1,0 +1,56 @@
+/* What the files of the CUDA plug-in share. Only this folder includes it.
+ *
+ * Everything runs on the default stream of one device, in order. Beside the segments the plug-in holds two fixed pieces
+ * of device memory from open to close, so that nothing is taken while a case is measured; they are part of the context. */
+#ifndef ASSAY_DEVICE_CUDA_CUDA_DEVICE_H
+#define ASSAY_DEVICE_CUDA_CUDA_DEVICE_H
+
+#include <cuda_runtime_api.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "harness/base/status.h"
+#include "harness/device/cuda/cublas_library.h"
+#include "harness/device/cuda/nvml_library.h"
+#include "harness/device/device.h"
+#include "harness/device/product_plan.h"
+
+enum {
+    CUDA_PRODUCT_WORKSPACE_BYTES = 8 << 20,     /* handed to cuBLAS, which would otherwise take its own */
+    CUDA_CONVOLUTION_WORKSPACE_BYTES = 64 << 20 /* columns of pixels, and float32 sums of a 16-bit gradient */
+};
+
+struct cuda_device {
+    struct device base;
+    int index;
+    int64_t total_bytes;
+    int64_t held_bytes; /* by segments */
+    char name[128];
+    char target[16];
+    char pci_bus_id[32];
+    char uuid[48];
+    void *product_workspace;
+    void *convolution_workspace;
+    struct cublas_library cublas; /* opened by the first product */
+    struct nvml_library nvml;     /* not there where the library is missing: then no process reading */
+};
+
+/* STATUS_OK for cudaSuccess. cudaErrorMemoryAllocation becomes STATUS_OUT_OF_MEMORY, all else STATUS_DEVICE, with
+ * "cuda:0: <doing>: <CUDA's text>". An error that CUDA remembers is cleared. */
+enum status_code cuda_check(const struct cuda_device *cuda, cudaError_t code, const char *doing, struct status *error);
+
+/* The same for cuBLAS. */
+enum status_code cublas_check(const struct cuda_device *cuda, cublasStatus_t code, const char *doing,
+                              struct status *error);
+
+enum status_code cuda_open(int index, struct device **device, struct status *error);
+
+/* -- cuda_matmul.c. Opens cuBLAS where that has not happened; STATUS_UNAVAILABLE with the remedy where it is missing. */
+enum status_code cuda_matmul(struct cuda_device *cuda, const struct operation_call *call, struct status *error);
+enum status_code cuda_matmul_planned(struct cuda_device *cuda, const struct matmul_plan *plan, const char *doing,
+                                     struct status *error);
+
+/* -- cuda_convolution.c */
+enum status_code cuda_convolution(struct cuda_device *cuda, const struct operation_call *call, struct status *error);
+
+#endif

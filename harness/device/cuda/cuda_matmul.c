@@ -1,0 +1,91 @@
+/* MATMUL on CUDA: cuBLAS where it has the combination of dtypes, a kernel of ours elsewhere. cuBLAS counts columns first,
+ * so it is asked for out^T = b^T a^T, whose memory is the same. */
+#include <limits.h>
+
+#include "harness/device/cuda/cuda_device.h"
+#include "harness/device/cuda/product_kernels.h"
+
+static const cudaDataType cuda_types[DTYPE_COUNT] = {
+    [DTYPE_FLOAT32] = CUDA_R_32F, [DTYPE_FLOAT16] = CUDA_R_16F, [DTYPE_BFLOAT16] = CUDA_R_16BF};
+
+/* cuBLAS with float32 sums takes two factors of one dtype, and gives that dtype or float32. */
+static bool plan_suits_cublas(const struct matmul_plan *plan)
+{
+    return plan->a.dtype == plan->b.dtype && (plan->out.dtype == plan->a.dtype || plan->out.dtype == DTYPE_FLOAT32) &&
+           plan->k > 0 && plan->m <= INT_MAX && plan->n <= INT_MAX && plan->k <= INT_MAX &&
+           plan->a.leading <= INT_MAX && plan->b.leading <= INT_MAX && plan->out.leading <= INT_MAX &&
+           plan->batch[1] <= INT_MAX;
+}
+
+static void *batch_element(const struct product_matrix *matrix, int64_t outer)
+{
+    return (char *)matrix->data + outer * matrix->batch_stride[0] * dtype_bytes(matrix->dtype);
+}
+
+static cublasOperation_t operation_of(const struct product_matrix *matrix)
+{
+    return matrix->transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+}
+
+/* One product, or one for each element of the inner batch. */
+static cublasStatus_t cublas_multiply(const struct cublas_library *cublas, const struct matmul_plan *plan,
+                                      int64_t outer, const float *beta)
+{
+    const void *a = batch_element(&plan->a, outer);
+    const void *b = batch_element(&plan->b, outer);
+    void *out = batch_element(&plan->out, outer);
+    int m = (int)plan->m;
+    int n = (int)plan->n;
+    int k = (int)plan->k;
+    cudaDataType factor = cuda_types[plan->a.dtype];
+    cudaDataType result = cuda_types[plan->out.dtype];
+    if (plan->batch[1] == 1) {
+        return cublas->gemm(cublas->handle, operation_of(&plan->b), operation_of(&plan->a), n, m, k, &plan->alpha, b,
+                            factor, (int)plan->b.leading, a, factor, (int)plan->a.leading, beta, out, result,
+                            (int)plan->out.leading, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+    }
+    return cublas->gemm_strided_batched(cublas->handle, operation_of(&plan->b), operation_of(&plan->a), n, m, k,
+                                        &plan->alpha, b, factor, (int)plan->b.leading, plan->b.batch_stride[1], a,
+                                        factor, (int)plan->a.leading, plan->a.batch_stride[1], beta, out, result,
+                                        (int)plan->out.leading, plan->out.batch_stride[1], (int)plan->batch[1],
+                                        CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+}
+
+static enum status_code cublas_run(struct cuda_device *cuda, const struct matmul_plan *plan, const char *doing,
+                                   struct status *error)
+{
+    float beta = plan->beta;
+    enum status_code code = STATUS_OK;
+    if (cuda->cublas.library == NULL) {
+        code = cublas_library_open(cuda->product_workspace, CUDA_PRODUCT_WORKSPACE_BYTES, &cuda->cublas, error);
+    }
+    /* The bias is laid into out first, so that it is part of the float32 sum and out is rounded once. */
+    if (code == STATUS_OK && plan->has_bias) {
+        code = cuda_check(cuda, product_bias_launch(plan), doing, error);
+        beta = 1.0f;
+    }
+    for (int64_t outer = 0; code == STATUS_OK && outer < plan->batch[0]; outer++) {
+        code = cublas_check(cuda, cublas_multiply(&cuda->cublas, plan, outer, &beta), doing, error);
+    }
+    return code;
+}
+
+enum status_code cuda_matmul_planned(struct cuda_device *cuda, const struct matmul_plan *plan, const char *doing,
+                                     struct status *error)
+{
+    if (plan->m == 0 || plan->n == 0 || plan->batch[0] == 0 || plan->batch[1] == 0) {
+        return STATUS_OK;
+    }
+    if (plan_suits_cublas(plan)) {
+        return cublas_run(cuda, plan, doing, error);
+    }
+    return cuda_check(cuda, product_any_launch(plan), doing, error);
+}
+
+enum status_code cuda_matmul(struct cuda_device *cuda, const struct operation_call *call, struct status *error)
+{
+    struct matmul_plan plan;
+    char text[CALL_TEXT_BYTES];
+    enum status_code code = matmul_plan(call, &plan, error);
+    return code == STATUS_OK ? cuda_matmul_planned(cuda, &plan, call_describe(call, text), error) : code;
+}

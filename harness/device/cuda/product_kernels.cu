@@ -1,0 +1,228 @@
+/* The kernels around cuBLAS. One thread makes one element, except for the tiles of product_any. Which launches make a
+ * convolution is decided in cuda_convolution.c. */
+#include "harness/device/cuda/product_kernels.h"
+
+#include "harness/kernels/convert.h"
+
+namespace
+{
+
+enum { THREADS = 256, BLOCKS_MAXIMUM = 65535, TILE = 16 };
+
+unsigned blocks_for(int64_t count)
+{
+    int64_t blocks = (count + THREADS - 1) / THREADS;
+    return (unsigned)(blocks < BLOCKS_MAXIMUM ? blocks : BLOCKS_MAXIMUM);
+}
+
+__device__ int64_t thread_first()
+{
+    return (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+}
+
+__device__ int64_t thread_step()
+{
+    return (int64_t)gridDim.x * blockDim.x;
+}
+
+__device__ int64_t matrix_offset(const struct product_matrix &matrix, int64_t outer, int64_t inner, int64_t row,
+                                 int64_t column)
+{
+    int64_t place = matrix.transposed ? column * matrix.leading + row : row * matrix.leading + column;
+    return outer * matrix.batch_stride[0] + inner * matrix.batch_stride[1] + place;
+}
+
+__device__ float bias_value(const struct matmul_plan &plan, int64_t row, int64_t column)
+{
+    return plan.has_bias ? float_load(plan.bias, plan.bias_dtype, plan.bias_along_rows ? row : column) : 0.0f;
+}
+
+__global__ void product_bias(struct matmul_plan plan, int64_t count)
+{
+    for (int64_t k = thread_first(); k < count; k += thread_step()) {
+        int64_t column = k % plan.n;
+        int64_t row = k / plan.n % plan.m;
+        int64_t element = k / (plan.n * plan.m);
+        int64_t place = matrix_offset(plan.out, element / plan.batch[1], element % plan.batch[1], row, column);
+        float value = bias_value(plan, row, column);
+        if (plan.beta != 0.0f) {
+            value += plan.beta * float_load(plan.out.data, plan.out.dtype, place);
+        }
+        float_store(plan.out.data, plan.out.dtype, place, value);
+    }
+}
+
+/* A block of TILE x TILE threads makes one tile of out after the other; tiles of a and b pass through shared memory. */
+__global__ void product_any(struct matmul_plan plan, int64_t tile_rows, int64_t tile_columns, int64_t tile_count)
+{
+    __shared__ float a_tile[TILE][TILE + 1];
+    __shared__ float b_tile[TILE][TILE + 1];
+    int x = (int)threadIdx.x;
+    int y = (int)threadIdx.y;
+    for (int64_t tile = blockIdx.x; tile < tile_count; tile += gridDim.x) {
+        int64_t column = tile % tile_columns * TILE + x;
+        int64_t row = tile / tile_columns % tile_rows * TILE + y;
+        int64_t element = tile / (tile_columns * tile_rows);
+        int64_t outer = element / plan.batch[1];
+        int64_t inner = element % plan.batch[1];
+        float sum = 0.0f;
+        for (int64_t first = 0; first < plan.k; first += TILE) {
+            bool a_inside = row < plan.m && first + x < plan.k;
+            bool b_inside = first + y < plan.k && column < plan.n;
+            a_tile[y][x] =
+                a_inside ? float_load(plan.a.data, plan.a.dtype, matrix_offset(plan.a, outer, inner, row, first + x))
+                         : 0.0f;
+            b_tile[y][x] =
+                b_inside ? float_load(plan.b.data, plan.b.dtype, matrix_offset(plan.b, outer, inner, first + y, column))
+                         : 0.0f;
+            __syncthreads();
+            for (int k = 0; k < TILE; k++) {
+                sum += a_tile[y][k] * b_tile[k][x];
+            }
+            __syncthreads();
+        }
+        if (row < plan.m && column < plan.n) {
+            int64_t place = matrix_offset(plan.out, outer, inner, row, column);
+            float value = plan.alpha * sum + bias_value(plan, row, column);
+            if (plan.beta != 0.0f) {
+                value += plan.beta * float_load(plan.out.data, plan.out.dtype, place);
+            }
+            float_store(plan.out.data, plan.out.dtype, place, value);
+        }
+    }
+}
+
+/* The plan of a convolution without its pointers to the host's structs. */
+struct window_shape {
+    int64_t channels, height, width;
+    int64_t kernel, stride, padding;
+    int64_t rows, columns;
+    void *image;
+    enum dtype dtype; /* of image */
+};
+
+struct window_shape shape_of(const struct convolution_plan *plan)
+{
+    struct window_shape shape;
+    shape.channels = plan->channels;
+    shape.height = plan->height;
+    shape.width = plan->width;
+    shape.kernel = plan->kernel;
+    shape.stride = plan->stride;
+    shape.padding = plan->padding;
+    shape.rows = plan->rows;
+    shape.columns = plan->columns;
+    shape.image = plan->image->data;
+    shape.dtype = plan->image->dtype;
+    return shape;
+}
+
+__global__ void columns_gather(struct window_shape shape, struct columns_part part, int64_t count)
+{
+    int64_t taps = shape.kernel * shape.kernel;
+    for (int64_t k = thread_first(); k < count; k += thread_step()) {
+        int64_t pixel = part.pixel + k % part.pixels;
+        int64_t line = k / part.pixels % (part.channels * taps);
+        int64_t image = part.image + k / (part.pixels * part.channels * taps);
+        int64_t tap = line % taps;
+        int64_t channel = part.channel + line / taps;
+        int64_t row = pixel / shape.columns * shape.stride - shape.padding + tap / shape.kernel;
+        int64_t column = pixel % shape.columns * shape.stride - shape.padding + tap % shape.kernel;
+        float value = 0.0f;
+        if (row >= 0 && row < shape.height && column >= 0 && column < shape.width) {
+            value = float_load(shape.image, shape.dtype,
+                               ((image * shape.channels + channel) * shape.height + row) * shape.width + column);
+        }
+        float_store(part.columns, part.dtype, k, value);
+    }
+}
+
+/* One thread for each element of the gradient: it meets tap (i, j) at window row (row + padding - i) / stride, where that
+ * is whole and inside. */
+__global__ void columns_sum(struct window_shape shape, struct columns_part part, int64_t count)
+{
+    const float *columns = (const float *)part.columns;
+    int64_t plane = shape.rows * shape.columns;
+    for (int64_t k = thread_first(); k < count; k += thread_step()) {
+        int64_t column = k % shape.width;
+        int64_t row = k / shape.width % shape.height;
+        int64_t channel = k / (shape.width * shape.height) % part.channels;
+        int64_t image = k / (shape.width * shape.height * part.channels);
+        const float *lines = columns + (image * part.channels + channel) * shape.kernel * shape.kernel * plane;
+        float sum = 0.0f;
+        for (int64_t i = 0; i < shape.kernel; i++) {
+            int64_t window_row = row + shape.padding - i;
+            if (window_row < 0 || window_row % shape.stride != 0 || window_row / shape.stride >= shape.rows) {
+                continue;
+            }
+            for (int64_t j = 0; j < shape.kernel; j++) {
+                int64_t window_column = column + shape.padding - j;
+                if (window_column >= 0 && window_column % shape.stride == 0 &&
+                    window_column / shape.stride < shape.columns) {
+                    sum += lines[(i * shape.kernel + j) * plane + window_row / shape.stride * shape.columns +
+                                 window_column / shape.stride];
+                }
+            }
+        }
+        int64_t place =
+            (((part.image + image) * shape.channels + part.channel + channel) * shape.height + row) * shape.width +
+            column;
+        float_store(shape.image, shape.dtype, place, sum);
+    }
+}
+
+__global__ void floats_round(void *to, enum dtype dtype, const float *from, int64_t count)
+{
+    for (int64_t k = thread_first(); k < count; k += thread_step()) {
+        float_store(to, dtype, k, from[k]);
+    }
+}
+
+} // namespace
+
+extern "C" cudaError_t product_bias_launch(const struct matmul_plan *plan)
+{
+    int64_t count = plan->batch[0] * plan->batch[1] * plan->m * plan->n;
+    if (count > 0) {
+        product_bias<<<blocks_for(count), THREADS>>>(*plan, count);
+    }
+    return cudaGetLastError();
+}
+
+extern "C" cudaError_t product_any_launch(const struct matmul_plan *plan)
+{
+    int64_t tile_rows = (plan->m + TILE - 1) / TILE;
+    int64_t tile_columns = (plan->n + TILE - 1) / TILE;
+    int64_t tile_count = plan->batch[0] * plan->batch[1] * tile_rows * tile_columns;
+    if (tile_count > 0) {
+        unsigned blocks = (unsigned)(tile_count < BLOCKS_MAXIMUM ? tile_count : BLOCKS_MAXIMUM);
+        product_any<<<blocks, dim3(TILE, TILE)>>>(*plan, tile_rows, tile_columns, tile_count);
+    }
+    return cudaGetLastError();
+}
+
+extern "C" cudaError_t columns_gather_launch(const struct convolution_plan *plan, const struct columns_part *part)
+{
+    int64_t count = part->images * part->channels * plan->kernel * plan->kernel * part->pixels;
+    if (count > 0) {
+        columns_gather<<<blocks_for(count), THREADS>>>(shape_of(plan), *part, count);
+    }
+    return cudaGetLastError();
+}
+
+extern "C" cudaError_t columns_sum_launch(const struct convolution_plan *plan, const struct columns_part *part)
+{
+    int64_t count = part->images * part->channels * plan->height * plan->width;
+    if (count > 0) {
+        columns_sum<<<blocks_for(count), THREADS>>>(shape_of(plan), *part, count);
+    }
+    return cudaGetLastError();
+}
+
+extern "C" cudaError_t floats_round_launch(void *to, enum dtype dtype, const float *from, int64_t count)
+{
+    if (count > 0) {
+        floats_round<<<blocks_for(count), THREADS>>>(to, dtype, from, count);
+    }
+    return cudaGetLastError();
+}
