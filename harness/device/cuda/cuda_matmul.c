@@ -8,11 +8,19 @@
 static const cudaDataType cuda_types[DTYPE_COUNT] = {
     [DTYPE_FLOAT32] = CUDA_R_32F, [DTYPE_FLOAT16] = CUDA_R_16F, [DTYPE_BFLOAT16] = CUDA_R_16BF};
 
+/* The bias is laid into out before cuBLAS adds the product to it, so that it is part of the float32 sum and out is rounded
+ * once. A 16-bit out must then hold it exactly. */
+static bool bias_suits_cublas(const struct matmul_plan *plan)
+{
+    return !plan->has_bias || plan->out.dtype == DTYPE_FLOAT32 ||
+           (plan->beta == 0.0f && plan->bias_dtype == plan->out.dtype);
+}
+
 /* cuBLAS with float32 sums takes two factors of one dtype, and gives that dtype or float32. */
 static bool plan_suits_cublas(const struct matmul_plan *plan)
 {
     return plan->a.dtype == plan->b.dtype && (plan->out.dtype == plan->a.dtype || plan->out.dtype == DTYPE_FLOAT32) &&
-           plan->k > 0 && plan->m <= INT_MAX && plan->n <= INT_MAX && plan->k <= INT_MAX &&
+           bias_suits_cublas(plan) && plan->k > 0 && plan->m <= INT_MAX && plan->n <= INT_MAX && plan->k <= INT_MAX &&
            plan->a.leading <= INT_MAX && plan->b.leading <= INT_MAX && plan->out.leading <= INT_MAX &&
            plan->batch[1] <= INT_MAX;
 }
@@ -59,7 +67,6 @@ static enum status_code cublas_run(struct cuda_device *cuda, const struct matmul
     if (cuda->cublas.library == NULL) {
         code = cublas_library_open(cuda->product_workspace, CUDA_PRODUCT_WORKSPACE_BYTES, &cuda->cublas, error);
     }
-    /* The bias is laid into out first, so that it is part of the float32 sum and out is rounded once. */
     if (code == STATUS_OK && plan->has_bias) {
         code = cuda_check(cuda, product_bias_launch(plan), doing, error);
         beta = 1.0f;
