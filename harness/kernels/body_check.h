@@ -53,9 +53,9 @@ static inline const char *call_pattern(enum opcode opcode)
     case OPCODE_LOG_SOFTMAX_BACKWARD:
         return "FFF";
     case OPCODE_NLL_LOSS:
-        return "FIFS";
+        return "FIFF";
     case OPCODE_NLL_LOSS_BACKWARD:
-        return "FISF";
+        return "FIFF";
     case OPCODE_LAYERNORM:
         return "FFFFSS";
     case OPCODE_LAYERNORM_BACKWARD:

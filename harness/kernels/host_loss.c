@@ -39,7 +39,7 @@ const char *host_nll_loss(const struct operation_call *call)
     const struct tensor *loss = &call->tensors[2];
     float mean = counted > 0 ? (float)(sum / (double)counted) : NAN;
     float_store(loss->data, loss->dtype, 0, mean);
-    *(float *)call->tensors[3].data = (float)counted;
+    float_store(call->tensors[3].data, call->tensors[3].dtype, 0, (float)counted);
     return NULL;
 }
 
@@ -52,7 +52,7 @@ const char *host_nll_loss_backward(const struct operation_call *call)
         return wrong;
     }
     const int64_t *targets = call->tensors[1].data;
-    float total_weight = *(const float *)call->tensors[2].data;
+    float total_weight = float_load(call->tensors[2].data, call->tensors[2].dtype, 0);
     float value = -float_load(grad->data, grad->dtype, 0) / total_weight;
     size_t row_bytes = (size_t)rows.columns * (size_t)dtype_bytes(out->dtype);
     HOST_PARALLEL_FOR(rows.count * rows.columns >= PARALLEL_ELEMENTS)

@@ -39,7 +39,7 @@
  * SUM           a any     -> out, same rank; size 1 (or the full size) in each dimension: sums over the rest; * f[0]
  * SOFTMAX       a dense [rows, columns] -> out;   LOG_SOFTMAX likewise. in place allowed
  * SOFTMAX_BACKWARD grad, result -> out;   LOG_SOFTMAX_BACKWARD grad, result -> out
- * NLL_LOSS      logp dense [N, C], target i64 [N] -> loss [1], total_weight f32 [1]; mean over targets that are not
+ * NLL_LOSS      logp dense [N, C], target i64 [N] -> loss [1], total_weight [1]; mean over targets that are not
  *                            -100; loss is NaN where none is left. Another target outside [0, C) is an error
  * NLL_LOSS_BACKWARD grad [1], target, total_weight -> out [N, C] dense; -grad / total_weight at the target, 0 elsewhere
  * -- normalisation

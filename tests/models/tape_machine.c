@@ -1,0 +1,139 @@
+/* A tape on the host for tests: see tape_machine.h. */
+#include "tests/models/tape_machine.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void require(enum status_code code, const struct status *error)
+{
+    if (code != STATUS_OK) {
+        fail_msg("%s", error->text);
+    }
+}
+
+void machine_open(struct tape_machine *machine, const char *path, const struct workload *workload, int step_count,
+                  double learning_rate)
+{
+    struct status error = {0};
+    const struct target *target = NULL;
+    *machine = (struct tape_machine){0};
+    require(config_read(path, path, &machine->config, &error), &error);
+    require(skeleton_build(&machine->config, workload_head(workload), &machine->skeleton, &error), &error);
+    require(target_find("host", &target, &error), &error);
+    struct training_plan plan = {.step_count = step_count, .learning_rate = learning_rate};
+    require(
+        workload_tape_planned(&machine->config, &machine->skeleton, workload, target, &plan, &machine->tape, &error),
+        &error);
+    machine->view = tape_view(machine->tape);
+    require(device_open("host", &machine->device, &error), &error);
+    machine->memory = calloc((size_t)machine->view.storage_count + 1, sizeof *machine->memory);
+    assert_non_null(machine->memory);
+}
+
+void machine_rewind(struct tape_machine *machine)
+{
+    for (int i = 0; i < machine->view.storage_count; i++) {
+        free(machine->memory[i]);
+        machine->memory[i] = NULL;
+    }
+    machine->position = 0;
+    machine->stage = STAGE_CONTEXT;
+}
+
+void machine_close(struct tape_machine *machine)
+{
+    machine_rewind(machine);
+    free(machine->memory);
+    device_close(machine->device);
+    tape_release(machine->tape);
+    skeleton_release(&machine->skeleton);
+}
+
+static void operation_run(struct tape_machine *machine, const struct op *op)
+{
+    struct status error = {0};
+    struct operation_call call = {.opcode = op->opcode,
+                                  .input_count = op->input_count,
+                                  .tensor_count = op->operand_count,
+                                  .attributes = op->attributes};
+    for (int i = 0; i < op->operand_count; i++) {
+        const struct operand *operand = &machine->view.operands[op->first_operand + i];
+        struct tensor *tensor = &call.tensors[i];
+        assert_non_null(machine->memory[operand->storage]);
+        tensor->data = (char *)machine->memory[operand->storage] + operand->offset * dtype_bytes(operand->dtype);
+        tensor->dtype = operand->dtype;
+        tensor->rank = operand->rank;
+        memcpy(tensor->size, operand->size, sizeof tensor->size);
+        memcpy(tensor->stride, operand->stride, sizeof tensor->stride);
+    }
+    require(machine->device->table->run(machine->device, &call, &error), &error);
+}
+
+bool machine_run_until(struct tape_machine *machine, enum stage stage, int occurrence)
+{
+    for (; machine->position < machine->view.event_count; machine->position++) {
+        struct event event = machine->view.events[machine->position];
+        if (event.kind == EVENT_STAGE) {
+            if ((enum stage)event.index == stage && --occurrence == 0) {
+                return true;
+            }
+            machine->stage = (enum stage)event.index;
+        } else if (event.kind == EVENT_ALLOC) {
+            size_t bytes = (size_t)machine->view.storages[event.index].bytes;
+            machine->memory[event.index] = malloc(bytes + 64);
+            assert_non_null(machine->memory[event.index]);
+            memset(machine->memory[event.index], 0xff, bytes); /* NaN, in every floating dtype */
+        } else if (event.kind == EVENT_FREE) {
+            free(machine->memory[event.index]);
+            machine->memory[event.index] = NULL;
+        } else {
+            operation_run(machine, &machine->view.ops[event.index]);
+        }
+    }
+    return false;
+}
+
+int machine_find(const struct tape_machine *machine, enum category category, const char *label)
+{
+    for (int i = 0; i < machine->view.storage_count; i++) {
+        const struct storage *storage = &machine->view.storages[i];
+        if (machine->memory[i] != NULL && storage->category == category && strcmp(storage->label, label) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+int64_t machine_bytes(const struct tape_machine *machine, int storage)
+{
+    return machine->view.storages[storage].bytes;
+}
+
+float *machine_floats(const struct tape_machine *machine, int storage)
+{
+    return machine->memory[storage];
+}
+
+double machine_loss(const struct tape_machine *machine)
+{
+    const struct operand *operand = &machine->view.operands[machine->view.loss_operand];
+    const void *memory = machine->memory[operand->storage];
+    assert_non_null(memory);
+    if (operand->dtype == DTYPE_FLOAT32) {
+        float value = 0.0f;
+        memcpy(&value, memory, sizeof value);
+        return (double)value;
+    }
+    assert_int_equal(operand->dtype, DTYPE_BFLOAT16); /* the upper half of a float32 */
+    uint16_t half = 0;
+    memcpy(&half, memory, sizeof half);
+    uint32_t bits = (uint32_t)half << 16;
+    float value = 0.0f;
+    memcpy(&value, &bits, sizeof value);
+    return (double)value;
+}

@@ -1,0 +1,41 @@
+/* A tape on the host, step by step, with the memory of its parameters open to the test. No allocator, no ledger: each
+ * storage is a block of its own, poisoned before it is used. */
+#ifndef ASSAY_TESTS_TAPE_MACHINE_H
+#define ASSAY_TESTS_TAPE_MACHINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "harness/device/device.h"
+#include "models/workload_tape.h"
+
+struct tape_machine {
+    struct config config;
+    struct skeleton skeleton;
+    struct tape *tape;
+    struct tape_view view;
+    struct device *device;
+    void **memory; /* one for each storage; NULL while it does not live */
+    int position;  /* the next event */
+    enum stage stage;
+};
+
+/* Reads the configuration at path, builds the tape for target "host". Fails the test on any error. */
+void machine_open(struct tape_machine *machine, const char *path, const struct workload *workload, int step_count,
+                  double learning_rate);
+void machine_close(struct tape_machine *machine);
+
+/* Starts again: all memory is given back. */
+void machine_rewind(struct tape_machine *machine);
+
+/* Runs up to the beginning of the occurrence-th (from 1) stage of that kind; false where the tape ended before. */
+bool machine_run_until(struct tape_machine *machine, enum stage stage, int occurrence);
+
+/* The living storage of a category with that label, or -1. */
+int machine_find(const struct tape_machine *machine, enum category category, const char *label);
+int64_t machine_bytes(const struct tape_machine *machine, int storage);
+float *machine_floats(const struct tape_machine *machine, int storage);
+
+double machine_loss(const struct tape_machine *machine);
+
+#endif

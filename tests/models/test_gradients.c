@@ -1,0 +1,437 @@
+/* The mathematics of training: gradients against finite differences, against real PyTorch, with and without
+ * checkpointing and accumulation, and a loss that falls. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+
+#include "harness/base/json.h"
+#include "tests/models/tape_machine.h"
+
+static const char *const families[] = {"bert", "gpt2", "llama-gqa", "vit", "resnet18"};
+
+enum { FAMILY_TESTS = sizeof families / sizeof families[0] };
+
+static const char *config_path(const char *name, char path[256])
+{
+    snprintf(path, 256, "peers/pytorch/tiny/%s/config.json", name);
+    return path;
+}
+
+static struct workload training(enum attention attention)
+{
+    struct workload workload = workload_default(MODE_TRAIN);
+    workload.batch = 2;
+    workload.seq = 8;
+    workload.attention = attention;
+    workload.optimizer = OPTIMIZER_ADAM_FOREACH;
+    return workload;
+}
+
+/* -- weights that real PyTorch was given too: peers/pytorch/tiny_losses.py says how */
+
+static double mix(uint64_t k)
+{
+    uint32_t x = (uint32_t)k;
+    x ^= x >> 16;
+    x *= 0x85ebca6bu;
+    x ^= x >> 13;
+    x *= 0xc2b2ae35u;
+    x ^= x >> 16;
+    return (double)x / 4294967296.0 - 0.5;
+}
+
+static bool path_ends(const char *path, const char *end)
+{
+    size_t length = strlen(path), tail = strlen(end);
+    return length >= tail && strcmp(path + length - tail, end) == 0;
+}
+
+static bool is_norm_weight(const struct skeleton *skeleton, const struct skeleton_tensor *tensor)
+{
+    const char *class_name = skeleton->modules[tensor->module].class_name;
+    return path_ends(tensor->path, "weight") && (strstr(class_name, "Norm") != NULL && tensor->rank == 1);
+}
+
+/* Weights of ordinary size and without a pattern: where layers of sinusoids of 0.02 are normalised, the loss bends so
+ * much that no step is both small enough for the derivative and large enough for float32. */
+static void parameters_fill_large(struct tape_machine *machine)
+{
+    const struct skeleton *skeleton = &machine->skeleton;
+    for (int i = 0; i < skeleton->tensor_count; i++) {
+        const struct skeleton_tensor *tensor = &skeleton->tensors[i];
+        int storage = machine_find(machine, CATEGORY_WEIGHTS, tensor->path);
+        double size = machine->config.family == FAMILY_RESNET ? 0.1 : 0.7;
+        for (int64_t k = 0; storage >= 0 && k < tensor->element_count; k++) {
+            double value = size * mix((uint64_t)k + 1000003u * (uint64_t)i);
+            machine_floats(machine, storage)[k] = (float)(is_norm_weight(skeleton, tensor) ? 1.0 + value : value);
+        }
+    }
+}
+
+static void parameters_fill(struct tape_machine *machine)
+{
+    const struct skeleton *skeleton = &machine->skeleton;
+    bool images = machine->config.family == FAMILY_RESNET;
+    int index = 0;
+    for (int i = 0; i < skeleton->tensor_count; i++) {
+        const struct skeleton_tensor *tensor = &skeleton->tensors[i];
+        if (tensor->is_buffer || tensor->tied_to >= 0) {
+            continue;
+        }
+        int storage = machine_find(machine, CATEGORY_WEIGHTS, tensor->path);
+        assert_true(storage >= 0);
+        float *values = machine_floats(machine, storage);
+        for (int64_t k = 0; k < tensor->element_count; k++) {
+            double value = 0.02 * sin(0.37 * (double)k + 1.3 * index) + (is_norm_weight(skeleton, tensor) ? 1.0 : 0.0);
+            if (images && tensor->rank > 1) {
+                value = 0.1 * mix((uint64_t)k + 1000003u * (uint64_t)index);
+            }
+            values[k] = (float)value;
+        }
+        index++;
+    }
+}
+
+static void inputs_fill(struct tape_machine *machine)
+{
+    int ids = machine_find(machine, CATEGORY_INPUTS, "input_ids");
+    int pixels = machine_find(machine, CATEGORY_INPUTS, "pixel_values");
+    int labels = machine_find(machine, CATEGORY_INPUTS, "labels");
+    if (ids >= 0) {
+        int64_t *tokens = (int64_t *)(void *)machine_floats(machine, ids);
+        for (int64_t k = 0; k < machine_bytes(machine, ids) / 8; k++) {
+            tokens[k] = (7 * k + 3) % machine->config.vocab;
+        }
+        return;
+    }
+    assert_true(pixels >= 0 && labels >= 0);
+    float *values = machine_floats(machine, pixels);
+    for (int64_t k = 0; k < machine_bytes(machine, pixels) / 4; k++) {
+        values[k] = (float)(machine->config.family == FAMILY_RESNET ? 2.0 * mix((uint64_t)k) : sin(0.01 * (double)k));
+    }
+    int64_t *classes = (int64_t *)(void *)machine_floats(machine, labels);
+    for (int64_t k = 0; k < machine_bytes(machine, labels) / 8; k++) {
+        classes[k] = k % machine->config.classes;
+    }
+}
+
+/* The first forward pass is the third such stage: inputs are made in the first, and nothing is dropped in the second. */
+enum { FIRST_PASS = 3 };
+
+static void machine_prepare(struct tape_machine *machine)
+{
+    machine_rewind(machine);
+    assert_true(machine_run_until(machine, STAGE_FORWARD, FIRST_PASS));
+    parameters_fill(machine);
+    inputs_fill(machine);
+}
+
+static double norm_of(const struct tape_machine *machine, int storage)
+{
+    double sum = 0.0;
+    const float *values = machine_floats(machine, storage);
+    for (int64_t k = 0; k < machine_bytes(machine, storage) / 4; k++) {
+        sum += (double)values[k] * (double)values[k];
+    }
+    return sqrt(sum);
+}
+
+/* -- against real PyTorch */
+
+static struct json *reference_of(const char *name, struct json *document)
+{
+    char model[64];
+    snprintf(model, sizeof model, "tiny/%s", name);
+    struct json *models = json_get(document, "models");
+    for (size_t i = 0; i < json_count(models); i++) {
+        if (strcmp(json_string_or(json_get(json_at(models, i), "model"), ""), model) == 0) {
+            return json_at(models, i);
+        }
+    }
+    fail_msg("peers/pytorch/tiny_losses.json has no %s", model);
+    return NULL;
+}
+
+static void torch_check(const char *name, enum attention attention, struct json *document)
+{
+    char path[256];
+    struct tape_machine machine;
+    struct workload workload = training(attention);
+    machine_open(&machine, config_path(name, path), &workload, 1, 1e-4);
+    struct json *reference = reference_of(name, document);
+    machine_prepare(&machine);
+    assert_true(machine_run_until(&machine, STAGE_STEP, 1));
+    double expected = json_real_or(json_get(reference, "loss_float64"), 0.0);
+    double loss = machine_loss(&machine);
+    if (fabs(loss - expected) > 1e-5 * expected) {
+        fail_msg("%s: loss %.9g, PyTorch %.9g", name, loss, expected);
+    }
+    struct json *norms = json_get(reference, "gradients");
+    double total = 0.0;
+    for (size_t i = 0; i < json_count(norms); i++) {
+        total += pow(json_real_or(json_get(norms, json_key_at(norms, i)), 0.0), 2.0);
+    }
+    assert_true(json_count(norms) > 10);
+    for (size_t i = 0; i < json_count(norms); i++) {
+        const char *key = json_key_at(norms, i);
+        int storage = machine_find(&machine, CATEGORY_GRADIENTS, key);
+        if (storage < 0) {
+            fail_msg("%s: %s has no gradient", name, key);
+        }
+        double wanted = json_real_or(json_get(norms, key), 0.0);
+        double got = norm_of(&machine, storage);
+        /* Gradients that cancel (a bias before a normalisation) are rounding alone: measured against the whole. */
+        if (fabs(got - wanted) > 1e-4 * wanted + 1e-6 * sqrt(total)) {
+            fail_msg("%s: gradient of %s: %.9g, PyTorch %.9g", name, key, got, wanted);
+        }
+    }
+    machine_close(&machine);
+}
+
+static void losses_and_gradients_are_those_of_pytorch(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"bert", "gpt2", "llama", "llama-gqa", "qwen2", "vit", "resnet18"};
+    struct status error = {0};
+    struct json *document = NULL;
+    if (json_parse_file("peers/pytorch/tiny_losses.json", 1 << 22, &document, &error) != STATUS_OK) {
+        fail_msg("%s", error.text);
+    }
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        torch_check(names[i], ATTENTION_EAGER, document);
+        torch_check(names[i], ATTENTION_SDPA, document);
+    }
+    json_release(document);
+}
+
+/* -- against finite differences */
+
+static double loss_along(struct tape_machine *machine, const char *path, const float *direction, double step)
+{
+    machine_prepare(machine);
+    parameters_fill_large(machine);
+    int storage = machine_find(machine, CATEGORY_WEIGHTS, path);
+    float *values = machine_floats(machine, storage);
+    for (int64_t k = 0; k < machine_bytes(machine, storage) / 4; k++) {
+        values[k] = (float)((double)values[k] + step * (double)direction[k]);
+    }
+    assert_true(machine_run_until(machine, STAGE_BACKWARD, 1));
+    return machine_loss(machine);
+}
+
+/* The derivative along a tensor's own gradient is the gradient's length; fourth order central differences. */
+static double difference_along(struct tape_machine *machine, const char *path, const float *direction, double step)
+{
+    double near = loss_along(machine, path, direction, step) - loss_along(machine, path, direction, -step);
+    double far = loss_along(machine, path, direction, 2 * step) - loss_along(machine, path, direction, -2 * step);
+    return (8.0 * near - far) / (12.0 * step);
+}
+
+/* The difference nearest to length over a few steps: a large one crosses the kinks of rectifiers and pools, a small one
+ * drowns in the rounding of a float32 loss; which is best depends on the tensor. */
+static double difference_nearest(struct tape_machine *machine, const char *path, const float *direction, double length)
+{
+    static const double changes[] = {0.005, 0.0015, 0.015}; /* of the loss */
+    double nearest = 0.0;
+    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
+        double difference = difference_along(machine, path, direction, changes[i] / length);
+        if (fabs(difference - length) < fabs(nearest - length)) {
+            nearest = difference;
+        }
+        if (fabs(nearest - length) <= 1e-3 * length) {
+            break;
+        }
+    }
+    return nearest;
+}
+
+/* Checks the larger gradients of a family; the loss is float32, so smaller ones drown in its rounding. */
+static void differences_check(const char *name)
+{
+    char path[256];
+    struct tape_machine machine;
+    struct workload workload = training(ATTENTION_SDPA);
+    machine_open(&machine, config_path(name, path), &workload, 1, 1e-4);
+    int checked = 0;
+    for (int i = 0; i < machine.skeleton.tensor_count; i++) {
+        const struct skeleton_tensor *tensor = &machine.skeleton.tensors[i];
+        /* Of ResNet's 62 parameters one in five: each takes five passes through 11 million weights. */
+        bool passed_over = machine.config.family == FAMILY_RESNET && i % 5 != 0;
+        if (tensor->is_buffer || tensor->tied_to >= 0 || passed_over) {
+            continue;
+        }
+        machine_prepare(&machine);
+        parameters_fill_large(&machine);
+        assert_true(machine_run_until(&machine, STAGE_STEP, 1));
+        int storage = machine_find(&machine, CATEGORY_GRADIENTS, tensor->path);
+        double length = norm_of(&machine, storage);
+        if (length < 0.1) {
+            continue;
+        }
+        size_t bytes = (size_t)machine_bytes(&machine, storage);
+        float *direction = malloc(bytes);
+        assert_non_null(direction);
+        memcpy(direction, machine_floats(&machine, storage), bytes);
+        for (size_t k = 0; k < bytes / 4; k++) {
+            direction[k] = (float)((double)direction[k] / length);
+        }
+        double difference = difference_nearest(&machine, tensor->path, direction, length);
+        if (fabs(difference - length) > 1e-3 * length) {
+            fail_msg("%s: %s: gradient %.7g, finite differences %.7g", name, tensor->path, length, difference);
+        }
+        free(direction);
+        checked++;
+    }
+    machine_close(&machine);
+    assert_true(checked >= 6);
+}
+
+static void gradients_are_those_of_finite_differences(void **state)
+{
+    (void)state;
+    for (int i = 0; i < FAMILY_TESTS; i++) {
+        differences_check(families[i]);
+    }
+}
+
+/* -- ten steps lower the loss, in every family and precision */
+
+static double loss_after(const char *name, const struct workload *workload, int steps, double rate)
+{
+    char path[256];
+    struct tape_machine machine;
+    machine_open(&machine, config_path(name, path), workload, steps, rate);
+    machine_run_until(&machine, STAGE_GENERATE, 1);
+    double loss = machine_loss(&machine);
+    machine_close(&machine);
+    return loss;
+}
+
+static void ten_steps_of_adam_lower_the_loss(void **state)
+{
+    (void)state;
+    static const enum optimizer optimizers[] = {OPTIMIZER_ADAM_FOREACH, OPTIMIZER_ADAMW_FUSED, OPTIMIZER_ADAM_SINGLE};
+    for (int i = 0; i < FAMILY_TESTS; i++) {
+        for (size_t k = 0; k < sizeof optimizers / sizeof optimizers[0]; k++) {
+            struct workload workload = training(ATTENTION_SDPA);
+            workload.optimizer = optimizers[k];
+            double first = loss_after(families[i], &workload, 1, 1e-3);
+            double last = loss_after(families[i], &workload, 11, 1e-3);
+            if (!(last < 0.97 * first)) {
+                fail_msg("%s, %s: loss %g, after ten steps %g", families[i], optimizer_name(optimizers[k]), first,
+                         last);
+            }
+        }
+    }
+}
+
+static void momentum_lowers_the_loss(void **state)
+{
+    (void)state;
+    struct workload workload = training(ATTENTION_SDPA);
+    workload.optimizer = OPTIMIZER_SGD_MOMENTUM;
+    double first = loss_after("gpt2", &workload, 1, 0.05);
+    double last = loss_after("gpt2", &workload, 11, 0.05);
+    assert_true(last < 0.97 * first);
+}
+
+static void every_precision_trains(void **state)
+{
+    (void)state;
+    static const enum precision precisions[] = {PRECISION_BFLOAT16, PRECISION_AMP_BFLOAT16, PRECISION_AMP_FLOAT16};
+    for (int i = 0; i < FAMILY_TESTS; i++) {
+        struct workload workload = training(ATTENTION_SDPA);
+        workload.optimizer = OPTIMIZER_ADAMW_FUSED;
+        double exact = loss_after(families[i], &workload, 1, 1e-3);
+        for (size_t k = 0; k < sizeof precisions / sizeof precisions[0]; k++) {
+            workload.precision = precisions[k];
+            double first = loss_after(families[i], &workload, 1, 1e-3);
+            double last = loss_after(families[i], &workload, 11, 1e-3);
+            if (fabs(first - exact) > 0.02 * exact || !(last < 0.97 * first)) {
+                fail_msg("%s, %s: loss %g (float32: %g), after ten steps %g", families[i],
+                         precision_name(precisions[k]), first, exact, last);
+            }
+        }
+    }
+}
+
+/* -- transformations of the tape leave the mathematics alone */
+
+static double gradient_difference(struct tape_machine *a, struct tape_machine *b)
+{
+    double worst = 0.0;
+    for (int i = 0; i < a->skeleton.tensor_count; i++) {
+        const struct skeleton_tensor *tensor = &a->skeleton.tensors[i];
+        int one = machine_find(a, CATEGORY_GRADIENTS, tensor->path);
+        int two = machine_find(b, CATEGORY_GRADIENTS, tensor->path);
+        assert_int_equal(one >= 0, two >= 0);
+        for (int64_t k = 0; one >= 0 && k < machine_bytes(a, one) / 4; k++) {
+            double left = (double)machine_floats(a, one)[k], right = (double)machine_floats(b, two)[k];
+            worst = fmax(worst, fabs(left - right) / (norm_of(a, one) + 1e-12));
+        }
+    }
+    return worst;
+}
+
+static void checkpointing_changes_no_gradient(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"bert-dropout", "gpt2-dropout", "llama-gqa", "vit"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char path[256];
+        struct tape_machine plain, checkpointed;
+        struct workload workload = training(ATTENTION_SDPA);
+        machine_open(&plain, config_path(names[i], path), &workload, 1, 1e-4);
+        workload.checkpointing = true;
+        machine_open(&checkpointed, config_path(names[i], path), &workload, 1, 1e-4);
+        assert_true(checkpointed.view.saved_for_backward_bytes < plain.view.saved_for_backward_bytes);
+        machine_prepare(&plain);
+        machine_prepare(&checkpointed);
+        assert_true(machine_run_until(&plain, STAGE_STEP, 1));
+        assert_true(machine_run_until(&checkpointed, STAGE_STEP, 1));
+        assert_true(machine_loss(&plain) == machine_loss(&checkpointed));
+        assert_true(gradient_difference(&plain, &checkpointed) == 0.0);
+        machine_close(&plain);
+        machine_close(&checkpointed);
+    }
+}
+
+static void accumulation_sums_micro_batches(void **state)
+{
+    (void)state;
+    char path[256];
+    struct tape_machine once, twice;
+    struct workload workload = training(ATTENTION_SDPA);
+    machine_open(&once, config_path("gpt2", path), &workload, 1, 1e-4);
+    workload.accumulate = 2; /* the same batch twice, each half: the same gradients */
+    machine_open(&twice, config_path("gpt2", path), &workload, 1, 1e-4);
+    machine_prepare(&once);
+    machine_prepare(&twice);
+    assert_true(machine_run_until(&once, STAGE_STEP, 1));
+    assert_true(machine_run_until(&twice, STAGE_STEP, 1));
+    assert_true(gradient_difference(&once, &twice) < 1e-6);
+    machine_close(&once);
+    machine_close(&twice);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(losses_and_gradients_are_those_of_pytorch),
+        cmocka_unit_test(gradients_are_those_of_finite_differences),
+        cmocka_unit_test(ten_steps_of_adam_lower_the_loss),
+        cmocka_unit_test(momentum_lowers_the_loss),
+        cmocka_unit_test(every_precision_trains),
+        cmocka_unit_test(checkpointing_changes_no_gradient),
+        cmocka_unit_test(accumulation_sums_micro_batches),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,248 @@
+/* The tape against real PyTorch: saved bytes and the peak of requested bytes of every stage, case by case.
+ *
+ * The other side is peers/pytorch/shadow-*.jsonl: transformers and torchvision run on the meta device as an sm_90 GPU
+ * would choose its kernels, every storage watched. What cannot be seen there is taken off here: cuBLAS workspaces. What
+ * is known to differ is listed below with its reason; a difference that is gone fails the test too. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "harness/base/json.h"
+#include "models/catalogue.h"
+#include "models/workload_tape.h"
+
+static const char shadow_path[] = "peers/pytorch/shadow-torch-2.11.0-transformers-5.23.0.jsonl";
+
+static const struct {
+    const char *shadow, *catalogue;
+} models[] = {
+    {"bert-base-cased", "bert-base-cased"},      {"gpt2", "gpt2"},
+    {"llama-3.2-1b", "meta-llama/Llama-3.2-1B"}, {"qwen2.5-0.5b", "Qwen/Qwen2.5-0.5B"},
+    {"vit-base", "google/vit-base-patch16-224"}, {"resnet18", "timm/resnet18.a1_in1k"},
+    {"resnet50", "timm/resnet50.a1_in1k"},
+};
+
+struct figures {
+    int64_t end[STAGE_COUNT], peak[STAGE_COUNT];
+    bool present[STAGE_COUNT];
+    int64_t workspace_bytes;
+};
+
+/* Live requested bytes over the tape; of a stage that occurs several times the last counts. */
+static void figures_take(const struct tape_view *view, struct figures *figures)
+{
+    int64_t live = 0;
+    int stage = STAGE_CONTEXT;
+    *figures = (struct figures){0};
+    for (int i = 0; i < view->event_count; i++) {
+        struct event event = view->events[i];
+        if (event.kind == EVENT_STAGE) {
+            stage = event.index;
+            figures->present[stage] = true;
+            figures->peak[stage] = live;
+        } else if (event.kind == EVENT_ALLOC || event.kind == EVENT_FREE) {
+            const struct storage *storage = &view->storages[event.index];
+            bool workspace = storage->category == CATEGORY_WORKSPACE;
+            live += workspace ? 0 : event.kind == EVENT_ALLOC ? storage->bytes : -storage->bytes;
+            figures->workspace_bytes += workspace ? storage->bytes : 0;
+        }
+        figures->end[stage] = live;
+        figures->peak[stage] = live > figures->peak[stage] ? live : figures->peak[stage];
+    }
+}
+
+static const char *text_of(const struct json *line, const char *key)
+{
+    return json_string_or(json_get(line, key), "");
+}
+
+static void field_set(struct workload *workload, const char *key, const char *text)
+{
+    struct status error = {0};
+    if (text[0] != '\0' && workload_set(workload, key, text, &error) != STATUS_OK) {
+        fail_msg("%s", error.text);
+    }
+}
+
+static struct workload workload_of(const struct json *line)
+{
+    struct workload workload = workload_default(strcmp(text_of(line, "mode"), "train") == 0 ? MODE_TRAIN : MODE_INFER);
+    field_set(&workload, "precision", text_of(line, "precision"));
+    field_set(&workload, "attention", text_of(line, "attention"));
+    field_set(&workload, "optimizer", text_of(line, "optimizer"));
+    field_set(&workload, "head", text_of(line, "head"));
+    field_set(&workload, "logits", text_of(line, "logits"));
+    workload.batch = json_integer_or(json_get(line, "batch"), 1);
+    workload.seq = json_integer_or(json_get(line, "seq"), 0);
+    workload.checkpointing = json_boolean_or(json_get(line, "checkpointing"), false);
+    workload.accumulate = json_integer_or(json_get(line, "accumulate"), 1);
+    return workload;
+}
+
+/* Scores, weights and grouped heads of float32 attention with fewer key heads: PyTorch falls back on the form that
+ * materialises them; sdpa here never does (docs/decisions). */
+static bool falls_back(const struct config *config, const struct workload *workload)
+{
+    return workload->attention == ATTENTION_SDPA && workload->precision == PRECISION_FLOAT32 &&
+           config->family == FAMILY_LLAMA && config->kv_heads < config->heads;
+}
+
+/* cuDNN attention keeps its seed and offset, two int64 scalars a layer, on the device; not counted here. */
+static int64_t seeds_bytes(const struct config *config, const struct workload *workload)
+{
+    bool half = workload->precision != PRECISION_FLOAT32;
+    bool kept = workload->mode == MODE_TRAIN && workload->attention == ATTENTION_SDPA && half &&
+                config->family != FAMILY_RESNET && !workload->checkpointing;
+    return kept ? 16 * config->layers : 0;
+}
+
+static void within(const char *id, const char *what, int64_t got, int64_t wanted, int64_t slack)
+{
+    if (got > wanted + slack || got < wanted - slack) {
+        fail_msg("%s: %s: %lld, PyTorch %lld (difference %lld, allowed %lld)", id, what, (long long)got,
+                 (long long)wanted, (long long)(got - wanted), (long long)slack);
+    }
+}
+
+static int cases_exact, cases_all;
+
+static void stages_check(const char *id, const struct json *line, const struct figures *figures, int64_t seeds)
+{
+    bool exact = true;
+    for (int stage = STAGE_FORWARD; stage <= STAGE_STEP; stage++) {
+        const struct json *shadow = json_get(json_get(line, "stages"), stage_name((enum stage)stage));
+        if (shadow == NULL) {
+            continue;
+        }
+        assert_true(figures->present[stage]);
+        int64_t wanted = json_integer_or(json_get(shadow, "requested_bytes_peak"), -1);
+        char what[64];
+        snprintf(what, sizeof what, "%s peak", stage_name((enum stage)stage));
+        /* A batch of one image shares storages between gradients in an order that is not followed to the byte, and
+         * eager inference of residual images under autocast differs in one temporary: 2 % bounds both. */
+        within(id, what, figures->peak[stage], wanted, seeds + wanted / 50);
+        exact = exact && llabs(figures->peak[stage] - wanted) <= seeds + 64;
+        within(id, "end of stage", figures->end[stage], json_integer_or(json_get(shadow, "requested_bytes"), -1),
+               seeds);
+    }
+    cases_exact += exact;
+    cases_all++;
+}
+
+static void case_check(const struct json *line, const char *catalogue)
+{
+    struct status error = {0};
+    struct config config;
+    struct skeleton skeleton;
+    struct tape *tape = NULL;
+    const struct target *target = NULL;
+    const char *id = text_of(line, "id");
+    if (config_find("models/catalogue", catalogue, &config, &error) != STATUS_OK ||
+        target_find("sm_90", &target, &error) != STATUS_OK) {
+        fail_msg("%s", error.text);
+    }
+    struct workload workload = workload_of(line);
+    if (falls_back(&config, &workload)) {
+        return;
+    }
+    if (skeleton_build(&config, workload_head(&workload), &skeleton, &error) != STATUS_OK ||
+        workload_tape(&config, &skeleton, &workload, target, &tape, &error) != STATUS_OK) {
+        fail_msg("%s: %s", id, error.text);
+    }
+    struct tape_view view = tape_view(tape);
+    struct figures figures;
+    figures_take(&view, &figures);
+    int64_t seeds = seeds_bytes(&config, &workload);
+    if (workload.mode == MODE_TRAIN) {
+        within(id, "saved for backward", view.saved_for_backward_bytes + seeds,
+               json_integer_or(json_get(line, "saved_for_backward_bytes"), -1), 0);
+    }
+    if (workload.accumulate == 1) { /* there the shadow shows the first micro-batch, the tape the last */
+        stages_check(id, line, &figures, seeds);
+    }
+    tape_release(tape);
+    skeleton_release(&skeleton);
+}
+
+static const char *catalogue_name(const char *shadow)
+{
+    for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
+        if (strcmp(models[i].shadow, shadow) == 0) {
+            return models[i].catalogue;
+        }
+    }
+    return NULL;
+}
+
+/* Whether the tape can say what the case asks: a cut model or a key-value cache in training it cannot. */
+static bool is_sayable(const struct json *line)
+{
+    const char *id = text_of(line, "id");
+    return strstr(id, "layers=") == NULL && strstr(id, "image=") == NULL && strstr(id, "use_cache") == NULL;
+}
+
+static void tape_and_pytorch_agree(void **state)
+{
+    (void)state;
+    FILE *file = fopen(shadow_path, "r");
+    if (file == NULL) {
+        fail_msg("%s cannot be read", shadow_path);
+        return;
+    }
+    char *text = NULL;
+    size_t capacity = 0;
+    int checked = 0;
+    for (ssize_t length; (length = getline(&text, &capacity, file)) > 0;) {
+        struct status error = {0};
+        struct json *line = NULL;
+        if (json_parse_text(shadow_path, text, (size_t)length, &line, &error) != STATUS_OK) {
+            fail_msg("%s", error.text);
+        }
+        const char *catalogue = catalogue_name(text_of(line, "model"));
+        if (catalogue != NULL && is_sayable(line)) {
+            case_check(line, catalogue);
+            checked++;
+        }
+        json_release(line);
+    }
+    free(text);
+    fclose(file);
+    print_message("%d cases, the peaks of %d of %d equal to the byte\n", checked, cases_exact, cases_all);
+    assert_true(checked >= 150);
+    assert_true(cases_exact * 100 >= cases_all * 95);
+}
+
+/* Section 3 of the issue that asked for it: 8 images of 224 x 224 on 1000 classes. */
+static void resnet50_keeps_the_published_bytes(void **state)
+{
+    (void)state;
+    struct status error = {0};
+    struct config config;
+    struct skeleton skeleton;
+    struct tape *tape = NULL;
+    const struct target *target = NULL;
+    assert_int_equal(config_find("models/catalogue", "timm/resnet50.a1_in1k", &config, &error), STATUS_OK);
+    assert_int_equal(target_find("host", &target, &error), STATUS_OK);
+    struct workload workload = workload_default(MODE_TRAIN);
+    workload.batch = 8;
+    assert_int_equal(skeleton_build(&config, HEAD_LM, &skeleton, &error), STATUS_OK);
+    assert_int_equal(workload_tape(&config, &skeleton, &workload, target, &tape, &error), STATUS_OK);
+    assert_true(tape_view(tape).saved_for_backward_bytes == 687520580);
+    tape_release(tape);
+    skeleton_release(&skeleton);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tape_and_pytorch_agree),
+        cmocka_unit_test(resnet50_keeps_the_published_bytes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
