@@ -140,7 +140,7 @@ check: ## warnings as errors with gcc and clang, cppcheck, format, include direc
 info: ## what was detected and what will be built, and why not
 	@echo "compiler        $(CC): $(shell $(CC) --version 2>/dev/null | head -n 1)"
 	@echo "variant         $(VARIANT), in $(BUILD)/ ($(OPTIMISE))"
-	@echo "OpenMP          $(or $(OPENMP),no: $(CC) does not take -fopenmp; host kernels run on one core)"
+	@echo "OpenMP          $(or $(OPENMP),no: $(CC) does not take -fopenmp. Host kernels run on one core.)"
 	@for header in hwloc.h jansson.h yaml.h cmocka.h; do \
 	    printf '%-15s ' "$$header"; \
 	    printf '#include <stdarg.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <setjmp.h>\n#include <%s>\n' "$$header" \
@@ -150,7 +150,7 @@ info: ## what was detected and what will be built, and why not
 	@printf '%-15s ' gnuplot; command -v gnuplot || echo "missing: reports have no plots; run ci/install-deps.sh"
 	@echo "library         $(LIB): $(words $(LIB_C)) sources"
 	@echo "program         $(or $(PROGRAM),no: there are no sources in harness/cli)"
-	@echo "CUDA plug-in    $(if $(PLUGIN),$(PLUGIN): $(NVCC), architectures $(CUDA_ARCHS),no: $(CUDA_WHY_NOT))"
+	@echo "CUDA plug-in    $(if $(PLUGIN),$(PLUGIN) by $(NVCC) for $(CUDA_ARCHS:%=sm_%),no: $(CUDA_WHY_NOT))"
 	@echo "test programs   $(words $(TESTS))"
 
 install: all ## into DESTDIR/PREFIX (/usr/local)

@@ -7,7 +7,7 @@
 #include "harness/cli/report_files.h"
 
 static const struct option_row options[] = {
-    {"format", OPTION_VALUE, "FORMAT", "table (default), md, csv, json, html or junit"},
+    {"format", OPTION_VALUE, "FORMAT", "table (default), summary, md, csv, json, html or junit"},
     {"output", OPTION_VALUE, "FILE", "write to FILE instead of standard output"},
     {"plots", OPTION_VALUE, "FOLDER", "draw the plots into FOLDER (html: default is plots/ beside the records)"},
     {NULL, OPTION_FLAG, NULL, NULL},

@@ -76,13 +76,13 @@ static enum status_code report_give(struct arena *arena, const char *folder, str
     struct report_style style = {.width = terminal_width(stdout), .colour = terminal_is_lively(stdout)};
     enum status_code code = report_open(folder, &report, error);
     if (code == STATUS_OK) {
-        code = report_render(report, REPORT_TABLE, &style, &text, error);
+        code = report_render(report, REPORT_SUMMARY, &style, &text, error);
     }
     if (code == STATUS_OK) {
         code = report_write(report, arena, folder, &page, error);
     }
     if (code == STATUS_OK) {
-        text_format(&text, "\nreport: %s, plots: %s/plots\n", page, folder);
+        text_format(&text, "report: %s, plots: %s/plots; every figure: assay report %s\n", page, folder, folder);
         code = output_text(&text, error);
     }
     text_release(&text);

@@ -125,6 +125,7 @@ enum status_code report_accuracy(const struct report *report, struct arena *aren
 /* The writers, one per format. Appending only; memory that ran out is remembered by text. */
 void table_write(const struct report *report, const struct report_style *style, const struct accuracy *rows, int count,
                  struct text *text);
+void summary_write(const struct report *report, const struct report_style *style, struct text *text);
 void markdown_write(const struct report *report, const struct accuracy *rows, int count, struct text *text);
 void csv_write(const struct report *report, struct text *text);
 void html_write(const struct report *report, const struct report_style *style, const struct accuracy *rows, int count,

@@ -197,15 +197,17 @@ struct report_counts report_count(const struct report *report)
 
 enum status_code report_format_parse(const char *name, enum report_format *format, struct status *error)
 {
-    static const char *const names[] = {[REPORT_TABLE] = "table", [REPORT_MARKDOWN] = "md", [REPORT_CSV] = "csv",
-                                        [REPORT_JSON] = "json",   [REPORT_HTML] = "html",   [REPORT_JUNIT] = "junit"};
+    static const char *const names[] = {
+        [REPORT_TABLE] = "table", [REPORT_MARKDOWN] = "md", [REPORT_CSV] = "csv",        [REPORT_JSON] = "json",
+        [REPORT_HTML] = "html",   [REPORT_JUNIT] = "junit", [REPORT_SUMMARY] = "summary"};
     for (size_t index = 0; index < sizeof names / sizeof names[0]; index++) {
         if (strcmp(name, names[index]) == 0) {
             *format = (enum report_format)index;
             return STATUS_OK;
         }
     }
-    return status_set(error, STATUS_INVALID, "'%s' is not a format; use table, md, csv, json, html or junit", name);
+    return status_set(error, STATUS_INVALID, "'%s' is not a format; use table, summary, md, csv, json, html or junit",
+                      name);
 }
 
 static enum status_code writer_call(const struct report *report, enum report_format format,
@@ -229,6 +231,9 @@ static enum status_code writer_call(const struct report *report, enum report_for
         return STATUS_OK;
     case REPORT_JUNIT:
         junit_write(report, text);
+        return STATUS_OK;
+    case REPORT_SUMMARY:
+        summary_write(report, style, text);
         return STATUS_OK;
     }
     return status_set(error, STATUS_INTERNAL, "report format %d does not exist", (int)format);

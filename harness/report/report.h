@@ -36,10 +36,11 @@ enum report_format {
     REPORT_CSV,      /* RFC 4180: one row per case, stage and level; CRLF; no cell that a spreadsheet would execute */
     REPORT_JSON,     /* one document: runs, cases as they were recorded, summary */
     REPORT_HTML,     /* one page that needs nothing else: no scripts, no fetches */
-    REPORT_JUNIT     /* XML; fail is a failure; error, oom and timeout are errors; skip is skipped */
+    REPORT_JUNIT,    /* XML; fail is a failure; error, oom and timeout are errors; skip is skipped */
+    REPORT_SUMMARY   /* terminal: one line for each case */
 };
 
-/* "table", "md", "csv", "json", "html", "junit". STATUS_INVALID lists them. */
+/* "table", "md", "csv", "json", "html", "junit", "summary". STATUS_INVALID lists them. */
 enum status_code report_format_parse(const char *name, enum report_format *format, struct status *error);
 
 struct report_style {

@@ -52,9 +52,23 @@ static void texts_are_golden(void **state)
     golden_check(REPORT_TABLE, 40, "tests/report/golden/small-40.txt");
     golden_check(REPORT_TABLE, 80, "tests/report/golden/small-80.txt");
     golden_check(REPORT_TABLE, 200, "tests/report/golden/small-200.txt");
+    golden_check(REPORT_SUMMARY, 40, "tests/report/golden/summary-40.txt");
+    golden_check(REPORT_SUMMARY, 100, "tests/report/golden/summary-100.txt");
     golden_check(REPORT_MARKDOWN, 0, "tests/report/golden/small.md");
     golden_check(REPORT_CSV, 0, "tests/report/golden/small.csv");
     golden_check(REPORT_JUNIT, 0, "tests/report/golden/small-junit.xml");
+}
+
+static void lines_fit(enum records_kind kind, enum report_format format, int width)
+{
+    struct text text = rendered(kind, format, &(struct report_style){.width = width});
+    char *rest = text.data, *line;
+    while ((line = strsep(&rest, "\n")) != NULL) {
+        if (width_measure(line) > width) {
+            fail_msg("%d columns: '%s'", width, line);
+        }
+    }
+    text_release(&text);
 }
 
 static void tables_fit_their_width(void **state)
@@ -63,14 +77,8 @@ static void tables_fit_their_width(void **state)
     static const int widths[] = {40, 57, 71, 72, 80, 120, 200};
     for (size_t index = 0; index < sizeof widths / sizeof widths[0]; index++) {
         for (enum records_kind kind = RECORDS_SMALL; kind <= RECORDS_EMPTY; kind++) {
-            struct text text = rendered(kind, REPORT_TABLE, &(struct report_style){.width = widths[index]});
-            char *rest = text.data, *line;
-            while ((line = strsep(&rest, "\n")) != NULL) {
-                if (width_measure(line) > widths[index]) {
-                    fail_msg("%d columns: '%s'", widths[index], line);
-                }
-            }
-            text_release(&text);
+            lines_fit(kind, REPORT_TABLE, widths[index]);
+            lines_fit(kind, REPORT_SUMMARY, widths[index]);
         }
     }
 }
@@ -89,7 +97,7 @@ static void colour_is_asked_for(void **state)
 static void no_control_character_gets_through(void **state)
 {
     (void)state;
-    for (int format = REPORT_TABLE; format <= REPORT_JUNIT; format++) {
+    for (int format = REPORT_TABLE; format <= REPORT_SUMMARY; format++) {
         struct text text = rendered(RECORDS_HOSTILE, (enum report_format)format, NULL);
         for (size_t at = 0; at < text.length; at++) {
             unsigned char byte = (unsigned char)text.data[at];

@@ -1,0 +1,173 @@
+/* Summary: one line for each case: what was measured, and how far each estimator was off. For a terminal; the whole
+ * story of a case is in table.c.
+ *
+ * Where the columns leave no room for the name of a case, its line becomes a paragraph. */
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/report/case_view.h"
+#include "harness/report/escape.h"
+#include "harness/report/wording.h"
+
+enum { STATUS_COLUMNS = 7, MEASURED_COLUMNS = 11, ERROR_COLUMNS = 9, NAME_COLUMNS = 24 };
+
+struct summary {
+    const struct report *report;
+    struct text *text;
+    int width;
+    bool colour, narrow;
+    int error_columns[ESTIMATOR_MAXIMUM];
+    int figure_columns; /* all columns before the name of the case */
+};
+
+static void columns_choose(struct summary *summary)
+{
+    summary->figure_columns = STATUS_COLUMNS + MEASURED_COLUMNS + 2;
+    for (int i = 0; i < summary->report->estimator_count; i++) {
+        int needed = width_measure(summary->report->estimators[i]) + 1;
+        needed = needed > 15 ? 15 : needed;
+        summary->error_columns[i] = needed > ERROR_COLUMNS ? needed : ERROR_COLUMNS;
+        summary->figure_columns += summary->error_columns[i];
+    }
+    summary->narrow = summary->width < summary->figure_columns + NAME_COLUMNS;
+}
+
+/* What stands for an estimator in the summary: its judged figure, else the allocated peak, else whatever it predicts. */
+static const struct comparison *comparison_choose(const struct case_view *view, const char *estimator)
+{
+    const struct comparison *chosen = NULL;
+    int chosen_rank = 0;
+    for (int i = 0; i < view->comparison_count; i++) {
+        const struct comparison *row = &view->comparisons[i];
+        if (strcmp(row->estimator, estimator) != 0) {
+            continue;
+        }
+        bool is_peak = strcmp(row->quantity, "allocated_bytes_peak") == 0;
+        int rank = row->judgement == JUDGEMENT_FAIL ? 3 : is_peak ? 2 : 1;
+        if (rank > chosen_rank) {
+            chosen = row;
+            chosen_rank = rank;
+        }
+    }
+    return chosen;
+}
+
+static void colour_append(const struct summary *summary, const char *code)
+{
+    text_append(summary->text, summary->colour ? code : "");
+}
+
+static const char *status_colour(const char *status)
+{
+    return strcmp(status, "ok") == 0 ? "\x1b[32m" : strcmp(status, "skip") == 0 ? "\x1b[33m" : "\x1b[31m";
+}
+
+static void heading_append(const struct summary *summary)
+{
+    if (summary->narrow) {
+        return;
+    }
+    colour_append(summary, "\x1b[2m");
+    cell_append(summary->text, "", STATUS_COLUMNS, false);
+    cell_append(summary->text, "measured", MEASURED_COLUMNS, true);
+    for (int i = 0; i < summary->report->estimator_count; i++) {
+        struct text name = {0};
+        terminal_append(&name, summary->report->estimators[i]);
+        text_append(summary->text, " ");
+        cell_append(summary->text, text_string(&name), summary->error_columns[i] - 1, true);
+        text_release(&name);
+    }
+    text_append(summary->text, "  case\n");
+    colour_append(summary, "\x1b[0m");
+}
+
+/* One paragraph: "413.68 MiB bert-base-cased load float32; replay +0.00 %, accelerate -0.12 %". */
+static void paragraph_write(const struct summary *summary, const struct case_view *view, const char *measured)
+{
+    struct text line = {0};
+    struct text clean = {0};
+    text_format(&line, "%s %s", measured, view->label);
+    const char *separator = ";";
+    for (int i = 0; i < summary->report->estimator_count; i++) {
+        char error[WORDING_BYTES];
+        const struct comparison *row = comparison_choose(view, summary->report->estimators[i]);
+        if (row != NULL) {
+            text_format(&line, "%s %s %s", separator, row->estimator, error_word(row->error_known, row->error, error));
+            separator = ",";
+        }
+    }
+    terminal_append(&clean, text_string(&line));
+    paragraph_append(summary->text, text_string(&clean), summary->width, 2, STATUS_COLUMNS);
+    text_release(&clean);
+    text_release(&line);
+}
+
+static void columns_write(const struct summary *summary, const struct case_view *view, const char *measured)
+{
+    struct text clean = {0};
+    cell_append(summary->text, measured, MEASURED_COLUMNS, true);
+    for (int i = 0; i < summary->report->estimator_count; i++) {
+        char error[WORDING_BYTES];
+        const struct comparison *row = comparison_choose(view, summary->report->estimators[i]);
+        bool failed = row != NULL && row->judgement == JUDGEMENT_FAIL;
+        colour_append(summary, failed ? "\x1b[31m" : "");
+        cell_append(summary->text, row != NULL ? error_word(row->error_known, row->error, error) : "-",
+                    summary->error_columns[i], true);
+        colour_append(summary, failed ? "\x1b[0m" : "");
+    }
+    text_append(summary->text, "  ");
+    terminal_append(&clean, view->label);
+    paragraph_append(summary->text, text_string(&clean), summary->width, summary->figure_columns,
+                     summary->figure_columns);
+    text_release(&clean);
+}
+
+static void case_write(const struct summary *summary, const struct case_view *view)
+{
+    char measured[WORDING_BYTES];
+    struct text clean = {0};
+    bytes_word(view->measured.peak_bytes[LEVEL_ALLOCATED], false, measured);
+    terminal_append(&clean, view->status);
+    colour_append(summary, status_colour(view->status));
+    cell_append(summary->text, text_string(&clean), STATUS_COLUMNS, false);
+    colour_append(summary, "\x1b[0m");
+    text_release(&clean);
+    if (summary->narrow) {
+        paragraph_write(summary, view, measured);
+    } else {
+        columns_write(summary, view, measured);
+    }
+    if (view->reason != NULL && view->reason[0] != '\0') {
+        text_append(summary->text, "       ");
+        terminal_append(&clean, view->reason);
+        paragraph_append(summary->text, text_string(&clean), summary->width, STATUS_COLUMNS, STATUS_COLUMNS);
+        text_release(&clean);
+    }
+}
+
+void summary_write(const struct report *report, const struct report_style *style, struct text *text)
+{
+    struct summary summary = {.report = report, .text = text, .width = style->width, .colour = style->colour};
+    struct text line = {0};
+    columns_choose(&summary);
+    text_append(&line, "Peak of allocated bytes");
+    struct text device = {0};
+    device_append(&device, report);
+    if (device.length > 0) {
+        text_append(&line, " on ");
+        terminal_append(&line, text_string(&device));
+    }
+    text_release(&device);
+    text_append(&line, ", measured, and how far each estimator was off: (predicted - measured) / measured");
+    paragraph_append(text, text_string(&line), summary.width, 0, 0);
+    text_release(&line);
+    text_append(text, "\n");
+    heading_append(&summary);
+    for (int i = 0; i < report->case_count; i++) {
+        case_write(&summary, &report->cases[i]);
+    }
+    text_append(text, "\n");
+    counts_append(&line, report);
+    paragraph_append(text, text_string(&line), summary.width, 2, 0);
+    text_release(&line);
+}
