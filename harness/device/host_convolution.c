@@ -337,6 +337,7 @@ static void weight_block_run(const struct convolution_job *job, int64_t index, s
     weight_store(job, filter, filters, channel, channels, scratch->sums);
 }
 
+/* Each cut of the filters costs columns that are built again, so the channels are cut first. */
 static void weight_cut(struct convolution_job *job)
 {
     int64_t wanted = (int64_t)job->host->thread_count * BLOCKS_PER_THREAD;
@@ -344,8 +345,9 @@ static void weight_cut(struct convolution_job *job)
     const struct pixel_block largest = {.image_count = job->image_step, .row_count = job->row_step};
     int64_t depth = PANEL_FLOATS / at_least_one(pixel_count(&job->result, &largest));
     filters_cut(job, smaller(smaller(PANEL_SIDE, depth), PANEL_FLOATS / job->taps));
-    channels_cut(job, smaller(smaller(PANEL_SIDE, depth), PANEL_FLOATS / job->filter_step) / job->taps);
-    if (job->filter_blocks * job->channel_blocks < wanted) {
+    int64_t limit = smaller(smaller(PANEL_SIDE, depth), PANEL_FLOATS / job->filter_step) / job->taps;
+    channels_cut(job, smaller(limit, count_up(job->plan.channels, count_up(wanted, at_least_one(job->filter_blocks)))));
+    if (job->channel_blocks < job->host->thread_count) {
         filters_cut(job, count_up(job->plan.filters, count_up(wanted, at_least_one(job->channel_blocks))));
     }
 }
