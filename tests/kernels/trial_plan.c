@@ -105,7 +105,7 @@ bool plan_create(struct trial *trial, int variant)
         f[1] = 0.02;
     } else if (opcode == OPCODE_CAUSAL_MASK) {
         i[0] = trial_integer(trial, -1, 3);
-        shape.rank = shape.rank < 2 ? 2 : shape.rank;
+        shape = shape.rank < 2 ? (struct shape){2, {5 + variant, 7}} : shape;
     } else {
         dtype = DTYPE_INT64;
         i[0] = opcode == OPCODE_SEQUENCE ? trial_integer(trial, 0, 9) : i[0];
