@@ -20,6 +20,9 @@ static const char *const DEFAULTS_KEYS[] = {AXIS_KEYS, SETTING_KEYS, NULL};
 static const char *const CASE_KEYS[] = {AXIS_KEYS, SETTING_KEYS, "expect", "include", "exclude", NULL};
 static const char *const INCLUDE_KEYS[] = {AXIS_KEYS, SETTING_KEYS, "expect", NULL};
 
+/* Combinations times the values that exclude compares them with: some seconds. */
+enum { COMPARISONS_MAXIMUM = 1000000000 };
+
 /* The exclusions that hold for a case as it stands; its include entries have none. */
 struct exclusions {
     struct exclusion of_case, *of_suite;
@@ -62,6 +65,11 @@ static enum status_code head_read(const struct yaml_tree *tree, struct suite *su
     return code;
 }
 
+static int64_t exclusion_weight(const struct exclusion *exclusion)
+{
+    return exclusion != NULL && exclusion->list != NULL ? (int64_t)exclusion->list->weight : 0;
+}
+
 static enum status_code block_add(struct expansion *expansion, const struct layers *layers, const struct node *place,
                                   struct exclusions *exclusions)
 {
@@ -81,6 +89,13 @@ static enum status_code block_add(struct expansion *expansion, const struct laye
         return node_fail(expansion->tree, place, expansion->error,
                          "with this case the suite expands to more than %d cases; shorten the lists",
                          SUITE_CASES_MAXIMUM);
+    }
+    int64_t weight = exclusion_weight(block.excludes[0]) + exclusion_weight(block.excludes[1]);
+    if (weight > COMPARISONS_MAXIMUM / block.combination_count) {
+        return node_fail(expansion->tree, place, expansion->error,
+                         "%" PRId64 " combinations against %" PRId64
+                         " values of exclude are too many; shorten the lists of one of them",
+                         block.combination_count, weight);
     }
     return block_expand(expansion, &block);
 }

@@ -169,6 +169,10 @@ enum status_code exclusion_read(struct expansion *expansion, const struct node *
         code = node_fail(expansion->tree, node, expansion->error, "exclude has more than %d entries; use lists in them",
                          EXCLUDES_MAXIMUM);
     }
+    if (code == STATUS_OK) {
+        exclusion->entries = arena_alloc(expansion->arena, node->count * sizeof *exclusion->entries);
+        code = exclusion->entries != NULL ? STATUS_OK : expansion_no_memory(expansion);
+    }
     for (size_t i = 0; code == STATUS_OK && i < node->count; i++) {
         const struct node *entry = node->children[i];
         code = map_check(expansion->tree, entry, "exclude", names, expansion->error);
@@ -178,11 +182,8 @@ enum status_code exclusion_read(struct expansion *expansion, const struct node *
         for (int axis = 0; code == STATUS_OK && axis < AXIS_COUNT; axis++) {
             const struct node *value = map_find(entry, names[axis], NULL);
             code = value != NULL ? values_check(expansion, value, (enum axis)axis) : STATUS_OK;
+            exclusion->entries[i].values[axis] = value;
         }
-    }
-    if (code == STATUS_OK) {
-        exclusion->hits = arena_alloc(expansion->arena, node->count * sizeof *exclusion->hits);
-        code = exclusion->hits != NULL ? STATUS_OK : expansion_no_memory(expansion);
     }
     return code;
 }
@@ -190,7 +191,7 @@ enum status_code exclusion_read(struct expansion *expansion, const struct node *
 enum status_code exclusion_finish(const struct expansion *expansion, const struct exclusion *exclusion)
 {
     for (size_t i = 0; exclusion->list != NULL && i < exclusion->list->count; i++) {
-        if (!exclusion->hits[i]) {
+        if (!exclusion->entries[i].hit) {
             return node_fail(expansion->tree, exclusion->list->children[i], expansion->error,
                              "this exclude drops no combination; correct it or remove it");
         }

@@ -62,36 +62,49 @@ static bool combination_is_first(const struct block *block, const size_t index[A
     return true;
 }
 
-static bool entry_matches(const struct node *entry, const struct identity *identity)
+/* The values of a combination as text; NULL for an axis that says nothing about it. */
+struct spelled {
+    const char *texts[AXIS_COUNT];
+    char buffers[AXIS_COUNT][IDENTITY_VALUE_BYTES];
+};
+
+static void identity_spell(const struct identity *identity, struct spelled *spelled)
 {
-    char buffer[IDENTITY_VALUE_BYTES];
     for (int axis = 0; axis < AXIS_COUNT; axis++) {
-        const struct node *wanted = map_find(entry, axis_name((enum axis)axis), NULL);
-        if (wanted == NULL) {
-            continue;
+        spelled->texts[axis] = identity_has(identity, (enum axis)axis)
+                                   ? identity_value(identity, (enum axis)axis, spelled->buffers[axis])
+                                   : NULL;
+    }
+}
+
+static bool value_among(const char *text, const struct node *wanted)
+{
+    const struct node *item = NULL;
+    for (size_t i = 0; text != NULL && (item = node_item(wanted, i)) != NULL; i++) {
+        if (strcmp(item->text, text) == 0) {
+            return true;
         }
-        if (!identity_has(identity, (enum axis)axis)) {
-            return false;
-        }
-        const char *value = identity_value(identity, (enum axis)axis, buffer);
-        const struct node *item = NULL;
-        bool found = false;
-        for (size_t i = 0; !found && (item = node_item(wanted, i)) != NULL; i++) {
-            found = strcmp(item->text, value) == 0;
-        }
-        if (!found) {
+    }
+    return false;
+}
+
+static bool entry_matches(const struct exclude_entry *entry, const struct spelled *spelled)
+{
+    for (int axis = 0; axis < AXIS_COUNT; axis++) {
+        if (entry->values[axis] != NULL && !value_among(spelled->texts[axis], entry->values[axis])) {
             return false;
         }
     }
     return true;
 }
 
-static bool exclusion_drops(struct exclusion *exclusion, const struct identity *identity)
+/* Every entry is tried, so that each one that drops something is known to. */
+static bool exclusion_drops(struct exclusion *exclusion, const struct spelled *spelled)
 {
     bool drops = false;
     for (size_t i = 0; exclusion != NULL && exclusion->list != NULL && i < exclusion->list->count; i++) {
-        if (entry_matches(exclusion->list->children[i], identity)) {
-            exclusion->hits[i] = true;
+        if (entry_matches(&exclusion->entries[i], spelled)) {
+            exclusion->entries[i].hit = true;
             drops = true;
         }
     }
@@ -145,8 +158,10 @@ static enum status_code combination_add(struct expansion *expansion, struct bloc
     if (!combination_is_first(block, index, &identity)) {
         return STATUS_OK;
     }
-    bool dropped = exclusion_drops(block->excludes[0], &identity);
-    dropped = exclusion_drops(block->excludes[1], &identity) || dropped;
+    struct spelled spelled;
+    identity_spell(&identity, &spelled);
+    bool dropped = exclusion_drops(block->excludes[0], &spelled);
+    dropped = exclusion_drops(block->excludes[1], &spelled) || dropped;
     return dropped ? STATUS_OK : case_add(expansion, block, &identity);
 }
 

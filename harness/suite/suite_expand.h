@@ -15,10 +15,16 @@ struct axis_values {
     bool used;               /* it said something about at least one combination */
 };
 
-/* An `exclude` list, checked; hits[i]: entry i has dropped something. */
+/* One entry of an `exclude` list: what it asks of each axis. */
+struct exclude_entry {
+    const struct node *values[AXIS_COUNT]; /* a scalar or a list; NULL: nothing */
+    bool hit;                              /* it has dropped something */
+};
+
+/* An `exclude` list, checked. */
 struct exclusion {
     const struct node *list; /* NULL: none */
-    bool *hits;
+    struct exclude_entry *entries;
 };
 
 /* Everything that multiplies together: a case, or an include entry over its case. */

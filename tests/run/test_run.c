@@ -46,6 +46,8 @@ static void a_measured_case_is_a_row_with_its_verdicts(void **state)
     assert_int_equal(json_kind(json_get(rule, "tolerance")), JSON_KIND_NULL);
     assert_int_equal(json_kind(json_get(rule, "pass")), JSON_KIND_NULL);
     assert_null(verdict_at(line, "silent", "total_bytes")); /* an unknown that nobody asked for is no row */
+    assert_null(verdict_at(line, "replay", "device_bytes"));
+    assert_null(verdict_at(line, "replay", "saved_for_backward_bytes")); /* nothing is trained */
 }
 
 static void the_run_and_end_lines_say_what_was_run(void **state)
@@ -62,6 +64,18 @@ static void the_run_and_end_lines_say_what_was_run(void **state)
     assert_int_equal(json_integer_or(json_get(json_get(end, "counts"), "ok"), -1), 2);
     assert_int_equal(json_integer_or(json_get(json_get(end, "counts"), "skip"), -1), 2);
     assert_int_equal(json_integer_or(json_get(case_at(scene, 1), "attempt"), -1), 2);
+}
+
+/* The kernel's own count is always shown beside what the allocator was predicted to take, judged or not. */
+static void the_process_is_compared_without_being_asked_for(void **state)
+{
+    struct scene *scene = *state;
+    assert_int_equal(run_of(scene, "batch: 1"), RUN_PASS);
+    const struct json *process = verdict_at(case_at(scene, 0), "replay", "process_bytes");
+    assert_int_equal(json_integer_or(json_get(process, "predicted"), -1), 4096);
+    assert_int_equal(json_integer_or(json_get(process, "measured"), -1), 4500);
+    assert_int_equal(json_kind(json_get(process, "pass")), JSON_KIND_NULL);
+    assert_null(verdict_at(case_at(scene, 0), "rule", "process_bytes"));
 }
 
 static void a_wrong_prediction_fails(void **state)
@@ -191,6 +205,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_measured_case_is_a_row_with_its_verdicts),
         TEST(the_run_and_end_lines_say_what_was_run),
+        TEST(the_process_is_compared_without_being_asked_for),
         TEST(a_wrong_prediction_fails),
         TEST(a_prediction_within_its_tolerance_passes),
         TEST(a_judged_figure_that_is_unknown_is_inconclusive),

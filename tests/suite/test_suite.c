@@ -349,6 +349,35 @@ static void a_suite_of_more_than_a_million_cases_is_refused_before_it_is_built(v
     text_release(&text);
 }
 
+/* 250 entries of 20 values over 900,000 combinations would be 4.5 billion comparisons. */
+static void exclusions_of_huge_suites_are_bounded(void **state)
+{
+    (void)state;
+    struct text text = {0};
+    text_append(&text, HEAD "cases:\n  - model: tiny-bert\n    mode: infer\n");
+    for (int axis = 0; axis < 2; axis++) {
+        text_append(&text, axis == 0 ? "    batch: [" : "    seq: [");
+        for (int n = 1; n <= 900 + 100 * axis; n++) {
+            text_format(&text, "%s%d", n > 1 ? ", " : "", n);
+        }
+        text_append(&text, "]\n");
+    }
+    text_append(&text, "    exclude:\n");
+    for (int entry = 0; entry < 250; entry++) {
+        text_append(&text, "      - {attention: eager, seq: [1");
+        for (int n = 2; n <= 20; n++) {
+            text_format(&text, ", %d", n);
+        }
+        text_append(&text, "]}\n");
+    }
+    struct suite suite;
+    struct status error;
+    assert_int_equal(read_string(text_string(&text), &suite, &error), STATUS_INVALID);
+    assert_string_equal(error.text, "s.yaml:4:5: 900000 combinations against 6251 values of exclude are too many; "
+                                    "shorten the lists of one of them");
+    text_release(&text);
+}
+
 static void a_suite_read_from_a_file_names_it(void **state)
 {
     (void)state;
@@ -436,6 +465,7 @@ int main(void)
         cmocka_unit_test(mistakes_say_where_they_are_and_what_is_right),
         cmocka_unit_test(unknown_models_are_mistakes_of_the_suite),
         cmocka_unit_test(a_suite_of_more_than_a_million_cases_is_refused_before_it_is_built),
+        cmocka_unit_test(exclusions_of_huge_suites_are_bounded),
         cmocka_unit_test(a_suite_read_from_a_file_names_it),
         cmocka_unit_test(damaged_suites_give_cases_or_one_placed_line),
     };
