@@ -15,13 +15,14 @@
 #include "harness/base/json.h"
 #include "tests/models/tape_machine.h"
 
-static const char *const families[] = {"bert", "gpt2", "llama-gqa", "vit", "resnet18"};
+static const char *const families[] = {"bert", "gpt2", "llama-gqa", "vit", "tiny-resnet"};
 
 enum { FAMILY_TESTS = sizeof families / sizeof families[0] };
 
 static const char *config_path(const char *name, char path[256])
 {
-    snprintf(path, 256, "peers/pytorch/tiny/%s/config.json", name);
+    bool ours = strncmp(name, "tiny-", 5) == 0;
+    snprintf(path, 256, ours ? "models/catalogue/%s/config.json" : "peers/pytorch/tiny/%s/config.json", name);
     return path;
 }
 
@@ -239,7 +240,7 @@ static double difference_along(struct tape_machine *machine, const char *path, c
  * drowns in the rounding of a float32 loss; which is best depends on the tensor. */
 static double difference_nearest(struct tape_machine *machine, const char *path, const float *direction, double length)
 {
-    static const double changes[] = {0.005, 0.0015, 0.015}; /* of the loss */
+    static const double changes[] = {0.005, 0.001, 0.0005, 0.0002}; /* of the loss */
     double nearest = 0.0;
     for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
         double difference = difference_along(machine, path, direction, changes[i] / length);
@@ -259,13 +260,12 @@ static void differences_check(const char *name)
     char path[256];
     struct tape_machine machine;
     struct workload workload = training(ATTENTION_SDPA);
+    workload.batch = 8; /* batch normalisation over two samples of one pixel bends too much */
     machine_open(&machine, config_path(name, path), &workload, 1, 1e-4);
     int checked = 0;
     for (int i = 0; i < machine.skeleton.tensor_count; i++) {
         const struct skeleton_tensor *tensor = &machine.skeleton.tensors[i];
-        /* Of ResNet's 62 parameters one in five: each takes five passes through 11 million weights. */
-        bool passed_over = machine.config.family == FAMILY_RESNET && i % 5 != 0;
-        if (tensor->is_buffer || tensor->tied_to >= 0 || passed_over) {
+        if (tensor->is_buffer || tensor->tied_to >= 0) {
             continue;
         }
         machine_prepare(&machine);
@@ -273,7 +273,7 @@ static void differences_check(const char *name)
         assert_true(machine_run_until(&machine, STAGE_STEP, 1));
         int storage = machine_find(&machine, CATEGORY_GRADIENTS, tensor->path);
         double length = norm_of(&machine, storage);
-        if (length < 0.1) {
+        if (length < (machine.config.family == FAMILY_RESNET ? 1.0 : 0.1)) {
             continue;
         }
         size_t bytes = (size_t)machine_bytes(&machine, storage);
@@ -355,7 +355,7 @@ static void every_precision_trains(void **state)
             workload.precision = precisions[k];
             double first = loss_after(families[i], &workload, 1, 1e-3);
             double last = loss_after(families[i], &workload, 11, 1e-3);
-            if (fabs(first - exact) > 0.02 * exact || !(last < 0.97 * first)) {
+            if (fabs(first - exact) > 0.03 * exact || !(last < 0.97 * first)) {
                 fail_msg("%s, %s: loss %g (float32: %g), after ten steps %g", families[i],
                          precision_name(precisions[k]), first, exact, last);
             }
