@@ -8,7 +8,9 @@
  *   float32          4         4         8          4         the weights are float32 already: no copy
  *
  * Activations of 16 bits: s b h L (34 + 5 a s / h) bytes; with full recomputation 2 s b h L (s: seq, b: batch, h: hidden,
- * L: layers, a: heads). It gives none for float32, and none for convolutions; and the same ones for fused attention.
+ * L: layers, a: heads). For float32 the text has no numbers; EleutherAI's own calculator (cookbook, calc_transformer_mem)
+ * writes the same terms with the bytes e of an element, (16 e + 2) + (2 e + 1) a s / h: 66 and 9 for e = 4, and e s b h L
+ * with full recomputation. None for convolutions; and the same ones for fused attention.
  *
  * Worked number: gpt2 (124,439,808 parameters), mixed, batch 8, seq 512: 18 * 124,439,808 = 2,239,916,544 of states, and
  * 512 * 8 * 768 * 12 * 34 + 5 * 12 * 512^2 * 8 * 12 = 2,793,406,464 of activations: 5,033,323,008 bytes. */
@@ -56,12 +58,13 @@ static bool activations_of(const struct estimate_input *input, int64_t *bytes)
     int64_t rows = 0; /* s b L */
     int64_t states = 0;
     int64_t scores = 0;
+    int64_t element_bytes = workload->precision == PRECISION_FLOAT32 ? 4 : 2;
     bool fits = size_multiply(seq, workload->batch, &rows) && size_multiply(rows, config->layers, &rows) &&
                 size_multiply(rows, config->hidden, &states) &&
-                size_multiply(states, workload->checkpointing ? 2 : 34, &states);
+                size_multiply(states, workload->checkpointing ? element_bytes : 16 * element_bytes + 2, &states);
     if (!workload->checkpointing) {
         fits = fits && size_multiply(rows, seq, &scores) && size_multiply(scores, config->heads, &scores) &&
-               size_multiply(scores, 5, &scores);
+               size_multiply(scores, 2 * element_bytes + 1, &scores);
     }
     return fits && size_add(states, scores, bytes);
 }
@@ -89,7 +92,7 @@ static enum status_code eleutherai_compute(const struct estimate_input *input, s
     estimate_add(estimate, "gradients_bytes", count * rule->gradients);
     estimate_add(estimate, "optimizer_bytes", optimizer);
     estimate_add(estimate, "states_bytes", states);
-    if (workload->precision == PRECISION_FLOAT32 || input->config->family == FAMILY_RESNET) {
+    if (input->config->family == FAMILY_RESNET) {
         estimate_add_unknown(estimate, "activations_bytes");
         estimate_add_unknown(estimate, "total_bytes");
         return STATUS_OK;
