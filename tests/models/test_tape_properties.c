@@ -1,0 +1,224 @@
+/* What every tape of every model must be: well formed, monotone in the batch, leaner where it is asked to be. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "models/catalogue.h"
+#include "models/workload_tape.h"
+
+static const char *const tiny[] = {"tiny-bert",  "tiny-gpt2", "tiny-llama",  "tiny-mistral",
+                                   "tiny-qwen2", "tiny-vit",  "tiny-resnet", "tiny-resnet-bottleneck"};
+static const char *const large[] = {"bert-large-uncased",
+                                    "gpt2-xl",
+                                    "meta-llama/Llama-2-70b-hf",
+                                    "mistralai/Mistral-7B-v0.1",
+                                    "Qwen/Qwen2-7B",
+                                    "google/vit-large-patch16-224",
+                                    "timm/resnet152.a1_in1k",
+                                    "meta-llama/Llama-3.2-1B"};
+
+enum { TINY_COUNT = sizeof tiny / sizeof tiny[0], LARGE_COUNT = sizeof large / sizeof large[0] };
+
+struct outcome {
+    int64_t peak, saved, load;
+};
+
+static int64_t operand_end(const struct operand *operand)
+{
+    int64_t last = operand->offset;
+    for (int i = 0; i < operand->rank; i++) {
+        if (operand->size[i] == 0) {
+            return 0;
+        }
+        last += (operand->size[i] - 1) * operand->stride[i];
+    }
+    return (last + 1) * dtype_bytes(operand->dtype);
+}
+
+static void operands_check(const struct tape_view *view, const struct op *op, const char *alive)
+{
+    assert_true(op->operand_count <= OPERATION_TENSORS_MAXIMUM);
+    assert_true(op->input_count >= opcode_input_count(op->opcode));
+    assert_true(op->operand_count - op->input_count == opcode_output_count(op->opcode));
+    for (int i = 0; i < op->operand_count; i++) {
+        const struct operand *operand = &view->operands[op->first_operand + i];
+        assert_true(alive[operand->storage]);
+        assert_true(operand->offset >= 0 && operand_end(operand) <= view->storages[operand->storage].bytes);
+    }
+}
+
+static struct outcome tape_check(const struct tape_view *view)
+{
+    struct outcome outcome = {.saved = view->saved_for_backward_bytes};
+    char *alive = calloc((size_t)view->storage_count + 1, 1);
+    assert_non_null(alive);
+    int64_t live = 0;
+    for (int i = 0; i < view->event_count; i++) {
+        struct event event = view->events[i];
+        if (event.kind == EVENT_ALLOC) {
+            assert_false(alive[event.index]);
+            alive[event.index] = 1;
+            live += view->storages[event.index].bytes;
+        } else if (event.kind == EVENT_FREE) {
+            assert_true(alive[event.index]);
+            alive[event.index] = 0;
+            live -= view->storages[event.index].bytes;
+        } else if (event.kind == EVENT_RUN) {
+            operands_check(view, &view->ops[event.index], alive);
+        } else if (event.index == STAGE_FORWARD && outcome.load == 0) {
+            outcome.load = live;
+        }
+        outcome.peak = live > outcome.peak ? live : outcome.peak;
+    }
+    free(alive);
+    return outcome;
+}
+
+static struct outcome outcome_of(const char *model, const struct workload *workload, const char *class_name)
+{
+    struct status error = {0};
+    struct config config;
+    struct skeleton skeleton;
+    struct tape *tape = NULL;
+    const struct target *target = NULL;
+    enum status_code code = config_find("models/catalogue", model, &config, &error);
+    code = code == STATUS_OK ? target_find(class_name, &target, &error) : code;
+    code = code == STATUS_OK ? skeleton_build(&config, workload_head(workload), &skeleton, &error) : code;
+    code = code == STATUS_OK ? workload_tape(&config, &skeleton, workload, target, &tape, &error) : code;
+    if (code != STATUS_OK) {
+        fail_msg("%s: %s", model, error.text);
+    }
+    struct tape_view view = tape_view(tape);
+    struct outcome outcome = tape_check(&view);
+    tape_release(tape);
+    skeleton_release(&skeleton);
+    return outcome;
+}
+
+static struct workload small(enum mode mode)
+{
+    struct workload workload = workload_default(mode);
+    workload.batch = 2;
+    workload.seq = 16;
+    return workload;
+}
+
+static void every_combination_is_well_formed(void **state)
+{
+    (void)state;
+    for (int m = 0; m < TINY_COUNT; m++) {
+        for (int precision = 0; precision < PRECISION_COUNT; precision++) {
+            for (int attention = 0; attention < ATTENTION_COUNT; attention++) {
+                for (int mode = 0; mode < MODE_COUNT; mode++) {
+                    struct workload workload = small((enum mode)mode);
+                    workload.precision = (enum precision)precision;
+                    workload.attention = (enum attention)attention;
+                    assert_true(outcome_of(tiny[m], &workload, "sm_90").peak > 0);
+                    workload.checkpointing = mode == MODE_TRAIN;
+                    workload.accumulate = mode == MODE_TRAIN ? 3 : 1;
+                    assert_true(outcome_of(tiny[m], &workload, "host").peak > 0);
+                }
+            }
+        }
+    }
+}
+
+static void every_optimizer_is_well_formed(void **state)
+{
+    (void)state;
+    for (int m = 0; m < TINY_COUNT; m++) {
+        for (int optimizer = OPTIMIZER_NONE + 1; optimizer < OPTIMIZER_COUNT; optimizer++) {
+            struct workload workload = small(MODE_TRAIN);
+            workload.optimizer = (enum optimizer)optimizer;
+            workload.precision = PRECISION_AMP_FLOAT16; /* with its scaler */
+            assert_true(outcome_of(tiny[m], &workload, "host").peak > 0);
+        }
+    }
+}
+
+static void large_models_are_well_formed(void **state)
+{
+    (void)state;
+    for (int m = 0; m < LARGE_COUNT; m++) {
+        for (int mode = 0; mode < MODE_COUNT; mode++) {
+            struct workload workload = small((enum mode)mode);
+            workload.precision = PRECISION_BFLOAT16;
+            workload.seq = 256;
+            assert_true(outcome_of(large[m], &workload, "sm_90").peak > 0);
+        }
+    }
+}
+
+static void more_batch_takes_more(void **state)
+{
+    (void)state;
+    for (int m = 0; m < TINY_COUNT; m++) {
+        struct outcome last = {0};
+        for (int64_t batch = 1; batch <= 64; batch *= 2) {
+            struct workload workload = small(MODE_TRAIN);
+            workload.batch = batch;
+            struct outcome outcome = outcome_of(tiny[m], &workload, "host");
+            assert_true(outcome.peak >= last.peak);
+            assert_true(outcome.saved > last.saved);
+            last = outcome;
+        }
+    }
+}
+
+static void what_is_asked_to_be_leaner_is(void **state)
+{
+    (void)state;
+    for (int m = 0; m < TINY_COUNT; m++) {
+        struct workload workload = small(MODE_TRAIN);
+        workload.batch = 16;
+        struct outcome plain = outcome_of(tiny[m], &workload, "host");
+        workload.checkpointing = true;
+        assert_true(outcome_of(tiny[m], &workload, "host").saved < plain.saved);
+        workload.checkpointing = false;
+        workload.precision = PRECISION_BFLOAT16;
+        assert_true(outcome_of(tiny[m], &workload, "host").peak < plain.peak);
+        workload.precision = PRECISION_FLOAT32;
+        workload.mode = MODE_INFER;
+        workload.optimizer = OPTIMIZER_NONE;
+        struct outcome infer = outcome_of(tiny[m], &workload, "host");
+        assert_true(infer.peak < plain.peak);
+        assert_int_equal(infer.saved, 0);
+    }
+}
+
+static void sequences_beyond_the_positions_are_refused(void **state)
+{
+    (void)state;
+    struct status error = {0};
+    struct config config;
+    struct skeleton skeleton;
+    struct tape *tape = NULL;
+    const struct target *target = NULL;
+    assert_int_equal(config_find("models/catalogue", "gpt2", &config, &error), STATUS_OK);
+    assert_int_equal(target_find("host", &target, &error), STATUS_OK);
+    assert_int_equal(skeleton_build(&config, HEAD_LM, &skeleton, &error), STATUS_OK);
+    struct workload workload = workload_default(MODE_INFER);
+    workload.seq = 1025;
+    assert_int_equal(workload_tape(&config, &skeleton, &workload, target, &tape, &error), STATUS_INVALID);
+    assert_string_equal(error.text, "seq: 1025 is more than the 1024 positions of gpt2");
+    assert_null(tape);
+    skeleton_release(&skeleton);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_combination_is_well_formed),
+        cmocka_unit_test(every_optimizer_is_well_formed),
+        cmocka_unit_test(large_models_are_well_formed),
+        cmocka_unit_test(more_batch_takes_more),
+        cmocka_unit_test(what_is_asked_to_be_leaner_is),
+        cmocka_unit_test(sequences_beyond_the_positions_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
