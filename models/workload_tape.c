@@ -277,6 +277,14 @@ static enum status_code fit_check(const struct config *config, const struct work
         return status_set(error, STATUS_INVALID, "seq: %lld is more than the %lld positions of %s",
                           (long long)workload->seq, (long long)config->positions, config->name);
     }
+    if (text && config->sliding_window > 0 && workload->seq > config->sliding_window) {
+        return status_set(
+            error, STATUS_INVALID,
+            "seq: %lld is more than the sliding window of %lld of %s, whose mask is not modelled; write at "
+            "most %lld",
+            (long long)workload->seq, (long long)config->sliding_window, config->name,
+            (long long)config->sliding_window);
+    }
     return STATUS_OK;
 }
 

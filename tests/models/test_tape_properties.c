@@ -191,34 +191,40 @@ static void what_is_asked_to_be_leaner_is(void **state)
     }
 }
 
-static void sequences_beyond_the_positions_are_refused(void **state)
+static void sequence_refused(const char *model, int64_t seq, const char *text)
 {
-    (void)state;
     struct status error = {0};
     struct config config;
     struct skeleton skeleton;
     struct tape *tape = NULL;
     const struct target *target = NULL;
-    assert_int_equal(config_find("models/catalogue", "gpt2", &config, &error), STATUS_OK);
+    assert_int_equal(config_find("models/catalogue", model, &config, &error), STATUS_OK);
     assert_int_equal(target_find("host", &target, &error), STATUS_OK);
     assert_int_equal(skeleton_build(&config, HEAD_LM, &skeleton, &error), STATUS_OK);
     struct workload workload = workload_default(MODE_INFER);
-    workload.seq = 1025;
+    workload.seq = seq;
     assert_int_equal(workload_tape(&config, &skeleton, &workload, target, &tape, &error), STATUS_INVALID);
-    assert_string_equal(error.text, "seq: 1025 is more than the 1024 positions of gpt2");
+    assert_string_equal(error.text, text);
     assert_null(tape);
     skeleton_release(&skeleton);
+}
+
+static void sequences_that_do_not_fit_are_refused(void **state)
+{
+    (void)state;
+    sequence_refused("gpt2", 1025, "seq: 1025 is more than the 1024 positions of gpt2");
+    sequence_refused(
+        "mistralai/Mistral-7B-v0.1", 4097,
+        "seq: 4097 is more than the sliding window of 4096 of mistralai/Mistral-7B-v0.1, whose mask is not "
+        "modelled; write at most 4096");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_combination_is_well_formed),
-        cmocka_unit_test(every_optimizer_is_well_formed),
-        cmocka_unit_test(large_models_are_well_formed),
-        cmocka_unit_test(more_batch_takes_more),
-        cmocka_unit_test(what_is_asked_to_be_leaner_is),
-        cmocka_unit_test(sequences_beyond_the_positions_are_refused),
+        cmocka_unit_test(every_combination_is_well_formed), cmocka_unit_test(every_optimizer_is_well_formed),
+        cmocka_unit_test(large_models_are_well_formed),     cmocka_unit_test(more_batch_takes_more),
+        cmocka_unit_test(what_is_asked_to_be_leaner_is),    cmocka_unit_test(sequences_that_do_not_fit_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
