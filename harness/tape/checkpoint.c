@@ -65,11 +65,10 @@ bool checkpoint_save(struct tape *tape, struct node *node, int index, struct val
     return true;
 }
 
-/* The block's second run: its graph is thrown away, what it saves goes to the first graph's nodes. */
+/* The block's second run: nothing leads to its graph, what it saves goes to the first graph's nodes. */
 static void checkpoint_refill(struct tape *tape, struct checkpoint *checkpoint)
 {
     checkpoint->refilled = true;
-    struct node *nodes = tape->nodes;
     int64_t seed = tape->seed;
     bool gradients = tape->gradients;
     int frame = tape_frame_open(tape);
@@ -89,7 +88,6 @@ static void checkpoint_refill(struct tape *tape, struct checkpoint *checkpoint)
     tape->refilling = false;
     tape->gradients = gradients;
     tape->seed = seed;
-    tape->nodes = nodes;
     tape_frame_close(tape, frame, NULL);
 }
 

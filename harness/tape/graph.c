@@ -12,7 +12,13 @@
 
 static struct node *node_alloc(struct tape *tape)
 {
-    struct node *node = arena_alloc(&tape->arena, sizeof *node);
+    struct node *node = tape->unused_nodes;
+    if (node != NULL) {
+        tape->unused_nodes = node->next;
+        memset(node, 0, sizeof *node);
+    } else {
+        node = arena_alloc(&tape->arena, sizeof *node);
+    }
     if (node == NULL) {
         tape_fail(tape, STATUS_OUT_OF_MEMORY, "the host has no memory for a graph");
         return NULL;
@@ -343,14 +349,17 @@ void engine_run(struct tape *tape, struct node *root, int slot, struct value *gr
     tape->gradients = gradients;
 }
 
-/* Lets go of what nodes that never ran have saved. */
+/* Lets go of what nodes that never ran have saved, and takes back the structs of all: the graph is no more. */
 static void nodes_clear(struct tape *tape)
 {
-    for (struct node *node = tape->nodes; node != NULL; node = node->next) {
+    while (tape->nodes != NULL) {
+        struct node *node = tape->nodes;
         node_let_go(tape, node);
         checkpoint_after(tape, node);
+        tape->nodes = node->next;
+        node->next = tape->unused_nodes;
+        tape->unused_nodes = node;
     }
-    tape->nodes = NULL;
     tape->graph++;
 }
 

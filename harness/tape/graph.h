@@ -22,6 +22,7 @@ struct value {
     int64_t offset;
     int references;
     bool framed; /* one of the references is a frame's */
+    bool listed; /* a frame's list still names it, held or not */
     bool requires_grad;
     bool is_leaf;      /* a parameter or an input: gradients end here */
     struct node *node; /* what made it; for leaves: the node that accumulates its gradient, made when first used */
@@ -29,7 +30,7 @@ struct value {
     int graph;         /* of leaves: the graph that `node` belongs to */
     struct value *gradient;
     struct value *same; /* of a passed gradient: the value whose tensor object this is; else NULL */
-    int sharers;        /* how many live values are this tensor object */
+    int sharers;        /* how many live values are this tensor object; 0 of a passed gradient */
     bool is_view;       /* PyTorch's view, which keeps its base: its storage has a second holder as long as it lives */
 };
 
@@ -60,7 +61,7 @@ struct node {
     struct value *pending[4]; /* gradients that have arrived, one for each output */
     int dependencies;
     int visit;         /* of which engine run `dependencies` counts */
-    struct node *next; /* list of all nodes of a step, to release what was never run */
+    struct node *next; /* list of all nodes of a step, to release what was never run; or of the unused ones */
     struct checkpoint *checkpoint;
 };
 
@@ -86,8 +87,8 @@ struct tape {
     int op_count, op_capacity, operand_count, operand_capacity, event_count, event_capacity;
     struct value **frame;
     int frame_count, frame_capacity;
-    struct value *free_values;
-    struct node *nodes, *free_nodes;
+    struct value *unused_values; /* linked by same; structs are used again, for the caches' sake */
+    struct node *nodes, *unused_nodes;
     struct cast_entry *casts;
     int cast_count, cast_capacity;
     bool gradients, training, autocast, in_backward;

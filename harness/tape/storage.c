@@ -164,6 +164,26 @@ static int storage_new(struct tape *tape, enum category category, int64_t bytes,
     return index;
 }
 
+static struct value *value_take(struct tape *tape)
+{
+    struct value *value = tape->unused_values;
+    if (value != NULL) {
+        tape->unused_values = value->same;
+    } else {
+        value = arena_alloc(&tape->arena, sizeof *value);
+    }
+    return value;
+}
+
+/* Takes back the struct of a value that nothing can name any more. */
+static void value_recycle(struct tape *tape, struct value *value)
+{
+    if (value->references == 0 && value->sharers == 0 && !value->listed) {
+        value->same = tape->unused_values;
+        tape->unused_values = value;
+    }
+}
+
 /* A value in the open frame, with one reference: the frame's. */
 static struct value *value_frame(struct tape *tape, const struct value *form)
 {
@@ -171,19 +191,20 @@ static struct value *value_frame(struct tape *tape, const struct value *form)
         !array_grow(tape, (void **)&tape->frame, &tape->frame_capacity, tape->frame_count, sizeof *tape->frame)) {
         return NULL;
     }
-    struct value *value = arena_alloc(&tape->arena, sizeof *value);
+    struct value *value = value_take(tape);
     if (value == NULL) {
         tape_fail(tape, STATUS_OUT_OF_MEMORY, "the host has no memory for a tape");
         return NULL;
     }
-    value->storage = form->storage;
-    value->dtype = form->dtype;
-    value->shape = form->shape;
+    *value = (struct value){.storage = form->storage,
+                            .dtype = form->dtype,
+                            .shape = form->shape,
+                            .offset = form->offset,
+                            .references = 1,
+                            .framed = true,
+                            .listed = true,
+                            .sharers = 1};
     memcpy(value->stride, form->stride, sizeof value->stride);
-    value->offset = form->offset;
-    value->references = 1;
-    value->framed = true;
-    value->sharers = 1;
     tape->states[value->storage].references++;
     tape->frame[tape->frame_count++] = value;
     return value;
@@ -226,6 +247,7 @@ struct value *value_pass(struct tape *tape, struct value *value)
     if (other != NULL) {
         other->same = value->same != NULL ? value->same : value;
         other->same->sharers++;
+        other->sharers = 0;
         other->is_view = value->is_view;
     }
     return other;
@@ -255,6 +277,10 @@ void value_release(struct tape *tape, struct value *value)
     struct storage_state *state = &tape->states[value->storage];
     if (--state->references == 0) {
         event_append(tape, EVENT_FREE, value->storage);
+    }
+    value_recycle(tape, value);
+    if (object != value) {
+        value_recycle(tape, object);
     }
 }
 
@@ -314,6 +340,8 @@ struct value *tape_frame_close(struct tape *tape, int frame, struct value *resul
             tape->frame[kept++] = value;
         } else {
             tape_drop(tape, value);
+            value->listed = false;
+            value_recycle(tape, value);
         }
     }
     tape->frame_count = kept;
