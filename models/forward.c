@@ -66,6 +66,29 @@ struct value *forward_layernorm(const struct forward *forward, const char *prefi
                           forward_tensor(forward, "%s.bias", prefix), forward->config->norm_epsilon);
 }
 
+enum { LAYER_PATH_BYTES = 192 };
+
+struct value *layer_linear(const struct forward_layer *layer, const char *name, struct value *a)
+{
+    char path[LAYER_PATH_BYTES];
+    snprintf(path, sizeof path, "%s.%s", layer->prefix, name);
+    return forward_linear(layer->forward, path, a);
+}
+
+struct value *layer_linear_t(const struct forward_layer *layer, const char *name, struct value *a)
+{
+    char path[LAYER_PATH_BYTES];
+    snprintf(path, sizeof path, "%s.%s", layer->prefix, name);
+    return forward_linear_t(layer->forward, path, a);
+}
+
+struct value *layer_layernorm(const struct forward_layer *layer, const char *name, struct value *a)
+{
+    char path[LAYER_PATH_BYTES];
+    snprintf(path, sizeof path, "%s.%s", layer->prefix, name);
+    return forward_layernorm(layer->forward, path, a);
+}
+
 /* -- attention */
 
 struct value *heads_view(const struct forward *forward, struct value *a, int64_t heads)

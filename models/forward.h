@@ -48,6 +48,19 @@ struct value *forward_linear(const struct forward *forward, const char *prefix, 
 struct value *forward_linear_t(const struct forward *forward, const char *prefix, struct value *a);
 struct value *forward_layernorm(const struct forward *forward, const char *prefix, struct value *a);
 
+/* One layer of a stack: where its tensors are, and what all layers read besides the hidden state. It is copied into a
+ * checkpoint; what a family does not have is NULL. */
+struct forward_layer {
+    const struct forward *forward;
+    struct value *mask, *cosine, *sine;
+    char prefix[96]; /* "encoder.layer.0" */
+};
+
+/* forward_linear and the like, of prefix.name. */
+struct value *layer_linear(const struct forward_layer *layer, const char *name, struct value *a);
+struct value *layer_linear_t(const struct forward_layer *layer, const char *name, struct value *a);
+struct value *layer_layernorm(const struct forward_layer *layer, const char *name, struct value *a);
+
 /* -- attention, shared by the families */
 struct attention_form {
     double scale, dropout;

@@ -4,36 +4,17 @@
 
 #include "models/forward.h"
 
-struct layer_context {
-    const struct forward *forward;
-    char prefix[96];
-};
-
-static struct value *layer(const struct layer_context *context, const char *name, struct value *a)
-{
-    char path[192];
-    snprintf(path, sizeof path, "%s.%s", context->prefix, name);
-    return forward_linear(context->forward, path, a);
-}
-
-static struct value *norm(const struct layer_context *context, const char *name, struct value *a)
-{
-    char path[192];
-    snprintf(path, sizeof path, "%s.%s", context->prefix, name);
-    return forward_layernorm(context->forward, path, a);
-}
-
 /* BertSelfAttention; weights stay with the open frame. */
-static struct value *self_attention(const struct layer_context *context, struct value *hidden)
+static struct value *self_attention(const struct forward_layer *layer, struct value *hidden)
 {
-    const struct forward *f = context->forward;
+    const struct forward *f = layer->forward;
     struct tape *tape = f->tape;
     int64_t heads = f->config->heads;
-    struct value *names[6] = {NULL};
+    struct value *names[3];
     const char *const paths[] = {"attention.self.query", "attention.self.key", "attention.self.value"};
     for (int i = 0; i < 3; i++) {
         int frame = tape_frame_open(tape);
-        names[i] = tape_frame_close(tape, frame, heads_view(f, layer(context, paths[i], hidden), heads));
+        names[i] = tape_frame_close(tape, frame, heads_view(f, layer_linear(layer, paths[i], hidden), heads));
     }
     struct attention_form form = {.scale = 1.0 / sqrt((double)f->config->head_dim),
                                   .dropout = f->config->attention_dropout};
@@ -46,28 +27,28 @@ static struct value *self_attention(const struct layer_context *context, struct 
 }
 
 /* dense, dropout, LayerNorm(hidden + residual): BertSelfOutput and BertOutput. */
-static struct value *output(const struct layer_context *context, const char *dense, const char *layernorm,
+static struct value *output(const struct forward_layer *layer, const char *dense, const char *layernorm,
                             struct value *a, struct value *residual)
 {
-    struct tape *tape = context->forward->tape;
+    struct tape *tape = layer->forward->tape;
     int frame = tape_frame_open(tape);
-    struct value *hidden = layer(context, dense, a);
-    value_rebind(tape, &hidden, tape_dropout(tape, hidden, context->forward->config->hidden_dropout));
+    struct value *hidden = layer_linear(layer, dense, a);
+    value_rebind(tape, &hidden, tape_dropout(tape, hidden, layer->forward->config->hidden_dropout));
     struct value *sum = tape_add(tape, hidden, residual);
-    return tape_frame_close(tape, frame, norm(context, layernorm, sum));
+    return tape_frame_close(tape, frame, layer_layernorm(layer, layernorm, sum));
 }
 
-static struct value *bert_layer(struct tape *tape, const void *context_bytes, struct value *hidden)
+static struct value *bert_layer(struct tape *tape, const void *context, struct value *hidden)
 {
-    const struct layer_context *context = context_bytes;
+    const struct forward_layer *layer = context;
     int frame = tape_frame_open(tape);
-    struct value *attended = self_attention(context, hidden);
+    struct value *attended = self_attention(layer, hidden);
     struct value *attention_output =
-        output(context, "attention.output.dense", "attention.output.LayerNorm", attended, hidden);
+        output(layer, "attention.output.dense", "attention.output.LayerNorm", attended, hidden);
     tape_drop(tape, attended);
-    struct value *inner = layer(context, "intermediate.dense", attention_output);
-    inner = forward_activation(context->forward, context->forward->config->activation, inner);
-    struct value *result = output(context, "output.dense", "output.LayerNorm", inner, attention_output);
+    struct value *inner = layer_linear(layer, "intermediate.dense", attention_output);
+    inner = forward_activation(layer->forward, layer->forward->config->activation, inner);
+    struct value *result = output(layer, "output.dense", "output.LayerNorm", inner, attention_output);
     return tape_frame_close(tape, frame, result);
 }
 
@@ -101,9 +82,9 @@ static struct value *encoder(const struct forward *f, const char *root)
     struct value *embedded = embeddings(f, root); /* keeps its name until the model returns */
     struct value *hidden = embedded;
     for (int64_t i = 0; i < f->config->layers; i++) {
-        struct layer_context context = {.forward = f};
-        snprintf(context.prefix, sizeof context.prefix, "%sencoder.layer.%lld", root, (long long)i);
-        struct value *next = forward_block(f, bert_layer, &context, sizeof context, NULL, 0, hidden);
+        struct forward_layer layer = {.forward = f};
+        snprintf(layer.prefix, sizeof layer.prefix, "%sencoder.layer.%lld", root, (long long)i);
+        struct value *next = forward_block(f, bert_layer, &layer, sizeof layer, NULL, 0, hidden);
         if (hidden != embedded) {
             tape_drop(tape, hidden);
         }

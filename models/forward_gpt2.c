@@ -4,32 +4,12 @@
 
 #include "models/forward.h"
 
-struct block_context {
-    const struct forward *forward;
-    struct value *mask;
-    char prefix[96];
-};
-
-static struct value *norm(const struct block_context *context, const char *name, struct value *a)
-{
-    char path[160];
-    snprintf(path, sizeof path, "%s.%s", context->prefix, name);
-    return forward_layernorm(context->forward, path, a);
-}
-
-static struct value *projection(const struct block_context *context, const char *name, struct value *a)
-{
-    char path[160];
-    snprintf(path, sizeof path, "%s.%s", context->prefix, name);
-    return forward_linear_t(context->forward, path, a);
-}
-
 /* The three thirds of one projection, as heads. */
-static void heads_split(const struct block_context *context, struct value *hidden, struct value *heads[3])
+static void heads_split(const struct forward_layer *layer, struct value *hidden, struct value *heads[3])
 {
-    const struct forward *f = context->forward;
+    const struct forward *f = layer->forward;
     struct value *parts[3];
-    struct value *fused = projection(context, "attn.c_attn", hidden);
+    struct value *fused = layer_linear_t(layer, "attn.c_attn", hidden);
     tape_split(f->tape, fused, 2, 3, parts);
     tape_drop(f->tape, fused);
     for (int i = 0; i < 3; i++) {
@@ -39,21 +19,21 @@ static void heads_split(const struct block_context *context, struct value *hidde
 }
 
 /* GPT2Attention; eager weights stay with the open frame. */
-static struct value *attention(const struct block_context *context, struct value *hidden)
+static struct value *attention(const struct forward_layer *layer, struct value *hidden)
 {
-    const struct forward *f = context->forward;
+    const struct forward *f = layer->forward;
     struct tape *tape = f->tape;
     struct value *heads[3];
-    heads_split(context, hidden, heads);
+    heads_split(layer, hidden, heads);
     struct attention_form form = {.scale = 1.0 / sqrt((double)f->config->head_dim),
                                   .dropout = f->config->attention_dropout,
                                   .causal = true,
                                   .casts_weights = true,
                                   .weights_dtype = value_dtype(heads[2]),
-                                  .mask = context->mask};
+                                  .mask = layer->mask};
     struct value *weights = NULL;
     struct value *out = forward_attention(f, &form, heads[0], heads[1], heads[2], &weights);
-    value_rebind(tape, &out, projection(context, "attn.c_proj", out));
+    value_rebind(tape, &out, layer_linear_t(layer, "attn.c_proj", out));
     value_rebind(tape, &out, tape_dropout(tape, out, f->config->hidden_dropout));
     for (int i = 0; i < 3; i++) {
         tape_drop(tape, heads[i]);
@@ -61,27 +41,27 @@ static struct value *attention(const struct block_context *context, struct value
     return out;
 }
 
-static struct value *feed_forward(const struct block_context *context, struct value *hidden)
+static struct value *feed_forward(const struct forward_layer *layer, struct value *hidden)
 {
-    const struct forward *f = context->forward;
+    const struct forward *f = layer->forward;
     int frame = tape_frame_open(f->tape);
-    struct value *inner = projection(context, "mlp.c_fc", hidden);
+    struct value *inner = layer_linear_t(layer, "mlp.c_fc", hidden);
     inner = forward_activation(f, f->config->activation, inner);
-    value_rebind(f->tape, &inner, projection(context, "mlp.c_proj", inner));
+    value_rebind(f->tape, &inner, layer_linear_t(layer, "mlp.c_proj", inner));
     value_rebind(f->tape, &inner, tape_dropout(f->tape, inner, f->config->hidden_dropout));
     return tape_frame_close(f->tape, frame, inner);
 }
 
-static struct value *gpt2_block(struct tape *tape, const void *context_bytes, struct value *input)
+static struct value *gpt2_block(struct tape *tape, const void *context, struct value *input)
 {
-    const struct block_context *context = context_bytes;
+    const struct forward_layer *layer = context;
     int frame = tape_frame_open(tape);
-    struct value *hidden = norm(context, "ln_1", input);
-    struct value *attended = attention(context, hidden);
+    struct value *hidden = layer_layernorm(layer, "ln_1", input);
+    struct value *attended = attention(layer, hidden);
     value_rebind(tape, &hidden, tape_add(tape, attended, input));
     struct value *residual = hidden;
-    hidden = norm(context, "ln_2", residual);
-    struct value *fed = feed_forward(context, hidden);
+    hidden = layer_layernorm(layer, "ln_2", residual);
+    struct value *fed = feed_forward(layer, hidden);
     value_rebind(tape, &hidden, tape_add(tape, residual, fed));
     return tape_frame_close(tape, frame, hidden);
 }
@@ -94,10 +74,8 @@ static struct value *embeddings(const struct forward *f, const char *root, struc
     *positions = tape_leaf(tape, CATEGORY_TEMPORARIES, DTYPE_INT64, 2, size, false, "position ids");
     tape_sequence(tape, *positions, 0);
     struct value *places = tape_embedding(tape, forward_tensor(f, "%swpe.weight", root), *positions, -1);
-    struct value *sum = tape_add(tape, words, places);
-    /* The real code keeps both by name until the model returns. */
-    (void)places;
-    return sum;
+    /* The real code keeps words and places by name until the model returns: they stay in the caller's frame. */
+    return tape_add(tape, words, places);
 }
 
 static struct value *transformer(const struct forward *f, const char *root)
@@ -109,10 +87,10 @@ static struct value *transformer(const struct forward *f, const char *root)
     struct value *mask = forward_causal_mask(f, hidden);
     value_rebind(tape, &hidden, tape_dropout(tape, hidden, f->config->embedding_dropout));
     for (int64_t i = 0; i < f->config->layers; i++) {
-        struct block_context context = {.forward = f, .mask = mask};
-        snprintf(context.prefix, sizeof context.prefix, "%sh.%lld", root, (long long)i);
+        struct forward_layer layer = {.forward = f, .mask = mask};
+        snprintf(layer.prefix, sizeof layer.prefix, "%sh.%lld", root, (long long)i);
         struct value *held[] = {mask, positions};
-        value_rebind(tape, &hidden, forward_block(f, gpt2_block, &context, sizeof context, held, 2, hidden));
+        value_rebind(tape, &hidden, forward_block(f, gpt2_block, &layer, sizeof layer, held, 2, hidden));
     }
     char path[64];
     snprintf(path, sizeof path, "%sln_f", root);

@@ -4,19 +4,6 @@
 
 #include "models/forward.h"
 
-struct layer_context {
-    const struct forward *forward;
-    struct value *mask, *cosine, *sine;
-    char prefix[96];
-};
-
-static struct value *projection(const struct layer_context *context, const char *name, struct value *a)
-{
-    char path[160];
-    snprintf(path, sizeof path, "%s.%s", context->prefix, name);
-    return forward_linear(context->forward, path, a);
-}
-
 /* weight * (x * rsqrt(mean(x^2) + epsilon)), in float32 up to the weight. */
 static struct value *rms_norm(const struct forward *f, const char *path, struct value *input)
 {
@@ -37,11 +24,11 @@ static struct value *rms_norm(const struct forward *f, const char *path, struct 
     return tape_frame_close(tape, frame, result);
 }
 
-static struct value *norm(const struct layer_context *context, const char *name, struct value *a)
+static struct value *norm(const struct forward_layer *layer, const char *name, struct value *a)
 {
     char path[160];
-    snprintf(path, sizeof path, "%s.%s", context->prefix, name);
-    return rms_norm(context->forward, path, a);
+    snprintf(path, sizeof path, "%s.%s", layer->prefix, name);
+    return rms_norm(layer->forward, path, a);
 }
 
 /* cat(-x2, x1) of the two halves of the last dimension. */
@@ -55,34 +42,33 @@ static struct value *rotate_half(struct tape *tape, struct value *x)
     return tape_frame_close(tape, frame, tape_concatenate(tape, negative, first, -1));
 }
 
-static struct value *rotate(const struct layer_context *context, struct value *x)
+static struct value *rotate(const struct forward_layer *layer, struct value *x)
 {
-    struct tape *tape = context->forward->tape;
+    struct tape *tape = layer->forward->tape;
     int frame = tape_frame_open(tape);
-    struct value *straight = tape_multiply(tape, x, context->cosine);
+    struct value *straight = tape_multiply(tape, x, layer->cosine);
     struct value *turned = rotate_half(tape, x);
-    value_rebind(tape, &turned, tape_multiply(tape, turned, context->sine));
+    value_rebind(tape, &turned, tape_multiply(tape, turned, layer->sine));
     return tape_frame_close(tape, frame, tape_add(tape, straight, turned));
 }
 
-static struct value *heads_of(const struct layer_context *context, const char *name, struct value *hidden,
-                              int64_t heads)
+static struct value *heads_of(const struct forward_layer *layer, const char *name, struct value *hidden, int64_t heads)
 {
-    struct tape *tape = context->forward->tape;
+    struct tape *tape = layer->forward->tape;
     int frame = tape_frame_open(tape);
-    return tape_frame_close(tape, frame, heads_view(context->forward, projection(context, name, hidden), heads));
+    return tape_frame_close(tape, frame, heads_view(layer->forward, layer_linear(layer, name, hidden), heads));
 }
 
 /* LlamaAttention; eager weights stay with the open frame. */
-static struct value *attention(const struct layer_context *context, struct value *hidden)
+static struct value *attention(const struct forward_layer *layer, struct value *hidden)
 {
-    const struct forward *f = context->forward;
+    const struct forward *f = layer->forward;
     struct tape *tape = f->tape;
-    struct value *q = heads_of(context, "self_attn.q_proj", hidden, f->config->heads);
-    struct value *k = heads_of(context, "self_attn.k_proj", hidden, f->config->kv_heads);
-    struct value *v = heads_of(context, "self_attn.v_proj", hidden, f->config->kv_heads);
-    struct value *rotated_q = rotate(context, q);
-    struct value *rotated_k = rotate(context, k);
+    struct value *q = heads_of(layer, "self_attn.q_proj", hidden, f->config->heads);
+    struct value *k = heads_of(layer, "self_attn.k_proj", hidden, f->config->kv_heads);
+    struct value *v = heads_of(layer, "self_attn.v_proj", hidden, f->config->kv_heads);
+    struct value *rotated_q = rotate(layer, q);
+    struct value *rotated_k = rotate(layer, k);
     value_rebind(tape, &q, rotated_q);
     value_rebind(tape, &k, rotated_k);
     struct attention_form form = {.scale = 1.0 / sqrt((double)f->config->head_dim),
@@ -91,46 +77,46 @@ static struct value *attention(const struct layer_context *context, struct value
                                   .softmax_in_float32 = true,
                                   .casts_weights = true,
                                   .weights_dtype = value_dtype(q),
-                                  .mask = context->mask};
+                                  .mask = layer->mask};
     struct value *weights = NULL;
     struct value *out = forward_attention(f, &form, q, k, v, &weights);
-    value_rebind(tape, &out, projection(context, "self_attn.o_proj", out));
+    value_rebind(tape, &out, layer_linear(layer, "self_attn.o_proj", out));
     tape_drop(tape, q);
     tape_drop(tape, k);
     tape_drop(tape, v);
     return out;
 }
 
-static struct value *feed_forward(const struct layer_context *context, struct value *hidden)
+static struct value *feed_forward(const struct forward_layer *layer, struct value *hidden)
 {
-    const struct forward *f = context->forward;
+    const struct forward *f = layer->forward;
     int frame = tape_frame_open(f->tape);
-    struct value *gate = forward_activation(f, f->config->activation, projection(context, "mlp.gate_proj", hidden));
-    struct value *up = projection(context, "mlp.up_proj", hidden);
+    struct value *gate = forward_activation(f, f->config->activation, layer_linear(layer, "mlp.gate_proj", hidden));
+    struct value *up = layer_linear(layer, "mlp.up_proj", hidden);
     struct value *product = tape_multiply(f->tape, gate, up);
     tape_drop(f->tape, gate);
     tape_drop(f->tape, up);
-    return tape_frame_close(f->tape, frame, projection(context, "mlp.down_proj", product));
+    return tape_frame_close(f->tape, frame, layer_linear(layer, "mlp.down_proj", product));
 }
 
-static struct value *llama_layer(struct tape *tape, const void *context_bytes, struct value *input)
+static struct value *llama_layer(struct tape *tape, const void *context, struct value *input)
 {
-    const struct layer_context *context = context_bytes;
+    const struct forward_layer *layer = context;
     int frame = tape_frame_open(tape);
-    struct value *hidden = norm(context, "input_layernorm", input);
-    struct value *attended = attention(context, hidden);
+    struct value *hidden = norm(layer, "input_layernorm", input);
+    struct value *attended = attention(layer, hidden);
     tape_drop(tape, hidden);
     hidden = tape_add(tape, input, attended);
     tape_drop(tape, attended);
     struct value *residual = hidden;
-    hidden = norm(context, "post_attention_layernorm", residual);
-    value_rebind(tape, &hidden, feed_forward(context, hidden));
+    hidden = norm(layer, "post_attention_layernorm", residual);
+    value_rebind(tape, &hidden, feed_forward(layer, hidden));
     value_rebind(tape, &hidden, tape_add(tape, residual, hidden));
     return tape_frame_close(tape, frame, hidden);
 }
 
 /* cos and sin of position * frequency, [1, S, D] in the dtype of like; made without gradients. */
-static void rotary(const struct forward *f, const char *root, struct value *like, struct layer_context *context,
+static void rotary(const struct forward *f, const char *root, struct value *like, struct forward_layer *layer,
                    struct value *positions)
 {
     struct tape *tape = f->tape;
@@ -146,8 +132,8 @@ static void rotary(const struct forward *f, const char *root, struct value *like
     value_rebind(tape, &cosine, tape_scale(tape, cosine, 1.0));
     struct value *sine = tape_sine(tape, both, 1.0);
     value_rebind(tape, &sine, tape_scale(tape, sine, 1.0));
-    context->cosine = tape_hold(tape, tape_cast(tape, cosine, value_dtype(like)));
-    context->sine = tape_hold(tape, tape_cast(tape, sine, value_dtype(like)));
+    layer->cosine = tape_hold(tape, tape_cast(tape, cosine, value_dtype(like)));
+    layer->sine = tape_hold(tape, tape_cast(tape, sine, value_dtype(like)));
     tape_frame_close(tape, frame, NULL);
     tape_gradients(tape, gradients);
 }
@@ -156,26 +142,26 @@ static struct value *decoder(const struct forward *f, const char *root)
 {
     struct tape *tape = f->tape;
     int frame = tape_frame_open(tape);
-    struct layer_context context = {.forward = f};
+    struct forward_layer layer = {.forward = f};
     int64_t size[] = {1, value_size(f->ids, 1)};
     struct value *hidden =
         tape_embedding(tape, forward_tensor(f, "%sembed_tokens.weight", root), f->ids, f->config->pad_token);
     struct value *positions = tape_leaf(tape, CATEGORY_TEMPORARIES, DTYPE_INT64, 2, size, false, "position ids");
     tape_sequence(tape, positions, 0);
-    context.mask = forward_causal_mask(f, hidden);
-    rotary(f, root, hidden, &context, positions);
+    layer.mask = forward_causal_mask(f, hidden);
+    rotary(f, root, hidden, &layer, positions);
     /* [1, S, D] -> [1, 1, S, D]: one for all heads */
     int64_t wide[] = {1, 1, value_size(f->ids, 1), f->config->head_dim};
-    struct value *cosine = context.cosine, *sine = context.sine;
-    context.cosine = tape_view_as(tape, cosine, 4, wide);
-    context.sine = tape_view_as(tape, sine, 4, wide);
+    struct value *cosine = layer.cosine, *sine = layer.sine;
+    layer.cosine = tape_view_as(tape, cosine, 4, wide);
+    layer.sine = tape_view_as(tape, sine, 4, wide);
     tape_let_go(tape, cosine);
     tape_let_go(tape, sine);
     for (int64_t i = 0; i < f->config->layers; i++) {
-        snprintf(context.prefix, sizeof context.prefix, "%slayers.%lld", root, (long long)i);
-        struct value *held[] = {context.mask, context.cosine, context.sine, positions};
+        snprintf(layer.prefix, sizeof layer.prefix, "%slayers.%lld", root, (long long)i);
+        struct value *held[] = {layer.mask, layer.cosine, layer.sine, positions};
         /* inputs_embeds is another name of the first hidden state: it stays until the model returns. */
-        struct value *next = forward_block(f, llama_layer, &context, sizeof context, held, 4, hidden);
+        struct value *next = forward_block(f, llama_layer, &layer, sizeof layer, held, 4, hidden);
         if (i > 0) {
             tape_drop(tape, hidden);
         }

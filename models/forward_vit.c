@@ -4,35 +4,17 @@
 
 #include "models/forward.h"
 
-struct layer_context {
-    const struct forward *forward;
-    char prefix[96];
-};
-
-static struct value *layer(const struct layer_context *context, const char *name, struct value *a)
-{
-    char path[192];
-    snprintf(path, sizeof path, "%s.%s", context->prefix, name);
-    return forward_linear(context->forward, path, a);
-}
-
-static struct value *norm(const struct layer_context *context, const char *name, struct value *a)
-{
-    char path[192];
-    snprintf(path, sizeof path, "%s.%s", context->prefix, name);
-    return forward_layernorm(context->forward, path, a);
-}
-
 /* ViTAttention; eager weights stay with the open frame. */
-static struct value *attention(const struct layer_context *context, struct value *hidden)
+static struct value *attention(const struct forward_layer *layer, struct value *hidden)
 {
-    const struct forward *f = context->forward;
+    const struct forward *f = layer->forward;
     struct tape *tape = f->tape;
     static const char *const paths[] = {"attention.q_proj", "attention.k_proj", "attention.v_proj"};
     struct value *heads[3];
     for (int i = 0; i < 3; i++) {
         int frame = tape_frame_open(tape);
-        heads[i] = tape_frame_close(tape, frame, heads_view(f, layer(context, paths[i], hidden), f->config->heads));
+        heads[i] =
+            tape_frame_close(tape, frame, heads_view(f, layer_linear(layer, paths[i], hidden), f->config->heads));
     }
     struct attention_form form = {.scale = 1.0 / sqrt((double)f->config->head_dim),
                                   .dropout = f->config->attention_dropout,
@@ -41,33 +23,33 @@ static struct value *attention(const struct layer_context *context, struct value
                                   .weights_dtype = value_dtype(heads[0])};
     struct value *weights = NULL;
     struct value *out = forward_attention(f, &form, heads[0], heads[1], heads[2], &weights);
-    value_rebind(tape, &out, layer(context, "attention.o_proj", out));
+    value_rebind(tape, &out, layer_linear(layer, "attention.o_proj", out));
     for (int i = 0; i < 3; i++) {
         tape_drop(tape, heads[i]);
     }
     return out;
 }
 
-static struct value *feed_forward(const struct layer_context *context, struct value *hidden)
+static struct value *feed_forward(const struct forward_layer *layer, struct value *hidden)
 {
-    const struct forward *f = context->forward;
+    const struct forward *f = layer->forward;
     int frame = tape_frame_open(f->tape);
-    struct value *inner = forward_activation(f, f->config->activation, layer(context, "mlp.fc1", hidden));
-    return tape_frame_close(f->tape, frame, layer(context, "mlp.fc2", inner));
+    struct value *inner = forward_activation(f, f->config->activation, layer_linear(layer, "mlp.fc1", hidden));
+    return tape_frame_close(f->tape, frame, layer_linear(layer, "mlp.fc2", inner));
 }
 
-static struct value *vit_layer(struct tape *tape, const void *context_bytes, struct value *input)
+static struct value *vit_layer(struct tape *tape, const void *context, struct value *input)
 {
-    const struct layer_context *context = context_bytes;
-    double dropout = context->forward->config->hidden_dropout;
+    const struct forward_layer *layer = context;
+    double dropout = layer->forward->config->hidden_dropout;
     int frame = tape_frame_open(tape);
-    struct value *hidden = norm(context, "layernorm_before", input);
-    value_rebind(tape, &hidden, attention(context, hidden));
+    struct value *hidden = layer_layernorm(layer, "layernorm_before", input);
+    value_rebind(tape, &hidden, attention(layer, hidden));
     value_rebind(tape, &hidden, tape_dropout(tape, hidden, dropout));
     value_rebind(tape, &hidden, tape_add(tape, hidden, input));
     struct value *residual = hidden;
-    hidden = norm(context, "layernorm_after", residual);
-    value_rebind(tape, &hidden, feed_forward(context, hidden));
+    hidden = layer_layernorm(layer, "layernorm_after", residual);
+    value_rebind(tape, &hidden, feed_forward(layer, hidden));
     value_rebind(tape, &hidden, tape_dropout(tape, hidden, dropout));
     value_rebind(tape, &hidden, tape_add(tape, hidden, residual));
     return tape_frame_close(tape, frame, hidden);
@@ -100,9 +82,9 @@ static struct value *encoder(const struct forward *f, const char *root)
     struct value *hidden = embeddings(f, root);
     struct value *embedded = hidden; /* keeps its name until the model returns */
     for (int64_t i = 0; i < f->config->layers; i++) {
-        struct layer_context context = {.forward = f};
-        snprintf(context.prefix, sizeof context.prefix, "%slayers.%lld", root, (long long)i);
-        struct value *next = forward_block(f, vit_layer, &context, sizeof context, NULL, 0, hidden);
+        struct forward_layer layer = {.forward = f};
+        snprintf(layer.prefix, sizeof layer.prefix, "%slayers.%lld", root, (long long)i);
+        struct value *next = forward_block(f, vit_layer, &layer, sizeof layer, NULL, 0, hidden);
         if (hidden != embedded) {
             tape_drop(tape, hidden);
         }
