@@ -129,7 +129,6 @@ test: all tests ## install what is missing, build, run every test
 
 run: all ## install what is missing, build, measure suites/quick.yaml and compare
 	@$(BUILD)/assay run suites/quick.yaml --device auto --out results/quick
-	@$(BUILD)/assay report results/quick --format table
 
 bench: all ## time `assay estimate` as a whole process against its limits
 	@ci/bench.sh $(BUILD)/assay

@@ -8,9 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Tensors of a call, inputs then outputs, one letter each: f floating, s float32, i int64, b bool, a any dtype.
- * Capital letters: dense. In brackets: may be left out. */
-static inline const char *call_pattern(enum opcode opcode)
+/* call_pattern of operations that treat each element by itself; "" for the others. */
+static inline const char *element_pattern(enum opcode opcode)
 {
     switch (opcode) {
     case OPCODE_FILL:
@@ -46,6 +45,16 @@ static inline const char *call_pattern(enum opcode opcode)
         return "ffb";
     case OPCODE_DROPOUT_BACKWARD:
         return "fbf";
+    default:
+        return "";
+    }
+}
+
+/* Tensors of a call, inputs then outputs, one letter each: f floating, s float32, i int64, b bool, a any dtype.
+ * Capital letters: dense. In brackets: may be left out. "" for an opcode that is not known here. */
+static inline const char *call_pattern(enum opcode opcode)
+{
+    switch (opcode) {
     case OPCODE_SOFTMAX:
     case OPCODE_LOG_SOFTMAX:
         return "FF";
@@ -84,7 +93,7 @@ static inline const char *call_pattern(enum opcode opcode)
     case OPCODE_UNSCALE:
         return "FS";
     default:
-        return "";
+        return element_pattern(opcode);
     }
 }
 

@@ -23,9 +23,9 @@ enum { PARALLEL_ELEMENTS = 16384 };
 #define HOST_PARALLEL_SUM_FOR(condition, sum)                                                                          \
     HOST_PRAGMA(omp parallel for schedule(static) reduction(+ : sum) if (condition))
 #else
-#define HOST_PARALLEL_SUM_FOR(condition, sum)
-#define HOST_PARALLEL_FOR(condition)
-#define HOST_PARALLEL_FOR_UNEVEN(condition)
+#define HOST_PARALLEL_SUM_FOR(condition, sum) (void)(condition);
+#define HOST_PARALLEL_FOR(condition)          (void)(condition);
+#define HOST_PARALLEL_FOR_UNEVEN(condition)   (void)(condition);
 #endif
 
 /* A function compiled once for each generation of x86-64 and chosen when the program starts, so that the binary uses

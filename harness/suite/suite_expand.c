@@ -158,7 +158,7 @@ static enum status_code combination_add(struct expansion *expansion, struct bloc
     if (!combination_is_first(block, index, &identity)) {
         return STATUS_OK;
     }
-    struct spelled spelled;
+    struct spelled spelled = {0};
     identity_spell(&identity, &spelled);
     bool dropped = exclusion_drops(block->excludes[0], &spelled);
     dropped = exclusion_drops(block->excludes[1], &spelled) || dropped;
