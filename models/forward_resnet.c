@@ -22,20 +22,20 @@ static struct value *batchnorm(const struct forward *f, const char *path, struct
                           epsilon, momentum);
 }
 
-/* convN, bnN of a block; the ReLU follows in place where it is asked for. */
-static struct value *unit(const struct block_context *context, int number, struct value *a, int64_t stride,
-                          int64_t padding, bool activate)
+/* out = convN(a), out = bnN(out) of a block; the ReLU follows in place where it is asked for. What *out named goes as
+ * soon as the convolution is there. */
+static void unit(const struct block_context *context, int number, struct value *a, struct value **out, int64_t stride,
+                 int64_t padding, bool activate)
 {
     const struct forward *f = context->forward;
     char path[64];
     snprintf(path, sizeof path, "layer%d.%d.conv%d", context->stage + 1, context->index, number);
-    struct value *out = convolution(f, path, a, stride, padding);
+    value_rebind(f->tape, out, convolution(f, path, a, stride, padding));
     snprintf(path, sizeof path, "layer%d.%d.bn%d", context->stage + 1, context->index, number);
-    value_rebind(f->tape, &out, batchnorm(f, path, out));
+    value_rebind(f->tape, out, batchnorm(f, path, *out));
     if (activate) {
-        value_rebind(f->tape, &out, tape_relu_(f->tape, out));
+        value_rebind(f->tape, out, tape_relu_(f->tape, *out));
     }
-    return out;
 }
 
 static struct value *shortcut(const struct block_context *context, struct value *input, int64_t stride)
@@ -59,12 +59,12 @@ static struct value *resnet_block(struct tape *tape, const void *context_bytes, 
     int frame = tape_frame_open(tape);
     struct value *out = NULL;
     if (context->forward->config->bottleneck) {
-        out = unit(context, 1, input, 1, 0, true);
-        value_rebind(tape, &out, unit(context, 2, out, stride, 1, true));
-        value_rebind(tape, &out, unit(context, 3, out, 1, 0, false));
+        unit(context, 1, input, &out, 1, 0, true);
+        unit(context, 2, out, &out, stride, 1, true);
+        unit(context, 3, out, &out, 1, 0, false);
     } else {
-        out = unit(context, 1, input, stride, 1, true);
-        value_rebind(tape, &out, unit(context, 2, out, 1, 1, false));
+        unit(context, 1, input, &out, stride, 1, true);
+        unit(context, 2, out, &out, 1, 1, false);
     }
     struct value *identity = shortcut(context, input, stride);
     value_rebind(tape, &out, tape_add_(tape, out, identity != NULL ? identity : input));
