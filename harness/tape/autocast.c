@@ -54,6 +54,13 @@ struct value *autocast_lower(struct tape *tape, struct value *value)
     return cast;
 }
 
+void autocast_lower_all(struct tape *tape, struct value **values, int count)
+{
+    for (int i = count - 1; i >= 0; i--) {
+        values[i] = autocast_lower(tape, values[i]);
+    }
+}
+
 struct value *autocast_float32(struct tape *tape, struct value *value)
 {
     if (value == NULL || !tape->autocast || value->dtype == DTYPE_FLOAT32 || !dtype_is_floating(value->dtype)) {

@@ -171,6 +171,8 @@ void node_hold(struct tape *tape, struct node *node, int index, struct value *va
 
 /* -- autocast (autocast.c): the value as an operation of that kind wants it under autocast */
 struct value *autocast_lower(struct tape *tape, struct value *value);
+/* All arguments of a call, the last first: the order in which the compiler of PyTorch's wheels evaluates them. */
+void autocast_lower_all(struct tape *tape, struct value **values, int count);
 struct value *autocast_float32(struct tape *tape, struct value *value);
 
 /* -- workspaces (product.c): what PyTorch takes at the first product of a thread */

@@ -52,9 +52,10 @@ static void scratch_take(struct tape *tape, const struct value *q)
 static void attention_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
 {
     struct value *q = node->saved[0], *k = node->saved[1], *v = node->saved[2];
-    struct value *slopes[] = {heads_new(tape, q->dtype, &q->shape, "attention query gradient"),
-                              heads_new(tape, k->dtype, &k->shape, "attention key gradient"),
-                              heads_new(tape, v->dtype, &v->shape, "attention value gradient")};
+    struct value *slopes[3];
+    slopes[0] = heads_new(tape, q->dtype, &q->shape, "attention query gradient");
+    slopes[1] = heads_new(tape, k->dtype, &k->shape, "attention key gradient");
+    slopes[2] = heads_new(tape, v->dtype, &v->shape, "attention value gradient");
     scratch_take(tape, q);
     struct value *values[] = {out[0], q, k, v, node->saved[3], node->saved[4], slopes[0], slopes[1], slopes[2]};
     tape_run(tape, OPCODE_ATTENTION_BACKWARD, &node->attributes, 6, 9, values);
@@ -70,7 +71,8 @@ struct value *tape_attention(struct tape *tape, struct value *q, struct value *k
         return NULL;
     }
     int frame = tape_frame_open(tape);
-    struct value *inputs[] = {autocast_lower(tape, q), autocast_lower(tape, k), autocast_lower(tape, v)};
+    struct value *inputs[] = {q, k, v};
+    autocast_lower_all(tape, inputs, 3);
     enum dtype dtype = value_dtype(inputs[0]);
     struct shape rows = {.rank = 3, .size = {q->shape.size[0], q->shape.size[1], q->shape.size[2]}};
     if (backend_for(tape, dtype) == ATTENTION_EFFICIENT) {

@@ -233,8 +233,8 @@ struct value *tape_dropout(struct tape *tape, struct value *a, double probabilit
         return value_share(tape, a);
     }
     int frame = tape_frame_open(tape);
+    struct value *mask = value_new(tape, DTYPE_BOOL, &a->shape, "DROPOUT mask"); /* first, as in PyTorch's kernel */
     struct value *result = value_new(tape, a->dtype, &a->shape, "DROPOUT");
-    struct value *mask = value_new(tape, DTYPE_BOOL, &a->shape, "DROPOUT mask");
     struct value *values[] = {a, result, mask};
     struct operation_attributes attributes = {.f = {probability}, .i = {++tape->seed}};
     tape_run(tape, OPCODE_DROPOUT, &attributes, 1, 3, values);

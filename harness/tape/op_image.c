@@ -37,7 +37,8 @@ struct value *tape_convolution(struct tape *tape, struct value *a, struct value 
         return NULL;
     }
     int frame = tape_frame_open(tape);
-    struct value *inputs[] = {autocast_lower(tape, a), autocast_lower(tape, weight), autocast_lower(tape, bias)};
+    struct value *inputs[] = {a, weight, bias};
+    autocast_lower_all(tape, inputs, 3);
     int64_t kernel = weight->shape.size[2];
     struct shape shape = {.rank = 4,
                           .size = {a->shape.size[0], weight->shape.size[0],

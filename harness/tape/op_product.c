@@ -110,18 +110,22 @@ static struct value *product(struct tape *tape, struct value *a, struct value *b
     return result;
 }
 
-/* inputs: a, weight, bias. attributes.i[0]: the weight is stored [in, out]. The order of allocation is PyTorch's:
- * gradient of the input, of the weight; that of the bias is summed last. */
-static void linear_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
+/* inputs: a, weight, bias. attributes.i[0]: the weight is stored [in, out]; i[1]: there is a bias. The order of
+ * allocation is PyTorch's: with a bias the gradient of the input comes first, without one that of the weight; that of the
+ * bias is summed last. */
+static void linear_input_gradient(struct tape *tape, struct node *node, struct value *gradient, struct value **in)
 {
-    bool stored_in_out = node->attributes.i[0] != 0;
-    struct value *gradient = rows_of(tape, out[0]);
     if (node_wants(node, 0)) {
         struct value *weight = node->saved[1];
-        struct value *slope =
-            product(tape, gradient, stored_in_out ? turned(tape, weight) : weight, NULL, "linear input gradient");
+        struct value *slope = product(tape, gradient, node->attributes.i[0] != 0 ? turned(tape, weight) : weight, NULL,
+                                      "linear input gradient");
         in[0] = slope != NULL ? make_reshape(tape, slope, &node->edges[0].shape) : NULL;
     }
+}
+
+static void linear_weight_gradient(struct tape *tape, struct node *node, struct value *gradient, struct value **in)
+{
+    bool stored_in_out = node->attributes.i[0] != 0;
     if (node_wants(node, 1)) {
         struct value *rows = rows_of(tape, node->saved[0]);
         in[1] = stored_in_out ? product(tape, turned(tape, rows), gradient, NULL, "linear weight gradient")
@@ -129,6 +133,19 @@ static void linear_backward(struct tape *tape, struct node *node, struct value *
         if (in[1] != NULL && !stored_in_out) {
             in[1]->is_view = true; /* PyTorch hands on the transpose of a transpose */
         }
+    }
+}
+
+static void linear_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
+{
+    struct value *gradient = rows_of(tape, out[0]);
+    bool biased = node->attributes.i[1] != 0;
+    if (biased) { /* addmm */
+        linear_input_gradient(tape, node, gradient, in);
+        linear_weight_gradient(tape, node, gradient, in);
+    } else { /* mm */
+        linear_weight_gradient(tape, node, gradient, in);
+        linear_input_gradient(tape, node, gradient, in);
     }
     if (node_wants(node, 2)) {
         in[2] = make_sum_to(tape, gradient, &node->edges[2].shape);
@@ -142,12 +159,21 @@ static struct value *linear_make(struct tape *tape, struct value *a, struct valu
         return NULL;
     }
     int frame = tape_frame_open(tape);
-    struct value *inputs[] = {autocast_lower(tape, a), autocast_lower(tape, weight), autocast_lower(tape, bias)};
+    /* linear(a, weight, bias), or addmm(bias, a, weight) */
+    struct value *inputs[] = {a, weight, bias}, *swapped[] = {bias, a, weight};
+    if (stored_in_out) {
+        autocast_lower_all(tape, swapped, 3);
+        inputs[0] = swapped[1];
+        inputs[1] = swapped[2];
+        inputs[2] = swapped[0];
+    } else {
+        autocast_lower_all(tape, inputs, 3);
+    }
     struct value *rows = rows_of(tape, inputs[0]);
     /* What is kept is kept before the product is made: a recomputed block that ends here needs no product. */
     struct node *node = rows != NULL ? node_new(tape, linear_backward, 3, inputs, NULL) : NULL;
     if (node != NULL) {
-        node->attributes = attributes_i(stored_in_out ? 1 : 0, 0);
+        node->attributes = attributes_i(stored_in_out ? 1 : 0, bias != NULL ? 1 : 0);
         node_save(tape, node, 0, node_wants(node, 1) ? rows : NULL);
         node_save(tape, node, 1, node_wants(node, 0) ? inputs[1] : NULL);
     }
@@ -182,11 +208,11 @@ static struct value *batch_of(struct tape *tape, struct value *a)
 
 static void bmm_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
 {
-    if (node_wants(node, 0)) {
-        in[0] = product(tape, out[0], turned(tape, node->saved[1]), NULL, "product gradient");
-    }
     if (node_wants(node, 1)) {
         in[1] = product(tape, turned(tape, node->saved[0]), out[0], NULL, "product gradient");
+    }
+    if (node_wants(node, 0)) {
+        in[0] = product(tape, out[0], turned(tape, node->saved[1]), NULL, "product gradient");
     }
 }
 
@@ -196,7 +222,10 @@ struct value *tape_matmul(struct tape *tape, struct value *a, struct value *b)
         return NULL;
     }
     int frame = tape_frame_open(tape);
-    struct value *inputs[] = {batch_of(tape, autocast_lower(tape, a)), batch_of(tape, autocast_lower(tape, b))};
+    struct value *inputs[] = {a, b};
+    autocast_lower_all(tape, inputs, 2);
+    inputs[0] = batch_of(tape, inputs[0]);
+    inputs[1] = batch_of(tape, inputs[1]);
     struct value *flat = product(tape, inputs[0], inputs[1], NULL, "product");
     struct node *node = flat != NULL ? node_new(tape, bmm_backward, 2, inputs, flat) : NULL;
     if (node != NULL) {
