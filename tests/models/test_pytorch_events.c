@@ -1,0 +1,152 @@
+/* The backward pass and the optimizer step of real PyTorch, event by event: every allocation and every free, in order,
+ * with its size. Tiny models in the eager form, whose kernels have no scratch of their own; the other side is
+ * peers/pytorch/events, recorded from autograd and torch.optim. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "harness/base/json.h"
+#include "models/catalogue.h"
+#include "models/workload_tape.h"
+
+enum { EVENTS_MAXIMUM = 4096, IDENTITIES_MAXIMUM = 8192 };
+
+/* Positive: bytes taken; negative: bytes given back. */
+struct sequence {
+    int count;
+    int64_t bytes[EVENTS_MAXIMUM];
+};
+
+static void sequence_add(struct sequence *sequence, int64_t bytes)
+{
+    if (bytes != 0) {
+        assert_true(sequence->count < EVENTS_MAXIMUM);
+        sequence->bytes[sequence->count++] = bytes;
+    }
+}
+
+/* The last occurrence of the stage in a recorded file: ["alloc", id, bytes, ...], ["free", id], ["stage", name]. */
+static void recorded_read(const char *path, const char *stage, struct sequence *sequence)
+{
+    static int64_t sizes[IDENTITIES_MAXIMUM];
+    FILE *file = fopen(path, "r");
+    if (file == NULL) {
+        fail_msg("%s cannot be read", path);
+        return;
+    }
+    char *text = NULL;
+    size_t capacity = 0;
+    bool inside = false;
+    sequence->count = 0;
+    for (ssize_t length; (length = getline(&text, &capacity, file)) > 0;) {
+        struct status error = {0};
+        struct json *line = NULL;
+        if (json_parse_text(path, text, (size_t)length, &line, &error) != STATUS_OK) {
+            fail_msg("%s", error.text);
+        }
+        const char *kind = json_string_or(json_at(line, 0), "");
+        int64_t id = json_integer_or(json_at(line, 1), 0);
+        assert_true(id >= 0 && id < IDENTITIES_MAXIMUM);
+        if (strcmp(kind, "stage") == 0) {
+            inside = strcmp(json_string_or(json_at(line, 1), ""), stage) == 0;
+            sequence->count = inside ? 0 : sequence->count;
+        } else if (strcmp(kind, "alloc") == 0) {
+            sizes[id] = json_integer_or(json_at(line, 2), 0);
+            sequence_add(inside ? sequence : &(struct sequence){0}, sizes[id]);
+        } else if (inside) {
+            sequence_add(sequence, -sizes[id]);
+        }
+        json_release(line);
+    }
+    free(text);
+    fclose(file);
+}
+
+static void tape_read(const struct tape_view *view, enum stage stage, struct sequence *sequence)
+{
+    bool inside = false;
+    sequence->count = 0;
+    for (int i = 0; i < view->event_count; i++) {
+        struct event event = view->events[i];
+        if (event.kind == EVENT_STAGE) {
+            inside = (enum stage)event.index == stage;
+            sequence->count = inside ? 0 : sequence->count;
+        } else if (inside && event.kind != EVENT_RUN) {
+            int64_t bytes = view->storages[event.index].bytes;
+            sequence_add(sequence, event.kind == EVENT_ALLOC ? bytes : -bytes);
+        }
+    }
+}
+
+static void sequences_compare(const char *name, const char *stage, const struct sequence *tape,
+                              const struct sequence *recorded)
+{
+    for (int i = 0; i < tape->count && i < recorded->count; i++) {
+        if (tape->bytes[i] != recorded->bytes[i]) {
+            fail_msg("%s, %s: event %d is %lld bytes, PyTorch's %lld", name, stage, i, (long long)tape->bytes[i],
+                     (long long)recorded->bytes[i]);
+        }
+    }
+    if (tape->count != recorded->count) {
+        fail_msg("%s, %s: %d events, PyTorch has %d", name, stage, tape->count, recorded->count);
+    }
+}
+
+static void case_check(const char *model, enum precision precision, enum optimizer optimizer)
+{
+    static struct sequence ours, theirs;
+    char config_path[256], path[256];
+    struct status error = {0};
+    struct config config;
+    struct skeleton skeleton;
+    struct tape *tape = NULL;
+    const struct target *target = NULL;
+    struct workload workload = workload_default(MODE_TRAIN);
+    workload.batch = 2;
+    workload.seq = 8;
+    workload.attention = ATTENTION_EAGER;
+    workload.precision = precision;
+    workload.optimizer = optimizer;
+    snprintf(config_path, sizeof config_path, "peers/pytorch/tiny/%s/config.json", model);
+    snprintf(path, sizeof path, "peers/pytorch/events/tiny_%s_train_%s_eager_2_8_%s.jsonl", model,
+             precision_name(precision), optimizer_name(optimizer));
+    enum status_code code = config_read(config_path, model, &config, &error);
+    code = code == STATUS_OK ? target_find("host", &target, &error) : code;
+    code = code == STATUS_OK ? skeleton_build(&config, HEAD_LM, &skeleton, &error) : code;
+    code = code == STATUS_OK ? workload_tape(&config, &skeleton, &workload, target, &tape, &error) : code;
+    if (code != STATUS_OK) {
+        fail_msg("%s: %s", model, error.text);
+    }
+    struct tape_view view = tape_view(tape);
+    static const enum stage stages[] = {STAGE_BACKWARD, STAGE_STEP};
+    for (size_t i = 0; i < sizeof stages / sizeof stages[0]; i++) {
+        tape_read(&view, stages[i], &ours);
+        recorded_read(path, stage_name(stages[i]), &theirs);
+        sequences_compare(model, stage_name(stages[i]), &ours, &theirs);
+        assert_true(stages[i] == STAGE_STEP || ours.count > 200);
+    }
+    tape_release(tape);
+    skeleton_release(&skeleton);
+}
+
+static void backward_and_step_are_pytorchs(void **state)
+{
+    (void)state;
+    static const char *const models[] = {"gpt2-dropout", "llama", "llama-gqa", "qwen2"};
+    for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
+        case_check(models[i], PRECISION_FLOAT32, OPTIMIZER_ADAM_FOREACH);
+        case_check(models[i], PRECISION_BFLOAT16, OPTIMIZER_ADAMW_FUSED);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(backward_and_step_are_pytorchs)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
