@@ -60,8 +60,9 @@ static void stage_read(const struct json *object, struct stage_view *stage)
     }
 }
 
-/* stages and peaks; the member "stages" of object, and the totals beside it where the record has them. */
-static void footprint_read(const struct json *object, struct footprint_view *footprint)
+/* stages and peaks; the member "stages" of object, and the totals beside it where the record has them. Where the case
+ * did not end, the stages are there but the highest of them is no peak: nobody knows how much it would have taken. */
+static void footprint_read(const struct json *object, bool is_whole, struct footprint_view *footprint)
 {
     const struct json *stages = json_get(object, "stages");
     footprint->present = json_count(stages) > 0;
@@ -74,7 +75,7 @@ static void footprint_read(const struct json *object, struct footprint_view *foo
     for (int stage = 0; stage < STAGE_COUNT; stage++) {
         struct stage_view *view = &footprint->stages[stage];
         stage_read(json_get(stages, stage_names[stage]), view);
-        for (int level = 0; level < LEVEL_COUNT && stage != STAGE_CONTEXT; level++) {
+        for (int level = 0; level < LEVEL_COUNT && stage != STAGE_CONTEXT && is_whole; level++) {
             if (view->peak_bytes[level] > footprint->peak_bytes[level]) {
                 footprint->peak_bytes[level] = view->peak_bytes[level];
             }
@@ -187,7 +188,7 @@ static bool estimates_read(struct report *report, struct case_view *view)
             continue;
         }
         if (strcmp(name, "replay") == 0) {
-            footprint_read(estimate, &view->predicted);
+            footprint_read(estimate, true, &view->predicted);
         } else if (bytes_read(estimate, "total_bytes") != BYTES_UNKNOWN) {
             totals[view->total_count++] =
                 (struct estimator_total){.estimator = name, .total_bytes = bytes_read(estimate, "total_bytes")};
@@ -211,8 +212,9 @@ bool case_view_read(struct report *report, struct json *line, struct case_view *
     view->status = json_string_or(json_get(line, "status"), "error");
     view->reason = json_string_or(json_get(line, "reason"), "");
     identity_read(json_get(line, "identity"), view);
-    footprint_read(line, &view->measured);
-    footprint_read(NULL, &view->predicted);
+    bool is_whole = strcmp(view->status, "ok") == 0 || strcmp(view->status, "fail") == 0;
+    footprint_read(line, is_whole, &view->measured);
+    footprint_read(NULL, true, &view->predicted);
     causes_read(json_get(json_get(line, "causes"), "load"), &view->causes_at_load);
     causes_read(json_get(json_get(line, "causes"), "end"), &view->causes_at_end);
     view->context_device_bytes = bytes_read(json_get(line, "context"), "device_bytes");

@@ -289,7 +289,7 @@ static bool timeline_has(const struct case_view *view)
     for (int stage = STAGE_LOAD; stage < STAGE_COUNT; stage++) {
         known += view->measured.stages[stage].peak_bytes[LEVEL_ALLOCATED] > 0 ? 1 : 0;
     }
-    return known >= 2;
+    return known >= 2 && view->measured.peak_bytes[LEVEL_ALLOCATED] != BYTES_UNKNOWN;
 }
 
 static void timeline_block(struct plot_page *page, const struct case_view *view)

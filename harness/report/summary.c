@@ -9,7 +9,7 @@
 #include "harness/report/escape.h"
 #include "harness/report/wording.h"
 
-enum { STATUS_COLUMNS = 7, MEASURED_COLUMNS = 11, ERROR_COLUMNS = 9, NAME_COLUMNS = 24 };
+enum { STATUS_COLUMNS = 7, MEASURED_COLUMNS = 11, ERROR_COLUMNS = 10, NAME_COLUMNS = 24 };
 
 struct summary {
     const struct report *report;
@@ -111,8 +111,9 @@ static void columns_write(const struct summary *summary, const struct case_view 
         const struct comparison *row = comparison_choose(view, summary->report->estimators[i]);
         bool failed = row != NULL && row->judgement == JUDGEMENT_FAIL;
         colour_append(summary, failed ? "\x1b[31m" : "");
+        text_append(summary->text, " ");
         cell_append(summary->text, row != NULL ? error_word(row->error_known, row->error, error) : "-",
-                    summary->error_columns[i], true);
+                    summary->error_columns[i] - 1, true);
         colour_append(summary, failed ? "\x1b[0m" : "");
     }
     text_append(summary->text, "  ");

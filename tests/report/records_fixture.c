@@ -240,10 +240,14 @@ static void case_write(FILE *file, const struct fixture_case *one)
         fprintf(file, "}\n");
         return;
     }
-    fprintf(file,
-            ",\"stages\":%s,\"context\":null,\"peak_stage\":null,\"categories_at_peak\":null,\"causes\":null,"
-            "\"saved_for_backward_bytes\":null,\"verdicts\":[],\"oom\":",
-            oom ? "{}" : "null");
+    fprintf(file, ",\"stages\":%s", oom ? "{" : "null");
+    if (oom) { /* what had been measured before the memory was full */
+        int64_t loaded_bytes = bytes_make(one).weights + 8192;
+        stage_write(file, "load", loaded_bytes, loaded_bytes, mib / 2, true);
+        fprintf(file, "}");
+    }
+    fprintf(file, ",\"context\":null,\"peak_stage\":null,\"categories_at_peak\":null,\"causes\":null,"
+                  "\"saved_for_backward_bytes\":null,\"verdicts\":[],\"oom\":");
     if (oom) {
         fprintf(file,
                 "{\"wanted_bytes\":%" PRId64 ",\"held_bytes\":%" PRId64 ",\"stage\":\"step\",\"label\":\"exp_avg_sq\"}",
