@@ -46,6 +46,12 @@ high = 2 ** ceil(log(high * 1.1) / log(2))
 octaves = log(high / low) / log(2)
 step = octaves > 16 ? 8 : octaves > 8 ? 4 : 2
 
+# Not gnuplot's %b, which writes kiB.
+size(bytes) = bytes >= 2.0 ** 40 ? sprintf("%g TiB", bytes / 2.0 ** 40) : \
+              bytes >= 2.0 ** 30 ? sprintf("%g GiB", bytes / 2.0 ** 30) : \
+              bytes >= 2.0 ** 20 ? sprintf("%g MiB", bytes / 2.0 ** 20) : \
+              bytes >= 2.0 ** 10 ? sprintf("%g KiB", bytes / 2.0 ** 10) : sprintf("%g B", bytes)
+
 set lmargin at screen 0.16
 set rmargin at screen 0.965
 set border 3 linecolor rgb "#444444"
@@ -59,13 +65,17 @@ set multiplot
 
 set tmargin at screen 0.945
 set bmargin at screen 0.395
-set title "Predicted against measured peak" offset 0, -0.3
+set title "Peak of allocated bytes, predicted against measured" offset 0, -0.3
 set logscale y 2
 set yrange [low:high]
-set format y "%.0b %BB"
-set format x ""
-set xtics low, step, high
-set ytics low, step, high
+set xtics ()
+set ytics ()
+tick = low
+while (tick <= high) {
+    set xtics add ("" tick)
+    set ytics add (size(tick) tick)
+    tick = tick * step
+}
 set ylabel "predicted" offset 1, 0
 set key top left Left reverse opaque box linecolor rgb "#cccccc" samplen 1.2 spacing 1.15 width 1
 plot '+' using (banded ? $1 : NaN):($1 * (1 - tolerance)):($1 * (1 + tolerance)) with filledcurves \
@@ -85,7 +95,11 @@ unset logscale y
 set yrange [-105:105]
 set ytics -100, 50, 100
 set format y "%+.0f %%"
-set format x "%.0b %BB"
+tick = low
+while (tick <= high) {
+    set xtics add (size(tick) tick)
+    tick = tick * step
+}
 set xlabel "measured"
 set ylabel "signed error" offset 1, 0
 plot '+' using (banded ? $1 : NaN):(-100 * tolerance):(100 * tolerance) with filledcurves \
