@@ -44,8 +44,13 @@ static enum status_code unknown_option(const struct command *command, const char
     memcpy(name, word, length);
     name[length] = '\0';
     const char *bare = name + strspn(name, "-");
+    const char *nearest = name_nearest(bare, names);
+    if (!name_is_near(bare, nearest)) {
+        return status_set(error, STATUS_INVALID, "%s: unknown option '%s'; assay %s --help lists them", command->name,
+                          name, command->name);
+    }
     return status_set(error, STATUS_INVALID, "%s: unknown option '%s'; did you mean --%s?", command->name, name,
-                      name_nearest(bare, names));
+                      nearest);
 }
 
 static bool is_option(const char *word)
@@ -129,7 +134,7 @@ static enum status_code option_take(const struct command *command, const char *w
         value = inline_value != NULL            ? inline_value
                 : cursor->index < cursor->count ? cursor->words[cursor->index++]
                                                 : NULL;
-        if (value == NULL || (inline_value == NULL && strncmp(value, "--", 2) == 0)) {
+        if (value == NULL || value[0] == '\0' || (inline_value == NULL && strncmp(value, "--", 2) == 0)) {
             return status_set(error, STATUS_INVALID, "%s: --%s needs a value; write --%s %s", command->name,
                               option->name, option->name, option->value);
         }

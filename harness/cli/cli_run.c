@@ -68,24 +68,30 @@ static struct json *hardware_note(void)
     return note;
 }
 
+/* The summary is printed first: it is there even where the disk has no room for the files. */
 static enum status_code report_give(struct arena *arena, const char *folder, struct status *error)
 {
     struct report *report = NULL;
-    struct text text = {0};
+    struct text summary = {0};
+    struct text place = {0};
     const char *page = NULL;
     struct report_style style = {.width = terminal_width(stdout), .colour = terminal_is_lively(stdout)};
     enum status_code code = report_open(folder, &report, error);
     if (code == STATUS_OK) {
-        code = report_render(report, REPORT_SUMMARY, &style, &text, error);
+        code = report_render(report, REPORT_SUMMARY, &style, &summary, error);
+    }
+    if (code == STATUS_OK) {
+        code = output_text(&summary, error);
     }
     if (code == STATUS_OK) {
         code = report_write(report, arena, folder, &page, error);
     }
     if (code == STATUS_OK) {
-        text_format(&text, "report: %s, plots: %s/plots; every figure: assay report %s\n", page, folder, folder);
-        code = output_text(&text, error);
+        text_format(&place, "report: %s, plots: %s/plots; every figure: assay report %s\n", page, folder, folder);
+        code = output_text(&place, error);
     }
-    text_release(&text);
+    text_release(&place);
+    text_release(&summary);
     report_release(report);
     return code;
 }

@@ -1,4 +1,5 @@
 /* main: finds the command, runs it, and turns its status into one line and an exit code. Nothing else exits. */
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -45,7 +46,11 @@ static enum status_code command_find(const char *name, const struct command **co
         }
         names[i] = commands[i]->name;
     }
-    return status_set(error, STATUS_INVALID, "unknown command '%s'; did you mean %s?", name, name_nearest(name, names));
+    const char *nearest = name_nearest(name, names);
+    if (!name_is_near(name, nearest)) {
+        return status_set(error, STATUS_INVALID, "unknown command '%s'; assay --help lists them", name);
+    }
+    return status_set(error, STATUS_INVALID, "unknown command '%s'; did you mean %s?", name, nearest);
 }
 
 static enum status_code help_print(const struct command *command, struct status *error)
@@ -100,13 +105,31 @@ static enum status_code program_run(int count, char **words, enum exit_code *exi
     return command->run(&arguments, exit_code, error);
 }
 
+/* The start of the ":NUMBER" that ends at end; NULL where there is none. */
+static const char *number_before(const char *text, const char *end)
+{
+    const char *digit = end;
+    while (digit > text && digit[-1] >= '0' && digit[-1] <= '9') {
+        digit--;
+    }
+    return digit < end && digit > text + 1 && digit[-1] == ':' ? digit - 1 : NULL;
+}
+
+/* Whether the text begins with FILE:LINE:COLUMN. Then it is printed as it is, for editors that jump to such a place. */
+static bool is_placed(const char *text)
+{
+    const char *end = strstr(text, ": ");
+    const char *column = end != NULL ? number_before(text, end) : NULL;
+    return column != NULL && number_before(text, column) != NULL;
+}
+
 int main(int count, char **words)
 {
     enum exit_code exit_code = EXIT_CODE_PASS;
     struct status error = {0};
     enum status_code code = program_run(count, words, &exit_code, &error);
     if (code != STATUS_OK) {
-        fprintf(stderr, "assay: %s\n", error.text);
+        fprintf(stderr, "%s%s\n", is_placed(error.text) ? "" : "assay: ", error.text);
         return (int)exit_code_of(code);
     }
     return (int)exit_code;

@@ -107,7 +107,10 @@ static void wrong_words_are_answered_in_one_line(void **state)
         {{"--jsn"}, "assay: unknown option '--jsn'; before a command stand --help and --version alone\n"},
         {{"models", "--jsn"}, "assay: models: unknown option '--jsn'; did you mean --json?\n"},
         {{"models", "--jsn=1"}, "assay: models: unknown option '--jsn'; did you mean --json?\n"},
-        {{"models", "-v"}, "assay: models: unknown option '-v'; did you mean --head?\n"},
+        {{"models", "-v"}, "assay: models: unknown option '-v'; assay models --help lists them\n"},
+        {{"models", "--head="}, "assay: models: --head needs a value; write --head bare|lm\n"},
+        {{"models", "--head", ""}, "assay: models: --head needs a value; write --head bare|lm\n"},
+        {{"weigh"}, "assay: unknown command 'weigh'; assay --help lists them\n"},
         {{"models", "--json=yes"}, "assay: models: --json takes no value; write --json\n"},
         {{"models", "--json", "--json"}, "assay: models: --json is given twice; keep one\n"},
         {{"models", "gpt2", "--head"}, "assay: models: --head needs a value; write --head bare|lm\n"},
@@ -138,14 +141,14 @@ static void wrong_files_are_answered_with_the_place(void **state)
         {{"plan", "tests/cli/data/absent.yaml"},
          "assay: tests/cli/data/absent.yaml: cannot be opened: No such file or directory; name a suite file\n"},
         {{"plan", "tests/cli/data/unknown-key-suite.yaml"},
-         "assay: tests/cli/data/unknown-key-suite.yaml:6:5: unknown key 'bach' in a case; did you mean 'batch'?\n"},
+         "tests/cli/data/unknown-key-suite.yaml:6:5: unknown key 'bach' in a case; did you mean 'batch'?\n"},
         {{"plan", "tests/cli/data/wrong-type-suite.yaml"},
-         "assay: tests/cli/data/wrong-type-suite.yaml:6:12: batch: '4k' is not an integer; write 4\n"},
+         "tests/cli/data/wrong-type-suite.yaml:6:12: batch: '4k' is not an integer; write 4\n"},
         {{"plan", "tests/cli/data/empty-suite.yaml"},
-         "assay: tests/cli/data/empty-suite.yaml:1:1: the suite expands to nothing: every combination is excluded; "
+         "tests/cli/data/empty-suite.yaml:1:1: the suite expands to nothing: every combination is excluded; "
          "shorten 'exclude'\n"},
         {{"plan", "tests/cli/data/million-suite.yaml"},
-         "assay: tests/cli/data/million-suite.yaml:4:5: this case expands to more than 1000000 combinations; shorten "
+         "tests/cli/data/million-suite.yaml:4:5: this case expands to more than 1000000 combinations; shorten "
          "its "
          "lists\n"},
         {{"plan", "tests/cli/data/small-suite.yaml", "--filter", "x"},
@@ -166,7 +169,7 @@ static void wrong_files_are_answered_with_the_place(void **state)
         {{"replay", "tests/cli/data/absent.json"},
          "assay: tests/cli/data/absent.json: cannot be opened: No such file or directory\n"},
         {{"replay", "tests/cli/data/cut-trace.json"},
-         "assay: tests/cli/data/cut-trace.json:2:1: ']' expected near end of file; the document is cut short; fetch or "
+         "tests/cli/data/cut-trace.json:2:1: ']' expected near end of file; the document is cut short; fetch or "
          "write the file again\n"},
     };
     expect_errors(rows, sizeof rows / sizeof rows[0]);

@@ -80,6 +80,25 @@ static void a_run_leaves_records_and_a_report(void **state)
     assert_int_equal(access(below("nested/folder/report.md"), R_OK), 0);
 }
 
+/* A file stands where the folder of the plots should be, as a full disk would: the records and the summary are there. */
+static void a_report_that_cannot_be_written_loses_nothing(void **state)
+{
+    (void)state;
+    const char *const make[] = {"mkdir", below("unwritable"), NULL};
+    struct command_result result = command_run(make, NULL);
+    command_result_release(&result);
+    FILE *file = fopen(below("unwritable/plots"), "w");
+    assert_non_null(file);
+    fclose(file);
+    result = suite_run(small, "meta", below("unwritable"));
+    assert_int_equal(result.exit_code, 2);
+    assert_non_null(strstr(text_string(&result.output), "4 cases: 4 ok\n"));
+    assert_null(strstr(text_string(&result.output), "\nreport: "));
+    assert_non_null(strstr(text_string(&result.error), "unwritable/plots"));
+    command_result_release(&result);
+    assert_int_equal(count_of(below("unwritable"), CASE_STATUS_OK), 4);
+}
+
 static void the_same_records_compare_as_equal(void **state)
 {
     (void)state;
@@ -207,6 +226,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_run_leaves_records_and_a_report),
+        cmocka_unit_test(a_report_that_cannot_be_written_loses_nothing),
         cmocka_unit_test(the_same_records_compare_as_equal),
         cmocka_unit_test(a_missing_case_makes_a_comparison_inconclusive),
         cmocka_unit_test(a_wrong_prediction_exits_with_1),
