@@ -274,8 +274,9 @@ static enum status_code fit_check(const struct config *config, const struct work
     }
     bool table = config->family == FAMILY_BERT || config->family == FAMILY_GPT2;
     if (table && workload->seq > config->positions) {
-        return status_set(error, STATUS_INVALID, "seq: %lld is more than the %lld positions of %s",
-                          (long long)workload->seq, (long long)config->positions, config->name);
+        return status_set(error, STATUS_INVALID, "seq: %lld is more than the %lld positions of %s; write at most %lld",
+                          (long long)workload->seq, (long long)config->positions, config->name,
+                          (long long)config->positions);
     }
     if (text && config->sliding_window > 0 && workload->seq > config->sliding_window) {
         return status_set(

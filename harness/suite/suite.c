@@ -28,6 +28,25 @@ struct exclusions {
     struct exclusion of_case, *of_suite;
 };
 
+/* It names a folder where --out does not, so it must not lead out of the one above. */
+static enum status_code name_read(const struct yaml_tree *tree, const struct node *node, const char **name,
+                                  struct status *error)
+{
+    const char *text = NULL;
+    enum status_code code = node_text(tree, node, "name", &text, error);
+    if (code == STATUS_OK && (!text_is_word(text) || text[0] == '.')) {
+        char quoted[NODE_QUOTE_BYTES];
+        return node_fail(tree, node, error,
+                         "name: %s does not name a folder; write up to 64 letters, digits, '.', '_' or '-', without "
+                         "a '.' in front",
+                         text_quote(text, quoted));
+    }
+    if (code == STATUS_OK) {
+        *name = text;
+    }
+    return code;
+}
+
 static enum status_code head_read(const struct yaml_tree *tree, struct suite *suite, struct status *error)
 {
     const struct node *root = tree->root;
@@ -49,7 +68,7 @@ static enum status_code head_read(const struct yaml_tree *tree, struct suite *su
     if (node == NULL) {
         return node_fail(tree, root, error, "the suite has no name; add 'name: quick' or another one");
     }
-    code = node_text(tree, node, "name", &name, error);
+    code = name_read(tree, node, &name, error);
     node = map_find(root, "description", NULL);
     if (code == STATUS_OK && node != NULL) {
         code = node_words(tree, node, "description", &suite->arena, &description, error);

@@ -8,7 +8,7 @@
 #include "harness/suite/suite_layer.h"
 #include "harness/tape/target.h"
 
-enum { TIMEOUT_SECONDS_USUAL = 600, TIMEOUT_SECONDS_MAXIMUM = 7 * 24 * 3600, REPEAT_MAXIMUM = 1000, TAG_LENGTH = 64 };
+enum { TIMEOUT_SECONDS_USUAL = 600, TIMEOUT_SECONDS_MAXIMUM = 7 * 24 * 3600, REPEAT_MAXIMUM = 1000 };
 
 struct settings_reader {
     const struct yaml_tree *tree;
@@ -95,13 +95,12 @@ static bool tags_have(const struct suite_settings *settings, const char *tag)
 
 static enum status_code tag_add(struct settings_reader *reader, const struct node *node)
 {
-    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
     const char *text = NULL;
     enum status_code code = node_text(reader->tree, node, "tags", &text, reader->error);
     if (code != STATUS_OK || tags_have(&reader->made, text)) {
         return code;
     }
-    if (text[strspn(text, letters)] != '\0' || strlen(text) > TAG_LENGTH) {
+    if (!text_is_word(text)) {
         char quoted[NODE_QUOTE_BYTES];
         return node_fail(reader->tree, node, reader->error,
                          "tags: %s is not a tag; write up to 64 letters, digits, '.', '_' or '-'",

@@ -137,6 +137,12 @@ static enum status_code scalar_check(const struct yaml_tree *tree, const struct 
     return STATUS_OK;
 }
 
+bool text_is_word(const char *text)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+    return text[strspn(text, letters)] == '\0' && strlen(text) <= WORD_LENGTH_MAXIMUM;
+}
+
 enum status_code node_text(const struct yaml_tree *tree, const struct node *node, const char *what, const char **text,
                            struct status *error)
 {

@@ -3,6 +3,7 @@
 #ifndef ASSAY_SUITE_YAML_VALUE_H
 #define ASSAY_SUITE_YAML_VALUE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "harness/suite/yaml_tree.h"
@@ -35,7 +36,13 @@ enum status_code list_check(const struct yaml_tree *tree, const struct node *nod
 enum status_code node_text(const struct yaml_tree *tree, const struct node *node, const char *what, const char **text,
                            struct status *error);
 
-/* The same with line breaks allowed: they and the spaces around them become one space. The text is made in arena. */
+enum { WORD_LENGTH_MAXIMUM = 64 };
+
+/* Whether text is up to WORD_LENGTH_MAXIMUM letters, digits, '.', '_' or '-' of ASCII: what patterns, file names and
+ * shells take as it is. */
+bool text_is_word(const char *text);
+
+/* As node_text, with line breaks allowed: they and the spaces around them become one space. The text is made in arena. */
 enum status_code node_words(const struct yaml_tree *tree, const struct node *node, const char *what,
                             struct arena *arena, const char **text, struct status *error);
 

@@ -233,6 +233,12 @@ static const struct refusal REFUSALS[] = {
     {"version: 1\nname: ~\n", "s.yaml:2:7: name is null; give a value or remove the key"},
     {"version: 1\nname:\n", "s.yaml:2:6: name is null; give a value or remove the key"},
     {"version: 1\nname: ''\n", "s.yaml:2:7: name is empty; give a value or remove the key"},
+    {"version: 1\nname: ../../etc\n",
+     "s.yaml:2:7: name: '../../etc' does not name a folder; write up to 64 letters, digits, '.', '_' or '-', without a "
+     "'.' in front"},
+    {"version: 1\nname: ..\n",
+     "s.yaml:2:7: name: '..' does not name a folder; write up to 64 letters, digits, '.', '_' or '-', without a '.' in "
+     "front"},
     {HEAD, "s.yaml:1:1: the suite has no cases; add 'cases:' with '- ' items"},
     {HEAD "cases: []\n", "s.yaml:3:8: cases is an empty list; give at least one item or remove it"},
     {HEAD "cases: {}\n", "s.yaml:3:8: cases must be a list, not a map; write '- ' items"},
