@@ -149,6 +149,7 @@ static void read_rope(struct field_reader *reader, struct config *config)
     struct field_reader inner = *reader;
     if (json_kind(rope) == JSON_KIND_OBJECT) {
         inner.object = rope;
+        inner.parent = "/rope_parameters";
     } else if (json_kind(rope) != JSON_KIND_NULL) {
         field_fault(reader, "rope_parameters", "%s is not an object; write {\"rope_theta\": 10000.0}",
                     json_kind_name(json_kind(rope)));
@@ -316,6 +317,7 @@ static void read_resnet_arguments(struct field_reader *reader, struct config *co
     }
     struct field_reader inner = *reader;
     inner.object = arguments;
+    inner.parent = "/model_args";
     const char *key = json_key_after(arguments, NULL);
     for (; key != NULL; key = json_key_after(arguments, key)) {
         if (strcmp(key, "layers") != 0 && strcmp(key, "channels") != 0 && strcmp(key, "in_chans") != 0) {

@@ -5,6 +5,9 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
+
+#include "harness/base/json_place.h"
 
 void field_fault(struct field_reader *reader, const char *key, const char *format, ...)
 {
@@ -16,7 +19,13 @@ void field_fault(struct field_reader *reader, const char *key, const char *forma
     va_start(arguments, format);
     vsnprintf(cause, sizeof cause, format, arguments);
     va_end(arguments);
+    char pointer[256];
+    snprintf(pointer, sizeof pointer, "%s/%s", reader->parent != NULL ? reader->parent : "", key);
+    for (char *dot = strchr(pointer, '.'); dot != NULL; dot = strchr(dot, '.')) {
+        *dot = '/'; /* a.b is b of a */
+    }
     reader->code = status_set(reader->error, STATUS_INVALID, "%s: %s: %s", reader->path, key, cause);
+    json_place_add(reader->path, pointer, reader->error);
 }
 
 const struct json *field_member(const struct field_reader *reader, const char *key)

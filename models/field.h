@@ -1,5 +1,6 @@
 /* Fields: typed values out of a JSON object of a model's configuration. The first fault is kept, later ones are passed
- * over, so that a reader can ask for every field and look once. Messages: "FILE: key: cause; remedy". */
+ * over, so that a reader can ask for every field and look once. Messages: "FILE:LINE:COLUMN: key: cause; remedy", the
+ * place being that of the value, or of the object where the key is missing. */
 #ifndef ASSAY_MODELS_FIELD_H
 #define ASSAY_MODELS_FIELD_H
 
@@ -15,7 +16,8 @@ enum { FIELD_NULL_REFUSED = -1 };
 
 struct field_reader {
     const struct json *object;
-    const char *path; /* of the file, for messages */
+    const char *path;   /* of the file, for messages */
+    const char *parent; /* the way from the document to object, as in json_place.h; NULL: object is the document */
     struct status *error;
     enum status_code code; /* STATUS_OK until the first fault */
 };

@@ -2,14 +2,26 @@
  * left but sizes. Not a reader of PyTorch's own snapshots. */
 #include "harness/memory/trace.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "harness/base/json_place.h"
 
 static const char shape_text[] = "write [\"malloc\", id, bytes] or [\"free\", id]";
 
 static enum status_code trace_no_memory(const char *name, struct status *error)
 {
     return status_set(error, STATUS_OUT_OF_MEMORY, "%s: the host has no memory for the trace", name);
+}
+
+/* The message begins with the file and the event, counted from 1, and with its line where the file can be read. */
+static void event_place(const char *name, size_t index, struct status *error)
+{
+    char pointer[32];
+    snprintf(pointer, sizeof pointer, "/events/%zu", index);
+    status_prefix(error, "%s: event %zu", name, index + 1);
+    json_place_add(name, pointer, error);
 }
 
 /* The number that stands at an index of an event. */
@@ -94,9 +106,9 @@ static enum status_code lifetimes_check(const struct trace *trace, const int64_t
     for (size_t i = 0; i < trace->event_count && code == STATUS_OK; i++) {
         const struct trace_event *event = &trace->events[i];
         if (event->is_malloc == live[event->slot]) {
-            code = status_set(error, STATUS_INVALID, "%s: event %zu: %s of id %lld, which is %s", trace->name, i + 1,
-                              event->is_malloc ? "malloc" : "free", (long long)ids[i],
-                              event->is_malloc ? "live; free it first" : "not live");
+            code = status_set(error, STATUS_INVALID, "%s of id %lld, which is %s", event->is_malloc ? "malloc" : "free",
+                              (long long)ids[i], event->is_malloc ? "live; free it first" : "not live; remove it");
+            event_place(trace->name, i, error);
         }
         live[event->slot] = event->is_malloc;
     }
@@ -116,7 +128,7 @@ static enum status_code events_from_json(const struct json *list, struct trace *
     for (size_t i = 0; i < trace->event_count && code == STATUS_OK; i++) {
         code = event_from_json(json_at(list, i), &trace->events[i], &ids[i], error);
         if (code != STATUS_OK) {
-            status_prefix(error, "%s: event %zu", trace->name, i + 1);
+            event_place(trace->name, i, error);
         }
     }
     if (code == STATUS_OK) {
@@ -174,6 +186,9 @@ enum status_code trace_read(const char *path, struct trace *trace, struct status
     enum status_code code = json_parse_file(path, TRACE_FILE_BYTES_MAXIMUM, &document, error);
     if (code == STATUS_OK) {
         code = trace_from_json(path, document, trace, error);
+        if (code == STATUS_INVALID) {
+            json_place_add(path, "", error); /* where no event has given it a place */
+        }
     }
     json_release(document);
     return code;
@@ -195,7 +210,7 @@ static enum status_code events_play(const struct trace *trace, struct allocator 
         enum status_code code = event->is_malloc ? allocator_alloc(allocator, event->bytes, block, error)
                                                  : allocator_free(allocator, *block, error);
         if (code != STATUS_OK) {
-            status_prefix(error, "%s: event %zu", trace->name, i + 1);
+            event_place(trace->name, i, error);
             return code;
         }
     }

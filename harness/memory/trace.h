@@ -37,8 +37,8 @@ struct trace_result {
     int64_t segment_count;
 };
 
-/* STATUS_INVALID with "FILE: event N: cause", N counted from 1: a wrong shape, negative bytes, a malloc of a live id, a
- * free of an id that is not live. STATUS_INVALID with FILE:LINE:COLUMN where it is not JSON. */
+/* STATUS_INVALID with "FILE:LINE:COLUMN: event N: cause", N counted from 1: a wrong shape, negative bytes, a malloc of a live id, a
+ * free of an id that is not live; and with FILE:LINE:COLUMN where it is not JSON. */
 enum status_code trace_read(const char *path, struct trace *trace, struct status *error);
 
 /* The same from a parsed document; name stands for the file. */
@@ -47,8 +47,8 @@ enum status_code trace_from_json(const char *name, const struct json *document, 
 
 void trace_release(struct trace *trace); /* an empty one is accepted */
 
-/* Plays the events on an allocator without memory. STATUS_OVERFLOW with "FILE: event N: cause" where sizes leave 63
- * bits. Worked number: one malloc of 700 bytes is 700 requested, 1024 allocated, 2097152 reserved, 1 segment. */
+/* Plays the events on an allocator without memory. STATUS_OVERFLOW with "FILE:LINE:COLUMN: event N: cause"
+ * where sizes leave 63 bits. Worked number: one malloc of 700 bytes is 700 requested, 1024 allocated, 2097152 reserved, 1 segment. */
 enum status_code trace_replay(const struct trace *trace, enum allocator_policy policy, struct trace_result *result,
                               struct status *error);
 

@@ -1,0 +1,161 @@
+/* JSON place: a walk over the characters of a file that a parser has accepted. Not a parser: what is wrong in the text
+ * ends the walk early and is not reported. */
+#include "harness/base/json_place.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { KEY_BYTES = 128 };
+
+struct walk {
+    FILE *file;
+    int character; /* not yet passed; EOF at the end */
+    struct json_place place;
+};
+
+static void walk_step(struct walk *walk)
+{
+    if (walk->character == '\n') {
+        walk->place.line++;
+        walk->place.column = 0;
+    }
+    walk->character = getc(walk->file);
+    walk->place.column += walk->character == EOF || (walk->character & 0xC0) != 0x80 ? 1 : 0;
+}
+
+static bool walk_pass(struct walk *walk, int character)
+{
+    if (walk->character != character) {
+        return false;
+    }
+    walk_step(walk);
+    return true;
+}
+
+static void blanks_pass(struct walk *walk)
+{
+    while (walk->character != EOF && strchr(" \t\r\n", walk->character) != NULL) {
+        walk_step(walk);
+    }
+}
+
+/* Passes a string; its first KEY_BYTES - 1 bytes, as they are written, are put into text. */
+static void string_pass(struct walk *walk, char text[KEY_BYTES])
+{
+    size_t length = 0;
+    walk_step(walk);
+    while (walk->character != '"' && walk->character != EOF) {
+        bool escapes = walk->character == '\\';
+        for (int i = 0; i <= (escapes ? 1 : 0) && walk->character != EOF; i++) {
+            if (length < KEY_BYTES - 1) {
+                text[length++] = (char)walk->character;
+            }
+            walk_step(walk);
+        }
+    }
+    text[length] = '\0';
+    walk_step(walk);
+}
+
+static void value_pass(struct walk *walk)
+{
+    char ignored[KEY_BYTES];
+    int depth = 0;
+    do {
+        if (walk->character == '"') {
+            string_pass(walk, ignored);
+            continue;
+        }
+        bool opens = walk->character == '{' || walk->character == '[';
+        bool closes = walk->character == '}' || walk->character == ']';
+        depth += opens ? 1 : closes ? -1 : 0;
+        walk_step(walk);
+        while (depth == 0 && !closes && walk->character != EOF && strchr(",]} \t\r\n", walk->character) == NULL) {
+            walk_step(walk); /* the rest of a number or a word */
+        }
+    } while (depth > 0 && walk->character != EOF);
+}
+
+/* From the '{' of an object to the value of a member. */
+static bool member_enter(struct walk *walk, const char *key, size_t key_length)
+{
+    char found[KEY_BYTES];
+    bool more = walk_pass(walk, '{');
+    while (more) {
+        blanks_pass(walk);
+        if (walk->character != '"') {
+            return false;
+        }
+        string_pass(walk, found);
+        blanks_pass(walk);
+        if (!walk_pass(walk, ':')) {
+            return false;
+        }
+        blanks_pass(walk);
+        if (strlen(found) == key_length && memcmp(found, key, key_length) == 0) {
+            return true;
+        }
+        value_pass(walk);
+        blanks_pass(walk);
+        more = walk_pass(walk, ',');
+    }
+    return false;
+}
+
+/* From the '[' of an array to one of its elements. */
+static bool element_enter(struct walk *walk, size_t index)
+{
+    bool more = walk_pass(walk, '[');
+    blanks_pass(walk);
+    for (size_t i = 0; i < index && more; i++) {
+        value_pass(walk);
+        blanks_pass(walk);
+        more = walk_pass(walk, ',');
+        blanks_pass(walk);
+    }
+    return more && walk->character != ']' && walk->character != EOF;
+}
+
+static struct json_place value_place(FILE *file, const char *pointer)
+{
+    struct walk walk = {.file = file, .character = ' ', .place = {.line = 1}};
+    walk_step(&walk);
+    blanks_pass(&walk);
+    struct json_place reached = walk.place;
+    while (*pointer == '/') {
+        const char *token = pointer + 1;
+        size_t length = strcspn(token, "/");
+        bool found =
+            walk.character == '[' ? element_enter(&walk, strtoul(token, NULL, 10)) : member_enter(&walk, token, length);
+        if (!found) {
+            break;
+        }
+        reached = walk.place;
+        pointer = token + length;
+    }
+    return reached;
+}
+
+bool json_place_find(const char *path, const char *pointer, struct json_place *place)
+{
+    struct stat kind;
+    FILE *file = stat(path, &kind) == 0 && S_ISREG(kind.st_mode) ? fopen(path, "re") : NULL;
+    if (file == NULL) {
+        return false;
+    }
+    *place = value_place(file, pointer);
+    fclose(file);
+    return true;
+}
+
+void json_place_add(const char *path, const char *pointer, struct status *error)
+{
+    struct json_place place;
+    size_t length = strlen(path);
+    if (error != NULL && strncmp(error->text, path, length) == 0 && strncmp(error->text + length, ": ", 2) == 0 &&
+        json_place_find(path, pointer, &place)) {
+        status_set(error, error->code, "%s:%d:%d%s", path, place.line, place.column, error->text + length);
+    }
+}

@@ -1,0 +1,123 @@
+/* Places of values in JSON files, and errors that are given one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "harness/base/json_place.h"
+
+static char path[] = "/tmp/assay-json-place-XXXXXX";
+
+static int file_make(void **state)
+{
+    (void)state;
+    int file = mkstemp(path);
+    return file < 0 || close(file) != 0;
+}
+
+static int file_remove(void **state)
+{
+    (void)state;
+    return unlink(path);
+}
+
+static void file_write(const char *text)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void expect_place(const char *pointer, int line, int column)
+{
+    struct json_place place = {0};
+    assert_true(json_place_find(path, pointer, &place));
+    if (place.line != line || place.column != column) {
+        fail_msg("%s: %d:%d instead of %d:%d", pointer, place.line, place.column, line, column);
+    }
+}
+
+static void values_are_found(void **state)
+{
+    (void)state;
+    file_write("{\"a\": 1,\n"
+               " \"text\": \"{ [ , \\\" \\\\\", \"b\": {\"a\": [10, [2, {}], -3.5e1]},\n"
+               "\t\"\xC3\xA4\": true, \"last\" : null}\n");
+    expect_place("", 1, 1);
+    expect_place("/a", 1, 7);
+    expect_place("/text", 2, 10);
+    expect_place("/b", 2, 30);
+    expect_place("/b/a", 2, 36);
+    expect_place("/b/a/0", 2, 37);
+    expect_place("/b/a/1", 2, 41);
+    expect_place("/b/a/1/1", 2, 45);
+    expect_place("/b/a/2", 2, 50);
+    expect_place("/\xC3\xA4", 3, 7);
+    expect_place("/last", 3, 22);
+}
+
+static void what_is_missing_is_placed_at_its_parent(void **state)
+{
+    (void)state;
+    file_write("\n {\"a\": [1, 2], \"b\": {}, \"c\": []}");
+    expect_place("/d", 2, 2);
+    expect_place("/a/2", 2, 8);
+    expect_place("/b/a", 2, 21);
+    expect_place("/c/0", 2, 30);
+    expect_place("/a/0/x", 2, 9);
+}
+
+/* Whatever stands in the file, the walk ends. */
+static void damaged_files_end_the_walk(void **state)
+{
+    (void)state;
+    static const char text[] = "{\"a\": [1, {\"b\": \"x\\\"y\"}, [[]], 2]}";
+    for (size_t length = 0; length < sizeof text; length++) {
+        char cut[sizeof text];
+        snprintf(cut, length + 1, "%s", text);
+        file_write(cut);
+        struct json_place place = {0};
+        assert_true(json_place_find(path, "/a/3", &place));
+        assert_int_equal(place.line, 1);
+        assert_in_range(place.column, 1, (int)sizeof text);
+    }
+}
+
+static void errors_are_given_their_place(void **state)
+{
+    (void)state;
+    struct status error;
+    char expected[128];
+    file_write("{\"a\": 1,\n \"b\": 0}");
+    status_set(&error, STATUS_INVALID, "%s: b: 0 is too small", path);
+    json_place_add(path, "/b", &error);
+    snprintf(expected, sizeof expected, "%s:2:7: b: 0 is too small", path);
+    assert_string_equal(error.text, expected);
+    assert_int_equal(error.code, STATUS_INVALID);
+    json_place_add(path, "/b", &error); /* it has one now */
+    assert_string_equal(error.text, expected);
+    status_set(&error, STATUS_INVALID, "/tmp/absent: b: wrong");
+    json_place_add("/tmp/absent", "/b", &error);
+    assert_string_equal(error.text, "/tmp/absent: b: wrong");
+    status_set(&error, STATUS_INVALID, "/dev/null: b: wrong");
+    json_place_add("/dev/null", "/b", &error); /* reading what is no regular file could wait for ever */
+    assert_string_equal(error.text, "/dev/null: b: wrong");
+    json_place_add(path, "/b", NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(values_are_found),
+        cmocka_unit_test(what_is_missing_is_placed_at_its_parent),
+        cmocka_unit_test(damaged_files_end_the_walk),
+        cmocka_unit_test(errors_are_given_their_place),
+    };
+    return cmocka_run_group_tests(tests, file_make, file_remove);
+}
