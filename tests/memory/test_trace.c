@@ -126,7 +126,8 @@ static void wrong_traces_say_where_and_why(void **state)
         {"{\"events\": [[\"malloc\", 1, -5]]}", "t.json: event 1: malloc of -5 bytes; write 0 or more"},
         {"{\"events\": [[\"malloc\", 1, 5], [\"malloc\", 1, 5]]}",
          "t.json: event 2: malloc of id 1, which is live; free it first"},
-        {"{\"events\": [[\"malloc\", 1, 5], [\"free\", 2]]}", "t.json: event 2: free of id 2, which is not live; remove it"},
+        {"{\"events\": [[\"malloc\", 1, 5], [\"free\", 2]]}",
+         "t.json: event 2: free of id 2, which is not live; remove it"},
         {"{\"events\": [[\"malloc\", 1, 0], [\"free\", 1], [\"free\", 1]]}",
          "t.json: event 3: free of id 1, which is not live; remove it"},
     };
