@@ -13,6 +13,11 @@ endif
 endif
 endif
 
+# All cores, unless -j was given.
+ifeq ($(filter -j%,$(MAKEFLAGS)),)
+MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 2)
+endif
+
 PREFIX  ?= /usr/local
 DESTDIR ?=
 VARIANT ?= release
@@ -66,7 +71,7 @@ CUDA_OFFER := $(patsubst compute_%,%,$(shell $(NVCC) --list-gpu-code 2>/dev/null
 CUDA_ARCHS ?= $(filter $(CUDA_OFFER),$(CUDA_WISH))
 GENCODE     = $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
               -gencode arch=compute_$(lastword $(CUDA_ARCHS)),code=compute_$(lastword $(CUDA_ARCHS))
-NVCC_FLAGS  = -O2 -I. $(GENCODE) --threads 2 -Xcompiler -fPIC,-fno-exceptions,-fno-threadsafe-statics -MMD -MP
+NVCC_FLAGS  = -O2 -I. $(GENCODE) -Xcompiler -fPIC,-fno-exceptions,-fno-threadsafe-statics -MMD -MP
 endif
 PLUGIN_O   := $(CUDA_CU:%.cu=$(BUILD)/cuda/%.cu.o) $(CUDA_C:%.c=$(BUILD)/cuda/%.o)
 
