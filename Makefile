@@ -93,7 +93,10 @@ $(BUILD)/obj/%.o: %.c Makefile
 $(call object,$(filter harness/kernels/% harness/device/%,$(LIB_C))): C_FLAGS += $(OPENMP)
 # Square roots and multiply-adds become single vector instructions; nothing is reordered.
 $(call object,$(filter harness/kernels/%,$(LIB_C))): C_FLAGS += -fno-math-errno -ffp-contract=fast
-$(BUILD)/obj/harness/device/plugin.o: C_FLAGS += -DASSAY_LIBRARY_DIRECTORY='"$(PREFIX)/lib/assay"'
+# What is looked for where it was installed to is compiled again when PREFIX changes.
+PREFIX_NOTE := $(BUILD)/prefix
+$(shell mkdir -p $(BUILD); echo '$(PREFIX)' | cmp -s - $(PREFIX_NOTE) || echo '$(PREFIX)' >$(PREFIX_NOTE))
+$(call object,harness/cli/resource_path.c harness/device/plugin.c): $(PREFIX_NOTE)
 $(call object,$(CLI_C)): C_FLAGS += -DASSAY_DATADIR='"$(PREFIX)/share/assay"'
 $(BUILD)/obj/harness/device/plugin.o: C_FLAGS += -DASSAY_LIBRARY_DIRECTORY='"$(PREFIX)/lib/assay"'
 

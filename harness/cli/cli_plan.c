@@ -120,6 +120,7 @@ static enum status_code plan_command(const struct arguments *arguments, enum exi
     (void)exit_code;
     struct arena arena = {0};
     struct suite suite = {0};
+    const char *path = suite_path(&arena, arguments->operands[0]);
     struct plan plan = {
         .suite = &suite,
         .catalogue = resource_path(&arena, "models/catalogue"),
@@ -128,9 +129,9 @@ static enum status_code plan_command(const struct arguments *arguments, enum exi
         .with_estimates = arguments_value(arguments, "ids") == NULL,
         .cases = json_array_new(),
     };
-    enum status_code code = plan.catalogue == NULL
+    enum status_code code = plan.catalogue == NULL || path == NULL
                                 ? status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a path")
-                                : suite_read(arguments->operands[0], plan.catalogue, &suite, error);
+                                : suite_read(path, plan.catalogue, &suite, error);
     if (code == STATUS_OK) {
         code = plan_make(&plan, error);
     }

@@ -150,12 +150,13 @@ static enum status_code run_command(const struct arguments *arguments, enum exit
 {
     struct arena arena = {0};
     struct suite suite = {0};
+    const char *path = suite_path(&arena, arguments->operands[0]);
     struct run_options run = {.suite = &suite, .catalogue_dir = resource_path(&arena, "models/catalogue")};
-    enum status_code code = run.catalogue_dir == NULL
+    enum status_code code = run.catalogue_dir == NULL || path == NULL
                                 ? status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a path")
                                 : options_read(arguments, &run, error);
     if (code == STATUS_OK) {
-        code = suite_read(arguments->operands[0], run.catalogue_dir, &suite, error);
+        code = suite_read(path, run.catalogue_dir, &suite, error);
     }
     if (code == STATUS_OK) {
         code = suite_run(arguments, &arena, &run, exit_code, error);

@@ -41,3 +41,8 @@ const char *resource_path(struct arena *arena, const char *name)
     }
     return candidates[0];
 }
+
+const char *suite_path(struct arena *arena, const char *name)
+{
+    return strncmp(name, "suites/", strlen("suites/")) == 0 ? resource_path(arena, name) : name;
+}

@@ -9,4 +9,8 @@
  * there: NAME, so that a message about it says what was looked for. NULL where the host has no memory. */
 const char *resource_path(struct arena *arena, const char *name);
 
+/* The file of a suite that was named on the command line: "suites/quick.yaml" is a resource where the current folder does
+ * not have it, any other name is taken as it is. NULL where the host has no memory. */
+const char *suite_path(struct arena *arena, const char *name);
+
 #endif

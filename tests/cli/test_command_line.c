@@ -293,20 +293,32 @@ static void a_full_disk_is_not_success(void **state)
     command_result_release(&result);
 }
 
-static void resources_are_found_from_any_folder(void **state)
+/* The program as it is called from the root of the file system. */
+static struct command_result assay_from_root(const char *words_text)
 {
-    (void)state;
     char here[4096];
     char command[8192];
     assert_non_null(getcwd(here, sizeof here));
     const char *program = program_path();
-    snprintf(command, sizeof command, "cd / && exec %s%s%s models gpt2", program[0] == '/' ? "" : here,
-             program[0] == '/' ? "" : "/", program);
+    snprintf(command, sizeof command, "cd / && exec %s%s%s %s", program[0] == '/' ? "" : here,
+             program[0] == '/' ? "" : "/", program, words_text);
     const char *const words[] = {"sh", "-c", command, NULL};
-    struct command_result result = command_run(words, NULL);
+    return command_run(words, NULL);
+}
+
+static void resources_are_found_from_any_folder(void **state)
+{
+    (void)state;
+    struct command_result result = assay_from_root("models gpt2");
     assert_string_equal(text_string(&result.error), "");
     assert_non_null(strstr(text_string(&result.output), "124439808"));
     assert_int_equal(result.exit_code, 0);
+    command_result_release(&result);
+    result = assay_from_root("plan suites/selftest.yaml --ids");
+    assert_string_equal(text_string(&result.output), "tiny-bert/load/float32\ntiny-gpt2/load/float32\n");
+    command_result_release(&result);
+    result = assay_from_root("plan selftest.yaml");
+    assert_int_equal(result.exit_code, 2);
     command_result_release(&result);
 }
 
