@@ -1,11 +1,13 @@
 /* assay plan: the cases of a suite and what is predicted of them. Touches no device and writes no record. */
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "harness/base/size.h"
 #include "harness/cli/command.h"
 #include "harness/cli/output.h"
 #include "harness/cli/resource_path.h"
 #include "harness/run/prediction.h"
+#include "harness/run/run.h"
 #include "harness/suite/suite.h"
 #include "harness/tape/target.h"
 #include "models/catalogue.h"
@@ -23,15 +25,17 @@ struct plan {
     const char *catalogue, *filter, *target;
     bool with_estimates;
     int case_count;     /* selected */
+    int unknown_count;  /* of these, without a prediction by some estimator */
     struct json *cases; /* a list; one object for each */
     struct text text;
 };
 
-static enum status_code case_predict(const struct plan *plan, const struct suite_case *case_, struct json **estimates,
+static enum status_code case_predict(struct plan *plan, const struct suite_case *case_, struct json **estimates,
                                      struct status *error)
 {
     struct config config;
     struct skeleton skeleton = {0};
+    struct status failure = {0};
     const char *target = plan->target != NULL              ? plan->target
                          : case_->settings->target != NULL ? case_->settings->target
                                                            : target_at(0)->name;
@@ -41,7 +45,11 @@ static enum status_code case_predict(const struct plan *plan, const struct suite
     }
     if (code == STATUS_OK) {
         struct estimate_input input = {&config, &skeleton, &case_->identity.workload, target};
-        code = prediction_json(&input, estimates, error);
+        code = prediction_json(&input, estimates, &failure, error);
+    }
+    if (code == STATUS_OK && failure.code != STATUS_OK) {
+        fprintf(stderr, "assay: plan: %s cannot be predicted: %s\n", case_->id, failure.text);
+        plan->unknown_count++;
     }
     skeleton_release(&skeleton);
     return code;
@@ -98,7 +106,10 @@ static enum status_code plan_give(const struct plan *plan, bool as_json, struct 
 static enum status_code plan_make(struct plan *plan, struct status *error)
 {
     const struct target *target = NULL;
-    enum status_code code = plan->target != NULL ? target_find(plan->target, &target, error) : STATUS_OK;
+    enum status_code code = suite_tolerances_check(plan->suite, &case_runner_measure, error);
+    if (code == STATUS_OK && plan->target != NULL) {
+        code = target_find(plan->target, &target, error);
+    }
     if (code == STATUS_OK && plan->with_estimates) {
         text_format(&plan->text, "%12s  %s, %d cases, plan %s\n", "allocated", plan->suite->name,
                     plan->suite->case_count, plan->suite->plan_hash);
@@ -117,7 +128,6 @@ static enum status_code plan_make(struct plan *plan, struct status *error)
 
 static enum status_code plan_command(const struct arguments *arguments, enum exit_code *exit_code, struct status *error)
 {
-    (void)exit_code;
     struct arena arena = {0};
     struct suite suite = {0};
     const char *path = suite_path(&arena, arguments->operands[0]);
@@ -137,6 +147,9 @@ static enum status_code plan_command(const struct arguments *arguments, enum exi
     }
     if (code == STATUS_OK) {
         code = plan_give(&plan, arguments_value(arguments, "json") != NULL, error);
+    }
+    if (code == STATUS_OK && plan.unknown_count > 0) {
+        *exit_code = EXIT_CODE_INCONCLUSIVE;
     }
     json_release(plan.cases);
     text_release(&plan.text);

@@ -74,7 +74,7 @@ static enum status_code prediction_send(const struct measuring *measuring, struc
                                          .workload = &measuring->job->case_->identity.workload,
                                          .target = measuring->target->name};
     struct json *estimates = NULL;
-    enum status_code code = prediction_json(&input, &estimates, error);
+    enum status_code code = prediction_json(&input, &estimates, NULL, error);
     if (code != STATUS_OK) {
         return code;
     }

@@ -44,18 +44,28 @@ static bool case_selected(const struct run_options *options, int index)
     return suite_case_matches(&options->suite->cases[index], options->filter);
 }
 
-static enum status_code tolerances_check(const struct run_options *options, const struct suite_case *case_,
-                                         struct status *error)
+static enum status_code case_tolerances_check(const struct suite *suite, const struct suite_case *case_,
+                                              const struct case_runner *runner, struct status *error)
 {
     for (int i = 0; i < case_->settings->tolerance_count; i++) {
         const struct suite_tolerance *entry = &case_->settings->tolerances[i];
-        if (strcmp(entry->estimator, "expected") != 0 && !options->runner->knows_estimator(entry->estimator)) {
+        if (strcmp(entry->estimator, "expected") != 0 && !runner->knows_estimator(entry->estimator)) {
             return status_set(error, STATUS_INVALID,
                               "%s:%d:%d: there is no estimator '%s'; assay estimate MODEL --mode load names them all",
-                              options->suite->path, entry->line, entry->column, entry->estimator);
+                              suite->path, entry->line, entry->column, entry->estimator);
         }
     }
     return STATUS_OK;
+}
+
+enum status_code suite_tolerances_check(const struct suite *suite, const struct case_runner *runner,
+                                        struct status *error)
+{
+    enum status_code code = STATUS_OK;
+    for (int i = 0; i < suite->case_count && code == STATUS_OK && runner->knows_estimator != NULL; i++) {
+        code = case_tolerances_check(suite, &suite->cases[i], runner, error);
+    }
+    return code;
 }
 
 static enum status_code options_check(const struct run_options *options, int *total, struct status *error)
@@ -65,14 +75,12 @@ static enum status_code options_check(const struct run_options *options, int *to
         return status_set(error, STATUS_INVALID, "%d jobs at a time are out of range; give 1 to %d", options->jobs,
                           RUN_JOBS_MAXIMUM);
     }
+    enum status_code code = suite_tolerances_check(options->suite, options->runner, error);
+    if (code != STATUS_OK) {
+        return code;
+    }
     for (int i = 0; i < options->suite->case_count; i++) {
-        const struct suite_case *case_ = &options->suite->cases[i];
-        enum status_code code =
-            options->runner->knows_estimator != NULL ? tolerances_check(options, case_, error) : STATUS_OK;
-        if (code != STATUS_OK) {
-            return code;
-        }
-        *total += case_selected(options, i) ? case_->settings->repeat : 0;
+        *total += case_selected(options, i) ? options->suite->cases[i].settings->repeat : 0;
     }
     if (*total == 0) {
         return status_set(error, STATUS_INVALID, "no case of %s matches '%s'; assay plan lists their ids",

@@ -77,6 +77,11 @@ struct run_result {
     bool interrupted; /* by SIGINT or SIGTERM: children were ended, finished records stay */
 };
 
+/* STATUS_INVALID with "FILE:LINE:COLUMN: cause; remedy" where a tolerance of the suite names an estimator that the runner
+ * does not know. */
+enum status_code suite_tolerances_check(const struct suite *suite, const struct case_runner *runner,
+                                        struct status *error);
+
 /* Runs the selected cases. Appends a run line, a case line per attempt as they end, an end line. SIGINT and SIGTERM are
  * taken by the run while it lasts. Call it from a process with one thread.
  * STATUS_INVALID (exit 2): no case matches the filter, a tolerance names an unknown estimator, jobs out of range; nothing

@@ -151,6 +151,9 @@ static void wrong_files_are_answered_with_the_place(void **state)
          "tests/cli/data/million-suite.yaml:4:5: this case expands to more than 1000000 combinations; shorten "
          "its "
          "lists\n"},
+        {{"plan", "tests/cli/data/unknown-estimator-suite.yaml"},
+         "tests/cli/data/unknown-estimator-suite.yaml:4:3: there is no estimator 'reply'; assay estimate MODEL --mode "
+         "load names them all\n"},
         {{"plan", "tests/cli/data/small-suite.yaml", "--filter", "x"},
          "assay: plan: no case of tests/cli/data/small-suite.yaml matches 'x'; assay plan "
          "tests/cli/data/small-suite.yaml --ids lists them\n"},
@@ -232,6 +235,22 @@ static void wrong_fields_of_a_case_exit_with_2_and_a_remedy(void **state)
         assert_int_equal(result.exit_code, 2);
         command_result_release(&result);
     }
+}
+
+/* The other cases are planned; the exit code is the one that a run would end with. */
+static void a_case_that_cannot_be_predicted_is_told(void **state)
+{
+    (void)state;
+    const char *const words[] = {"plan", "tests/cli/data/long-sequence-suite.yaml", NULL};
+    struct command_result result = assay(words);
+    assert_string_equal(
+        text_string(&result.error),
+        "assay: plan: tiny-bert/infer/float32/b1/s4096 cannot be predicted: estimator replay: seq: 4096 is "
+        "more than the 64 positions of tiny-bert; write at most 64\n");
+    assert_non_null(strstr(text_string(&result.output), " MiB  tiny-bert/infer/float32/b1/s16\n"));
+    assert_non_null(strstr(text_string(&result.output), "           -  tiny-bert/infer/float32/b1/s4096\n"));
+    assert_int_equal(result.exit_code, 3);
+    command_result_release(&result);
 }
 
 static void json_is_one_document(void **state)
@@ -330,6 +349,7 @@ int main(void)
         cmocka_unit_test(wrong_files_are_answered_with_the_place),
         cmocka_unit_test(wrong_models_exit_with_2_and_a_remedy),
         cmocka_unit_test(wrong_fields_of_a_case_exit_with_2_and_a_remedy),
+        cmocka_unit_test(a_case_that_cannot_be_predicted_is_told),
         cmocka_unit_test(json_is_one_document),
         cmocka_unit_test(help_names_every_command_and_each_answers),
         cmocka_unit_test(a_full_disk_is_not_success),
