@@ -127,6 +127,12 @@ $(BUILD)/$(1:%.c=%): $(call object,$(1) $(filter $(dir $(1))% tests/support/%,$(
 endef
 $(foreach t,$(TEST_C),$(eval $(call test_program,$(t))))
 
+BENCH_C := $(wildcard tests/bench/*.c)
+$(call object,$(BENCH_C)): C_FLAGS += $(OPENMP)
+$(BUILD)/tests/bench/bench: $(call object,$(BENCH_C)) $(LIB)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(CC) $(OPTIMISE) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
 tests: $(TESTS) ## build the test programs without running them
 
 -include $(patsubst %.c,$(BUILD)/obj/%.d,$(LIB_C) $(CLI_C) $(TEST_C) $(HELPER_C)) $(PLUGIN_O:.o=.d)
@@ -138,8 +144,8 @@ test: all tests ## install what is missing, build, run every test
 run: all ## install what is missing, build, measure suites/quick.yaml and compare
 	@$(BUILD)/assay run suites/quick.yaml --device auto --out results/quick
 
-bench: all ## time `assay estimate` as a whole process against its limits
-	@ci/bench.sh $(BUILD)/assay
+bench: $(PROGRAM) $(BUILD)/tests/bench/bench ## one table of times and rates, limits beside them; docs/NUMBERS.md explains it
+	@$(BUILD)/tests/bench/bench $(PROGRAM)
 
 check: ## warnings as errors with gcc and clang, cppcheck, format, include direction, lengths
 	@ci/check-all.sh

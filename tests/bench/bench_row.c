@@ -1,0 +1,101 @@
+/* Bench rows: time, order statistics, Markdown. Nothing here knows what is measured. */
+#include "tests/bench/bench_row.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+double bench_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+int bench_thread_count(void)
+{
+#ifdef _OPENMP
+    return omp_get_max_threads();
+#else
+    return 1;
+#endif
+}
+
+struct bench_row bench_row_open(const char *what, const char *unit, double limit)
+{
+    return (struct bench_row){.what = what, .unit = unit, .limit = limit};
+}
+
+void bench_row_add(struct bench_row *row, double sample)
+{
+    if (row->count < BENCH_RUNS) {
+        row->samples[row->count++] = sample;
+    }
+}
+
+void bench_row_add_cpu(struct bench_row *row, double milliseconds)
+{
+    if (row->cpu_count < BENCH_RUNS) {
+        row->cpu_samples[row->cpu_count++] = milliseconds;
+    }
+}
+
+void bench_header_print(void)
+{
+    puts("| what | unit | min | median | max | limit | CPU ms | remark |");
+    puts("|---|---|---:|---:|---:|---:|---:|---|");
+}
+
+static int sample_order(const void *a, const void *b)
+{
+    double left = *(const double *)a;
+    double right = *(const double *)b;
+    return (left > right) - (left < right);
+}
+
+/* Sorts; the median. */
+static double samples_sort(double *samples, int count)
+{
+    qsort(samples, (size_t)count, sizeof *samples, sample_order);
+    return samples[count / 2];
+}
+
+void bench_row_print(struct bench_row *row, struct bench_tally *tally)
+{
+    if (row->count == 0) {
+        return;
+    }
+    int over = 0;
+    for (int i = 0; i < row->count; i++) {
+        over += row->limit > 0 && row->samples[i] > row->limit;
+    }
+    double median = samples_sort(row->samples, row->count);
+    printf("| %s | %s | %.2f | %.2f | %.2f |", row->what, row->unit, row->samples[0], median,
+           row->samples[row->count - 1]);
+    if (row->limit > 0) {
+        printf(" %.0f", row->limit);
+        tally->row_count += 1;
+        tally->rows_over += median > row->limit;
+    }
+    printf(" |");
+    if (row->cpu_count > 0) {
+        printf(" %.2f", samples_sort(row->cpu_samples, row->cpu_count));
+    }
+    printf(" |");
+    if (over > 0) {
+        printf(" %d of %d runs over the limit", over, row->count);
+    }
+    printf(" |\n");
+    fflush(stdout);
+}
+
+void bench_row_fail(const char *what, const struct status *error, struct bench_tally *tally)
+{
+    tally->failure_count += 1;
+    printf("| %s | | | | | | | not measured: %s |\n", what, error->text);
+    fflush(stdout);
+}
