@@ -145,7 +145,7 @@ run: all ## install what is missing, build, measure suites/quick.yaml and compar
 	@$(BUILD)/assay run suites/quick.yaml --device auto --out results/quick
 
 bench: $(PROGRAM) $(BUILD)/tests/bench/bench ## one table of times and rates, limits beside them; docs/NUMBERS.md explains it
-	@$(BUILD)/tests/bench/bench $(PROGRAM)
+	@OMP_WAIT_POLICY=passive $(BUILD)/tests/bench/bench $(PROGRAM)
 
 check: ## warnings as errors with gcc and clang, cppcheck, format, include direction, lengths
 	@ci/check-all.sh

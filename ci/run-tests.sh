@@ -11,6 +11,8 @@ shift
 limit_s=${TEST_TIMEOUT_S:-300}
 logs=$build/tests/logs
 mkdir -p "$logs" || exit 99
+# Threads that sleep while they wait, as in `assay run`: spinning ones take the cores from the others.
+export OMP_WAIT_POLICY="${OMP_WAIT_POLICY:-passive}"
 
 # Sums the numbers of cmocka's lines "[  WHAT  ] N test(s)".
 count_of() {

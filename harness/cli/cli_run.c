@@ -176,5 +176,6 @@ const struct command command_run = {
     .options = options,
     .operand_minimum = 1,
     .operand_maximum = 1,
+    .computes = true,
     .run = run_command,
 };

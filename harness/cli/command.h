@@ -42,6 +42,7 @@ struct command {
     const char *details;  /* further paragraphs of the help, each line ended; may be "" */
     const struct option_row *options;
     int operand_minimum, operand_maximum;
+    bool computes; /* on all cores of the host: its threads sleep while they wait for each other */
     /* Prints its result to stdout. On an error nothing of it is printed, and main prints the text. */
     enum status_code (*run)(const struct arguments *arguments, enum exit_code *exit_code, struct status *error);
 };
