@@ -83,9 +83,10 @@ BODY struct score_gradient score_gradient_of(float score, float product, float l
     return gradient;
 }
 
-/* Scores and products become kept probabilities and slopes; a line for each column of the matrix. */
+/* Scores and products become kept probabilities and slopes; a line for each column of the matrix. `dropping` is a
+ * constant where it is called: vectorised code would otherwise make random numbers that nobody needs. */
 BODY void backward_lines_of_columns(struct team team, const struct attention *attention, struct attention_place place,
-                                    struct random_key key, struct backward_tiles tiles)
+                                    struct random_key key, struct backward_tiles tiles, bool dropping)
 {
     struct team_lines lines = team_lines_of(team);
     int rows = tiles.scores.columns;
@@ -102,7 +103,7 @@ BODY void backward_lines_of_columns(struct team team, const struct attention *at
             float x = scores[i] * scale + (masked ? mask[i] : 0.0f);
             x = i >= first ? x : -INFINITY;
             float dropout = 1.0f;
-            if (attention->probability > 0.0f) {
+            if (dropping) {
                 dropout = dropout_factor(attention, key, counter + (uint64_t)i * (uint64_t)attention->columns);
             }
             struct score_gradient gradient =
@@ -115,7 +116,7 @@ BODY void backward_lines_of_columns(struct team team, const struct attention *at
 
 /* The same with a line for each row of the matrix. */
 BODY void backward_lines_of_rows(struct team team, const struct attention *attention, struct attention_place place,
-                                 struct random_key key, struct backward_tiles tiles)
+                                 struct random_key key, struct backward_tiles tiles, bool dropping)
 {
     struct team_lines lines = team_lines_of(team);
     int columns = tiles.scores.columns;
@@ -133,7 +134,7 @@ BODY void backward_lines_of_rows(struct team team, const struct attention *atten
             float x = scores[j] * scale + (masked ? mask[j] : 0.0f);
             x = j < seen ? x : -INFINITY;
             float dropout = 1.0f;
-            if (attention->probability > 0.0f) {
+            if (dropping) {
                 dropout = dropout_factor(attention, key, counter + (uint64_t)j);
             }
             struct score_gradient gradient = score_gradient_of(x, slopes[j], lse, delta, dropout, scale);
@@ -176,7 +177,11 @@ BODY void attention_backward_rows(struct team team, const struct attention *atte
             tile_load(team, tiles.mask, source_transposed(mask_at(attention, place)));
         }
         backward_products(team, tiles);
-        backward_lines_of_columns(team, attention, place, key, tiles);
+        if (attention->probability > 0.0f) {
+            backward_lines_of_columns(team, attention, place, key, tiles, true);
+        } else {
+            backward_lines_of_columns(team, attention, place, key, tiles, false);
+        }
         team_wait(team);
         tile_multiply_add(team, tiles.result[0], tile_factor_transposed(tiles.slopes), tiles.moving[0]);
         team_wait(team);
@@ -197,7 +202,11 @@ BODY void backward_row_block(struct team team, const struct attention *attention
         tile_load(team, tiles.mask, mask_at(attention, place));
     }
     backward_products(team, tiles);
-    backward_lines_of_rows(team, attention, place, key, tiles);
+    if (attention->probability > 0.0f) {
+        backward_lines_of_rows(team, attention, place, key, tiles, true);
+    } else {
+        backward_lines_of_rows(team, attention, place, key, tiles, false);
+    }
     team_wait(team);
     tile_multiply_add(team, tiles.result[0], tile_factor_transposed(tiles.slopes), tiles.moving[0]);
     tile_multiply_add(team, tiles.result[1], tile_factor_transposed(tiles.scores), tiles.moving[1]);

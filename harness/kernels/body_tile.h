@@ -2,7 +2,7 @@
  * CUDA block), and the few things that attention does with them. Host and CUDA need different code here to be fast;
  * what attention computes from the tiles is written once, in body_attention.h.
  *
- * Rows lie side by side. The number of columns is a multiple of TILE_STEP, on the host that of rows is a multiple of 4. */
+ * Rows lie side by side. The number of columns is a multiple of TILE_STEP, on the host that of rows too. */
 #ifndef ASSAY_KERNELS_BODY_TILE_H
 #define ASSAY_KERNELS_BODY_TILE_H
 
@@ -162,32 +162,42 @@ BODY void tile_store(struct team team, struct tile from, struct tile_source to)
     }
 }
 
-/* Sixteen floats: one register, two or four, as the processor has it. The memory need not be aligned. */
-typedef float tile_vector __attribute__((vector_size(64), aligned(4)));
+/* Eight floats: a register of AVX2. Wider ones would be taken apart in memory where the processor has not got them. The
+ * memory need not be aligned. */
+typedef float tile_vector __attribute__((vector_size(32), aligned(4)));
 
-/* out[4][16] += a[4][depth] b[depth][16] */
+enum { TILE_BLOCK_ROWS = 4, TILE_VECTOR = 8 };
+
+/* out[4][16] += a[4][depth] b[depth][16]; the eight sums stay in registers. */
 BODY void tile_block(float *out, int out_step, struct tile_factor a, const float *b, int b_step)
 {
-    const float *a0 = a.at, *a1 = a0 + a.row_step, *a2 = a1 + a.row_step, *a3 = a2 + a.row_step;
-    tile_vector sum0 = {0}, sum1 = {0}, sum2 = {0}, sum3 = {0};
+    tile_vector left[TILE_BLOCK_ROWS] = {{0}}, right[TILE_BLOCK_ROWS] = {{0}};
     for (int k = 0; k < a.depth; k++) {
         tile_vector y = *(const tile_vector *)(const void *)(b + k * b_step);
-        sum0 += a0[k * a.column_step] * y;
-        sum1 += a1[k * a.column_step] * y;
-        sum2 += a2[k * a.column_step] * y;
-        sum3 += a3[k * a.column_step] * y;
+        tile_vector z = *(const tile_vector *)(const void *)(b + k * b_step + TILE_VECTOR);
+        const float *x = a.at + k * a.column_step;
+        float x0 = x[0], x1 = x[a.row_step], x2 = x[2 * a.row_step], x3 = x[3 * a.row_step];
+        left[0] += x0 * y;
+        right[0] += x0 * z;
+        left[1] += x1 * y;
+        right[1] += x1 * z;
+        left[2] += x2 * y;
+        right[2] += x2 * z;
+        left[3] += x3 * y;
+        right[3] += x3 * z;
     }
-    *(tile_vector *)(void *)out += sum0;
-    *(tile_vector *)(void *)(out + out_step) += sum1;
-    *(tile_vector *)(void *)(out + 2 * out_step) += sum2;
-    *(tile_vector *)(void *)(out + 3 * out_step) += sum3;
+    for (int i = 0; i < TILE_BLOCK_ROWS; i++) {
+        tile_vector *to = (tile_vector *)(void *)(out + i * out_step);
+        to[0] += left[i];
+        to[1] += right[i];
+    }
 }
 
 BODY void tile_multiply_add(struct team team, struct tile out, struct tile_factor a, struct tile b)
 {
     (void)team;
     for (int j = 0; j < out.columns; j += TILE_STEP) {
-        for (int i = 0; i < out.rows; i += 4) {
+        for (int i = 0; i < out.rows; i += TILE_BLOCK_ROWS) {
             struct tile_factor strip = {a.at + i * a.row_step, a.row_step, a.column_step, a.depth};
             tile_block(out.at + i * out.columns + j, out.columns, strip, b.at + j, b.columns);
         }
