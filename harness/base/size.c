@@ -29,26 +29,6 @@ enum { UNIT_COUNT = sizeof units / sizeof units[0], BINARY_UNIT_COUNT = 5 };
 /* Six digits of fraction times a tebi still fit 63 bits. */
 enum { FRACTION_DIGITS = 6 };
 
-bool size_add(int64_t a, int64_t b, int64_t *result)
-{
-    int64_t sum = 0;
-    if (a < 0 || b < 0 || __builtin_add_overflow(a, b, &sum)) {
-        return false;
-    }
-    *result = sum;
-    return true;
-}
-
-bool size_multiply(int64_t a, int64_t b, int64_t *result)
-{
-    int64_t product = 0;
-    if (a < 0 || b < 0 || __builtin_mul_overflow(a, b, &product)) {
-        return false;
-    }
-    *result = product;
-    return true;
-}
-
 bool size_round_up(int64_t value, int64_t step, int64_t *result)
 {
     int64_t padded = 0;

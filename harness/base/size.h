@@ -11,8 +11,25 @@
 #include "harness/base/status.h"
 
 /* False, and *result untouched, where the result is negative or does not fit, or an operand is negative. */
-bool size_add(int64_t a, int64_t b, int64_t *result);
-bool size_multiply(int64_t a, int64_t b, int64_t *result);
+static inline bool size_add(int64_t a, int64_t b, int64_t *result)
+{
+    int64_t sum = 0;
+    if (a < 0 || b < 0 || __builtin_add_overflow(a, b, &sum)) {
+        return false;
+    }
+    *result = sum;
+    return true;
+}
+
+static inline bool size_multiply(int64_t a, int64_t b, int64_t *result)
+{
+    int64_t product = 0;
+    if (a < 0 || b < 0 || __builtin_mul_overflow(a, b, &product)) {
+        return false;
+    }
+    *result = product;
+    return true;
+}
 
 /* value rounded up to a multiple of step (step > 0). */
 bool size_round_up(int64_t value, int64_t step, int64_t *result);
