@@ -139,6 +139,19 @@ static void summary_append(struct text *text, const struct accuracy *rows, int c
     text_append(text, "</table>\n");
 }
 
+/* Without the titles: browsers show them under the pointer, and gnuplot's are pieces of its script. */
+static void untitled_append(struct text *text, const char *element)
+{
+    static const char start[] = "<title>", end[] = "</title>";
+    const char *title = strstr(element, start);
+    while (title != NULL && strstr(title, end) != NULL) {
+        text_append_bytes(text, element, (size_t)(title - element));
+        element = strstr(title, end) + sizeof end - 1;
+        title = strstr(element, start);
+    }
+    text_append(text, element);
+}
+
 /* The SVG element of a file, without its prologue. Nothing where there is no such file or it holds a script. */
 static bool image_append(struct text *text, const char *path)
 {
@@ -157,7 +170,7 @@ static bool image_append(struct text *text, const char *path)
     const char *element = complete ? strstr(text_string(&image), "<svg") : NULL;
     bool usable = element != NULL && strcasestr(element, "<script") == NULL;
     if (usable) {
-        text_append(text, element);
+        untitled_append(text, element);
     }
     text_release(&image);
     return usable;

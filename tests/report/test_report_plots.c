@@ -88,6 +88,9 @@ static void a_page_holds_the_plots(void **state)
     assert_non_null(strstr(text_string(&page), "<svg"));
     assert_null(strcasestr(text_string(&page), "<script"));
     assert_null(strstr(text_string(&page), "<?xml"));
+    const char *title = strstr(text_string(&page), "<title>"); /* the page's own, and none of a plot */
+    assert_non_null(title);
+    assert_null(strstr(title + 1, "<title>"));
     assert_null(strstr(text_string(&page), "http-equiv=\"refresh\""));
     text_release(&page);
 }
