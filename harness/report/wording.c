@@ -163,7 +163,7 @@ void counts_append(struct text *text, const struct report *report)
     if (counts.missing > 0) {
         text_format(text, "; %d selected case%s missing", counts.missing, counts.missing == 1 ? " is" : "s are");
     }
-    text_append(text, counts.ended ? "" : "; the run has not ended");
+    text_append(text, counts.ended ? "" : "; the run was interrupted or still goes on");
     if (counts.damaged_lines > 0) {
         text_format(text, "; %d line%s could not be read", counts.damaged_lines, counts.damaged_lines == 1 ? "" : "s");
     }
