@@ -264,14 +264,14 @@ static void memory_compare(const struct trial *trial, int t, const unsigned char
     free(after);
 }
 
+/* Whether an output shares the memory of tensor t, an input. */
 static bool memory_is_output(const struct trial *trial, int t)
 {
+    bool shared = false;
     for (int out = trial->call.input_count; out < trial->call.tensor_count; out++) {
-        if (trial->memory[out] == trial->memory[t] && t < trial->call.input_count) {
-            return true;
-        }
+        shared = shared || (t < trial->call.input_count && trial->memory[out] == trial->memory[t]);
     }
-    return false;
+    return shared;
 }
 
 void trial_run(struct trial *trial)
