@@ -88,6 +88,7 @@ WALK struct walk walk_of_call(const struct operation_call *call)
 {
     struct tensor tensors[WALK_TENSORS];
     bool alike = true;
+    tensors[0] = call->tensors[0];
     for (int t = 0; t < call->tensor_count; t++) {
         tensors[t] = call->tensors[t];
         alike = alike && tensors[t].rank == tensors[0].rank;
