@@ -5,21 +5,27 @@
 /* Shared memory that every architecture from sm_75 on grants a block that asks for it. */
 enum { SHARED_BYTES_MAXIMUM = 64 * 1024, TILE_MAXIMUM = 32, TILE_MINIMUM = 2 };
 
+/* +infinity where lse is longer than the rows, whether or not there are any. */
+BODY void lse_pad(const struct attention *attention)
+{
+    int64_t padding = attention->lse.size[2] - attention->rows;
+    int64_t count = attention->batches * attention->heads * padding;
+    for (int64_t k = thread_first(); k < count; k += thread_step()) {
+        ((float *)attention->lse.data)[k / padding * attention->lse.size[2] + attention->rows + k % padding] = INFINITY;
+    }
+}
+
 static __global__ void attention_kernel(const __grid_constant__ struct attention attention)
 {
     extern __shared__ float scratch[];
     struct team team = block_team(NULL);
     int64_t blocks = (attention.rows + attention.tile_rows - 1) / attention.tile_rows;
+    lse_pad(&attention);
     for (int64_t item = blockIdx.x; item < attention.batches * attention.heads * blocks; item += gridDim.x) {
         int64_t head = item / blocks;
         struct attention_place place = {head / attention.heads, head % attention.heads,
                                         item % blocks * attention.tile_rows, 0};
         attention_forward(team, &attention, place, scratch);
-        int64_t length = attention.lse.size[2];
-        float *lse = (float *)attention.lse.data + head * length;
-        for (int64_t row = attention.rows + team.lane; item % blocks == 0 && row < length; row += team.lanes) {
-            lse[row] = INFINITY;
-        }
     }
 }
 
@@ -77,9 +83,7 @@ static const char *attention_run(attention_kernel_function *kernel, const struct
     if (error != cudaSuccess) {
         return cudaGetErrorString(error);
     }
-    if (items > 0) {
-        kernel<<<grid_blocks(items, 1), LANES, shared_bytes, stream>>>(*attention);
-    }
+    kernel<<<grid_blocks(items, 1), LANES, shared_bytes, stream>>>(*attention);
     return launch_result();
 }
 
