@@ -8,7 +8,11 @@
 #include "harness/kernels/body_rows.h"
 #include "harness/kernels/body_walk.h"
 
-enum { LANES = 256, BLOCKS_MAXIMUM = 65536 };
+enum { LANES = 256, ROW_LANES_MAXIMUM = 1024, BLOCKS_MAXIMUM = 65536 };
+
+/* A kernel that is launched with row_lanes(): the compiler must leave each of the lanes enough registers, or the launch
+ * is refused on an architecture where it happens to use more than 64. */
+#define ROW_KERNEL_FUNCTION static __global__ void __launch_bounds__(ROW_LANES_MAXIMUM)
 
 /* Each returns NULL or a static text, as kernel_cuda_run does. The call has passed call_check and is not empty. */
 typedef const char *launch_function(const struct operation_call *call, cudaStream_t stream);
@@ -29,7 +33,7 @@ static inline unsigned grid_blocks(int64_t items, int64_t each)
 /* Lanes for a row: a multiple of 32, enough that each has some work. */
 static inline unsigned row_lanes(int64_t columns)
 {
-    return columns <= 32 ? 32 : columns <= 512 ? 128 : columns <= 8192 ? 256 : 1024;
+    return columns <= 32 ? 32 : columns <= 512 ? 128 : columns <= 8192 ? 256 : ROW_LANES_MAXIMUM;
 }
 
 static inline const char *launch_result(void)

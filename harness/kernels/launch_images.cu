@@ -32,7 +32,7 @@ BODY struct channel_moments channel_train(struct team team, const struct operati
     return moments;
 }
 
-static __global__ void batchnorm_kernel(const __grid_constant__ struct operation_call call, struct planes planes)
+ROW_KERNEL_FUNCTION batchnorm_kernel(const __grid_constant__ struct operation_call call, struct planes planes)
 {
     __shared__ float shared[TEAM_SHARED_FLOATS];
     struct team team = block_team(shared);
@@ -69,8 +69,7 @@ const char *launch_batchnorm(const struct operation_call *call, cudaStream_t str
     return launch_result();
 }
 
-static __global__ void batchnorm_backward_kernel(const __grid_constant__ struct operation_call call,
-                                                 struct planes planes)
+ROW_KERNEL_FUNCTION batchnorm_backward_kernel(const __grid_constant__ struct operation_call call, struct planes planes)
 {
     __shared__ float shared[TEAM_SHARED_FLOATS];
     struct team team = block_team(shared);

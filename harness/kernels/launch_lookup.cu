@@ -2,7 +2,7 @@
 #include "harness/kernels/launch_grid.h"
 #include "harness/kernels/loss.h"
 
-static __global__ void embedding_kernel(const __grid_constant__ struct operation_call call, int64_t tokens)
+ROW_KERNEL_FUNCTION embedding_kernel(const __grid_constant__ struct operation_call call, int64_t tokens)
 {
     const int64_t *ids = (const int64_t *)call.tensors[1].data;
     int64_t table_rows = call.tensors[0].size[0];
@@ -73,7 +73,7 @@ const char *launch_embedding_backward(const struct operation_call *call, cudaStr
     return launch_result();
 }
 
-static __global__ void nll_loss_kernel(const __grid_constant__ struct operation_call call, struct rows rows)
+ROW_KERNEL_FUNCTION nll_loss_kernel(const __grid_constant__ struct operation_call call, struct rows rows)
 {
     __shared__ float shared[TEAM_SHARED_FLOATS];
     struct team team = block_team(shared);
@@ -102,7 +102,7 @@ const char *launch_nll_loss(const struct operation_call *call, cudaStream_t stre
     return launch_result();
 }
 
-static __global__ void nll_loss_backward_kernel(const __grid_constant__ struct operation_call call, struct rows rows)
+ROW_KERNEL_FUNCTION nll_loss_backward_kernel(const __grid_constant__ struct operation_call call, struct rows rows)
 {
     const int64_t *targets = (const int64_t *)call.tensors[1].data;
     float value = -tensor_get(&call.tensors[0], 0) / *(const float *)call.tensors[2].data;

@@ -10,7 +10,7 @@ struct row_launch {
 };
 
 #define ROW_KERNEL(name, work)                                                                                         \
-    static __global__ void name(const __grid_constant__ struct row_launch launch)                                      \
+    ROW_KERNEL_FUNCTION name(const __grid_constant__ struct row_launch launch)                                         \
     {                                                                                                                  \
         __shared__ float shared[TEAM_SHARED_FLOATS];                                                                   \
         struct team team = block_team(shared);                                                                         \
@@ -55,7 +55,7 @@ const char *launch_rows(const struct operation_call *call, cudaStream_t stream)
     return launch_result();
 }
 
-static __global__ void layernorm_kernel(const __grid_constant__ struct operation_call call, struct rows rows)
+ROW_KERNEL_FUNCTION layernorm_kernel(const __grid_constant__ struct operation_call call, struct rows rows)
 {
     __shared__ float shared[TEAM_SHARED_FLOATS];
     struct team team = block_team(shared);
@@ -86,7 +86,7 @@ BODY struct row_moments saved_moments(const struct operation_call *call, int64_t
     return moments;
 }
 
-static __global__ void layernorm_backward_kernel(const __grid_constant__ struct operation_call call, struct rows rows)
+ROW_KERNEL_FUNCTION layernorm_backward_kernel(const __grid_constant__ struct operation_call call, struct rows rows)
 {
     __shared__ float shared[TEAM_SHARED_FLOATS];
     struct team team = block_team(shared);

@@ -39,7 +39,7 @@ static __global__ void sum_columns_kernel(const __grid_constant__ struct sum_lau
     }
 }
 
-static __global__ void sum_rows_kernel(const __grid_constant__ struct sum_launch launch)
+ROW_KERNEL_FUNCTION sum_rows_kernel(const __grid_constant__ struct sum_launch launch)
 {
     __shared__ float shared[TEAM_SHARED_FLOATS];
     struct team team = block_team(shared);
