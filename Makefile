@@ -48,7 +48,6 @@ TEST_C     := $(wildcard tests/*/test_*.c)
 HELPER_C   := $(filter-out $(TEST_C),$(wildcard tests/*/*.c))
 LIB        := $(BUILD)/libassay.a
 PROGRAM    := $(if $(CLI_C),$(BUILD)/assay)
-TESTS      := $(TEST_C:%.c=$(BUILD)/%)
 object      = $(1:%.c=$(BUILD)/obj/%.o)
 
 # ---- CUDA: a plug-in, built where there is a compiler for it ----
@@ -74,6 +73,20 @@ GENCODE     = $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a))
 NVCC_FLAGS  = -O2 -I. $(GENCODE) -Xcompiler -fPIC,-fno-exceptions,-fno-threadsafe-statics -MMD -MP
 endif
 PLUGIN_O   := $(CUDA_CU:%.cu=$(BUILD)/cuda/%.cu.o) $(CUDA_C:%.c=$(BUILD)/cuda/%.o)
+
+# ---- a GPU without a GPU: the plug-in's sources as C++ for the host, what tests/cuda_emulation opens ----
+EMULATION_WHY_NOT := $(if $(shell command -v $(firstword $(CXX)) 2>/dev/null),,there is no C++ compiler $(CXX))
+ifneq ($(VARIANT),release)
+EMULATION_WHY_NOT := the sanitizers do not follow its fibers
+endif
+ifneq ($(EMULATION_WHY_NOT),)
+TEST_C     := $(filter-out tests/cuda_emulation/%,$(TEST_C))
+endif
+EMULATED   := $(BUILD)/tests/cuda_emulation/libassay_cuda.so
+EMULATED_O := $(patsubst %,$(BUILD)/emulated/%.o,$(CUDA_CU) $(wildcard tests/cuda_emulation/emulated/*.cpp) \
+              $(filter-out %/cublas_library.c,$(CUDA_C)))
+EMULATED_FLAGS := -O2 -g -fPIC -fno-math-errno -I. -Itests/cuda_emulation/include -MMD -MP
+TESTS      := $(TEST_C:%.c=$(BUILD)/%)
 
 QUIET := $(or $(V),$(findstring s,$(firstword -$(MAKEFLAGS))))
 say = $(if $(V),,@)$(if $(QUIET),,printf '  %-5s %s\n' $(1) $(2);)
@@ -119,9 +132,33 @@ $(BUILD)/libassay_cuda.so: $(PLUGIN_O) ci/plugin.map
 	$(call say,LD,$@)$(NVCC) -shared -cudart static -Xlinker --version-script=ci/plugin.map,--as-needed,--no-undefined \
 	    -o $@ $(PLUGIN_O) -ldl -lm
 
+# kernel<<<grid, block>>>(arguments) becomes a call; the shared memory whose size the launch gives becomes a pointer.
+$(BUILD)/emulated/%.cu.cpp: %.cu Makefile
+	@mkdir -p $(@D)
+	@{ echo '#line 1 "$<"'; sed -E 's/([A-Za-z_][][A-Za-z_0-9.]*(<[a-z0-9_]+>)?)<<<(.*)>>>\(/emulation_launch(\3).run(\1, /; s/extern __shared__ float ([a-z]+)\[\];/float *\1 = (float *)emulation_shared_memory();/' $<; } > $@
+
+$(BUILD)/emulated/%.cu.o: $(BUILD)/emulated/%.cu.cpp
+	$(call say,CXX,$*.cu)$(CXX) -std=c++17 $(EMULATED_FLAGS) -D__CUDACC__ -include cuda_runtime.h -c $< -o $@
+
+$(BUILD)/emulated/%.cpp.o: %.cpp
+	@mkdir -p $(@D)
+	$(call say,CXX,$<)$(CXX) -std=c++17 $(EMULATED_FLAGS) -Wall -Wextra -c $< -o $@
+
+$(BUILD)/emulated/%.c.o: %.c
+	@mkdir -p $(@D)
+	$(call say,CC,$<)$(CC) $(CSTD) $(EMULATED_FLAGS) -c $< -o $@
+
+$(EMULATED): $(EMULATED_O) ci/plugin.map
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(CXX) -shared -Wl,--version-script=ci/plugin.map -o $@ $(EMULATED_O) -ldl -lm
+
 # ---- tests: one program a file ----
+HELPERS_ALSO_cuda_emulation := tests/kernels/% tests/device/%
+NEEDS_ALSO_cuda_emulation   := $(EMULATED)
 define test_program
-$(BUILD)/$(1:%.c=%): $(call object,$(1) $(filter $(dir $(1))% tests/support/%,$(HELPER_C))) $(LIB)
+$(BUILD)/$(1:%.c=%): $(call object,$(1) $(filter $(dir $(1))% tests/support/% \
+    $(HELPERS_ALSO_$(notdir $(patsubst %/,%,$(dir $(1))))),$(HELPER_C))) $(LIB) | \
+    $(NEEDS_ALSO_$(notdir $(patsubst %/,%,$(dir $(1)))))
 	@mkdir -p $$(@D)
 	$$(call say,LD,$$@)$$(CC) $$(OPTIMISE) $$(LDFLAGS) -o $$@ $$^ -lcmocka $$(LDLIBS)
 endef
@@ -135,10 +172,11 @@ $(BUILD)/tests/bench/bench: $(call object,$(BENCH_C)) $(LIB)
 
 tests: $(TESTS) ## build the test programs without running them
 
--include $(patsubst %.c,$(BUILD)/obj/%.d,$(LIB_C) $(CLI_C) $(TEST_C) $(HELPER_C)) $(PLUGIN_O:.o=.d)
+-include $(patsubst %.c,$(BUILD)/obj/%.d,$(LIB_C) $(CLI_C) $(TEST_C) $(HELPER_C)) $(PLUGIN_O:.o=.d) $(EMULATED_O:.o=.d)
 
 # ---- what people and CI call ----
 test: all tests ## install what is missing, build, run every test
+	$(if $(EMULATION_WHY_NOT),@echo "skip tests/cuda_emulation: $(EMULATION_WHY_NOT)")
 	@ASSAY_PROGRAM=$(BUILD)/assay ci/run-tests.sh $(BUILD) $(TESTS)
 
 run: all ## install what is missing, build, measure suites/quick.yaml and compare
@@ -164,7 +202,7 @@ info: ## what was detected and what will be built, and why not
 	@echo "library         $(LIB): $(words $(LIB_C)) sources"
 	@echo "program         $(or $(PROGRAM),no: there are no sources in harness/cli)"
 	@echo "CUDA plug-in    $(if $(PLUGIN),$(PLUGIN) by $(NVCC) for $(CUDA_ARCHS:%=sm_%),no: $(CUDA_WHY_NOT))"
-	@echo "test programs   $(words $(TESTS))"
+	@echo "test programs   $(words $(TESTS))$(if $(EMULATION_WHY_NOT),; without tests/cuda_emulation: $(EMULATION_WHY_NOT))"
 
 install: all ## into DESTDIR/PREFIX (/usr/local)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/assay $(DESTDIR)$(PREFIX)/share/doc/assay

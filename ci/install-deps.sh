@@ -3,7 +3,7 @@
 # packages before it installs any; uses sudo only when not root; never asks. On another system it names what is
 # missing. It fails only where the build cannot go on.
 #
-# usage: install-deps.sh [--all]      --all: the tools of the static checks too
+# usage: install-deps.sh [--all]      --all: the tools of the static checks and of tests/cuda_emulation too
 set -u
 
 all=no
@@ -39,6 +39,7 @@ probe() {
     has_library 'libopenblas\.so\.0' || wanted="$wanted libopenblas0-pthread"
     has_command gnuplot || wanted="$wanted gnuplot-nox"
     if [ "$all" = yes ]; then
+        has_command "${CXX:-g++}" || wanted="$wanted g++"
         has_command clang || wanted="$wanted clang"
         has_command cppcheck || wanted="$wanted cppcheck"
         has_command clang-format-14 || wanted="$wanted clang-format-14"

@@ -14,13 +14,18 @@
 #include "harness/device/device.h"
 #include "tests/device/product_reference.h"
 
+/* tests/cuda_emulation runs the same on another device. */
+#ifndef PRODUCT_DEVICE
+#define PRODUCT_DEVICE "host"
+#endif
+
 static const enum dtype floating[] = {DTYPE_FLOAT32, DTYPE_FLOAT16, DTYPE_BFLOAT16};
 
 static int device_set_up(void **state)
 {
     struct status error;
     struct device *device = NULL;
-    if (device_open("host", &device, &error) != STATUS_OK) {
+    if (device_open(PRODUCT_DEVICE, &device, &error) != STATUS_OK) {
         print_error("%s\n", error.text);
         return -1;
     }

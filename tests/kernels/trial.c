@@ -20,6 +20,7 @@ void trial_open(struct trial *trial, enum opcode opcode, enum mix mix, uint64_t 
 {
     memset(trial, 0, sizeof *trial);
     trial->call.opcode = opcode;
+    trial->run = kernel_host_run;
     trial->mix = mix;
     trial->tolerance = 1e-5;
     trial->random = seed * 0x9e3779b97f4a7c15u + 0x1234567u;
@@ -282,7 +283,7 @@ void trial_run(struct trial *trial)
         assert_non_null(before[t]);
         memcpy(before[t], trial->memory[t], trial->memory_bytes[t]);
     }
-    const char *wrong = kernel_host_run(&trial->call);
+    const char *wrong = trial->run(&trial->call);
     if (wrong != NULL) {
         fail_msg("%s: %s", opcode_name(trial->call.opcode), wrong);
     }

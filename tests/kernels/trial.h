@@ -24,6 +24,7 @@ enum mix { MIX_FLOAT32, MIX_FLOAT16, MIX_BFLOAT16, MIX_ANY, MIX_COUNT };
 
 struct trial {
     struct operation_call call;
+    const char *(*run)(const struct operation_call *call); /* kernel_host_run, or what is set after trial_open */
     enum mix mix;
     double tolerance; /* of a float32 output, relative to its largest element; default 1e-5 */
     uint64_t random;  /* state of the generator of inputs */

@@ -1,0 +1,97 @@
+/* cuBLAS without a GPU: products as its documentation defines them, columns first, with its rules for arguments. Takes
+ * the place of harness/device/cuda/cublas_library.c. */
+#include <cstdint>
+
+extern "C" {
+#include "harness/device/cuda/cublas_library.h"
+}
+#include "harness/kernels/convert.h"
+
+namespace
+{
+
+struct side {
+    const void *data;
+    enum dtype dtype;
+    bool transposed;
+    int leading;
+};
+
+enum dtype dtype_of(cudaDataType type)
+{
+    return type == CUDA_R_32F ? DTYPE_FLOAT32 : type == CUDA_R_16F ? DTYPE_FLOAT16 : DTYPE_BFLOAT16;
+}
+
+float side_get(const side &matrix, int64_t offset, int64_t row, int64_t column)
+{
+    int64_t place = matrix.transposed ? row * matrix.leading + column : column * matrix.leading + row;
+    return float_load(matrix.data, matrix.dtype, offset + place);
+}
+
+/* The leading dimension is at least the number of rows as they lie in memory, and at least 1. */
+bool leading_fits(const side &matrix, int rows, int columns)
+{
+    int least = matrix.transposed ? columns : rows;
+    return matrix.leading >= (least > 1 ? least : 1);
+}
+
+cublasStatus_t gemm_strided_batched(cublasHandle_t, cublasOperation_t transpose_a, cublasOperation_t transpose_b, int m,
+                                    int n, int k, const void *alpha, const void *a, cudaDataType a_type, int lda,
+                                    long long stride_a, const void *b, cudaDataType b_type, int ldb, long long stride_b,
+                                    const void *beta, void *c, cudaDataType c_type, int ldc, long long stride_c,
+                                    int batch_count, cublasComputeType_t compute_type, cublasGemmAlgo_t)
+{
+    side left = {a, dtype_of(a_type), transpose_a == CUBLAS_OP_T, lda};
+    side right = {b, dtype_of(b_type), transpose_b == CUBLAS_OP_T, ldb};
+    side out = {c, dtype_of(c_type), false, ldc};
+    float scale = *(const float *)alpha, keep = *(const float *)beta;
+    if (m < 0 || n < 0 || k < 0 || batch_count < 0 || !leading_fits(left, m, k) || !leading_fits(right, k, n) ||
+        !leading_fits(out, m, n)) {
+        return CUBLAS_STATUS_INVALID_VALUE;
+    }
+    if (a_type != b_type || (c_type != a_type && c_type != CUDA_R_32F) || compute_type != CUBLAS_COMPUTE_32F) {
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    }
+    for (int64_t index = 0; index < (int64_t)batch_count * m * n; index++) {
+        int64_t batch = index / ((int64_t)m * n), row = index % m, column = index / m % n;
+        float sum = 0.0f;
+        for (int64_t term = 0; term < k; term++) {
+            sum += side_get(left, batch * stride_a, row, term) * side_get(right, batch * stride_b, term, column);
+        }
+        float kept = keep != 0.0f ? keep * side_get(out, batch * stride_c, row, column) : 0.0f;
+        float_store(c, out.dtype, batch * stride_c + column * ldc + row, scale * sum + kept);
+    }
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t gemm(cublasHandle_t handle, cublasOperation_t transpose_a, cublasOperation_t transpose_b, int m, int n,
+                    int k, const void *alpha, const void *a, cudaDataType a_type, int lda, const void *b,
+                    cudaDataType b_type, int ldb, const void *beta, void *c, cudaDataType c_type, int ldc,
+                    cublasComputeType_t compute_type, cublasGemmAlgo_t algorithm)
+{
+    return gemm_strided_batched(handle, transpose_a, transpose_b, m, n, k, alpha, a, a_type, lda, 0, b, b_type, ldb, 0,
+                                beta, c, c_type, ldc, 0, 1, compute_type, algorithm);
+}
+
+const char *status_string(cublasStatus_t status)
+{
+    return status == CUBLAS_STATUS_INVALID_VALUE ? "CUBLAS_STATUS_INVALID_VALUE" : "CUBLAS_STATUS_NOT_SUPPORTED";
+}
+
+} // namespace
+
+extern "C" enum status_code cublas_library_open(void *, size_t, struct cublas_library *cublas, struct status *)
+{
+    static int opened;
+    *cublas = {};
+    cublas->library = &opened;
+    cublas->gemm = gemm;
+    cublas->gemm_strided_batched = gemm_strided_batched;
+    cublas->status_string = status_string;
+    return STATUS_OK;
+}
+
+extern "C" void cublas_library_close(struct cublas_library *cublas)
+{
+    *cublas = {};
+}

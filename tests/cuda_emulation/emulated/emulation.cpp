@@ -1,0 +1,244 @@
+/* A GPU on one core, for the tests of the CUDA plug-in: launches, barriers, warps and memory. Not its speed, not its
+ * rounding of library functions, and no two launches at once.
+ *
+ * What a real GPU leaves open is varied: one launch after another runs its blocks and threads forwards, backwards and
+ * shuffled, so that a missing barrier or a sum without a fixed order shows as a different result. What it forbids is a
+ * fault of the launch: a barrier that some threads do not reach, a shuffle without the whole warp, more threads or
+ * shared memory than an sm_75 has. Shared memory is poisoned before each block; behind its end nothing can be touched. */
+#include <csetjmp>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#include <cuda_runtime.h>
+
+#include "tests/cuda_emulation/emulated/emulation.h"
+
+dim3 threadIdx, blockIdx, blockDim, gridDim;
+
+extern char emulated_shared_start[] __asm__("__start_emulated_shared");
+extern char emulated_shared_end[] __asm__("__stop_emulated_shared");
+
+namespace
+{
+
+enum { WARP = 32, THREADS_MAXIMUM = 1024, STACK_BYTES = 128 * 1024, SHARED_BYTES = 64 * 1024, PAGE_BYTES = 4096 };
+enum { POISON = 0xff };
+
+enum lane_state { LANE_READY, LANE_IN_BLOCK_WAIT, LANE_IN_WARP_WAIT, LANE_DONE };
+
+/* One thread of the block. Its stack is kept from block to block; it begins a new block where the last one ended. */
+struct lane {
+    lane_state state;
+    int line; /* of the source, where it waits */
+    int predicate;
+    float offered, seen[WARP];
+    bool made;
+    jmp_buf place;
+    ucontext_t context;
+    void *stack;
+};
+
+lane lanes[THREADS_MAXIMUM];
+int lane_count, lane_current, block_predicate;
+int64_t launch_count;
+const std::function<void()> *thread_body;
+jmp_buf scheduler;
+ucontext_t scheduler_context;
+char *shared_pages;
+size_t shared_bytes_now;
+
+void lane_leave(lane_state state, int line)
+{
+    lane *self = &lanes[lane_current];
+    self->state = state;
+    self->line = line;
+    if (_setjmp(self->place) == 0) {
+        _longjmp(scheduler, 1);
+    }
+}
+
+void lane_main()
+{
+    for (;;) {
+        (*thread_body)();
+        lane_leave(LANE_DONE, 0);
+    }
+}
+
+void lane_make(lane *fiber)
+{
+    if (fiber->stack == nullptr) {
+        fiber->stack = mmap(nullptr, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    }
+    getcontext(&fiber->context);
+    fiber->context.uc_stack.ss_sp = fiber->stack;
+    fiber->context.uc_stack.ss_size = STACK_BYTES;
+    fiber->context.uc_link = nullptr;
+    makecontext(&fiber->context, lane_main, 0);
+    fiber->made = true;
+}
+
+void lane_resume(int index)
+{
+    lane *fiber = &lanes[index];
+    lane_current = index;
+    threadIdx = dim3((unsigned)index % blockDim.x, (unsigned)index / blockDim.x % blockDim.y,
+                     (unsigned)index / (blockDim.x * blockDim.y));
+    if (_setjmp(scheduler) == 0) {
+        if (fiber->made) {
+            _longjmp(fiber->place, 1);
+        }
+        lane_make(fiber);
+        swapcontext(&scheduler_context, &fiber->context);
+    }
+}
+
+/* The place of the k-th of `count` in the order of this launch; 7919 is a prime that no count here is a multiple of. */
+int64_t ordered(int64_t k, int64_t count)
+{
+    return launch_count % 3 == 0 ? k : launch_count % 3 == 1 || count % 7919 == 0 ? count - 1 - k : k * 7919 % count;
+}
+
+bool lanes_alike(int first, int count, lane_state state)
+{
+    bool alike = true;
+    for (int k = first; k < first + count; k++) {
+        alike = alike && lanes[k].state == state && lanes[k].line == lanes[first].line;
+    }
+    return alike;
+}
+
+bool warps_release()
+{
+    bool released = false;
+    for (int first = 0; first + WARP <= lane_count; first += WARP) {
+        if (!lanes_alike(first, WARP, LANE_IN_WARP_WAIT)) {
+            continue;
+        }
+        for (int k = first; k < first + WARP; k++) {
+            for (int other = 0; other < WARP; other++) {
+                lanes[k].seen[other] = lanes[first + other].offered;
+            }
+            lanes[k].state = LANE_READY;
+        }
+        released = true;
+    }
+    return released;
+}
+
+void fault(const std::string &text)
+{
+    emulation_error_set(cudaErrorLaunchFailure, text.c_str());
+    for (lane &fiber : lanes) {
+        fiber.made = false; /* what they stood in is given up */
+    }
+}
+
+bool block_release()
+{
+    if (!lanes_alike(0, lane_count, LANE_IN_BLOCK_WAIT)) {
+        std::string text = "threads wait for others that do not come:";
+        for (int k = 0; k < lane_count; k += WARP / 2) {
+            text += " " + std::to_string(k) + (lanes[k].state == LANE_DONE ? " ended" : " line ") +
+                    (lanes[k].state == LANE_DONE ? "" : std::to_string(lanes[k].line));
+        }
+        fault(text);
+        return false;
+    }
+    block_predicate = 0;
+    for (int k = 0; k < lane_count; k++) {
+        block_predicate |= lanes[k].predicate;
+        lanes[k].state = LANE_READY;
+    }
+    return true;
+}
+
+/* False after a fault. */
+bool block_run()
+{
+    memset(emulated_shared_start, POISON, (size_t)(emulated_shared_end - emulated_shared_start));
+    memset(shared_pages, POISON, SHARED_BYTES);
+    for (int k = 0; k < lane_count; k++) {
+        lanes[k].state = LANE_READY;
+    }
+    for (;;) {
+        for (int k = 0; k < lane_count; k++) {
+            int index = (int)ordered(k, lane_count);
+            if (lanes[index].state == LANE_READY) {
+                lane_resume(index);
+            }
+        }
+        if (lanes_alike(0, lane_count, LANE_DONE)) {
+            return true;
+        }
+        if (!warps_release() && !block_release()) {
+            return false;
+        }
+    }
+}
+
+} // namespace
+
+void emulation_block_wait(int line)
+{
+    lanes[lane_current].predicate = 0;
+    lane_leave(LANE_IN_BLOCK_WAIT, line);
+}
+
+int emulation_block_or(int line, int predicate)
+{
+    lanes[lane_current].predicate = predicate != 0;
+    lane_leave(LANE_IN_BLOCK_WAIT, line);
+    return block_predicate;
+}
+
+float emulation_warp_exchange(int line, unsigned mask, float value, int lane_mask)
+{
+    if (mask != 0xffffffffu) {
+        fault("a shuffle of part of a warp is not emulated");
+        return value;
+    }
+    lanes[lane_current].offered = value;
+    lane_leave(LANE_IN_WARP_WAIT, line);
+    return lanes[lane_current].seen[(lane_current % WARP) ^ lane_mask];
+}
+
+void *emulation_shared_memory(void)
+{
+    return shared_pages + SHARED_BYTES - (shared_bytes_now + 15) / 16 * 16;
+}
+
+void emulation_launch::blocks_run(const void *kernel, const std::function<void()> &thread)
+{
+    int64_t threads = (int64_t)block_.x * block_.y * block_.z;
+    if (threads < 1 || threads > THREADS_MAXIMUM || block_.z > 64 || grid_.x < 1 || grid_.x > 0x7fffffffu ||
+        grid_.y < 1 || grid_.y > 65535 || grid_.z < 1 || grid_.z > 65535 ||
+        shared_bytes_ > emulation_shared_limit(kernel)) {
+        emulation_error_set(cudaErrorInvalidConfiguration, "");
+        return;
+    }
+    if (shared_pages == nullptr) {
+        shared_pages = (char *)mmap(nullptr, SHARED_BYTES + PAGE_BYTES, PROT_READ | PROT_WRITE,
+                                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        mprotect(shared_pages + SHARED_BYTES, PAGE_BYTES, PROT_NONE);
+    }
+    launch_count++;
+    thread_body = &thread;
+    lane_count = (int)threads;
+    shared_bytes_now = shared_bytes_;
+    blockDim = block_;
+    gridDim = grid_;
+    int64_t blocks = (int64_t)grid_.x * grid_.y * grid_.z;
+    for (int64_t k = 0; k < blocks; k++) {
+        int64_t block = ordered(k, blocks);
+        blockIdx = dim3((unsigned)(block % grid_.x), (unsigned)(block / grid_.x % grid_.y),
+                        (unsigned)(block / ((int64_t)grid_.x * grid_.y)));
+        if (!block_run()) {
+            return;
+        }
+    }
+}

@@ -1,0 +1,64 @@
+/* CUDA C++ as ordinary C++: a launch runs its blocks one after the other, the threads of a block as fibers that change
+ * only where they wait for each other. kernel<<<grid, block, bytes, stream>>>(args) has been rewritten to
+ * emulation_launch(grid, block, bytes, stream).run(kernel, args) by the Makefile. */
+#ifndef ASSAY_TESTS_CUDA_RUNTIME_H
+#define ASSAY_TESTS_CUDA_RUNTIME_H
+
+#include <cuda_runtime_api.h>
+
+#include <functional>
+#include <tuple>
+
+#define __global__
+#define __device__
+#define __host__
+#define __grid_constant__
+#define __forceinline__ inline
+#define __launch_bounds__(threads)
+/* In one place, so that it can be poisoned before each block. */
+#define __shared__ static __attribute__((section("emulated_shared")))
+
+struct dim3 {
+    unsigned x, y, z;
+    dim3(unsigned x_count = 1, unsigned y_count = 1, unsigned z_count = 1) : x(x_count), y(y_count), z(z_count)
+    {
+    }
+};
+
+extern dim3 threadIdx, blockIdx, blockDim, gridDim;
+
+/* A wait that lanes reach at different lines is a fault, as is one that some lanes never reach. */
+void emulation_block_wait(int line);
+int emulation_block_or(int line, int predicate);
+float emulation_warp_exchange(int line, unsigned mask, float value, int lane_mask);
+void *emulation_shared_memory(void);
+
+#define __syncthreads()                         emulation_block_wait(__LINE__)
+#define __syncthreads_or(predicate)             emulation_block_or(__LINE__, predicate)
+#define __shfl_xor_sync(mask, value, lane_mask) emulation_warp_exchange(__LINE__, mask, value, lane_mask)
+
+class emulation_launch
+{
+  public:
+    emulation_launch(dim3 grid, dim3 block, size_t shared_bytes = 0, cudaStream_t stream = nullptr)
+        : grid_(grid), block_(block), shared_bytes_(shared_bytes)
+    {
+        (void)stream;
+    }
+
+    template <typename... parameters, typename... arguments>
+    void run(void (*kernel)(parameters...), const arguments &...values)
+    {
+        static_assert((sizeof(parameters) + ... + 0) <= 4096, "the parameters of a kernel have 4096 bytes");
+        const std::tuple<parameters...> copies(values...);
+        blocks_run((const void *)kernel, [&] { std::apply(kernel, copies); });
+    }
+
+  private:
+    void blocks_run(const void *kernel, const std::function<void()> &thread);
+
+    dim3 grid_, block_;
+    size_t shared_bytes_;
+};
+
+#endif

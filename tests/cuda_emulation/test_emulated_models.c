@@ -1,0 +1,91 @@
+/* Whole models trained on the emulated GPU: the sequence and the bytes predicted on meta, and the host's loss. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+
+#include "harness/replay/replay.h"
+#include "harness/tape/target.h"
+#include "models/catalogue.h"
+#include "models/workload_tape.h"
+
+static struct replay_result replayed(const struct tape_view *tape, const char *spec)
+{
+    struct device *device = NULL;
+    struct replay_result result = {0};
+    struct status error = {0};
+    if (device_open(spec, &device, &error) != STATUS_OK ||
+        replay_run(tape, device, NULL, &result, &error) != STATUS_OK) {
+        fail_msg("%s: %s", spec, error.text);
+    }
+    device_close(device);
+    return result;
+}
+
+/* tolerance: of the loss, relative. Several steps amplify what the order of a sum changes in the last place. */
+static void training_agrees(const char *model, const struct workload *workload, double tolerance)
+{
+    struct config config;
+    struct skeleton skeleton;
+    struct tape *tape = NULL;
+    struct status error = {0};
+    const struct target *target = NULL;
+    enum status_code code = config_find("models/catalogue", model, &config, &error);
+    code = code == STATUS_OK ? target_find("sm_75", &target, &error) : code;
+    code = code == STATUS_OK ? skeleton_build(&config, workload_head(workload), &skeleton, &error) : code;
+    code = code == STATUS_OK ? workload_tape(&config, &skeleton, workload, target, &tape, &error) : code;
+    if (code != STATUS_OK) {
+        fail_msg("%s: %s", model, error.text);
+    }
+    struct tape_view view = tape_view(tape);
+    struct replay_result predicted = replayed(&view, "meta");
+    struct replay_result gpu = replayed(&view, "cuda:0"), host = replayed(&view, "host");
+    assert_true(predicted.sequence_hash == gpu.sequence_hash);
+    for (int i = 0; i < STAGE_COUNT; i++) {
+        assert_int_equal(predicted.stages[i].allocated_bytes_peak, gpu.stages[i].allocated_bytes_peak);
+        assert_int_equal(predicted.stages[i].reserved_bytes_peak, gpu.stages[i].reserved_bytes_peak);
+    }
+    assert_true(gpu.loss_valid && host.loss_valid);
+    if (!(fabs(gpu.loss - host.loss) <= tolerance * host.loss)) {
+        fail_msg("%s: the loss is %.9g and %.9g on the host", model, gpu.loss, host.loss);
+    }
+    tape_release(tape);
+    skeleton_release(&skeleton);
+}
+
+static void text_models_train_as_on_the_host(void **state)
+{
+    (void)state;
+    static const char *const models[] = {"tiny-bert", "tiny-gpt2", "tiny-llama"};
+    for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
+        struct workload train = workload_default(MODE_TRAIN);
+        train.batch = 2;
+        train.seq = 16;
+        train.attention = ATTENTION_EAGER;
+        training_agrees(models[i], &train, 1e-5);
+        train.attention = ATTENTION_SDPA;
+        training_agrees(models[i], &train, 1e-5);
+    }
+}
+
+static void image_models_train_as_on_the_host(void **state)
+{
+    (void)state;
+    struct workload train = workload_default(MODE_TRAIN);
+    train.batch = 2;
+    train.attention = ATTENTION_SDPA;
+    training_agrees("tiny-vit", &train, 1e-5);
+    training_agrees("tiny-resnet", &train, 1e-4);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(text_models_train_as_on_the_host),
+        cmocka_unit_test(image_models_train_as_on_the_host),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
