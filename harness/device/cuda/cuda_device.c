@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "harness/base/size.h"
+#include "harness/device/cuda/product_kernels.h"
 #include "harness/kernels/launch.h"
 
 /* The oldest architecture that the kernels are compiled for; CUDA 13 offers none before it. */
@@ -140,8 +141,11 @@ static enum status_code cuda_run(struct device *device, const struct operation_c
     }
     const char *reason = kernel_cuda_run(call, NULL);
     if (reason != NULL) {
+        /* The runtime loads a kernel with its first launch, for which a full device has no memory. */
+        bool full = strcmp(reason, cudaGetErrorString(cudaErrorMemoryAllocation)) == 0;
         cudaGetLastError();
-        return status_set(error, STATUS_DEVICE, "cuda:%d: %s: %s", cuda->index, call_describe(call, text), reason);
+        return status_set(error, full ? STATUS_OUT_OF_MEMORY : STATUS_DEVICE, "cuda:%d: %s: %s", cuda->index,
+                          call_describe(call, text), reason);
     }
     return STATUS_OK;
 }
@@ -251,6 +255,21 @@ static enum status_code cuda_identify(struct cuda_device *cuda, struct status *e
     return STATUS_OK;
 }
 
+/* Whether the plug-in holds code for this GPU: the runtime tells it of a launch alone. */
+static enum status_code cuda_code_check(struct cuda_device *cuda, struct status *error)
+{
+    cudaError_t launched =
+        floats_round_launch(cuda->convolution_workspace, DTYPE_FLOAT32, cuda->convolution_workspace, 1);
+    launched = launched == cudaSuccess ? cudaDeviceSynchronize() : launched;
+    if (launched == cudaErrorNoKernelImageForDevice || launched == cudaErrorUnsupportedPtxVersion) {
+        cudaGetLastError();
+        return status_set(error, STATUS_UNAVAILABLE,
+                          "cuda: the plug-in holds no code for %s (%s); build it anew with make CUDA_ARCHS=%s",
+                          cuda->name, cuda->target, cuda->target + strlen("sm_"));
+    }
+    return cuda_check(cuda, launched, "the first launch", error);
+}
+
 /* Makes the context and takes the two workspaces, so that both stand in the first reading. */
 static enum status_code cuda_prepare(struct cuda_device *cuda, struct status *error)
 {
@@ -275,6 +294,9 @@ static enum status_code cuda_prepare(struct cuda_device *cuda, struct status *er
     if (code == STATUS_OK) {
         code = cuda_check(cuda, cudaMalloc(&cuda->convolution_workspace, CUDA_CONVOLUTION_WORKSPACE_BYTES),
                           "taking the workspace of convolutions", error);
+    }
+    if (code == STATUS_OK) {
+        code = cuda_code_check(cuda, error);
     }
     if (code == STATUS_OK) {
         nvml_library_open(cuda->pci_bus_id, &cuda->nvml);
