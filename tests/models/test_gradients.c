@@ -71,7 +71,7 @@ static void parameters_fill_large(struct tape_machine *machine)
         int storage = machine_find(machine, CATEGORY_WEIGHTS, tensor->path);
         double size = machine->config.family == FAMILY_RESNET ? 0.1 : 0.7;
         for (int64_t k = 0; storage >= 0 && k < tensor->element_count; k++) {
-            double value = size * mix((uint64_t)k + 1000003u * (uint64_t)i);
+            double value = size * mix((uint64_t)k + 1000003u * (uint64_t)i + 2777u);
             machine_floats(machine, storage)[k] = (float)(is_norm_weight(skeleton, tensor) ? 1.0 + value : value);
         }
     }
