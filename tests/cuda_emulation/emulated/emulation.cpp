@@ -2,7 +2,8 @@
  * rounding of library functions, and no two launches at once.
  *
  * What a real GPU leaves open is varied: one launch after another runs its blocks and threads forwards, backwards and
- * shuffled, so that a missing barrier or a sum without a fixed order shows as a different result. What it forbids is a
+ * shuffled, so that a missing barrier or a sum without a fixed order shows as a different result. Every other launch
+ * has at most three blocks, because the plug-in's kernels go through the rest in a loop. What a real GPU forbids is a
  * fault of the launch: a barrier that some threads do not reach, a shuffle without the whole warp, more threads or
  * shared memory than an sm_75 has. Shared memory is poisoned before each block; behind its end nothing can be touched. */
 #include <csetjmp>
@@ -26,7 +27,7 @@ namespace
 {
 
 enum { WARP = 32, THREADS_MAXIMUM = 1024, STACK_BYTES = 128 * 1024, SHARED_BYTES = 64 * 1024, PAGE_BYTES = 4096 };
-enum { POISON = 0xff };
+enum { POISON = 0xff, BLOCKS_OF_A_SHORT_GRID = 3 };
 
 enum lane_state { LANE_READY, LANE_IN_BLOCK_WAIT, LANE_IN_WARP_WAIT, LANE_DONE };
 
@@ -232,11 +233,14 @@ void emulation_launch::blocks_run(const void *kernel, const std::function<void()
     shared_bytes_now = shared_bytes_;
     blockDim = block_;
     gridDim = grid_;
-    int64_t blocks = (int64_t)grid_.x * grid_.y * grid_.z;
+    if (launch_count % 2 == 0 && grid_.x > BLOCKS_OF_A_SHORT_GRID) {
+        gridDim.x = BLOCKS_OF_A_SHORT_GRID;
+    }
+    int64_t blocks = (int64_t)gridDim.x * gridDim.y * gridDim.z;
     for (int64_t k = 0; k < blocks; k++) {
         int64_t block = ordered(k, blocks);
-        blockIdx = dim3((unsigned)(block % grid_.x), (unsigned)(block / grid_.x % grid_.y),
-                        (unsigned)(block / ((int64_t)grid_.x * grid_.y)));
+        blockIdx = dim3((unsigned)(block % gridDim.x), (unsigned)(block / gridDim.x % gridDim.y),
+                        (unsigned)(block / ((int64_t)gridDim.x * gridDim.y)));
         if (!block_run()) {
             return;
         }
