@@ -26,7 +26,7 @@ static enum status_code meta_properties(struct device *device, struct device_pro
 {
     (void)device;
     (void)error;
-    *properties = (struct device_properties){.kind = "meta", .name = "meta (nothing is allocated)", .target = "meta"};
+    *properties = (struct device_properties){.kind = "meta", .name = "no memory", .target = "meta"};
     return STATUS_OK;
 }
 
