@@ -99,7 +99,7 @@ struct value *heads_view(const struct forward *forward, struct value *a, int64_t
     struct tape *tape = forward->tape;
     int frame = tape_frame_open(tape);
     int64_t size[] = {value_size(a, 0), value_size(a, 1), heads, value_size(a, 2) / heads};
-    struct value *view = tape_view_as(tape, a, 4, size);
+    struct value *view = tape_reshape(tape, a, 4, size);
     return tape_frame_close(tape, frame, tape_transpose(tape, view, 1, 2));
 }
 
@@ -126,7 +126,7 @@ static struct value *heads_repeat(struct tape *tape, struct value *a, int64_t he
     int64_t thin[] = {batch, groups, 1, rows, width};
     int64_t wide[] = {batch, groups, heads / groups, rows, width};
     int64_t flat[] = {batch, heads, rows, width};
-    struct value *repeated = tape_expand(tape, tape_view_as(tape, a, 5, thin), 5, wide);
+    struct value *repeated = tape_expand(tape, tape_reshape(tape, a, 5, thin), 5, wide);
     return tape_frame_close(tape, frame, tape_reshape(tape, repeated, 4, flat));
 }
 
@@ -267,7 +267,7 @@ struct value *forward_language_loss(const struct forward *forward, struct value 
     struct value *labels = causal ? labels_shifted(forward, batch, rows) : forward->labels;
     int64_t flat[] = {batch * rows, vocab}, count[] = {batch * rows};
     struct value *loss =
-        tape_cross_entropy(tape, tape_view_as(tape, scores, 2, flat), tape_view_as(tape, labels, 1, count));
+        tape_cross_entropy(tape, tape_reshape(tape, scores, 2, flat), tape_reshape(tape, labels, 1, count));
     loss = tape_frame_close(tape, frame, loss);
     tape_drop(tape, logits);
     return loss;

@@ -124,7 +124,7 @@ static void rotary(const struct forward *f, const char *root, struct value *like
     tape_gradients(tape, false);
     int frame = tape_frame_open(tape);
     int64_t column[] = {1, value_size(f->ids, 1), 1};
-    struct value *places = tape_cast(tape, tape_view_as(tape, positions, 3, column), DTYPE_FLOAT32);
+    struct value *places = tape_cast(tape, tape_reshape(tape, positions, 3, column), DTYPE_FLOAT32);
     struct value *angles = tape_multiply(tape, places, forward_tensor(f, "%srotary_emb.inv_freq", root));
     tape_drop(tape, places);
     struct value *both = tape_concatenate(tape, angles, angles, -1);
@@ -153,8 +153,8 @@ static struct value *decoder(const struct forward *f, const char *root)
     /* [1, S, D] -> [1, 1, S, D]: one for all heads */
     int64_t wide[] = {1, 1, value_size(f->ids, 1), f->config->head_dim};
     struct value *cosine = layer.cosine, *sine = layer.sine;
-    layer.cosine = tape_view_as(tape, cosine, 4, wide);
-    layer.sine = tape_view_as(tape, sine, 4, wide);
+    layer.cosine = tape_reshape(tape, cosine, 4, wide);
+    layer.sine = tape_reshape(tape, sine, 4, wide);
     tape_let_go(tape, cosine);
     tape_let_go(tape, sine);
     for (int64_t i = 0; i < f->config->layers; i++) {

@@ -94,7 +94,7 @@ struct value *forward_resnet(const struct forward *f)
     }
     value_rebind(tape, &x, tape_mean_spatial(tape, x));
     int64_t flat[] = {value_size(x, 0), value_size(x, 1)};
-    value_rebind(tape, &x, tape_view_as(tape, x, 2, flat));
+    value_rebind(tape, &x, tape_reshape(tape, x, 2, flat));
     value_rebind(tape, &x, forward_linear(f, "fc", x));
     if (f->labels == NULL) {
         return tape_frame_close(tape, frame, x);

@@ -66,7 +66,7 @@ static struct value *embeddings(const struct forward *f, const char *root)
                          forward_tensor(f, "%sembeddings.patch_embeddings.projection.bias", root), f->config->patch, 0);
     int64_t flat[] = {batch, hidden, value_size(map, 2) * value_size(map, 3)};
     int64_t one[] = {batch, 1, hidden};
-    struct value *patches = tape_transpose(tape, tape_view_as(tape, map, 3, flat), 1, 2);
+    struct value *patches = tape_transpose(tape, tape_reshape(tape, map, 3, flat), 1, 2);
     struct value *token = tape_expand(tape, forward_tensor(f, "%sembeddings.cls_token", root), 3, one);
     struct value *rows = tape_concatenate(tape, token, patches, 1);
     /* map, flat view and patches are one name in the real code: gone once the rows are there */

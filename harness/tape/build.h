@@ -35,7 +35,6 @@ void tape_stage(struct tape *tape, enum stage stage);       /* nothing where the
 void tape_stage_again(struct tape *tape, enum stage stage); /* begins it anew */
 void tape_gradients(struct tape *tape, bool enabled);
 void tape_training(struct tape *tape, bool training); /* dropout and batch statistics act */
-bool tape_is_training(const struct tape *tape);
 bool tape_gradients_enabled(const struct tape *tape);
 
 /* Autocast as torch.autocast("cuda"): products in dtype, norms and losses in float32; casts of parameters are kept until
@@ -51,7 +50,6 @@ void tape_drop(struct tape *tape, struct value *value);
 
 /* -- what a value is */
 enum dtype value_dtype(const struct value *value);
-int value_rank(const struct value *value);
 int64_t value_size(const struct value *value, int dimension); /* negative dimensions count from the end */
 
 /* -- creation. label: for people; borrowed, must outlive the tape */
@@ -83,7 +81,6 @@ struct value *tape_dropout(struct tape *tape, struct value *a, double probabilit
 struct value *tape_cast(struct tape *tape, struct value *a, enum dtype dtype); /* a itself where it has the dtype */
 
 /* -- views: no memory */
-struct value *tape_view_as(struct tape *tape, struct value *a, int rank, const int64_t *size);
 struct value *tape_transpose(struct tape *tape, struct value *a, int dimension, int other);
 struct value *tape_slice(struct tape *tape, struct value *a, int dimension, int64_t first, int64_t count);
 struct value *tape_select(struct tape *tape, struct value *a, int dimension, int64_t index); /* drops the dimension */
@@ -111,7 +108,6 @@ struct value *tape_linear(struct tape *tape, struct value *a, struct value *weig
 struct value *tape_linear_t(struct tape *tape, struct value *a, struct value *weight,
                             struct value *bias);                                /* [in, out] */
 struct value *tape_matmul(struct tape *tape, struct value *a, struct value *b); /* rank 4 each, batched */
-struct value *tape_outer(struct tape *tape, struct value *a, struct value *b);  /* rank 3 each, no gradients */
 struct value *tape_convolution(struct tape *tape, struct value *a, struct value *weight, struct value *bias,
                                int64_t stride, int64_t padding);
 struct value *tape_max_pool(struct tape *tape, struct value *a, int64_t kernel, int64_t stride, int64_t padding);

@@ -146,6 +146,12 @@ struct value *value_share(struct tape *tape, struct value *a)
     return other;
 }
 
+void gradient_pass(struct tape *tape, struct node *node, struct value **out, struct value **in)
+{
+    (void)node;
+    in[0] = value_pass(tape, out[0]);
+}
+
 /* -- the engine */
 
 struct queue {
@@ -267,7 +273,7 @@ static void gradient_arrive(struct tape *tape, struct value **place, struct valu
         tape_run(tape, OPCODE_ADD, &attributes, 2, 3, values);
         return;
     }
-    *place = value_retain(make_add(tape, old, gradient, dtype_promote(old->dtype, gradient->dtype)));
+    *place = value_retain(make_add(tape, old, gradient));
     value_release(tape, old);
 }
 

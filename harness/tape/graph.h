@@ -57,7 +57,6 @@ struct node {
     struct edge edges[NODE_INPUTS_MAXIMUM];
     struct value *saved[NODE_SAVED_MAXIMUM];
     struct operation_attributes attributes;
-    struct shape shape;       /* whatever the backward function needs of its input's shape */
     struct value *pending[4]; /* gradients that have arrived, one for each output */
     int dependencies;
     int visit;         /* of which engine run `dependencies` counts */
@@ -143,13 +142,17 @@ struct value *value_share(struct tape *tape, struct value *a);
 /* Keeps value until the node has run. node NULL: nothing happens. */
 void node_save(struct tape *tape, struct node *node, int index, struct value *value);
 bool node_wants(const struct node *node, int input);
+/* The backward function of an operation that changes no element: the engine fits shape and dtype to the input's. */
+node_backward gradient_pass;
 
 /* The gradient through an operation that has no graph of its own (used by backward functions): plain operations that
  * allocate their result in the open frame. */
-struct value *make_add(struct tape *tape, struct value *a, struct value *b, enum dtype dtype);
+struct value *make_add(struct tape *tape, struct value *a, struct value *b);
 struct value *make_multiply(struct tape *tape, struct value *a, struct value *b);
 struct value *make_scale(struct tape *tape, struct value *a, double factor, double summand);
 struct value *make_copy(struct tape *tape, struct value *a, enum dtype dtype, const char *label);
+/* a itself where it is dense, else a copy. */
+struct value *make_dense(struct tape *tape, struct value *a);
 struct value *make_sum_to(struct tape *tape, struct value *a, const struct shape *shape);
 struct value *make_reshape(struct tape *tape, struct value *a, const struct shape *shape);
 struct value *make_binary(struct tape *tape, enum opcode opcode, const struct operation_attributes *attributes,
@@ -175,7 +178,7 @@ struct value *autocast_lower(struct tape *tape, struct value *value);
 void autocast_lower_all(struct tape *tape, struct value **values, int count);
 struct value *autocast_float32(struct tape *tape, struct value *value);
 
-/* -- workspaces (product.c): what PyTorch takes at the first product of a thread */
+/* -- workspaces (op_product.c): what PyTorch takes at the first product of a thread */
 void workspace_take(struct tape *tape, bool biased_linear);
 
 enum dtype dtype_promote(enum dtype a, enum dtype b);

@@ -15,7 +15,7 @@ static void add_backward(struct tape *tape, struct node *node, struct value **ou
 struct value *tape_add(struct tape *tape, struct value *a, struct value *b)
 {
     int frame = tape_frame_open(tape);
-    struct value *result = make_add(tape, a, b, DTYPE_FLOAT32);
+    struct value *result = make_add(tape, a, b);
     struct value *inputs[] = {a, b};
     if (result != NULL) {
         node_new(tape, add_backward, 2, inputs, result);
@@ -76,17 +76,11 @@ struct value *tape_scale(struct tape *tape, struct value *a, double factor)
     return result;
 }
 
-static void pass_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
-{
-    (void)node;
-    in[0] = value_pass(tape, out[0]);
-}
-
 struct value *tape_add_number(struct tape *tape, struct value *a, double number)
 {
     struct value *result = make_scale(tape, a, 1.0, number);
     if (result != NULL) {
-        node_new(tape, pass_backward, 1, &a, result);
+        node_new(tape, gradient_pass, 1, &a, result);
     }
     return result;
 }

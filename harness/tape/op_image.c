@@ -9,7 +9,7 @@ static int64_t extent(int64_t size, int64_t kernel, int64_t stride, int64_t padd
 /* inputs: a, weight, bias */
 static void convolution_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
 {
-    struct value *gradient = value_is_dense(out[0]) ? out[0] : make_copy(tape, out[0], out[0]->dtype, "contiguous");
+    struct value *gradient = make_dense(tape, out[0]);
     if (gradient == NULL) {
         return;
     }

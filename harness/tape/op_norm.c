@@ -148,7 +148,7 @@ struct value *tape_cross_entropy(struct tape *tape, struct value *logits, struct
 static void layernorm_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
 {
     struct value *input = node->saved[0], *weight = node->saved[3];
-    struct value *gradient = value_is_dense(out[0]) ? out[0] : make_copy(tape, out[0], out[0]->dtype, "contiguous");
+    struct value *gradient = make_dense(tape, out[0]);
     struct value *slopes[3];
     slopes[0] = value_new(tape, input->dtype, &input->shape, "LAYERNORM gradient");
     slopes[1] = value_new(tape, weight->dtype, &weight->shape, "LAYERNORM weight gradient");

@@ -76,9 +76,8 @@ struct value *make_binary(struct tape *tape, enum opcode opcode, const struct op
     return result;
 }
 
-struct value *make_add(struct tape *tape, struct value *a, struct value *b, enum dtype dtype)
+struct value *make_add(struct tape *tape, struct value *a, struct value *b)
 {
-    (void)dtype;
     struct operation_attributes attributes = attributes_f(1.0, 0.0);
     return make_binary(tape, OPCODE_ADD, &attributes, a, b);
 }
@@ -117,6 +116,11 @@ struct value *make_copy(struct tape *tape, struct value *a, enum dtype dtype, co
     struct value *values[] = {a, result};
     tape_run(tape, OPCODE_COPY, NULL, 1, 2, values);
     return result;
+}
+
+struct value *make_dense(struct tape *tape, struct value *a)
+{
+    return a == NULL || value_is_dense(a) ? a : make_copy(tape, a, a->dtype, "contiguous");
 }
 
 /* The sum over leading dimensions and over those that shape has as 1. */

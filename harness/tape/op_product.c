@@ -30,7 +30,7 @@ void workspace_take(struct tape *tape, bool biased_linear)
 
 static void embedding_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
 {
-    struct value *gradient = value_is_dense(out[0]) ? out[0] : make_copy(tape, out[0], out[0]->dtype, "contiguous");
+    struct value *gradient = make_dense(tape, out[0]);
     struct value *ids = node->saved[0];
     struct value *row = value_is_dense(ids) ? ids : make_copy(tape, ids, DTYPE_INT64, "ids");
     in[0] = value_new(tape, out[0]->dtype, &node->edges[0].shape, "EMBEDDING gradient");
@@ -203,7 +203,7 @@ static struct value *batch_of(struct tape *tape, struct value *a)
         return NULL;
     }
     int64_t size[] = {a->shape.size[0] * a->shape.size[1], a->shape.size[2], a->shape.size[3]};
-    return tape_view_as(tape, a, 3, size);
+    return tape_reshape(tape, a, 3, size);
 }
 
 static void bmm_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
@@ -233,10 +233,5 @@ struct value *tape_matmul(struct tape *tape, struct value *a, struct value *b)
         node_save(tape, node, 1, node_wants(node, 0) ? inputs[1] : NULL);
     }
     int64_t size[] = {a->shape.size[0], a->shape.size[1], a->shape.size[2], b->shape.size[3]};
-    return tape_frame_close(tape, frame, tape_view_as(tape, flat, 4, size));
-}
-
-struct value *tape_outer(struct tape *tape, struct value *a, struct value *b)
-{
-    return product(tape, a, b, NULL, "product");
+    return tape_frame_close(tape, frame, tape_reshape(tape, flat, 4, size));
 }

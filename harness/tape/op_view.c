@@ -22,7 +22,7 @@ static void reshape_backward(struct tape *tape, struct node *node, struct value 
     in[0] = make_reshape(tape, out[0], &node->edges[0].shape);
 }
 
-struct value *tape_view_as(struct tape *tape, struct value *a, int rank, const int64_t *size)
+struct value *tape_reshape(struct tape *tape, struct value *a, int rank, const int64_t *size)
 {
     struct shape shape = shape_of(rank, size);
     struct value *result = make_reshape(tape, a, &shape);
@@ -30,17 +30,6 @@ struct value *tape_view_as(struct tape *tape, struct value *a, int rank, const i
         node_new(tape, reshape_backward, 1, &a, result);
     }
     return result;
-}
-
-struct value *tape_reshape(struct tape *tape, struct value *a, int rank, const int64_t *size)
-{
-    return tape_view_as(tape, a, rank, size);
-}
-
-static void contiguous_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
-{
-    (void)node;
-    in[0] = value_pass(tape, out[0]);
 }
 
 struct value *tape_contiguous(struct tape *tape, struct value *a)
@@ -53,7 +42,7 @@ struct value *tape_contiguous(struct tape *tape, struct value *a)
     }
     struct value *result = make_copy(tape, a, a->dtype, "contiguous");
     if (result != NULL) {
-        node_new(tape, contiguous_backward, 1, &a, result);
+        node_new(tape, gradient_pass, 1, &a, result);
     }
     return result;
 }
@@ -235,12 +224,6 @@ void tape_split(struct tape *tape, struct value *a, int dimension, int count, st
 
 /* -- expand: the gradient is summed by the engine, which knows the input's shape */
 
-static void expand_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
-{
-    (void)node;
-    in[0] = value_pass(tape, out[0]);
-}
-
 struct value *tape_expand(struct tape *tape, struct value *a, int rank, const int64_t *size)
 {
     if (a == NULL || tape_failed(tape)) {
@@ -252,7 +235,7 @@ struct value *tape_expand(struct tape *tape, struct value *a, int rank, const in
         return value_share(tape, a);
     }
     if (view != NULL) {
-        node_new(tape, expand_backward, 1, &a, view);
+        node_new(tape, gradient_pass, 1, &a, view);
     }
     return view;
 }

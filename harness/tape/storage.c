@@ -98,11 +98,6 @@ void tape_training(struct tape *tape, bool training)
     tape->training = training;
 }
 
-bool tape_is_training(const struct tape *tape)
-{
-    return tape->training;
-}
-
 /* -- shapes and values */
 
 bool shape_equal(const struct shape *a, const struct shape *b)
@@ -134,11 +129,6 @@ bool value_is_dense(const struct value *value)
 enum dtype value_dtype(const struct value *value)
 {
     return value != NULL ? value->dtype : DTYPE_FLOAT32;
-}
-
-int value_rank(const struct value *value)
-{
-    return value != NULL ? value->shape.rank : 0;
 }
 
 int64_t value_size(const struct value *value, int dimension)

@@ -86,7 +86,7 @@ static void a_view_takes_no_memory_and_holds_its_storage(void **state)
     struct tape *tape = tape_for("host");
     int64_t peak = 0, flat[] = {32};
     struct value *a = leaf(tape, 4, 8, false);
-    struct value *view = tape_view_as(tape, a, 1, flat);
+    struct value *view = tape_reshape(tape, a, 1, flat);
     tape_drop(tape, a);
     assert_int_equal(live_bytes(tape, &peak), 128);
     tape_drop(tape, view);
@@ -115,7 +115,7 @@ static void a_linear_layer_keeps_its_input_alone(void **state)
     struct value *weight = leaf(tape, 16, 8, true);
     tape_gradients(tape, true);
     struct value *a = tape_gelu(tape, tape_linear(tape, leaf(tape, 4, 8, false), weight, NULL), false);
-    struct value *loss = tape_mean_last(tape, tape_view_as(tape, a, 1, (int64_t[]){64}));
+    struct value *loss = tape_mean_last(tape, tape_reshape(tape, a, 1, (int64_t[]){64}));
     tape_backward(tape, loss);
     finish(tape);
     /* input 4 x 8 of the linear layer, input 4 x 16 of GELU; neither the weight nor the mean */
@@ -133,7 +133,7 @@ static void gradients_meet_in_place_where_nobody_looks(void **state)
     tape_gradients(tape, true);
     struct value *x = tape_scale(tape, weight, 2.0);
     struct value *sum = tape_add(tape, tape_tanh(tape, x), tape_silu(tape, x));
-    struct value *loss = tape_mean_last(tape, tape_view_as(tape, sum, 1, (int64_t[]){32}));
+    struct value *loss = tape_mean_last(tape, tape_reshape(tape, sum, 1, (int64_t[]){32}));
     int additions = count_of(tape, OPCODE_ADD);
     tape_backward(tape, loss);
     finish(tape);
@@ -191,7 +191,7 @@ static int64_t workspace_bytes(const char *target, bool biased)
     struct value *bias = tape_leaf(tape, CATEGORY_WEIGHTS, DTYPE_FLOAT32, 1, (int64_t[]){16}, true, "bias");
     tape_gradients(tape, true);
     struct value *y = tape_linear(tape, leaf(tape, 4, 8, false), weight, biased ? bias : NULL);
-    tape_backward(tape, tape_mean_last(tape, tape_view_as(tape, y, 1, (int64_t[]){64})));
+    tape_backward(tape, tape_mean_last(tape, tape_reshape(tape, y, 1, (int64_t[]){64})));
     finish(tape);
     struct tape_view view = tape_view(tape);
     int64_t bytes = 0;
@@ -219,9 +219,9 @@ static int64_t step_peak(enum optimizer_form form, bool sgd)
     struct optimizer_settings settings = {
         .form = form, .sgd = sgd, .learning_rate = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8};
     tape_gradients(tape, true);
-    struct value *sum = tape_add(tape, tape_view_as(tape, weights[0], 2, (int64_t[]){32, 128}),
+    struct value *sum = tape_add(tape, tape_reshape(tape, weights[0], 2, (int64_t[]){32, 128}),
                                  tape_slice(tape, tape_concatenate(tape, weights[1], weights[1], 1), 1, 0, 128));
-    tape_backward(tape, tape_mean_last(tape, tape_view_as(tape, sum, 1, (int64_t[]){4096})));
+    tape_backward(tape, tape_mean_last(tape, tape_reshape(tape, sum, 1, (int64_t[]){4096})));
     tape_gradients(tape, false);
     int frame = tape_frame_open(tape);
     int64_t before = 0, after = 0;
