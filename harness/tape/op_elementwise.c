@@ -240,12 +240,6 @@ struct value *tape_dropout(struct tape *tape, struct value *a, double probabilit
     return tape_frame_close(tape, frame, result);
 }
 
-static void cast_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
-{
-    enum dtype dtype = node->edges[0].dtype;
-    in[0] = out[0]->dtype == dtype ? value_pass(tape, out[0]) : make_copy(tape, out[0], dtype, "gradient cast");
-}
-
 struct value *tape_cast(struct tape *tape, struct value *a, enum dtype dtype)
 {
     if (a == NULL || tape_failed(tape)) {
@@ -256,7 +250,7 @@ struct value *tape_cast(struct tape *tape, struct value *a, enum dtype dtype)
     }
     struct value *result = make_copy(tape, a, dtype, "cast");
     if (result != NULL) {
-        node_new(tape, cast_backward, 1, &a, result);
+        node_new(tape, gradient_pass, 1, &a, result);
     }
     return result;
 }

@@ -143,21 +143,33 @@ struct value *tape_cross_entropy(struct tape *tape, struct value *logits, struct
     return tape_frame_close(tape, frame, loss);
 }
 
-/* -- layer normalisation */
+/* -- layer and batch normalisation: gradients of the input, the weight and the bias come from one kernel */
+
+static void slopes_new(struct tape *tape, struct value *input, struct value *weight, const char *const labels[3],
+                       struct value *slopes[3])
+{
+    slopes[0] = value_new(tape, input->dtype, &input->shape, labels[0]);
+    slopes[1] = value_new(tape, weight->dtype, &weight->shape, labels[1]);
+    slopes[2] = value_new(tape, weight->dtype, &weight->shape, labels[2]);
+}
+
+static void slopes_hand_on(const struct node *node, struct value *const slopes[3], struct value **in)
+{
+    for (int i = 0; i < 3; i++) {
+        in[i] = node_wants(node, i) ? slopes[i] : NULL;
+    }
+}
 
 static void layernorm_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
 {
     struct value *input = node->saved[0], *weight = node->saved[3];
     struct value *gradient = make_dense(tape, out[0]);
+    static const char *const labels[] = {"LAYERNORM gradient", "LAYERNORM weight gradient", "LAYERNORM bias gradient"};
     struct value *slopes[3];
-    slopes[0] = value_new(tape, input->dtype, &input->shape, "LAYERNORM gradient");
-    slopes[1] = value_new(tape, weight->dtype, &weight->shape, "LAYERNORM weight gradient");
-    slopes[2] = value_new(tape, weight->dtype, &weight->shape, "LAYERNORM bias gradient");
+    slopes_new(tape, input, weight, labels, slopes);
     struct value *values[] = {gradient, input, node->saved[1], node->saved[2], weight, slopes[0], slopes[1], slopes[2]};
     tape_run(tape, OPCODE_LAYERNORM_BACKWARD, NULL, 5, 8, values);
-    for (int i = 0; i < 3; i++) {
-        in[i] = node_wants(node, i) ? slopes[i] : NULL;
-    }
+    slopes_hand_on(node, slopes, in);
 }
 
 struct value *tape_layernorm(struct tape *tape, struct value *a, struct value *weight, struct value *bias,
@@ -184,20 +196,15 @@ struct value *tape_layernorm(struct tape *tape, struct value *a, struct value *w
     return tape_frame_close(tape, frame, result);
 }
 
-/* -- batch normalisation */
-
 static void batchnorm_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
 {
     struct value *input = node->saved[0], *weight = node->saved[1];
+    static const char *const labels[] = {"BATCHNORM gradient", "BATCHNORM weight gradient", "BATCHNORM bias gradient"};
     struct value *slopes[3];
-    slopes[0] = value_new(tape, input->dtype, &input->shape, "BATCHNORM gradient");
-    slopes[1] = value_new(tape, weight->dtype, &weight->shape, "BATCHNORM weight gradient");
-    slopes[2] = value_new(tape, weight->dtype, &weight->shape, "BATCHNORM bias gradient");
+    slopes_new(tape, input, weight, labels, slopes);
     struct value *values[] = {out[0], input, weight, node->saved[2], node->saved[3], slopes[0], slopes[1], slopes[2]};
     tape_run(tape, OPCODE_BATCHNORM_BACKWARD, NULL, 5, 8, values);
-    for (int i = 0; i < 3; i++) {
-        in[i] = node_wants(node, i) ? slopes[i] : NULL;
-    }
+    slopes_hand_on(node, slopes, in);
 }
 
 struct value *tape_batchnorm(struct tape *tape, struct value *a, struct value *weight, struct value *bias,

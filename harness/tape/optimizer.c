@@ -30,42 +30,48 @@ static void state_make(struct tape *tape, const struct optimizer_settings *setti
     state->second = state_new(tape, parameter, "exp_avg_sq");
 }
 
+/* Runs opcode over what is read, then found where there is a gradient scaler, then what is updated. */
+static void update_run(struct tape *tape, enum opcode opcode, const struct operation_attributes *attributes,
+                       int read_count, struct value *const *read, struct value *found, int updated_count,
+                       struct value *const *updated)
+{
+    struct value *values[6];
+    int count = 0;
+    for (int i = 0; i < read_count; i++) {
+        values[count++] = read[i];
+    }
+    if (found != NULL) {
+        values[count++] = found;
+    }
+    int inputs = count;
+    for (int i = 0; i < updated_count; i++) {
+        values[count++] = updated[i];
+    }
+    tape_run(tape, opcode, attributes, inputs, count, values);
+}
+
 static void moments_run(struct tape *tape, const struct optimizer_settings *settings, struct value *parameter,
                         const struct optimizer_state *state, struct value *found)
 {
     struct operation_attributes attributes = attributes_f(settings->beta1, settings->beta2);
-    struct value *values[] = {parameter->gradient, found, state->first, state->second};
-    if (found == NULL) {
-        struct value *fewer[] = {parameter->gradient, state->first, state->second};
-        tape_run(tape, OPCODE_ADAM_MOMENTS, &attributes, 1, 3, fewer);
-        return;
-    }
-    tape_run(tape, OPCODE_ADAM_MOMENTS, &attributes, 2, 4, values);
+    struct value *updated[] = {state->first, state->second};
+    update_run(tape, OPCODE_ADAM_MOMENTS, &attributes, 1, &parameter->gradient, found, 2, updated);
 }
 
-/* In place: root = root / sqrt(1 - beta2^n) + epsilon. */
-static void denominator_run(struct tape *tape, const struct optimizer_settings *settings, int64_t number,
-                            struct value *root)
+/* root / sqrt(1 - beta2^n) + epsilon, as factor and summand. */
+static struct operation_attributes denominator_of(const struct optimizer_settings *settings, int64_t number)
 {
-    double correction = sqrt(1.0 - pow(settings->beta2, (double)number));
-    struct operation_attributes attributes = attributes_f(1.0 / correction, settings->epsilon);
-    struct value *values[] = {root, root};
-    tape_run(tape, OPCODE_AFFINE, &attributes, 1, 2, values);
+    return attributes_f(1.0 / sqrt(1.0 - pow(settings->beta2, (double)number)), settings->epsilon);
 }
 
 static void apply_run(struct tape *tape, const struct optimizer_settings *settings, int64_t number,
-                      struct value *parameter, const struct optimizer_state *state, struct value *root,
+                      struct value *parameter, const struct optimizer_state *state, struct value *denominator,
                       struct value *found)
 {
     double step_size = settings->learning_rate / (1.0 - pow(settings->beta1, (double)number));
     struct operation_attributes attributes = attributes_f(step_size, 0.0);
-    if (found == NULL) {
-        struct value *values[] = {state->first, root, parameter};
-        tape_run(tape, OPCODE_ADAM_APPLY, &attributes, 2, 3, values);
-    } else {
-        struct value *values[] = {state->first, root, found, parameter};
-        tape_run(tape, OPCODE_ADAM_APPLY, &attributes, 3, 4, values);
-    }
+    struct value *read[] = {state->first, denominator};
+    update_run(tape, OPCODE_ADAM_APPLY, &attributes, 2, read, found, 1, &parameter);
 }
 
 static void decay_run(struct tape *tape, const struct optimizer_settings *settings, struct value *parameter)
@@ -84,15 +90,8 @@ static void fused_run(struct tape *tape, const struct optimizer_settings *settin
     struct operation_attributes attributes = {
         .f = {settings->learning_rate, settings->beta1, settings->beta2, settings->epsilon, settings->weight_decay},
         .i = {settings->decoupled ? 1 : 0, number}};
-    struct value *values[5] = {parameter->gradient};
-    int inputs = 1;
-    if (found != NULL) {
-        values[inputs++] = found;
-    }
-    values[inputs] = parameter;
-    values[inputs + 1] = state->first;
-    values[inputs + 2] = state->second;
-    tape_run(tape, OPCODE_ADAM, &attributes, inputs, inputs + 3, values);
+    struct value *updated[] = {parameter, state->first, state->second};
+    update_run(tape, OPCODE_ADAM, &attributes, 1, &parameter->gradient, found, 3, updated);
 }
 
 static void single_run(struct tape *tape, const struct optimizer_settings *settings, int64_t number,
@@ -103,8 +102,8 @@ static void single_run(struct tape *tape, const struct optimizer_settings *setti
     moments_run(tape, settings, parameter, state, found);
     /* (exp_avg_sq.sqrt() / correction).add_(epsilon): the root and the quotient exist together for a moment. */
     struct value *root = make_unary(tape, OPCODE_SQUARE_ROOT, NULL, state->second);
-    double correction = sqrt(1.0 - pow(settings->beta2, (double)number));
-    struct value *denominator = make_scale(tape, root, 1.0 / correction, settings->epsilon);
+    struct operation_attributes attributes = denominator_of(settings, number);
+    struct value *denominator = make_unary(tape, OPCODE_AFFINE, &attributes, root);
     tape_drop(tape, root);
     apply_run(tape, settings, number, parameter, state, denominator, found);
     tape_frame_close(tape, frame, NULL);
@@ -130,9 +129,11 @@ static void foreach_run(struct tape *tape, const struct optimizer_settings *sett
             roots[i] = make_unary(tape, OPCODE_SQUARE_ROOT, NULL, states[i].second);
         }
     }
+    struct operation_attributes denominator = denominator_of(settings, number);
     for (int i = 0; i < count && !tape_failed(tape); i++) {
         if (roots[i] != NULL) {
-            denominator_run(tape, settings, number, roots[i]);
+            struct value *in_place[] = {roots[i], roots[i]};
+            tape_run(tape, OPCODE_AFFINE, &denominator, 1, 2, in_place);
             apply_run(tape, settings, number, parameters[i], &states[i], roots[i], found);
         }
     }
@@ -150,14 +151,8 @@ static void sgd_run(struct tape *tape, const struct optimizer_settings *settings
         state->first = state_new(tape, parameter, "momentum_buffer");
     }
     struct operation_attributes attributes = attributes_f(settings->learning_rate, settings->momentum);
-    struct value *values[4] = {parameter->gradient};
-    int inputs = 1;
-    if (found != NULL) {
-        values[inputs++] = found;
-    }
-    values[inputs] = parameter;
-    values[inputs + 1] = state->first;
-    tape_run(tape, OPCODE_SGD_MOMENTUM, &attributes, inputs, inputs + 2, values);
+    struct value *updated[] = {parameter, state->first};
+    update_run(tape, OPCODE_SGD_MOMENTUM, &attributes, 1, &parameter->gradient, found, 2, updated);
 }
 
 void tape_optimizer_step(struct tape *tape, const struct optimizer_settings *settings, int64_t number, int count,
