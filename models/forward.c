@@ -232,6 +232,29 @@ struct value *forward_block(const struct forward *forward, tape_block *block, co
     return block(forward->tape, context, input);
 }
 
+struct value *forward_layers(tape_block *block, struct forward_layer *layer, const char *root, const char *stack,
+                             struct value *const *held, int held_count, struct value *input)
+{
+    struct value *hidden = input;
+    for (int64_t i = 0; i < layer->forward->config->layers; i++) {
+        snprintf(layer->prefix, sizeof layer->prefix, "%s%s%lld", root, stack, (long long)i);
+        struct value *next = forward_block(layer->forward, block, layer, sizeof *layer, held, held_count, hidden);
+        if (hidden != input) {
+            tape_drop(layer->forward->tape, hidden);
+        }
+        hidden = next;
+    }
+    return hidden;
+}
+
+struct value *forward_pooler(const struct forward *forward, struct value *hidden)
+{
+    struct tape *tape = forward->tape;
+    int frame = tape_frame_open(tape);
+    struct value *pooled = forward_linear(forward, "pooler.dense", tape_select(tape, hidden, 1, 0));
+    return tape_frame_close(tape, frame, tape_tanh(tape, pooled));
+}
+
 struct value *forward_rows(const struct forward *forward, struct value *hidden)
 {
     if (forward->workload->logits == LOGITS_ALL || hidden == NULL) {

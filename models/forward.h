@@ -89,6 +89,14 @@ struct value *forward_activation(const struct forward *forward, enum activation 
 struct value *forward_block(const struct forward *forward, tape_block *block, const void *context, int context_bytes,
                             struct value *const *held, int held_count, struct value *input);
 
+/* config->layers blocks over input, layer->prefix being stack and a number ("encoder.layer." -> "encoder.layer.0"). held:
+ * see tape_checkpoint. input keeps its name: it stays with its caller. */
+struct value *forward_layers(tape_block *block, struct forward_layer *layer, const char *root, const char *stack,
+                             struct value *const *held, int held_count, struct value *input);
+
+/* "pooler.dense" and tanh over the first row of each sequence: what BERT's and ViT's bare models make besides. */
+struct value *forward_pooler(const struct forward *forward, struct value *hidden);
+
 /* Rows of logits: all, or the last of each sequence. */
 struct value *forward_rows(const struct forward *forward, struct value *hidden);
 /* Cross entropy over logits [B, S, V]. causal: HF's ForCausalLMLoss, in float32, each token predicts the next; else

@@ -78,27 +78,9 @@ static struct value *embeddings(const struct forward *f, const char *root)
 
 static struct value *encoder(const struct forward *f, const char *root)
 {
-    struct tape *tape = f->tape;
-    struct value *embedded = embeddings(f, root); /* keeps its name until the model returns */
-    struct value *hidden = embedded;
-    for (int64_t i = 0; i < f->config->layers; i++) {
-        struct forward_layer layer = {.forward = f};
-        snprintf(layer.prefix, sizeof layer.prefix, "%sencoder.layer.%lld", root, (long long)i);
-        struct value *next = forward_block(f, bert_layer, &layer, sizeof layer, NULL, 0, hidden);
-        if (hidden != embedded) {
-            tape_drop(tape, hidden);
-        }
-        hidden = next;
-    }
-    return hidden;
-}
-
-static struct value *pooler(const struct forward *f, struct value *hidden)
-{
-    struct tape *tape = f->tape;
-    int frame = tape_frame_open(tape);
-    struct value *pooled = forward_linear(f, "pooler.dense", tape_select(tape, hidden, 1, 0));
-    return tape_frame_close(tape, frame, tape_tanh(tape, pooled));
+    struct forward_layer layer = {.forward = f};
+    /* The embeddings keep their name until the model returns. */
+    return forward_layers(bert_layer, &layer, root, "encoder.layer.", NULL, 0, embeddings(f, root));
 }
 
 struct value *forward_bert(const struct forward *f)
@@ -108,7 +90,7 @@ struct value *forward_bert(const struct forward *f)
     bool bare = f->skeleton->head == HEAD_BARE;
     struct value *hidden = encoder(f, bare ? "" : "bert.");
     if (bare) {
-        pooler(f, hidden);
+        forward_pooler(f, hidden);
     }
     hidden = tape_frame_close(tape, frame, hidden);
     if (bare) {

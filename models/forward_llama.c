@@ -157,16 +157,9 @@ static struct value *decoder(const struct forward *f, const char *root)
     layer.sine = tape_reshape(tape, sine, 4, wide);
     tape_let_go(tape, cosine);
     tape_let_go(tape, sine);
-    for (int64_t i = 0; i < f->config->layers; i++) {
-        snprintf(layer.prefix, sizeof layer.prefix, "%slayers.%lld", root, (long long)i);
-        struct value *held[] = {layer.mask, layer.cosine, layer.sine, positions};
-        /* inputs_embeds is another name of the first hidden state: it stays until the model returns. */
-        struct value *next = forward_block(f, llama_layer, &layer, sizeof layer, held, 4, hidden);
-        if (i > 0) {
-            tape_drop(tape, hidden);
-        }
-        hidden = next;
-    }
+    struct value *held[] = {layer.mask, layer.cosine, layer.sine, positions};
+    /* inputs_embeds is another name of the first hidden state: it stays until the model returns. */
+    hidden = forward_layers(llama_layer, &layer, root, "layers.", held, 4, hidden);
     char path[64];
     snprintf(path, sizeof path, "%snorm", root);
     return tape_frame_close(tape, frame, rms_norm(f, path, hidden));

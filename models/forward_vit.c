@@ -79,17 +79,9 @@ static struct value *embeddings(const struct forward *f, const char *root)
 static struct value *encoder(const struct forward *f, const char *root)
 {
     struct tape *tape = f->tape;
-    struct value *hidden = embeddings(f, root);
-    struct value *embedded = hidden; /* keeps its name until the model returns */
-    for (int64_t i = 0; i < f->config->layers; i++) {
-        struct forward_layer layer = {.forward = f};
-        snprintf(layer.prefix, sizeof layer.prefix, "%slayers.%lld", root, (long long)i);
-        struct value *next = forward_block(f, vit_layer, &layer, sizeof layer, NULL, 0, hidden);
-        if (hidden != embedded) {
-            tape_drop(tape, hidden);
-        }
-        hidden = next;
-    }
+    struct forward_layer layer = {.forward = f};
+    struct value *embedded = embeddings(f, root); /* keeps its name until the model returns */
+    struct value *hidden = forward_layers(vit_layer, &layer, root, "layers.", NULL, 0, embedded);
     char path[64];
     snprintf(path, sizeof path, "%slayernorm", root);
     struct value *normed = forward_layernorm(f, path, hidden);
@@ -103,9 +95,7 @@ struct value *forward_vit(const struct forward *f)
     struct tape *tape = f->tape;
     if (f->skeleton->head == HEAD_BARE) {
         struct value *hidden = encoder(f, "");
-        int frame = tape_frame_open(tape);
-        struct value *pooled = forward_linear(f, "pooler.dense", tape_select(tape, hidden, 1, 0));
-        tape_frame_close(tape, frame, tape_tanh(tape, pooled));
+        forward_pooler(f, hidden);
         return hidden;
     }
     int frame = tape_frame_open(tape);
