@@ -10,25 +10,11 @@
 #include <unistd.h>
 
 #include "harness/base/json_place.h"
-
-static char path[] = "/tmp/assay-json-place-XXXXXX";
-
-static int file_make(void **state)
-{
-    (void)state;
-    int file = mkstemp(path);
-    return file < 0 || close(file) != 0;
-}
-
-static int file_remove(void **state)
-{
-    (void)state;
-    return unlink(path);
-}
+#include "tests/support/scratch_file.h"
 
 static void file_write(const char *text)
 {
-    FILE *file = fopen(path, "w");
+    FILE *file = fopen(scratch_file_path, "w");
     assert_non_null(file);
     assert_true(fputs(text, file) >= 0);
     assert_int_equal(fclose(file), 0);
@@ -37,7 +23,7 @@ static void file_write(const char *text)
 static void expect_place(const char *pointer, int line, int column)
 {
     struct json_place place = {0};
-    assert_true(json_place_find(path, pointer, &place));
+    assert_true(json_place_find(scratch_file_path, pointer, &place));
     if (place.line != line || place.column != column) {
         fail_msg("%s: %d:%d instead of %d:%d", pointer, place.line, place.column, line, column);
     }
@@ -83,7 +69,7 @@ static void damaged_files_end_the_walk(void **state)
         snprintf(cut, length + 1, "%s", text);
         file_write(cut);
         struct json_place place = {0};
-        assert_true(json_place_find(path, "/a/3", &place));
+        assert_true(json_place_find(scratch_file_path, "/a/3", &place));
         assert_int_equal(place.line, 1);
         assert_in_range(place.column, 1, (int)sizeof text);
     }
@@ -95,12 +81,12 @@ static void errors_are_given_their_place(void **state)
     struct status error;
     char expected[128];
     file_write("{\"a\": 1,\n \"b\": 0}");
-    status_set(&error, STATUS_INVALID, "%s: b: 0 is too small", path);
-    json_place_add(path, "/b", &error);
-    snprintf(expected, sizeof expected, "%s:2:7: b: 0 is too small", path);
+    status_set(&error, STATUS_INVALID, "%s: b: 0 is too small", scratch_file_path);
+    json_place_add(scratch_file_path, "/b", &error);
+    snprintf(expected, sizeof expected, "%s:2:7: b: 0 is too small", scratch_file_path);
     assert_string_equal(error.text, expected);
     assert_int_equal(error.code, STATUS_INVALID);
-    json_place_add(path, "/b", &error); /* it has one now */
+    json_place_add(scratch_file_path, "/b", &error); /* it has one now */
     assert_string_equal(error.text, expected);
     status_set(&error, STATUS_INVALID, "/tmp/absent: b: wrong");
     json_place_add("/tmp/absent", "/b", &error);
@@ -108,7 +94,7 @@ static void errors_are_given_their_place(void **state)
     status_set(&error, STATUS_INVALID, "/dev/null: b: wrong");
     json_place_add("/dev/null", "/b", &error); /* reading what is no regular file could wait for ever */
     assert_string_equal(error.text, "/dev/null: b: wrong");
-    json_place_add(path, "/b", NULL);
+    json_place_add(scratch_file_path, "/b", NULL);
 }
 
 int main(void)
@@ -119,5 +105,5 @@ int main(void)
         cmocka_unit_test(damaged_files_end_the_walk),
         cmocka_unit_test(errors_are_given_their_place),
     };
-    return cmocka_run_group_tests(tests, file_make, file_remove);
+    return cmocka_run_group_tests(tests, scratch_file_make, scratch_file_remove);
 }

@@ -11,6 +11,26 @@
 
 #include <cmocka.h>
 
+#include "harness/device/device.h"
+
+int product_device_open(const char *spec, void **state)
+{
+    struct status error;
+    struct device *device = NULL;
+    if (device_open(spec, &device, &error) != STATUS_OK) {
+        print_error("%s\n", error.text);
+        return -1;
+    }
+    *state = device;
+    return 0;
+}
+
+int product_device_close(void **state)
+{
+    device_close(*state);
+    return 0;
+}
+
 uint64_t random_next(uint64_t *seed)
 {
     *seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);

@@ -22,6 +22,10 @@ struct test_tensor test_tensor_new(enum dtype dtype, int rank, const int64_t *si
 struct test_tensor test_tensor_dense(enum dtype dtype, int rank, const int64_t *size, uint64_t *seed);
 void test_tensor_release(struct test_tensor *tensor);
 
+/* Set-up and tear-down of cmocka: *state is the device of that spec. */
+int product_device_open(const char *spec, void **state);
+int product_device_close(void **state);
+
 uint64_t random_next(uint64_t *seed);
 int64_t random_below(uint64_t *seed, int64_t bound);
 

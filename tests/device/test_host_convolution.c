@@ -23,20 +23,7 @@ static const enum opcode opcodes[] = {OPCODE_CONVOLUTION, OPCODE_CONVOLUTION_BAC
 
 static int device_set_up(void **state)
 {
-    struct status error;
-    struct device *device = NULL;
-    if (device_open(PRODUCT_DEVICE, &device, &error) != STATUS_OK) {
-        print_error("%s\n", error.text);
-        return -1;
-    }
-    *state = device;
-    return 0;
-}
-
-static int device_tear_down(void **state)
-{
-    device_close(*state);
-    return 0;
+    return product_device_open(PRODUCT_DEVICE, state);
 }
 
 struct geometry {
@@ -199,5 +186,5 @@ int main(void)
         cmocka_unit_test(empty_convolutions_do_nothing_or_give_zero),
         cmocka_unit_test(a_geometry_that_does_not_fit_is_refused),
     };
-    return cmocka_run_group_tests(tests, device_set_up, device_tear_down);
+    return cmocka_run_group_tests(tests, device_set_up, product_device_close);
 }

@@ -23,20 +23,7 @@ static const enum dtype floating[] = {DTYPE_FLOAT32, DTYPE_FLOAT16, DTYPE_BFLOAT
 
 static int device_set_up(void **state)
 {
-    struct status error;
-    struct device *device = NULL;
-    if (device_open(PRODUCT_DEVICE, &device, &error) != STATUS_OK) {
-        print_error("%s\n", error.text);
-        return -1;
-    }
-    *state = device;
-    return 0;
-}
-
-static int device_tear_down(void **state)
-{
-    device_close(*state);
-    return 0;
+    return product_device_open(PRODUCT_DEVICE, state);
 }
 
 /* What one case multiplies. orders: see test_tensor_new; batch dimensions first, then rows, then columns. */
@@ -278,5 +265,5 @@ int main(void)
         cmocka_unit_test(sums_of_16_bit_elements_are_rounded_once),
         cmocka_unit_test(what_breaks_the_contract_is_refused),
     };
-    return cmocka_run_group_tests(tests, device_set_up, device_tear_down);
+    return cmocka_run_group_tests(tests, device_set_up, product_device_close);
 }

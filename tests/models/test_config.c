@@ -12,29 +12,15 @@
 
 #include "models/config.h"
 #include "models/skeleton.h"
-
-static char path[] = "/tmp/assay_config_XXXXXX";
-
-static int file_make(void **state)
-{
-    (void)state;
-    int file = mkstemp(path);
-    return file < 0 || close(file) != 0;
-}
-
-static int file_remove(void **state)
-{
-    (void)state;
-    return unlink(path);
-}
+#include "tests/support/scratch_file.h"
 
 static enum status_code text_read(const char *text, struct config *config, struct status *error)
 {
-    FILE *file = fopen(path, "w");
+    FILE *file = fopen(scratch_file_path, "w");
     assert_non_null(file);
     assert_int_equal(fwrite(text, 1, strlen(text), file), strlen(text));
     assert_int_equal(fclose(file), 0);
-    return config_read(path, "test", config, error);
+    return config_read(scratch_file_path, "test", config, error);
 }
 
 static struct config config_of(const char *text)
@@ -210,8 +196,8 @@ static void test_wrong_values(void **state)
         struct status error = {0};
         assert_int_equal(text_read(wrong_values[i].text, &config, &error), STATUS_INVALID);
         assert_int_equal(error.code, STATUS_INVALID);
-        assert_memory_equal(error.text, path, strlen(path));
-        assert_string_equal(error.text + strlen(path), wrong_values[i].message);
+        assert_memory_equal(error.text, scratch_file_path, strlen(scratch_file_path));
+        assert_string_equal(error.text + strlen(scratch_file_path), wrong_values[i].message);
         assert_int_equal(config.hidden, -7); /* outputs are written on success only */
     }
 }
@@ -235,8 +221,8 @@ static void test_wrong_json(void **state)
         int line = 0;
         int column = 0;
         assert_int_equal(text_read(texts[i], &config, &error), STATUS_INVALID);
-        assert_memory_equal(error.text, path, strlen(path));
-        assert_int_equal(sscanf(error.text + strlen(path), ":%d:%d: ", &line, &column), 2);
+        assert_memory_equal(error.text, scratch_file_path, strlen(scratch_file_path));
+        assert_int_equal(sscanf(error.text + strlen(scratch_file_path), ":%d:%d: ", &line, &column), 2);
         assert_true(line >= 1 && column >= 0);
         assert_non_null(strchr(error.text, ';'));
     }
@@ -281,5 +267,5 @@ int main(void)
         cmocka_unit_test(test_defaults),   cmocka_unit_test(test_fields),       cmocka_unit_test(test_wrong_values),
         cmocka_unit_test(test_wrong_json), cmocka_unit_test(test_missing_file), cmocka_unit_test(test_overflow),
     };
-    return cmocka_run_group_tests(tests, file_make, file_remove);
+    return cmocka_run_group_tests(tests, scratch_file_make, scratch_file_remove);
 }

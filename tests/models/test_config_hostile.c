@@ -14,29 +14,15 @@
 #include "harness/estimate/accelerate.h"
 #include "models/config.h"
 #include "models/skeleton.h"
+#include "tests/support/scratch_file.h"
 
 enum { TEXT_BYTES = 8192, ROUNDS = 150 };
-
-static char path[] = "/tmp/assay_hostile_XXXXXX";
 
 static const char *const seeds[] = {
     "models/catalogue/tiny-bert/config.json",  "models/catalogue/tiny-gpt2/config.json",
     "models/catalogue/tiny-llama/config.json", "models/catalogue/tiny-qwen2/config.json",
     "models/catalogue/tiny-vit/config.json",   "models/catalogue/tiny-resnet/config.json",
 };
-
-static int file_make(void **state)
-{
-    (void)state;
-    int file = mkstemp(path);
-    return file < 0 || close(file) != 0;
-}
-
-static int file_remove(void **state)
-{
-    (void)state;
-    return unlink(path);
-}
 
 static uint32_t random_next(uint32_t *random)
 {
@@ -97,14 +83,14 @@ static void damaged_check(const char *text, size_t length)
     struct accelerate_sizes sizes;
     struct status error = {0};
     const struct accelerate_options options = {0};
-    FILE *file = fopen(path, "w");
+    FILE *file = fopen(scratch_file_path, "w");
     assert_non_null(file);
     assert_int_equal(fwrite(text, 1, length, file), length);
     assert_int_equal(fclose(file), 0);
-    enum status_code code = config_read(path, "damaged", &config, &error);
+    enum status_code code = config_read(scratch_file_path, "damaged", &config, &error);
     if (code != STATUS_OK) {
         assert_int_equal(code, STATUS_INVALID);
-        assert_memory_equal(error.text, path, strlen(path));
+        assert_memory_equal(error.text, scratch_file_path, strlen(scratch_file_path));
         return;
     }
     for (enum head head = HEAD_BARE; head <= HEAD_LM; head++) {
@@ -143,5 +129,5 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_damaged_files),
     };
-    return cmocka_run_group_tests(tests, file_make, file_remove);
+    return cmocka_run_group_tests(tests, scratch_file_make, scratch_file_remove);
 }
