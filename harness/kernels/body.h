@@ -23,7 +23,8 @@
 
 #ifdef __CUDACC__
 
-#define BODY static __device__ __forceinline__
+#define BODY       static __device__ __forceinline__
+#define BODY_COUNT static __host__ __device__ __forceinline__ /* also asked by what launches */
 #define BODY_SIMD(clauses)
 
 struct team {
@@ -87,7 +88,8 @@ BODY void span_set(struct span span, int64_t index, float value)
 
 #else
 
-#define BODY static inline __attribute__((always_inline))
+#define BODY       static inline __attribute__((always_inline))
+#define BODY_COUNT BODY
 
 /* Vector instructions without leave to reorder anything but the named reductions. Clang decides for itself. */
 #if defined(_OPENMP) && !defined(__clang__)

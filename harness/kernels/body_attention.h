@@ -64,6 +64,37 @@ struct attention_place {
     int64_t row, column;
 };
 
+/* How many tiles of rows there are over all heads, and where one of them lies; likewise of columns, over all groups. */
+BODY_COUNT int64_t row_tile_count(const struct attention *attention)
+{
+    int64_t blocks = (attention->rows + attention->tile_rows - 1) / attention->tile_rows;
+    return attention->batches * attention->heads * blocks;
+}
+
+BODY struct attention_place row_tile_place(const struct attention *attention, int64_t item)
+{
+    int64_t blocks = (attention->rows + attention->tile_rows - 1) / attention->tile_rows;
+    int64_t head = item / blocks;
+    struct attention_place place = {head / attention->heads, head % attention->heads,
+                                    item % blocks * attention->tile_rows, 0};
+    return place;
+}
+
+BODY_COUNT int64_t column_tile_count(const struct attention *attention)
+{
+    int64_t blocks = (attention->columns + attention->tile_columns - 1) / attention->tile_columns;
+    return attention->batches * attention->groups * blocks;
+}
+
+BODY struct attention_place column_tile_place(const struct attention *attention, int64_t item)
+{
+    int64_t blocks = (attention->columns + attention->tile_columns - 1) / attention->tile_columns;
+    int64_t group = item / blocks;
+    struct attention_place place = {group / attention->groups, group % attention->groups, 0,
+                                    item % blocks * attention->tile_columns};
+    return place;
+}
+
 /* Rows [row, ..) of one head of q, out, grad or grad q; of the head's group where the tensor is k or v. */
 BODY struct tile_source head_rows(const struct tensor *tensor, int64_t batch, int64_t head, int64_t row)
 {

@@ -74,12 +74,10 @@ const char *host_attention(const struct operation_call *call)
     if (wrong != NULL) {
         return wrong;
     }
-    int64_t blocks = (attention.rows + attention.tile_rows - 1) / attention.tile_rows;
+    int64_t count = row_tile_count(&attention);
     HOST_PARALLEL_FOR_UNEVEN(attention_is_large(&attention))
-    for (int64_t item = 0; item < attention.batches * attention.heads * blocks; item++) {
-        int64_t head = item / blocks;
-        struct attention_place place = {head / attention.heads, head % attention.heads,
-                                        item % blocks * attention.tile_rows, 0};
+    for (int64_t item = 0; item < count; item++) {
+        struct attention_place place = row_tile_place(&attention, item);
         forward_loop(&attention, place, host_scratch_part(&scratch));
     }
     lse_pad(&attention);
@@ -95,20 +93,15 @@ const char *host_attention_backward(const struct operation_call *call)
     if (wrong != NULL) {
         return wrong;
     }
-    int64_t row_blocks = (attention.rows + attention.tile_rows - 1) / attention.tile_rows;
+    int64_t row_tiles = row_tile_count(&attention), column_tiles = column_tile_count(&attention);
     HOST_PARALLEL_FOR_UNEVEN(attention_is_large(&attention))
-    for (int64_t item = 0; item < attention.batches * attention.heads * row_blocks; item++) {
-        int64_t head = item / row_blocks;
-        struct attention_place place = {head / attention.heads, head % attention.heads,
-                                        item % row_blocks * attention.tile_rows, 0};
+    for (int64_t item = 0; item < row_tiles; item++) {
+        struct attention_place place = row_tile_place(&attention, item);
         backward_rows_loop(&attention, place, host_scratch_part(&scratch));
     }
-    int64_t column_blocks = (attention.columns + attention.tile_columns - 1) / attention.tile_columns;
     HOST_PARALLEL_FOR_UNEVEN(attention_is_large(&attention))
-    for (int64_t item = 0; item < attention.batches * attention.groups * column_blocks; item++) {
-        int64_t group = item / column_blocks;
-        struct attention_place place = {group / attention.groups, group % attention.groups, 0,
-                                        item % column_blocks * attention.tile_columns};
+    for (int64_t item = 0; item < column_tiles; item++) {
+        struct attention_place place = column_tile_place(&attention, item);
         backward_columns_loop(&attention, place, host_scratch_part(&scratch));
     }
     host_scratch_close(&scratch);

@@ -19,12 +19,10 @@ static __global__ void attention_kernel(const __grid_constant__ struct attention
 {
     extern __shared__ float scratch[];
     struct team team = block_team(NULL);
-    int64_t blocks = (attention.rows + attention.tile_rows - 1) / attention.tile_rows;
     lse_pad(&attention);
-    for (int64_t item = blockIdx.x; item < attention.batches * attention.heads * blocks; item += gridDim.x) {
-        int64_t head = item / blocks;
-        struct attention_place place = {head / attention.heads, head % attention.heads,
-                                        item % blocks * attention.tile_rows, 0};
+    int64_t count = row_tile_count(&attention);
+    for (int64_t item = blockIdx.x; item < count; item += gridDim.x) {
+        struct attention_place place = row_tile_place(&attention, item);
         attention_forward(team, &attention, place, scratch);
     }
 }
@@ -33,11 +31,9 @@ static __global__ void attention_backward_rows_kernel(const __grid_constant__ st
 {
     extern __shared__ float scratch[];
     struct team team = block_team(NULL);
-    int64_t blocks = (attention.rows + attention.tile_rows - 1) / attention.tile_rows;
-    for (int64_t item = blockIdx.x; item < attention.batches * attention.heads * blocks; item += gridDim.x) {
-        int64_t head = item / blocks;
-        struct attention_place place = {head / attention.heads, head % attention.heads,
-                                        item % blocks * attention.tile_rows, 0};
+    int64_t count = row_tile_count(&attention);
+    for (int64_t item = blockIdx.x; item < count; item += gridDim.x) {
+        struct attention_place place = row_tile_place(&attention, item);
         attention_backward_rows(team, &attention, place, scratch);
     }
 }
@@ -46,11 +42,10 @@ static __global__ void attention_backward_columns_kernel(const __grid_constant__
 {
     extern __shared__ float scratch[];
     struct team team = block_team(NULL);
-    int64_t blocks = (attention.columns + attention.tile_columns - 1) / attention.tile_columns;
-    for (int64_t item = blockIdx.x; item < attention.batches * attention.groups * blocks; item += gridDim.x) {
-        int64_t group = item / blocks;
-        attention_backward_columns(team, &attention, group / attention.groups, group % attention.groups,
-                                   item % blocks * attention.tile_columns, scratch);
+    int64_t count = column_tile_count(&attention);
+    for (int64_t item = blockIdx.x; item < count; item += gridDim.x) {
+        struct attention_place place = column_tile_place(&attention, item);
+        attention_backward_columns(team, &attention, place.batch, place.head, place.column, scratch);
     }
 }
 
@@ -97,9 +92,7 @@ const char *launch_attention(const struct operation_call *call, cudaStream_t str
     if (shared_bytes == 0) {
         return head_too_wide;
     }
-    int64_t blocks = (attention.rows + attention.tile_rows - 1) / attention.tile_rows;
-    return attention_run(attention_kernel, &attention, attention.batches * attention.heads * blocks, shared_bytes,
-                         stream);
+    return attention_run(attention_kernel, &attention, row_tile_count(&attention), shared_bytes, stream);
 }
 
 const char *launch_attention_backward(const struct operation_call *call, cudaStream_t stream)
@@ -110,13 +103,11 @@ const char *launch_attention_backward(const struct operation_call *call, cudaStr
     if (shared_bytes == 0) {
         return head_too_wide;
     }
-    int64_t row_blocks = (attention.rows + attention.tile_rows - 1) / attention.tile_rows;
-    int64_t column_blocks = (attention.columns + attention.tile_columns - 1) / attention.tile_columns;
-    const char *wrong = attention_run(attention_backward_rows_kernel, &attention,
-                                      attention.batches * attention.heads * row_blocks, shared_bytes, stream);
+    const char *wrong =
+        attention_run(attention_backward_rows_kernel, &attention, row_tile_count(&attention), shared_bytes, stream);
     if (wrong != NULL) {
         return wrong;
     }
-    return attention_run(attention_backward_columns_kernel, &attention,
-                         attention.batches * attention.groups * column_blocks, shared_bytes, stream);
+    return attention_run(attention_backward_columns_kernel, &attention, column_tile_count(&attention), shared_bytes,
+                         stream);
 }
