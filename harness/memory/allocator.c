@@ -88,8 +88,9 @@ static void segment_link(struct allocator *allocator, struct segment *segment)
 enum status_code segment_take(struct allocator *allocator, int64_t bytes, enum pool pool, struct block **block,
                               struct status *error)
 {
-    int64_t end;
-    if (!size_add(allocator->next_position, bytes, &end)) {
+    int64_t end = 0;
+    bool placed = allocator->source.places_segments;
+    if (!placed && !size_add(allocator->next_position, bytes, &end)) {
         return status_set(error, STATUS_OVERFLOW, "all segments together exceed 63 bits");
     }
     struct segment *segment = calloc(1, sizeof *segment);
@@ -110,7 +111,7 @@ enum status_code segment_take(struct allocator *allocator, int64_t bytes, enum p
         return code;
     }
     *segment = (struct segment){.first = whole, .address = address, .bytes = bytes, .pool = pool};
-    segment->position = allocator->next_position;
+    segment->position = placed ? (int64_t)(uintptr_t)address : allocator->next_position;
     allocator->next_position = end;
     segment_link(allocator, segment);
     *block = whole;

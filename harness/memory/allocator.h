@@ -19,10 +19,11 @@
  *
  * A position stands for an address. Segments are laid one behind the other, in the order in which they were taken, in
  * an address space of the allocator's own; so equal requests lead to equal blocks on every device, wherever its driver
- * puts the segments. */
+ * puts the segments. Only where the source says so are positions its addresses. */
 #ifndef ASSAY_MEMORY_ALLOCATOR_H
 #define ASSAY_MEMORY_ALLOCATOR_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "harness/base/status.h"
@@ -45,6 +46,9 @@ struct segment_source_table {
 struct segment_source {
     const struct segment_source_table *table;
     void *context;
+    /* Positions are the source's addresses, so that of equal free blocks the one with the lowest address is taken, as
+     * PyTorch does. The live segments of such a source do not overlap and end within 63 bits. Usually false. */
+    bool places_segments;
 };
 
 /* A source without memory: every segment has the address NULL. It never fails. */
