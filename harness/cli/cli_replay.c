@@ -1,4 +1,5 @@
-/* assay replay: a recorded sequence of allocations and frees through the allocator, without a device. */
+/* assay replay: a recorded sequence of allocations and frees through the allocator, without a device, and beside what
+ * PyTorch recorded of it. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -6,9 +7,11 @@
 #include "harness/cli/command.h"
 #include "harness/cli/output.h"
 #include "harness/memory/trace.h"
+#include "harness/report/escape.h"
 
 static const struct option_row options[] = {
     {"allocator", OPTION_VALUE, "caching|plain", "whose rules: PyTorch's (default), or one segment for each block"},
+    {"device", OPTION_VALUE, "N", "whose history of a PyTorch snapshot, where several GPUs have one"},
     {"json", OPTION_FLAG, NULL, "print one JSON document"},
     {NULL, OPTION_FLAG, NULL, NULL},
 };
@@ -30,41 +33,178 @@ static void size_line(struct text *text, const char *what, int64_t bytes)
     text_format(text, "%-15s %13s %20" PRId64 " bytes\n", what, size_format(bytes, size), bytes);
 }
 
-static enum status_code result_print(const struct trace_result *result, struct status *error)
+static void result_lines(struct text *text, const struct trace_result *result)
+{
+    size_line(text, "requested", result->requested_bytes);
+    size_line(text, "requested peak", result->requested_bytes_peak);
+    size_line(text, "allocated", result->allocated_bytes);
+    size_line(text, "allocated peak", result->allocated_bytes_peak);
+    size_line(text, "reserved", result->reserved_bytes);
+    text_format(text, "%-15s %13" PRId64 "\n", "segments", result->segment_count);
+}
+
+enum { STAGE_COLUMNS = 24, FIGURE_COLUMNS = 17 };
+
+/* Ours less theirs of the three figures from first on; "-" where PyTorch told none. */
+static void difference_cells(struct text *text, const int64_t *ours, const int64_t *theirs, int first)
+{
+    for (int i = first; i < first + TRACE_FIGURE_COUNT / 2; i++) {
+        int64_t difference = ours[i] - theirs[i];
+        if (theirs[i] == TRACE_UNKNOWN) {
+            text_format(text, " %*s", FIGURE_COLUMNS, "-");
+        } else {
+            text_format(text, difference == 0 ? " %*" PRId64 : " %+*" PRId64, FIGURE_COLUMNS, difference);
+        }
+    }
+    text_append(text, "\n");
+}
+
+static bool peaks_are_told(const struct trace_counters *row)
+{
+    bool told = false;
+    for (int i = TRACE_FIGURE_COUNT / 2; i < TRACE_FIGURE_COUNT; i++) {
+        told = told || row->bytes[i] != TRACE_UNKNOWN;
+    }
+    return told;
+}
+
+/* A row, and one for its peaks; the name of a stage comes from outside. */
+static void difference_rows(struct text *text, const struct trace_counters *theirs, const int64_t *ours)
+{
+    struct text label = {0};
+    if (theirs->stage != NULL) {
+        terminal_append(&label, theirs->stage);
+    } else {
+        text_format(&label, "event %zu", theirs->event_number);
+    }
+    cell_append(text, text_string(&label), STAGE_COLUMNS, false);
+    difference_cells(text, ours, theirs->bytes, 0);
+    if (peaks_are_told(theirs)) {
+        cell_append(text, "  peak", STAGE_COLUMNS, false);
+        difference_cells(text, ours, theirs->bytes, TRACE_FIGURE_COUNT / 2);
+    }
+    text_release(&label);
+}
+
+static void difference_table(struct text *text, const struct trace_comparison *comparison)
+{
+    const struct trace *trace = comparison->trace;
+    text_append(text, "\nassay's bytes less PyTorch's\n");
+    text_format(text, "%-*s %*s %*s %*s\n", STAGE_COLUMNS, "", FIGURE_COLUMNS, "requested", FIGURE_COLUMNS, "allocated",
+                FIGURE_COLUMNS, "reserved");
+    for (size_t i = 0; i < trace->counters_count; i++) {
+        difference_rows(text, &trace->counters[i], comparison->bytes[i]);
+    }
+}
+
+static const char *plural(int64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+static void tally_line(struct text *text, const char *what, const struct trace_tally *tally)
+{
+    text_format(text, "  %-15s %10" PRId64 " of %" PRId64 "\n", what, tally->unequal_count, tally->count);
+}
+
+static void comparison_lines(struct text *text, const struct trace_comparison *comparison)
+{
+    const struct trace_tally *figures = &comparison->figures;
+    const struct trace_tally *placements = &comparison->placements;
+    const struct trace_tally *segments = &comparison->segments;
+    if (comparison->trace->counters_count > 0) {
+        difference_table(text, comparison);
+    }
+    if (trace_comparison_is_equal(comparison)) {
+        text_format(text,
+                    "\nall %" PRId64 " figure%s, %" PRId64 " placement%s and %" PRId64
+                    " segment event%s equal PyTorch's\n",
+                    figures->count, plural(figures->count), placements->count, plural(placements->count),
+                    segments->count, plural(segments->count));
+        return;
+    }
+    text_format(text, "\nfirst difference: event %zu\n  PyTorch %s\n  assay   %s\n\ndifferent\n",
+                comparison->first_event, comparison->first_pytorch, comparison->first_assay);
+    tally_line(text, "figures", figures);
+    tally_line(text, "placements", placements);
+    tally_line(text, "segment events", segments);
+}
+
+/* comparison is NULL where nothing was compared. */
+static enum status_code result_print(const struct trace_result *result, const struct trace_comparison *comparison,
+                                     struct status *error)
 {
     struct text text = {0};
-    size_line(&text, "requested", result->requested_bytes);
-    size_line(&text, "requested peak", result->requested_bytes_peak);
-    size_line(&text, "allocated", result->allocated_bytes);
-    size_line(&text, "allocated peak", result->allocated_bytes_peak);
-    size_line(&text, "reserved", result->reserved_bytes);
-    text_format(&text, "%-15s %13" PRId64 "\n", "segments", result->segment_count);
+    result_lines(&text, result);
+    if (comparison != NULL) {
+        comparison_lines(&text, comparison);
+    }
     enum status_code code = output_text(&text, error);
     text_release(&text);
+    return code;
+}
+
+static enum status_code result_print_json(const struct trace_result *result, const struct trace_comparison *comparison,
+                                          struct status *error)
+{
+    struct json *document = trace_result_to_json(result);
+    if (document != NULL && comparison != NULL &&
+        !json_set(document, "pytorch", trace_comparison_to_json(comparison))) {
+        json_release(document);
+        document = NULL;
+    }
+    enum status_code code = output_json(document, error);
+    json_release(document);
+    return code;
+}
+
+static enum status_code replay_options(const struct arguments *arguments, enum allocator_policy *policy,
+                                       int64_t *device, struct status *error)
+{
+    const char *name = arguments_value(arguments, "allocator");
+    const char *number = arguments_value(arguments, "device");
+    enum status_code code = name != NULL ? policy_parse(name, policy, error) : STATUS_OK;
+    if (code == STATUS_OK && number != NULL) {
+        code = integer_parse(number, 0, INT32_MAX, device, error);
+        if (code != STATUS_OK) {
+            status_prefix(error, "replay: --device");
+        }
+    }
+    return code;
+}
+
+/* Plays the trace and prints; where PyTorch's record is in it and the rules are PyTorch's, beside that. */
+static enum status_code trace_show(const struct trace *trace, enum allocator_policy policy, bool as_json,
+                                   enum exit_code *exit_code, struct status *error)
+{
+    bool compares = policy == ALLOCATOR_CACHING && trace_has_record(trace);
+    struct trace_result result;
+    struct trace_comparison comparison = {0};
+    enum status_code code =
+        compares ? trace_compare(trace, &result, &comparison, error) : trace_replay(trace, policy, &result, error);
+    if (code == STATUS_OK) {
+        const struct trace_comparison *compared = compares ? &comparison : NULL;
+        code = as_json ? result_print_json(&result, compared, error) : result_print(&result, compared, error);
+    }
+    if (code == STATUS_OK && compares && !trace_comparison_is_equal(&comparison)) {
+        *exit_code = EXIT_CODE_FAIL;
+    }
+    trace_comparison_release(&comparison);
     return code;
 }
 
 static enum status_code replay_command(const struct arguments *arguments, enum exit_code *exit_code,
                                        struct status *error)
 {
-    (void)exit_code;
     enum allocator_policy policy = ALLOCATOR_CACHING;
-    const char *name = arguments_value(arguments, "allocator");
+    int64_t device = TRACE_DEVICE_ONLY;
     struct trace trace = {0};
-    struct trace_result result;
-    enum status_code code = name != NULL ? policy_parse(name, &policy, error) : STATUS_OK;
+    enum status_code code = replay_options(arguments, &policy, &device, error);
     if (code == STATUS_OK) {
-        code = trace_read(arguments->operands[0], &trace, error);
+        code = trace_read(arguments->operands[0], device, &trace, error);
     }
     if (code == STATUS_OK) {
-        code = trace_replay(&trace, policy, &result, error);
-    }
-    if (code == STATUS_OK && arguments_value(arguments, "json") != NULL) {
-        struct json *document = trace_result_to_json(&result);
-        code = output_json(document, error);
-        json_release(document);
-    } else if (code == STATUS_OK) {
-        code = result_print(&result, error);
+        code = trace_show(&trace, policy, arguments_value(arguments, "json") != NULL, exit_code, error);
     }
     trace_release(&trace);
     return code;
@@ -75,7 +215,12 @@ const struct command command_replay = {
     .operands = "TRACE.json",
     .summary = "an alloc/free trace through the allocator",
     .details = "TRACE.json: {\"events\": [[\"malloc\", id, bytes] | [\"free\", id], ...]}; an id is any integer.\n"
-               "requested: the sum of live sizes; allocated: the blocks handed out; reserved: the segments taken.\n",
+               "requested: the sum of live sizes; allocated: the blocks handed out; reserved: the segments taken.\n"
+               "\n"
+               "Or what PyTorch recorded: torch.cuda.memory._snapshot() written by json.dump, or\n"
+               "events with PyTorch's segments and counters among them (docs/FORMAT.md). The\n"
+               "replay is then held against that record: the address of every block, every\n"
+               "segment, every counter. Exit code 0: all equal; 1: something differs.\n",
     .options = options,
     .operand_minimum = 1,
     .operand_maximum = 1,

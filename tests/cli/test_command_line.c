@@ -68,6 +68,9 @@ static void output_equals_golden_files(void **state)
         {"replay-small.txt", {"replay", "tests/cli/data/small-trace.json"}},
         {"replay-small.json", {"replay", "tests/cli/data/small-trace.json", "--json"}},
         {"replay-small-plain.txt", {"replay", "--allocator=plain", "--", "tests/cli/data/small-trace.json"}},
+        {"replay-record.txt", {"replay", "tests/memory/vectors/record-events.json"}},
+        {"replay-snapshot.txt", {"replay", "--device", "0", "tests/memory/vectors/record-snapshot.json"}},
+        {"replay-record-plain.txt", {"replay", "--allocator", "plain", "tests/memory/vectors/record-events.json"}},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct command_result result = assay(rows[i].words);
@@ -77,6 +80,29 @@ static void output_equals_golden_files(void **state)
         assert_string_equal(text_string(&result.output), expected);
         assert_string_equal(text_string(&result.error), "");
         assert_int_equal(result.exit_code, 0);
+        free(expected);
+        command_result_release(&result);
+    }
+}
+
+static void a_replay_unlike_its_record_exits_with_1(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *golden;
+        const char *words[WORDS_MAXIMUM];
+    } rows[] = {
+        {"replay-differing.txt", {"replay", "tests/cli/data/differing-trace.json"}},
+        {"replay-differing.json", {"replay", "--json", "tests/cli/data/differing-trace.json"}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct command_result result = assay(rows[i].words);
+        char path[128];
+        snprintf(path, sizeof path, "tests/cli/golden/%s", rows[i].golden);
+        char *expected = file_content(path);
+        assert_string_equal(text_string(&result.output), expected);
+        assert_string_equal(text_string(&result.error), "");
+        assert_int_equal(result.exit_code, 1);
         free(expected);
         command_result_release(&result);
     }
@@ -130,6 +156,13 @@ static void wrong_words_are_answered_in_one_line(void **state)
          "assay: checkpointing: mode infer has no backward pass; write false, or mode train\n"},
         {{"replay"}, "assay: replay: an operand is missing; write assay replay TRACE.json\n"},
         {{"replay", "--allocator", "best", "x"}, "assay: replay: 'best' is not an allocator; write caching or plain\n"},
+        {{"replay", "--device", "x", "x"},
+         "assay: replay: --device: 'x' is not an integer; write decimal digits, as in 16\n"},
+        {{"replay", "--device=0", "tests/cli/data/small-trace.json"},
+         "tests/cli/data/small-trace.json:1:1: it has no \"device_traces\" to choose a device from; leave --device "
+         "out\n"},
+        {{"replay", "--device=1", "tests/memory/vectors/record-snapshot.json"},
+         "tests/memory/vectors/record-snapshot.json:1:1: device 1 has no events among the 2 devices of the snapshot\n"},
     };
     expect_errors(rows, sizeof rows / sizeof rows[0]);
 }
@@ -345,6 +378,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(output_equals_golden_files),
+        cmocka_unit_test(a_replay_unlike_its_record_exits_with_1),
         cmocka_unit_test(wrong_words_are_answered_in_one_line),
         cmocka_unit_test(wrong_files_are_answered_with_the_place),
         cmocka_unit_test(wrong_models_exit_with_2_and_a_remedy),

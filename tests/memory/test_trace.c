@@ -28,7 +28,7 @@ static struct trace parsed(const char *text)
     struct trace trace = {0};
     struct status error = {0};
     assert_int_equal(json_parse_text("t.json", text, strlen(text), &document, NULL), STATUS_OK);
-    if (trace_from_json("t.json", document, &trace, &error) != STATUS_OK) {
+    if (trace_from_json("t.json", document, TRACE_DEVICE_ONLY, &trace, &error) != STATUS_OK) {
         fail_msg("%s", error.text);
     }
     json_release(document);
@@ -48,7 +48,7 @@ static void traces_match_the_vectors(void **state)
         char path[256];
         struct trace trace;
         snprintf(path, sizeof path, "tests/memory/vectors/traces/%s.json", json_string_or(json_get(row, "name"), ""));
-        assert_int_equal(trace_read(path, &trace, NULL), STATUS_OK);
+        assert_int_equal(trace_read(path, TRACE_DEVICE_ONLY, &trace, NULL), STATUS_OK);
         struct trace_result result = replayed(&trace, ALLOCATOR_CACHING);
         struct json *printed = trace_result_to_json(&result);
         assert_int_equal(json_count(expect), 6);
@@ -110,13 +110,16 @@ static void wrong_traces_say_where_and_why(void **state)
         {"[]", "t.json: it is an array; write {\"events\": [...]}"},
         {"{}", "t.json: \"events\" is missing; write a list of events"},
         {"{\"events\": 3}", "t.json: \"events\" is an integer; write a list of events"},
-        {"{\"events\": [], \"event\": []}", "t.json: unknown key 'event'; a trace has only \"events\""},
+        {"{\"events\": [], \"event\": []}",
+         "t.json: unknown key 'event'; a trace has only \"events\", and \"about\" for people"},
         {"{\"events\": [[\"malloc\", 1, 5], 3]}",
          "t.json: event 2: it is an integer; write [\"malloc\", id, bytes] or [\"free\", id]"},
-        {"{\"events\": [[]]}", "t.json: event 1: it begins neither with \"malloc\" nor with \"free\"; "
-                               "write [\"malloc\", id, bytes] or [\"free\", id]"},
-        {"{\"events\": [[\"alloc\", 1, 5]]}", "t.json: event 1: it begins neither with \"malloc\" nor with \"free\"; "
-                                              "write [\"malloc\", id, bytes] or [\"free\", id]"},
+        {"{\"events\": [[]]}",
+         "t.json: event 1: it does not begin with \"malloc\", \"free\", \"segment\", \"segment_free\", \"reset_peaks\" "
+         "or \"counters\"; write [\"malloc\", id, bytes] or [\"free\", id]"},
+        {"{\"events\": [[\"alloc\", 1, 5]]}",
+         "t.json: event 1: it does not begin with \"malloc\", \"free\", \"segment\", \"segment_free\", \"reset_peaks\" "
+         "or \"counters\"; write [\"malloc\", id, bytes] or [\"free\", id]"},
         {"{\"events\": [[\"malloc\", 1]]}",
          "t.json: event 1: a malloc of 2 elements; write [\"malloc\", id, bytes] or [\"free\", id]"},
         {"{\"events\": [[\"free\", 1, 2]]}",
@@ -136,7 +139,7 @@ static void wrong_traces_say_where_and_why(void **state)
         struct trace trace = {.slot_count = 77};
         struct status error = {0};
         assert_int_equal(json_parse_text("t.json", cases[i].text, strlen(cases[i].text), &document, NULL), STATUS_OK);
-        assert_int_equal(trace_from_json("t.json", document, &trace, &error), STATUS_INVALID);
+        assert_int_equal(trace_from_json("t.json", document, TRACE_DEVICE_ONLY, &trace, &error), STATUS_INVALID);
         assert_string_equal(error.text, cases[i].message);
         assert_int_equal(trace.slot_count, 77);
         json_release(document);
@@ -161,7 +164,7 @@ static void files_that_are_no_json_or_not_there_are_errors(void **state)
     (void)state;
     struct trace trace;
     struct status error = {0};
-    assert_int_equal(trace_read("tests/memory/vectors/absent.json", &trace, &error), STATUS_IO);
+    assert_int_equal(trace_read("tests/memory/vectors/absent.json", TRACE_DEVICE_ONLY, &trace, &error), STATUS_IO);
     assert_non_null(strstr(error.text, "tests/memory/vectors/absent.json"));
     char path[] = "/tmp/assay-trace-XXXXXX";
     int file = mkstemp(path);
@@ -169,7 +172,7 @@ static void files_that_are_no_json_or_not_there_are_errors(void **state)
     static const char cut[] = "{\"events\": [[\"malloc\", 1, 5],";
     assert_int_equal(write(file, cut, sizeof cut - 1), sizeof cut - 1);
     close(file);
-    assert_int_equal(trace_read(path, &trace, &error), STATUS_INVALID);
+    assert_int_equal(trace_read(path, TRACE_DEVICE_ONLY, &trace, &error), STATUS_INVALID);
     assert_non_null(strstr(error.text, ":1:"));
     unlink(path);
 }
