@@ -73,16 +73,38 @@ void block_recycle(struct allocator *allocator, struct block *block)
     allocator->unused = block;
 }
 
-static void segment_link(struct allocator *allocator, struct segment *segment)
+static void segment_link_first(struct allocator *allocator, struct segment *segment)
 {
+    segment->previous = NULL;
     segment->next = allocator->segments;
-    if (segment->next != NULL) {
-        segment->next->previous = segment;
-    }
+    *(segment->next != NULL ? &segment->next->previous : &allocator->last_segment) = segment;
     allocator->segments = segment;
-    allocator->counters.live_segment_count += 1;
-    allocator->counters.reserved_bytes += segment->bytes;
-    peak_raise(&allocator->counters.reserved_bytes_peak, allocator->counters.reserved_bytes);
+}
+
+static void segment_link_last(struct allocator *allocator, struct segment *segment)
+{
+    segment->previous = allocator->last_segment;
+    segment->next = NULL;
+    *(segment->previous != NULL ? &segment->previous->next : &allocator->segments) = segment;
+    allocator->last_segment = segment;
+}
+
+static void segment_unlink(struct allocator *allocator, struct segment *segment)
+{
+    *(segment->previous != NULL ? &segment->previous->next : &allocator->segments) = segment->next;
+    *(segment->next != NULL ? &segment->next->previous : &allocator->last_segment) = segment->previous;
+}
+
+void segment_note_free(struct allocator *allocator, struct segment *segment)
+{
+    segment_unlink(allocator, segment);
+    segment_link_first(allocator, segment);
+}
+
+void segment_note_used(struct allocator *allocator, struct segment *segment)
+{
+    segment_unlink(allocator, segment);
+    segment_link_last(allocator, segment);
 }
 
 enum status_code segment_take(struct allocator *allocator, int64_t bytes, enum pool pool, struct block **block,
@@ -113,7 +135,10 @@ enum status_code segment_take(struct allocator *allocator, int64_t bytes, enum p
     *segment = (struct segment){.first = whole, .address = address, .bytes = bytes, .pool = pool};
     segment->position = placed ? (int64_t)(uintptr_t)address : allocator->next_position;
     allocator->next_position = end;
-    segment_link(allocator, segment);
+    segment_link_first(allocator, segment);
+    allocator->counters.live_segment_count += 1;
+    allocator->counters.reserved_bytes += bytes;
+    peak_raise(&allocator->counters.reserved_bytes_peak, allocator->counters.reserved_bytes);
     *block = whole;
     return STATUS_OK;
 }
@@ -121,14 +146,7 @@ enum status_code segment_take(struct allocator *allocator, int64_t bytes, enum p
 /* Forgets a segment that the source has again, or will never have again. */
 static void segment_release(struct allocator *allocator, struct segment *segment)
 {
-    if (segment->previous != NULL) {
-        segment->previous->next = segment->next;
-    } else {
-        allocator->segments = segment->next;
-    }
-    if (segment->next != NULL) {
-        segment->next->previous = segment->previous;
-    }
+    segment_unlink(allocator, segment);
     allocator->counters.live_segment_count -= 1;
     allocator->counters.reserved_bytes -= segment->bytes;
     for (struct block *block = segment->first; block != NULL;) {
@@ -235,21 +253,19 @@ enum status_code allocator_free(struct allocator *allocator, struct block *block
 enum status_code allocator_trim(struct allocator *allocator, struct status *error)
 {
     enum status_code first = STATUS_OK;
-    for (struct segment *segment = allocator->segments; segment != NULL;) {
+    for (struct segment *segment = allocator->segments; segment != NULL && segment_is_free(segment);) {
         struct segment *next = segment->next;
         struct block *block = segment->first;
-        if (!block->live && block->next == NULL) {
-            struct block **tree = &allocator->free_trees[segment->pool];
-            bool in_tree = free_tree_contains(*tree, block);
-            if (in_tree) {
-                free_tree_remove(tree, block);
-            }
-            enum status_code code = segment_give_back(allocator, segment, first == STATUS_OK ? error : NULL);
-            if (code != STATUS_OK && in_tree) {
-                free_tree_insert(tree, block);
-            }
-            first = first == STATUS_OK ? code : first;
+        struct block **tree = &allocator->free_trees[segment->pool];
+        bool in_tree = free_tree_contains(*tree, block);
+        if (in_tree) {
+            free_tree_remove(tree, block);
         }
+        enum status_code code = segment_give_back(allocator, segment, first == STATUS_OK ? error : NULL);
+        if (code != STATUS_OK && in_tree) {
+            free_tree_insert(tree, block);
+        }
+        first = first == STATUS_OK ? code : first;
         segment = next;
     }
     return first;

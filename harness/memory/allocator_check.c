@@ -100,6 +100,9 @@ enum status_code allocator_check(const struct allocator *allocator, struct statu
         if (code != STATUS_OK) {
             return code;
         }
+        if (segment->next != NULL && segment_is_free(segment->next) && !segment_is_free(segment)) {
+            return check_failed(error, segment->next, 0, "a wholly free segment stands behind one that is used");
+        }
     }
     int64_t small_count = free_tree_check(allocator->free_trees[POOL_SMALL]);
     int64_t large_count = free_tree_check(allocator->free_trees[POOL_LARGE]);

@@ -33,6 +33,11 @@ struct block {
     bool live;
 };
 
+static inline bool segment_is_free(const struct segment *segment)
+{
+    return !segment->first->live && segment->first->next == NULL;
+}
+
 /* What a policy does; the counters of live blocks are kept by allocator.c. */
 struct policy {
     const char *name;
@@ -48,8 +53,8 @@ extern const struct policy plain_policy;
 struct allocator {
     const struct policy *policy;
     struct segment_source source;
-    struct segment *segments;             /* newest first */
-    struct block *free_trees[POOL_COUNT]; /* roots; empty for the plain policy */
+    struct segment *segments, *last_segment; /* the wholly free ones first, so that a trim walks over them alone */
+    struct block *free_trees[POOL_COUNT];    /* roots; empty for the plain policy */
     int64_t next_position;
     uint64_t random_state;
     struct arena arena;   /* owns the structs of the blocks */
@@ -57,12 +62,16 @@ struct allocator {
     struct allocator_counters counters;
 };
 
-/* Takes a segment of bytes from the source. Its one block is not live and in no tree. */
+/* Takes a segment of bytes from the source. It is noted as free; its one block is not live and in no tree. */
 enum status_code segment_take(struct allocator *allocator, int64_t bytes, enum pool pool, struct block **block,
                               struct status *error);
 
 /* Gives a segment back and releases it with its blocks, which must be in no tree. On failure nothing has changed. */
 enum status_code segment_give_back(struct allocator *allocator, struct segment *segment, struct status *error);
+
+/* A segment has become wholly free, or is so no longer. */
+void segment_note_free(struct allocator *allocator, struct segment *segment);
+void segment_note_used(struct allocator *allocator, struct segment *segment);
 
 /* A block that is in no list yet; NULL where the host has no memory. */
 struct block *block_new(struct allocator *allocator, struct segment *segment, int64_t offset, int64_t bytes);

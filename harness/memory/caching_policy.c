@@ -79,12 +79,16 @@ static enum status_code caching_alloc(struct allocator *allocator, int64_t bytes
             return code;
         }
     }
+    bool was_free = taken->bytes == taken->segment->bytes;
     if (block_is_split(pool, taken->bytes - rounded_bytes)) {
         code = block_split(allocator, taken, rounded_bytes, error);
         if (code != STATUS_OK) {
             free_tree_insert(&allocator->free_trees[pool], taken);
             return code;
         }
+    }
+    if (was_free) {
+        segment_note_used(allocator, taken->segment);
     }
     taken->requested_bytes = bytes;
     taken->rounded_bytes = rounded_bytes;
@@ -125,6 +129,9 @@ static enum status_code caching_free(struct allocator *allocator, struct block *
         block_recycle(allocator, block);
     }
     free_tree_insert(tree, merged);
+    if (segment_is_free(merged->segment)) {
+        segment_note_free(allocator, merged->segment);
+    }
     return STATUS_OK;
 }
 

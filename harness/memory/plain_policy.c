@@ -11,6 +11,7 @@ static enum status_code plain_alloc(struct allocator *allocator, int64_t bytes, 
     if (code != STATUS_OK) {
         return code;
     }
+    segment_note_used(allocator, taken->segment);
     taken->requested_bytes = bytes;
     taken->rounded_bytes = bytes;
     taken->live = true;
@@ -20,6 +21,7 @@ static enum status_code plain_alloc(struct allocator *allocator, int64_t bytes, 
 
 static enum status_code plain_free(struct allocator *allocator, struct block *block, struct status *error)
 {
+    segment_note_free(allocator, block->segment);
     return segment_give_back(allocator, block->segment, error);
 }
 
