@@ -97,9 +97,23 @@ static void difference_table(struct text *text, const struct trace_comparison *c
     }
 }
 
-static const char *plural(int64_t count)
+static void count_append(struct text *text, const char *joint, int64_t count, const char *what)
 {
-    return count == 1 ? "" : "s";
+    text_format(text, "%s%" PRId64 " %s%s", joint, count, what, count == 1 ? "" : "s");
+}
+
+/* Counts only of what the record tells of. */
+static void equality_line(struct text *text, const struct trace_comparison *comparison)
+{
+    text_append(text, "\nall ");
+    if (comparison->figures.count > 0) {
+        count_append(text, "", comparison->figures.count, "figure");
+    }
+    if (comparison->trace->has_addresses) {
+        count_append(text, comparison->figures.count > 0 ? ", " : "", comparison->placements.count, "placement");
+        count_append(text, " and ", comparison->segments.count, "segment event");
+    }
+    text_append(text, " equal PyTorch's\n");
 }
 
 static void tally_line(struct text *text, const char *what, const struct trace_tally *tally)
@@ -109,25 +123,18 @@ static void tally_line(struct text *text, const char *what, const struct trace_t
 
 static void comparison_lines(struct text *text, const struct trace_comparison *comparison)
 {
-    const struct trace_tally *figures = &comparison->figures;
-    const struct trace_tally *placements = &comparison->placements;
-    const struct trace_tally *segments = &comparison->segments;
     if (comparison->trace->counters_count > 0) {
         difference_table(text, comparison);
     }
     if (trace_comparison_is_equal(comparison)) {
-        text_format(text,
-                    "\nall %" PRId64 " figure%s, %" PRId64 " placement%s and %" PRId64
-                    " segment event%s equal PyTorch's\n",
-                    figures->count, plural(figures->count), placements->count, plural(placements->count),
-                    segments->count, plural(segments->count));
+        equality_line(text, comparison);
         return;
     }
     text_format(text, "\nfirst difference: event %zu\n  PyTorch %s\n  assay   %s\n\ndifferent\n",
                 comparison->first_event, comparison->first_pytorch, comparison->first_assay);
-    tally_line(text, "figures", figures);
-    tally_line(text, "placements", placements);
-    tally_line(text, "segment events", segments);
+    tally_line(text, "figures", &comparison->figures);
+    tally_line(text, "placements", &comparison->placements);
+    tally_line(text, "segment events", &comparison->segments);
 }
 
 /* comparison is NULL where nothing was compared. */

@@ -346,5 +346,11 @@ void trace_release(struct trace *trace)
 
 bool trace_has_record(const struct trace *trace)
 {
-    return trace->has_addresses || trace->counters_count > 0;
+    bool told = trace->has_addresses;
+    for (size_t i = 0; i < trace->counters_count && !told; i++) {
+        for (int k = 0; k < TRACE_FIGURE_COUNT; k++) {
+            told = told || trace->counters[i].bytes[k] != TRACE_UNKNOWN;
+        }
+    }
+    return told;
 }

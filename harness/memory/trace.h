@@ -93,7 +93,7 @@ enum status_code trace_from_json(const char *name, const struct json *document, 
 
 void trace_release(struct trace *trace); /* an empty one is accepted */
 
-/* Whether the trace tells what PyTorch did, so that there is something to compare with. */
+/* Whether the trace tells what PyTorch did: segments, or at least one figure. Else there is nothing to compare with. */
 bool trace_has_record(const struct trace *trace);
 
 /* Plays the events on an allocator without memory. STATUS_OVERFLOW with "FILE:LINE:COLUMN: event N: cause"
@@ -117,7 +117,7 @@ struct trace_comparison {
     int64_t (*bytes)[TRACE_FIGURE_COUNT]; /* ours, a row for each row of the trace's counters */
     struct trace_tally figures;           /* counters that are told */
     struct trace_tally placements;        /* the address of each block that is not of 0 bytes */
-    struct trace_tally segments;          /* taken and given back: when, how large; unequal: also those of ours alone */
+    struct trace_tally segments;          /* taken or given back by PyTorch, or by ours alone: when, and how large */
     size_t first_event;                   /* the number of the first event that contradicts; 0: none */
     char first_pytorch[TRACE_SIDE_BYTES]; /* what PyTorch did there */
     char first_assay[TRACE_SIDE_BYTES];   /* and what our allocator does */

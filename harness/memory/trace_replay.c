@@ -73,6 +73,7 @@ static void placement_compare(struct player *player, const struct trace_event *e
         snprintf(sides.pytorch, sizeof sides.pytorch,
                  "placed %" PRId64 " bytes at %" PRId64 ", in a segment that it had", event->bytes, event->address);
         snprintf(sides.assay, sizeof sides.assay, "took a segment of %" PRId64 " bytes", player->source.taken_bytes);
+        player->comparison.segments.count += 1;
         contradiction_note(player, &player->comparison.segments, event->number, &sides);
     } else if (player->segment != NULL) {
         segment_compare(player, position);
@@ -130,6 +131,7 @@ static void emptying_compare(struct player *player)
         snprintf(sides.pytorch, sizeof sides.pytorch, "gave back no other segment than those before");
         snprintf(sides.assay, sizeof sides.assay, "gave back %" PRId64 " more, of %" PRId64 " bytes", more_count,
                  player->source.returned_bytes - player->matched_bytes);
+        player->comparison.segments.count += 1;
         contradiction_note(player, &player->comparison.segments, player->emptying->number, &sides);
     }
     player->emptying = NULL;

@@ -195,7 +195,7 @@ static void the_replay_goes_on_after_a_contradiction(void **state)
     /* event 4 lies at 1048576; event 5 takes the segment that was announced, unannounced, and lies at its start */
     assert_int_equal(comparison.placements.unequal_count, 2);
     assert_int_equal(comparison.segments.unequal_count, 2);
-    assert_int_equal(comparison.segments.count, 3);
+    assert_int_equal(comparison.segments.count, 4); /* three of PyTorch, one of ours alone */
     assert_int_equal(comparison.figures.unequal_count, 0);
     trace_comparison_release(&comparison);
     trace_release(&trace);
@@ -269,6 +269,19 @@ static void the_rules_of_one_segment_a_block_play_a_record_too(void **state)
     trace_release(&trace);
 }
 
+static void counters_that_tell_nothing_are_no_record(void **state)
+{
+    (void)state;
+    struct trace trace =
+        parsed("{\"events\": [[\"malloc\", 1, 5], [\"counters\", {\"stage\": \"load\", \"reserved_bytes\": null}]]}");
+    assert_int_equal(trace.counters_count, 1);
+    assert_false(trace_has_record(&trace));
+    trace_release(&trace);
+    trace = parsed("{\"events\": [[\"malloc\", 1, 5], [\"counters\", {\"reserved_bytes_peak\": 0}]]}");
+    assert_true(trace_has_record(&trace));
+    trace_release(&trace);
+}
+
 static void json_has_both_sides(void **state)
 {
     (void)state;
@@ -309,6 +322,7 @@ int main(void)
         cmocka_unit_test(segments_of_one_side_alone_are_told_when_they_go),
         cmocka_unit_test(blocks_that_wait_for_another_stream_are_allocated),
         cmocka_unit_test(the_rules_of_one_segment_a_block_play_a_record_too),
+        cmocka_unit_test(counters_that_tell_nothing_are_no_record),
         cmocka_unit_test(json_has_both_sides),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
