@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch.overrides import TorchFunctionMode
 
-# The operators of CUDA's autocast lists that the models of shadow_models.py call from Python.
+# The operators of CUDA's autocast lists that the models of peer_models.py call from Python.
 LOWER_PRECISION = {F.linear, F.conv2d, torch.addmm, torch.matmul, torch.Tensor.matmul, torch.bmm, torch.mm,
                    torch.baddbmm}
 FLOAT32 = {F.layer_norm, torch.pow, torch.Tensor.pow, torch.Tensor.__pow__, torch.rsqrt, torch.exp}

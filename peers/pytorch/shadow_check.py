@@ -16,7 +16,7 @@ from torch._subclasses import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-import shadow_models
+import peer_models
 from shadow_autocast import CudaAutocast
 from shadow_cases import TINY, case_of
 from shadow_device import compute_capability_90
@@ -30,17 +30,17 @@ SCALAR_BYTES = 8  # Python numbers become CPU tensors on their way into an opera
 
 def train_steps(case, family, model, optimizer, inputs, labels):
     for _ in range(STEPS):
-        loss = shadow_models.forward(case, family, model, inputs, labels)
+        loss = peer_models.forward(case, family, model, inputs, labels)
         loss.backward()
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
 
 
 def prepare(case):
-    family, model, config = shadow_models.build(case, "cpu")
+    family, model, config = peer_models.build(case, "cpu")
     model.train()
-    optimizer = shadow_models.make_optimizer(case["optimizer"], list(model.parameters()))
-    return family, model, optimizer, *shadow_models.make_inputs(case, family, config, "cpu")
+    optimizer = peer_models.make_optimizer(case["optimizer"], list(model.parameters()))
+    return family, model, optimizer, *peer_models.make_inputs(case, family, config, "cpu")
 
 
 def ledger_sizes(case):
@@ -203,11 +203,11 @@ def check_autocast():
             for device, autocast, tensors in (("meta", CudaAutocast, contextlib.nullcontext()),
                                               ("cuda", fake_cuda_autocast, untraced_fakes())):
                 with compute_capability_90(), tensors:
-                    family, built, config = shadow_models.build(case, device)
+                    family, built, config = peer_models.build(case, device)
                     built.train()
-                    inputs, labels = shadow_models.make_inputs(case, family, config, device)
+                    inputs, labels = peer_models.make_inputs(case, family, config, device)
                     with Signature() as signature, autocast(torch.bfloat16):
-                        shadow_models.forward(case, family, built, inputs, labels)
+                        peer_models.forward(case, family, built, inputs, labels)
                 rows.append(signature.rows)
             same = rows[0] == rows[1]
             print(f"autocast {model} {attention}: {len(rows[0])} operators, {'identical' if same else 'DIFFERENT'}")

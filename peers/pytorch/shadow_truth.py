@@ -17,7 +17,7 @@ import torch
 import torchvision
 import transformers
 
-import shadow_models
+import peer_models
 from shadow_autocast import CudaAutocast
 from shadow_cases import cases
 from shadow_device import compute_capability_90
@@ -34,14 +34,14 @@ def precision_context(case):
 
 def count_saved(case, device="meta"):
     """Bytes that one forward pass leaves for the backward pass, by kind and by dtype."""
-    family, model, config = shadow_models.build(case, device)
+    family, model, config = peer_models.build(case, device)
     model.train()
-    inputs, labels = shadow_models.make_inputs(case, family, config, device)
+    inputs, labels = peer_models.make_inputs(case, family, config, device)
     saved = SavedTensors({"parameters": list(model.parameters()), "buffers": list(model.buffers()),
                           "inputs": [inputs, labels]}, device)
     ledger = StorageLedger(device)  # knows which storages a GPU would not hold
     with saved.recording(), precision_context(case) as autocast, ledger:
-        loss = shadow_models.forward(case, family, model, inputs, labels)
+        loss = peer_models.forward(case, family, model, inputs, labels)
     for address in autocast.cast_storages if autocast else ():
         saved.known[address] = "weight_casts"
     kinds, dtypes = saved.account(ledger.not_on_device)
@@ -68,14 +68,14 @@ class Stages:
 
 def train(case, family, model, config, ledger, stages, device):
     model.train()
-    optimizer = shadow_models.make_optimizer(case["optimizer"], list(model.parameters()))
-    inputs, labels = shadow_models.make_inputs(case, family, config, device)
+    optimizer = peer_models.make_optimizer(case["optimizer"], list(model.parameters()))
+    inputs, labels = peer_models.make_inputs(case, family, config, device)
     for step in range(STEPS):
         if step == EVENT_STEPS:
             ledger.stop_events()
         for micro in range(case["accumulate"]):
             with stages.stage("forward" if micro == 0 else f"forward_{micro}"), precision_context(case):
-                loss = shadow_models.forward(case, family, model, inputs, labels)
+                loss = peer_models.forward(case, family, model, inputs, labels)
             with stages.stage("backward" if micro == 0 else f"backward_{micro}"):
                 loss.backward()
         with stages.stage("step"):
@@ -86,13 +86,13 @@ def train(case, family, model, config, ledger, stages, device):
 
 def infer(case, family, model, config, ledger, stages, device):
     model.eval()
-    inputs, labels = shadow_models.make_inputs(case, family, config, device)
+    inputs, labels = peer_models.make_inputs(case, family, config, device)
     with torch.no_grad():
         for step in range(2):
             if step == 1:
                 ledger.stop_events()
             with stages.stage("forward"), precision_context(case):
-                out = shadow_models.forward(case, family, model, inputs, labels)
+                out = peer_models.forward(case, family, model, inputs, labels)
             del out
 
 
@@ -106,7 +106,7 @@ def run(case, events_dir=None, device="meta"):
                 kinds.get(kind, 0) for kind in ("activations", "inputs", "weight_casts"))
             record["saved_kinds"], record["saved_dtypes"] = kinds, dtypes
         ledger = StorageLedger(device, events_dir is not None)
-        family, model, config = shadow_models.build(case, device)
+        family, model, config = peer_models.build(case, device)
         for kind, tensors in (("parameter", model.named_parameters()), ("buffer", model.named_buffers())):
             for name, tensor in tensors:
                 ledger.adopt(tensor, kind + " " + name)

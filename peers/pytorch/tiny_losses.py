@@ -24,7 +24,7 @@ import timm
 import torch
 import transformers
 
-from shadow_models import MODELS, TINY_FOLDER
+from peer_models import MODELS, TINY_FOLDER
 
 BATCH, SEQ = 2, 8
 TEXT = ("bert", "gpt2", "llama", "llama-gqa", "qwen2")

@@ -6,8 +6,8 @@ import os
 import torch
 import torchvision
 from transformers import (BertConfig, BertForMaskedLM, BertModel, GPT2Config, GPT2LMHeadModel, GPT2Model, LlamaConfig,
-                          LlamaForCausalLM, LlamaModel, Qwen2Config, Qwen2ForCausalLM, Qwen2Model, ViTConfig,
-                          ViTForImageClassification, ViTModel)
+                          LlamaForCausalLM, LlamaModel, Qwen2Config, Qwen2ForCausalLM, Qwen2Model, T5Config,
+                          T5ForConditionalGeneration, T5Model, ViTConfig, ViTForImageClassification, ViTModel)
 
 from shadow_autocast import CudaAutocast
 
@@ -16,20 +16,30 @@ DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.
 # name: (family, class with head and loss, class without, configuration); ResNets are torchvision's, without either
 MODELS = {
     "bert-base-cased": ("bert", BertForMaskedLM, BertModel, BertConfig(vocab_size=28996)),
+    "bert-large-uncased": ("bert", BertForMaskedLM, BertModel, BertConfig(
+        vocab_size=30522, hidden_size=1024, num_hidden_layers=24, num_attention_heads=16, intermediate_size=4096)),
     "gpt2": ("gpt2", GPT2LMHeadModel, GPT2Model, GPT2Config()),
+    "gpt2-medium": ("gpt2", GPT2LMHeadModel, GPT2Model, GPT2Config(n_embd=1024, n_layer=24, n_head=16)),
+    "gpt2-xl": ("gpt2", GPT2LMHeadModel, GPT2Model, GPT2Config(n_embd=1600, n_layer=48, n_head=25)),
     "llama-3.2-1b": ("llama", LlamaForCausalLM, LlamaModel, LlamaConfig(
         vocab_size=128256, hidden_size=2048, intermediate_size=8192, num_hidden_layers=16, num_attention_heads=32,
         num_key_value_heads=8, head_dim=64, max_position_embeddings=131072, tie_word_embeddings=True,
         rms_norm_eps=1e-5)),
+    "llama-2-7b": ("llama", LlamaForCausalLM, LlamaModel, LlamaConfig(
+        vocab_size=32000, hidden_size=4096, intermediate_size=11008, num_hidden_layers=32, num_attention_heads=32,
+        num_key_value_heads=32, max_position_embeddings=4096)),
     "llama-mha": ("llama", LlamaForCausalLM, LlamaModel, LlamaConfig(
         vocab_size=32000, hidden_size=1024, intermediate_size=2752, num_hidden_layers=8, num_attention_heads=16,
         num_key_value_heads=16, max_position_embeddings=4096)),
     "qwen2.5-0.5b": ("llama", Qwen2ForCausalLM, Qwen2Model, Qwen2Config(
         vocab_size=151936, hidden_size=896, intermediate_size=4864, num_hidden_layers=24, num_attention_heads=14,
         num_key_value_heads=2, max_position_embeddings=32768, tie_word_embeddings=True)),
+    "t5-base": ("t5", T5ForConditionalGeneration, T5Model, T5Config(
+        d_model=768, d_ff=3072, num_layers=12, num_heads=12, d_kv=64, decoder_start_token_id=0)),
     "vit-base": ("vit", ViTForImageClassification, ViTModel, ViTConfig(num_labels=1000)),
     "resnet18": ("resnet", torchvision.models.resnet18, None, None),
     "resnet50": ("resnet", torchvision.models.resnet50, None, None),
+    "resnet152": ("resnet", torchvision.models.resnet152, None, None),
 }
 
 # The tiny models are read from the same config.json files that our own program reads.
@@ -56,7 +66,11 @@ def autocast_again():
     return contextlib.nullcontext(), CudaAutocast(active.dtype) if active else contextlib.nullcontext()
 
 
-def build(case, device):
+# Of gradient_checkpointing_enable where CudaAutocast stands for autocast; a real GPU takes the library's defaults.
+SHADOW_CHECKPOINTING = {"use_reentrant": False, "context_fn": autocast_again}
+
+
+def build(case, device, checkpointing=SHADOW_CHECKPOINTING):
     """The model of a case on a device, in its storage dtype, values undefined; (family, model, config)."""
     family, with_head, bare, config = MODELS[case["model"]]
     dtype = DTYPES["float32" if case["precision"].startswith("amp") else case["precision"]]
@@ -73,7 +87,7 @@ def build(case, device):
     with torch.device(device):
         model = kind._from_config(config, attn_implementation=case["attention"], dtype=dtype)
     if case["checkpointing"]:
-        model.gradient_checkpointing_enable({"use_reentrant": False, "context_fn": autocast_again})
+        model.gradient_checkpointing_enable(checkpointing)
     return family, model, config
 
 
@@ -99,6 +113,8 @@ def forward(case, family, model, inputs, labels):
     keywords = {"labels": labels} if train else {}
     if case.get("logits") == "last" and family in ("gpt2", "llama"):
         keywords["logits_to_keep"] = 1
+    if family == "t5" and not train:
+        keywords["decoder_input_ids"] = labels
     out = model(pixel_values=inputs, **keywords) if family == "vit" else model(input_ids=inputs, **keywords)
     return out.loss if train else out[0]
 
