@@ -1,0 +1,144 @@
+"""Sections "attention" and "operators": what one call takes from the allocator, forward and backward.
+
+Rows are [requested bytes, held at the end] in the order of the requests, of the second call (libraries are warm).
+What is held after the forward pass is the output and what is saved; after the backward pass, the gradients. What is
+not held is scratch, or a temporary of an operator that is composed of others.
+"""
+import contextlib
+
+import torch
+import torch.nn.functional as F
+from torch.nn.attention import SDPBackend
+
+from allocations import forward_and_backward
+from truth_meter import CudaMeter
+
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+# name: (batch, heads, key heads, sequence, head dimension)
+ATTENTION_SHAPES = {
+    "bert": (2, 12, 12, 512, 64), "short": (1, 12, 12, 128, 64), "odd": (4, 12, 12, 900, 64), "long": (1, 32, 32, 2048, 128),
+    "llama-3.2-1b": (2, 32, 8, 512, 64), "qwen2.5-0.5b": (2, 14, 2, 512, 64), "vit": (8, 12, 12, 197, 64),
+    "gpt2": (8, 12, 12, 512, 64), "gpt2-xl": (1, 25, 25, 1024, 64), "wide": (1, 8, 8, 512, 256), "narrow": (1, 8, 8, 512, 80), "tiny": (2, 4, 4, 8, 8),
+    "one": (4, 12, 12, 1, 64),
+}
+# name: (causal flag, mask or None, dropout, whether gradients are wanted), the forms that models use most first
+ATTENTION_FORMS = {"plain": (False, None, 0.0, True), "causal": (True, None, 0.0, True),
+                   "plain inference": (False, None, 0.0, False), "causal inference": (True, None, 0.0, False),
+                   "dropout": (False, None, 0.1, True), "boolean mask": (False, "bool", 0.0, True),
+                   "additive mask": (False, "float", 0.0, True), "causal dropout": (True, None, 0.1, True)}
+PACKED = ("gpt2", "gpt2-xl")  # one tensor holds queries, keys and values side by side, as GPT-2 makes them
+FLOAT16_SHAPES, CAUSAL_DROPOUT_SHAPES = ("bert",), ("bert", *PACKED)
+
+
+def attention_combinations():
+    """(form, shape, dtype): each costs cuDNN a plan, so what says the same again is left out."""
+    for form in ATTENTION_FORMS:
+        for shape in ATTENTION_SHAPES:
+            for dtype in DTYPES:
+                if (dtype != "float16" or shape in FLOAT16_SHAPES) and (
+                        form != "causal dropout" or shape in CAUSAL_DROPOUT_SHAPES):
+                    yield form, shape, dtype
+
+
+def mask_of(kind, batch, seq, dtype, device):
+    if kind is None:
+        return None
+    keep = torch.ones(batch, 1, seq, seq, dtype=torch.bool, device=device).tril()
+    return keep if kind == "bool" else torch.zeros(batch, 1, seq, seq, dtype=dtype, device=device)
+
+
+def backend_of(q, k, v, mask, dropout, causal, grouped):
+    """PyTorch's own choice; None where it is not asked (CPU)."""
+    if not q.is_cuda:
+        return None
+    return SDPBackend(torch._fused_sdp_choice(q, k, v, mask, dropout, causal, enable_gqa=grouped)).name
+
+
+def attention_line(shape_name, form_name, dtype_name, device):
+    batch, heads, key_heads, seq, width = ATTENTION_SHAPES[shape_name]
+    causal, mask_kind, dropout, learns = ATTENTION_FORMS[form_name]
+    dtype, grouped, packed = DTYPES[dtype_name], key_heads != heads, shape_name in PACKED
+
+    def tensor(count):  # as transformers makes it: (B, S, a, D) in memory, seen as (B, a, S, D)
+        return torch.randn(batch, seq, count, width, device=device, dtype=dtype, requires_grad=learns)
+
+    inputs = (tensor(3 * heads),) if packed else (tensor(heads), tensor(key_heads), tensor(key_heads))
+    mask = mask_of(mask_kind, batch, seq, dtype, device)
+
+    def attend(*tensors):
+        q, k, v = (t.transpose(1, 2) for t in (tensors[0].split(heads, dim=2) if packed else tensors))
+        choices.append(backend_of(q, k, v, mask, dropout, causal, grouped))
+        return F.scaled_dot_product_attention(q, k, v, mask, dropout, causal, enable_gqa=grouped).transpose(1, 2)
+
+    choices = []
+    with contextlib.nullcontext() if learns else torch.no_grad():
+        rows = forward_and_backward(attend, inputs, device)
+    return {"type": "attention", "shape": shape_name, "batch": batch, "heads": heads, "key_heads": key_heads, "seq": seq,
+            "head_dimension": width, "packed": packed, "form": form_name, "dtype": dtype_name, "backend": choices[-1],
+            **rows}
+
+
+def attention_lines(device):
+    if device == "cuda":
+        CudaMeter()
+    for form, shape, dtype in attention_combinations():
+        try:
+            yield attention_line(shape, form, dtype, device)
+        except RuntimeError as error:  # torch.OutOfMemoryError is one
+            yield {"type": "attention", "shape": shape, "form": form, "dtype": dtype, "error": str(error)[:200]}
+
+
+def operator_cases(device, dtype):
+    """(name, function, inputs): the operators of our models whose kernels may take memory for themselves."""
+    def leaf(*shape):
+        return torch.randn(*shape, device=device, dtype=dtype).requires_grad_()
+
+    def ids(count, vocab):
+        return torch.randint(0, vocab, (count,), device=device)
+
+    hidden, seq = 768, 512
+    for rows in (128, 4096):
+        x, w, b = leaf(rows, hidden), leaf(hidden), leaf(hidden)
+        yield f"layer_norm {rows}x{hidden}", lambda x, w, b: F.layer_norm(x, (hidden,), w, b), (x, w, b)
+        yield f"rms_norm {rows}x{hidden}", lambda x, w: F.rms_norm(x, (hidden,), w), (x, w)
+        yield f"linear with bias {rows}", F.linear, (leaf(rows, hidden), leaf(3072, hidden), leaf(3072))
+        yield f"linear {rows}", F.linear, (leaf(rows, hidden), leaf(3072, hidden))
+        yield f"addmm {rows}", lambda b, x, w: torch.addmm(b, x, w), (leaf(2304), leaf(rows, hidden), leaf(hidden, 2304))
+        yield f"gelu {rows}", F.gelu, (leaf(rows, 3072),)
+        yield f"silu {rows}", F.silu, (leaf(rows, 3072),)
+        yield f"dropout {rows}", lambda x: F.dropout(x, 0.1, True), (leaf(rows, hidden),)
+        yield f"sum of rows {rows}", lambda x: x.sum(0), (leaf(rows, hidden),)
+        for vocab in (28996, 151936):
+            index = ids(rows, vocab)
+            yield f"embedding {rows} of {vocab}", lambda w, i=index: F.embedding(i, w), (leaf(vocab, 64),)
+        target = ids(rows, 30522)
+        yield f"cross_entropy {rows}x30522", lambda x, t=target: F.cross_entropy(x, t), (leaf(rows, 30522),)
+        yield f"cross_entropy float {rows}x30522", lambda x, t=target: F.cross_entropy(x.float(), t), (leaf(rows, 30522),)
+    yield "softmax", lambda x: F.softmax(x, -1), (leaf(2, 12, seq, seq),)
+    yield "softmax float32", lambda x: F.softmax(x, -1, dtype=torch.float32), (leaf(2, 12, seq, seq),)
+    yield "batched product", torch.matmul, (leaf(2, 12, seq, 64), leaf(2, 12, 64, seq))
+    for shape in ((8, 64, 112, 112), (8, 2048, 7, 7)):
+        # of the model's dtype, and for half precision of float32 too, as autocast has it
+        for statistics in dict.fromkeys((dtype, torch.float32)):
+            x, channels = leaf(*shape), shape[1]
+            w, mean = (torch.zeros(channels, device=device, dtype=statistics) for _ in range(2))
+            b, variance = (torch.ones(channels, device=device, dtype=statistics) for _ in range(2))
+            for training in (True, False):
+                yield (f"batch_norm {'training' if training else 'evaluation'} {channels}, statistics {statistics}",
+                       lambda x, w, b, m=mean, v=variance, t=training: F.batch_norm(x, m, v, w, b, t),
+                       (x, w.requires_grad_(), b.requires_grad_()))
+    yield "max_pool2d", lambda x: F.max_pool2d(x, 3, 2, 1), (leaf(8, 64, 112, 112),)
+    yield "adaptive_avg_pool2d", lambda x: F.adaptive_avg_pool2d(x, 1), (leaf(8, 512, 7, 7),)
+
+
+def operator_lines(device):
+    if device == "cuda":
+        CudaMeter()
+    for dtype_name, dtype in DTYPES.items():
+        for name, function, inputs in operator_cases(device, dtype):
+            line = {"type": "operator", "name": name, "dtype": dtype_name}
+            try:
+                line.update(forward_and_backward(lambda *t: function(*t), inputs, device))
+            except RuntimeError as error:
+                line["error"] = str(error)[:200]
+            yield line

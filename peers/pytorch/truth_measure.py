@@ -1,0 +1,143 @@
+"""One case on one device: load, infer, generate or train, with the meter read at every stage.
+
+The loop is what users write: no ledger, no hooks, nothing of ours between the model and the allocator. The caller gives
+each case a fresh process.
+"""
+import contextlib
+import gc
+import time
+
+import torch
+
+import peer_models
+from truth_cases import GENERATED_TOKENS
+
+PASSES = 6  # of inference and of training; the last three are timed
+STEADY_INFERENCE = PASSES - 1
+STEADY_STEP = 2  # the third: optimizer states exist, segments have grown
+WITHOUT_VALUES = ("normal_", "uniform_", "trunc_normal_", "kaiming_normal_", "kaiming_uniform_", "xavier_normal_",
+                  "xavier_uniform_")
+
+
+@contextlib.contextmanager
+def no_random_init():
+    """Random numbers for billions of weights would take longer than what is measured; their values come later.
+
+    transformers keeps references to the functions of torch.nn.init, so what it calls is stopped at Tensor's methods.
+    """
+    saved = [(owner, name, getattr(owner, name)) for owner in (torch.nn.init, torch.Tensor) for name in WITHOUT_VALUES
+             if hasattr(owner, name)]
+    for owner, name, _ in saved:
+        setattr(owner, name, lambda tensor, *values, **keywords: tensor)
+    try:
+        yield
+    finally:
+        for owner, name, function in saved:
+            setattr(owner, name, function)
+
+
+def randomise(model):
+    """In place on the device, after the load was counted: timings on what memory happened to hold would mislead."""
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if parameter.dim() > 1:
+                parameter.normal_(0, 0.02)
+            else:
+                parameter.fill_(1.0 if name.endswith("weight") else 0.0)
+
+
+def make_inputs(case, family, config, device):
+    """(inputs, labels) with random values; token ids are their own labels, one storage."""
+    batch = case["batch"]
+    if family in ("vit", "resnet"):
+        dtype = peer_models.DTYPES["float32" if case["precision"].startswith("amp") else case["precision"]]
+        pixels = torch.randn(batch, 3, 224, 224, device=device, dtype=dtype)
+        return pixels, torch.randint(0, 1000, (batch,), device=device)
+    ids = torch.randint(0, config.vocab_size, (batch, case["seq"]), device=device)
+    return ids, ids
+
+
+class Account:
+    """Stages and times of one case; after each stage it tells what there is, so that a later fault loses nothing."""
+
+    def __init__(self, meter, tell):
+        self.meter = meter
+        self.tell = tell
+        self.stages = {}
+        self.times_ms = []
+
+    def stage(self, name, **more):
+        self.stages[name] = {**self.meter.counters(name), **more}
+        self.tell(self.stages, self.times_ms)
+
+    @contextlib.contextmanager
+    def one_pass(self):
+        self.meter.synchronize()
+        start = time.perf_counter()
+        yield
+        self.meter.synchronize()
+        self.times_ms.append(round((time.perf_counter() - start) * 1e3, 3))
+
+
+def infer(case, family, model, inputs, labels, account):
+    model.eval()
+    with torch.no_grad():
+        for turn in range(PASSES):
+            account.meter.reset_peaks()
+            with account.one_pass():
+                out = peer_models.forward(case, family, model, inputs, labels)
+            if turn in (0, STEADY_INFERENCE):
+                account.stage("forward" if turn else "forward_first")
+            del out
+
+
+def generate(case, family, model, inputs, labels, account):
+    model.eval()
+    account.meter.reset_peaks()
+    with torch.no_grad(), account.one_pass():
+        model.generate(inputs, attention_mask=torch.ones_like(inputs), max_new_tokens=GENERATED_TOKENS,
+                       min_new_tokens=GENERATED_TOKENS, do_sample=False, use_cache=True, pad_token_id=0)
+    account.stage("generate")
+
+
+def train(case, family, model, inputs, labels, account):
+    meter = account.meter
+    model.train()
+    optimizer = peer_models.make_optimizer(case["optimizer"], list(model.parameters()))
+    amp = case["precision"].startswith("amp")
+
+    def read(turn, stage):
+        if turn in (0, STEADY_STEP):
+            account.stage(stage if turn else stage + "_first")
+
+    for turn in range(PASSES):
+        with account.one_pass():
+            meter.reset_peaks()
+            with torch.autocast(inputs.device.type, dtype=torch.bfloat16, enabled=amp):
+                loss = peer_models.forward(case, family, model, inputs, labels)
+            read(turn, "forward")
+            meter.reset_peaks()
+            loss.backward()
+            read(turn, "backward")
+            meter.reset_peaks()
+            optimizer.step()
+            read(turn, "step")
+            optimizer.zero_grad(set_to_none=True)
+    account.stage("after", loss_is_finite=bool(torch.isfinite(loss.detach()).item()))
+
+
+def measure(case, meter, tell):
+    """Calls tell(stages, times_ms) after every stage and at the end."""
+    account = Account(meter, tell)
+    account.stage("context")
+    with no_random_init():
+        family, model, config = peer_models.build(case, "cpu", checkpointing=None)
+    model = model.to(meter.name)
+    gc.collect()
+    account.stage("load", tensor_count=sum(1 for _ in model.parameters()) + sum(1 for _ in model.buffers()),
+                  parameter_count=sum(p.numel() for p in model.parameters()))
+    if case["mode"] != "load":
+        randomise(model)
+        inputs, labels = make_inputs(case, family, config, meter.name)
+        {"infer": infer, "generate": generate, "train": train}[case["mode"]](case, family, model, inputs, labels, account)
+    tell(account.stages, account.times_ms)
