@@ -70,6 +70,33 @@ static void the_scenario_equals_the_record_in_both_forms(void **state)
     expect_equal(snapshot_path, 3);
 }
 
+/* Recorded by others on their GPUs; vectors/README.md says by whom. Every address is that of PyTorch. */
+static void published_histories_are_placed_as_pytorch_placed_them(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path;
+        int64_t placements, segments, allocated_bytes;
+    } rows[] = {
+        {"tests/memory/vectors/published/linear-forward.json", 12, 7, 3234779136},
+        {"tests/memory/vectors/published/attention-backward.json", 36, 9, 31719936},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct trace trace;
+        struct trace_result result;
+        assert_int_equal(trace_read(rows[i].path, TRACE_DEVICE_ONLY, &trace, NULL), STATUS_OK);
+        struct trace_comparison comparison = compared(&trace, &result);
+        assert_string_equal(comparison.first_assay, "");
+        assert_true(trace_comparison_is_equal(&comparison));
+        assert_int_equal(comparison.placements.count, rows[i].placements);
+        assert_int_equal(comparison.segments.count, rows[i].segments);
+        assert_int_equal(comparison.figures.count, 3);
+        assert_int_equal(result.allocated_bytes, rows[i].allocated_bytes);
+        trace_comparison_release(&comparison);
+        trace_release(&trace);
+    }
+}
+
 static void expect_told(const char *path, const struct wrong_record *rows, size_t count)
 {
     char *text = record_text_read(path);
@@ -315,6 +342,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_scenario_equals_the_record_in_both_forms),
+        cmocka_unit_test(published_histories_are_placed_as_pytorch_placed_them),
         cmocka_unit_test(one_wrong_number_among_events_is_told),
         cmocka_unit_test(peaks_are_told),
         cmocka_unit_test(one_wrong_number_in_a_snapshot_is_told),
