@@ -300,6 +300,15 @@ struct json *json_share(struct json *value)
     return json_of(json_incref(value_of(value)));
 }
 
+struct json *json_made(struct json *value, bool made)
+{
+    if (!made) {
+        json_release(value);
+        return NULL;
+    }
+    return value;
+}
+
 static void string_write(const char *string, struct text *text)
 {
     text_append(text, "\"");

@@ -55,7 +55,8 @@ bool json_boolean_or(const struct json *value, bool fallback);
 const char *json_key_at(const struct json *object, size_t index);
 const char *json_key_after(const struct json *object, const char *key);
 
-/* Writers. NULL where memory ran out; json_set and json_append accept a NULL child and then return false.
+/* Writers. NULL where memory ran out; json_set and json_append accept a NULL container or child and then return
+ * false.
  * They take over the reference to child, also on failure. */
 struct json *json_object_new(void);
 struct json *json_array_new(void);
@@ -67,6 +68,9 @@ struct json *json_boolean_new(bool value);
 bool json_set(struct json *object, const char *key, struct json *child);
 bool json_append(struct json *array, struct json *child);
 struct json *json_share(struct json *value); /* one more reference to the same value */
+
+/* The end of a chain of writers: value where all of them succeeded (made), else NULL after releasing it. */
+struct json *json_made(struct json *value, bool made);
 
 /* One line without spaces at ends, members in insertion order; with indent > 0 one member a line. Appends to text. */
 enum status_code json_write(const struct json *value, int indent, struct text *text, struct status *error);

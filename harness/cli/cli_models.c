@@ -32,11 +32,7 @@ static struct json *model_json(const struct skeleton *skeleton)
                 json_set(object, "parameter_count", json_integer_new(skeleton->parameter_count)) &&
                 json_set(object, "parameter_bytes", json_integer_new(skeleton->parameter_bytes)) &&
                 json_set(object, "buffer_bytes", json_integer_new(skeleton->buffer_bytes));
-    if (!made) {
-        json_release(object);
-        object = NULL;
-    }
-    return object;
+    return json_made(object, made);
 }
 
 static struct json *tensor_json(const struct skeleton *skeleton, const struct skeleton_tensor *tensor)
@@ -55,23 +51,17 @@ static struct json *tensor_json(const struct skeleton *skeleton, const struct sk
     made = json_set(object, "kind", json_string_new(tensor->is_buffer ? "buffer" : "parameter")) && made;
     made = json_set(object, "persistent", json_boolean_new(tensor->persistent)) && made;
     made = json_set(object, "tied_to", tied_to != NULL ? json_string_new(tied_to) : json_null_new()) && made;
-    if (!made) {
-        json_release(object);
-        object = NULL;
-    }
-    return object;
+    return json_made(object, made);
 }
 
 static struct json *tensors_json(const struct skeleton *skeleton)
 {
     struct json *list = json_array_new();
-    for (int i = 0; i < skeleton->tensor_count; i++) {
-        if (!json_append(list, tensor_json(skeleton, &skeleton->tensors[i]))) {
-            json_release(list);
-            return NULL;
-        }
+    bool made = list != NULL;
+    for (int i = 0; i < skeleton->tensor_count && made; i++) {
+        made = json_append(list, tensor_json(skeleton, &skeleton->tensors[i]));
     }
-    return list;
+    return json_made(list, made);
 }
 
 static void model_line(const struct skeleton *skeleton, struct text *text)

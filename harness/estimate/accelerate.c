@@ -184,11 +184,7 @@ struct json *accelerate_to_json(const char *model, const struct config *config, 
         done = json_append(list, row) && done;
     }
     done = json_set(document, "rows", list) && done;
-    if (!done) {
-        json_release(document);
-        return NULL;
-    }
-    return document;
+    return json_made(document, done);
 }
 
 static bool accelerate_applies(const struct estimate_input *input)

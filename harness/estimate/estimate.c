@@ -111,9 +111,5 @@ struct json *estimate_to_json(const struct estimate *estimate)
     for (int i = 0; i < estimate->count && done; i++) {
         done = nested_set(object, estimate->quantities[i].name, value_new(&estimate->quantities[i]));
     }
-    if (!done) {
-        json_release(object);
-        return NULL;
-    }
-    return object;
+    return json_made(object, done);
 }

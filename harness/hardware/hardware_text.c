@@ -17,51 +17,41 @@ static struct json *text_or_null(const char *text)
     return text != NULL ? json_string_new(text) : json_null_new();
 }
 
-/* The value if everything went into it, else nothing is left of it. */
-static struct json *json_if(bool complete, struct json *value)
-{
-    if (!complete) {
-        json_release(value);
-        return NULL;
-    }
-    return value;
-}
-
 static struct json *numa_to_json(const struct hardware *hardware, int index)
 {
     const struct hardware_numa *numa = &hardware->numa[index];
     struct json *object = json_object_new();
-    return json_if(object != NULL && json_set(object, "node", json_integer_new(numa->node)) &&
-                       json_set(object, "memory_bytes", number_or_null(numa->memory_bytes)) &&
-                       json_set(object, "cores", text_or_null(numa->cpus.list)),
-                   object);
+    bool made = json_set(object, "node", json_integer_new(numa->node)) &&
+                json_set(object, "memory_bytes", number_or_null(numa->memory_bytes)) &&
+                json_set(object, "cores", text_or_null(numa->cpus.list));
+    return json_made(object, made);
 }
 
 static struct json *cache_to_json(const struct hardware *hardware, int index)
 {
     const struct hardware_cache *cache = &hardware->caches[index];
     struct json *object = json_object_new();
-    return json_if(object != NULL && json_set(object, "level", json_integer_new(cache->level)) &&
-                       json_set(object, "type", json_string_new(cache->type)) &&
-                       json_set(object, "count", json_integer_new(cache->count)) &&
-                       json_set(object, "total_bytes", number_or_null(cache->total_bytes)),
-                   object);
+    bool made = json_set(object, "level", json_integer_new(cache->level)) &&
+                json_set(object, "type", json_string_new(cache->type)) &&
+                json_set(object, "count", json_integer_new(cache->count)) &&
+                json_set(object, "total_bytes", number_or_null(cache->total_bytes));
+    return json_made(object, made);
 }
 
 static struct json *gpu_to_json(const struct hardware *hardware, int index)
 {
     const struct hardware_gpu *gpu = &hardware->gpus[index];
     struct json *object = json_object_new();
-    return json_if(object != NULL && json_set(object, "pci_bus_id", text_or_null(gpu->pci_bus_id)) &&
-                       json_set(object, "pci_id", text_or_null(gpu->pci_id)) &&
-                       json_set(object, "vendor", text_or_null(gpu->vendor)) &&
-                       json_set(object, "model", text_or_null(gpu->model)) &&
-                       json_set(object, "memory_bytes", number_or_null(gpu->memory_bytes)) &&
-                       json_set(object, "uuid", text_or_null(gpu->uuid)) &&
-                       json_set(object, "numa_node", number_or_null(gpu->numa_node)) &&
-                       json_set(object, "cores", text_or_null(gpu->cpus.list)) &&
-                       json_set(object, "link_bytes_per_second", number_or_null(gpu->link_bytes_per_second)),
-                   object);
+    bool made = json_set(object, "pci_bus_id", text_or_null(gpu->pci_bus_id)) &&
+                json_set(object, "pci_id", text_or_null(gpu->pci_id)) &&
+                json_set(object, "vendor", text_or_null(gpu->vendor)) &&
+                json_set(object, "model", text_or_null(gpu->model)) &&
+                json_set(object, "memory_bytes", number_or_null(gpu->memory_bytes)) &&
+                json_set(object, "uuid", text_or_null(gpu->uuid)) &&
+                json_set(object, "numa_node", number_or_null(gpu->numa_node)) &&
+                json_set(object, "cores", text_or_null(gpu->cpus.list)) &&
+                json_set(object, "link_bytes_per_second", number_or_null(gpu->link_bytes_per_second));
+    return json_made(object, made);
 }
 
 static struct json *list_to_json(const struct hardware *hardware, int count,
@@ -72,26 +62,26 @@ static struct json *list_to_json(const struct hardware *hardware, int count,
     for (int i = 0; i < count && complete; i++) {
         complete = json_append(array, to_json(hardware, i));
     }
-    return json_if(complete, array);
+    return json_made(array, complete);
 }
 
 struct json *hardware_to_json(const struct hardware *hardware)
 {
     struct json *object = json_object_new();
-    return json_if(object != NULL && json_set(object, "host", text_or_null(hardware->host)) &&
-                       json_set(object, "kernel", text_or_null(hardware->kernel)) &&
-                       json_set(object, "cpu_model", text_or_null(hardware->cpu_model)) &&
-                       json_set(object, "memory_bytes", number_or_null(hardware->memory_bytes)) &&
-                       json_set(object, "memory_source", json_string_new(hardware->memory_source)) &&
-                       json_set(object, "package_count", number_or_null(hardware->package_count)) &&
-                       json_set(object, "core_count", number_or_null(hardware->core_count)) &&
-                       json_set(object, "pu_count", number_or_null(hardware->pu_count)) &&
-                       json_set(object, "numa", list_to_json(hardware, hardware->numa_count, numa_to_json)) &&
-                       json_set(object, "caches", list_to_json(hardware, hardware->cache_count, cache_to_json)) &&
-                       json_set(object, "gpus", list_to_json(hardware, hardware->gpu_count, gpu_to_json)) &&
-                       json_set(object, "this_system", json_boolean_new(hardware->this_system)) &&
-                       json_set(object, "source", text_or_null(hardware->source)),
-                   object);
+    bool made = json_set(object, "host", text_or_null(hardware->host)) &&
+                json_set(object, "kernel", text_or_null(hardware->kernel)) &&
+                json_set(object, "cpu_model", text_or_null(hardware->cpu_model)) &&
+                json_set(object, "memory_bytes", number_or_null(hardware->memory_bytes)) &&
+                json_set(object, "memory_source", json_string_new(hardware->memory_source)) &&
+                json_set(object, "package_count", number_or_null(hardware->package_count)) &&
+                json_set(object, "core_count", number_or_null(hardware->core_count)) &&
+                json_set(object, "pu_count", number_or_null(hardware->pu_count)) &&
+                json_set(object, "numa", list_to_json(hardware, hardware->numa_count, numa_to_json)) &&
+                json_set(object, "caches", list_to_json(hardware, hardware->cache_count, cache_to_json)) &&
+                json_set(object, "gpus", list_to_json(hardware, hardware->gpu_count, gpu_to_json)) &&
+                json_set(object, "this_system", json_boolean_new(hardware->this_system)) &&
+                json_set(object, "source", text_or_null(hardware->source));
+    return json_made(object, made);
 }
 
 /* How much of words fits into columns: up to the last comma or semicolon of the second half, else up to the last space,

@@ -15,11 +15,7 @@ static struct json *counts_value(const struct report *report)
                 json_set(value, "missing", json_integer_new(counts.missing)) &&
                 json_set(value, "damaged_lines", json_integer_new(counts.damaged_lines)) &&
                 json_set(value, "ended", json_boolean_new(counts.ended));
-    if (!made) {
-        json_release(value);
-        return NULL;
-    }
-    return value;
+    return json_made(value, made);
 }
 
 static struct json *accuracy_value(const struct accuracy *row)
@@ -34,11 +30,7 @@ static struct json *accuracy_value(const struct accuracy *row)
                 json_set(value, "worst_case", known ? json_string_new(row->worst_case) : json_null_new()) &&
                 json_set(value, "under_estimates", json_integer_new(row->under_count)) &&
                 json_set(value, "failed_verdicts", json_integer_new(row->failed_count));
-    if (!made) {
-        json_release(value);
-        return NULL;
-    }
-    return value;
+    return json_made(value, made);
 }
 
 static struct json *summary_value(const struct accuracy *rows, int count)

@@ -123,13 +123,11 @@ static bool expectations_add(const struct suite_case *case_, struct json *fields
 static struct json *tags_json(const struct suite_settings *settings)
 {
     struct json *tags = json_array_new();
-    for (int i = 0; i < settings->tag_count; i++) {
-        if (!json_append(tags, json_string_new(settings->tags[i]))) {
-            json_release(tags);
-            return NULL;
-        }
+    bool made = tags != NULL;
+    for (int i = 0; i < settings->tag_count && made; i++) {
+        made = json_append(tags, json_string_new(settings->tags[i]));
     }
-    return tags;
+    return json_made(tags, made);
 }
 
 /* The first verdict that failed, in words. */
@@ -179,11 +177,7 @@ static struct json *line_build(const struct case_job *job, const struct child *c
         struct json *value = json_get(fields, CHILD_MEMBERS[i]);
         made = json_set(line, CHILD_MEMBERS[i], value != NULL ? json_share(value) : json_null_new());
     }
-    if (!made || !line_judge(job, ending, line)) {
-        json_release(line);
-        return NULL;
-    }
-    return line;
+    return json_made(line, made && line_judge(job, ending, line));
 }
 
 enum status_code case_line_make(const struct case_job *job, const struct child *child, struct json **line,

@@ -82,11 +82,7 @@ static enum status_code prediction_send(const struct measuring *measuring, struc
     bool made =
         json_set(object, "estimates", estimates) &&
         json_set(object, "device", measuring->device != NULL ? device_json(&measuring->place) : json_null_new());
-    if (!made) {
-        json_release(object);
-        object = NULL;
-    }
-    return send_release(measuring, object, error);
+    return send_release(measuring, json_made(object, made), error);
 }
 
 /* The replay and what came of it. An out of memory is measured too: the stages that ended. */

@@ -14,16 +14,6 @@ static struct json *text_or_null(const char *text)
     return text != NULL && text[0] != '\0' ? json_string_new(text) : json_null_new();
 }
 
-/* object, or NULL after releasing it. */
-static struct json *object_made(struct json *object, bool made)
-{
-    if (!made) {
-        json_release(object);
-        return NULL;
-    }
-    return object;
-}
-
 struct json *device_json(const struct measurement_place *place)
 {
     const struct device_properties *properties = &place->properties;
@@ -37,7 +27,7 @@ struct json *device_json(const struct measurement_place *place)
                 json_set(object, "runtime", text_or_null(properties->runtime)) &&
                 json_set(object, "pci_bus_id", text_or_null(properties->pci_bus_id)) &&
                 json_set(object, "uuid", text_or_null(properties->uuid));
-    return object_made(object, made);
+    return json_made(object, made);
 }
 
 static struct json *categories_json(const int64_t categories[CATEGORY_COUNT])
@@ -47,7 +37,7 @@ static struct json *categories_json(const int64_t categories[CATEGORY_COUNT])
     for (int i = 0; made && i < CATEGORY_COUNT; i++) {
         made = json_set(object, category_name((enum category)i), json_integer_new(categories[i]));
     }
-    return object_made(object, made);
+    return json_made(object, made);
 }
 
 static struct json *stage_json(const struct measurement_place *place, const struct replay_stage *stage)
@@ -68,7 +58,7 @@ static struct json *stage_json(const struct measurement_place *place, const stru
                  known_or_null(reading->process_peak_valid, reading->process_peak_bytes)) &&
         json_set(object, "seconds", place->properties.computes ? json_real_new(stage->seconds) : json_null_new()) &&
         json_set(object, "categories_at_peak", categories_json(stage->categories_at_peak));
-    return object_made(object, made);
+    return json_made(object, made);
 }
 
 static struct json *stages_json(const struct measurement_place *place, const struct replay_result *result)
@@ -80,7 +70,7 @@ static struct json *stages_json(const struct measurement_place *place, const str
             made = json_set(object, stage_name((enum stage)i), stage_json(place, &result->stages[i]));
         }
     }
-    return object_made(object, made);
+    return json_made(object, made);
 }
 
 static struct json *context_json(const struct measurement_place *place, const struct replay_stage *stage)
@@ -90,7 +80,7 @@ static struct json *context_json(const struct measurement_place *place, const st
     struct json *object = json_object_new();
     bool made = json_set(object, "device_bytes", known_or_null(device_known, stage->reading.device_bytes)) &&
                 json_set(object, "process_bytes", known_or_null(process_known, stage->reading.process_bytes));
-    return object_made(object, made);
+    return json_made(object, made);
 }
 
 static struct json *cause_json(bool known, const struct replay_causes *causes)
@@ -103,7 +93,7 @@ static struct json *cause_json(bool known, const struct replay_causes *causes)
                 json_set(object, "unsplit_remainder_bytes", json_integer_new(causes->unsplit_remainder_bytes)) &&
                 json_set(object, "unsplit_remainder_count", json_integer_new(causes->unsplit_remainder_count)) &&
                 json_set(object, "cached_bytes", json_integer_new(causes->cached_bytes));
-    return object_made(object, made);
+    return json_made(object, made);
 }
 
 static struct json *causes_json(const struct replay_result *result, bool out_of_memory)
@@ -112,7 +102,7 @@ static struct json *causes_json(const struct replay_result *result, bool out_of_
     struct json *object = json_object_new();
     bool made = json_set(object, "load", cause_json(loaded, &result->causes_at_load)) &&
                 json_set(object, "end", cause_json(!out_of_memory, &result->causes_at_end));
-    return object_made(object, made);
+    return json_made(object, made);
 }
 
 static struct json *oom_json(const struct replay_result *result, bool out_of_memory)
@@ -126,7 +116,7 @@ static struct json *oom_json(const struct replay_result *result, bool out_of_mem
                 json_set(object, "held_bytes", json_integer_new(result->oom_held_bytes)) &&
                 json_set(object, "stage", json_string_new(stage_name(result->oom_stage))) &&
                 json_set(object, "label", text_or_null(result->oom_label));
-    return object_made(object, made);
+    return json_made(object, made);
 }
 
 /* What is known only at the end of the whole tape. */
@@ -157,5 +147,5 @@ struct json *measurement_json(const struct measurement_place *place, const struc
                 ending_set(object, result, out_of_memory) &&
                 json_set(object, "causes", causes_json(result, out_of_memory)) &&
                 json_set(object, "oom", oom_json(result, out_of_memory));
-    return object_made(object, made);
+    return json_made(object, made);
 }

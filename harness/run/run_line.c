@@ -39,12 +39,9 @@ static const char *run_id_text(char text[RUN_ID_BYTES])
 static struct json *tool_json(const struct run_options *options)
 {
     struct json *tool = json_object_new();
-    if (!json_set(tool, "name", json_string_new("assay")) ||
-        !json_set(tool, "version", json_string_new(options->version != NULL ? options->version : "unknown"))) {
-        json_release(tool);
-        return NULL;
-    }
-    return tool;
+    bool made = json_set(tool, "name", json_string_new("assay")) &&
+                json_set(tool, "version", json_string_new(options->version != NULL ? options->version : "unknown"));
+    return json_made(tool, made);
 }
 
 static struct json *suite_json(const struct run_options *options, int total)
@@ -59,11 +56,7 @@ static struct json *suite_json(const struct run_options *options, int total)
         json_set(object, "case_count", json_integer_new(suite->case_count)) &&
         json_set(object, "selected_count", json_integer_new(total)) &&
         json_set(object, "filter", options->filter != NULL ? json_string_new(options->filter) : json_null_new());
-    if (!made) {
-        json_release(object);
-        return NULL;
-    }
-    return object;
+    return json_made(object, made);
 }
 
 static struct json *host_json(void)
@@ -77,11 +70,7 @@ static struct json *host_json(void)
                 json_set(host, "system", json_string_new(names.sysname)) &&
                 json_set(host, "kernel", json_string_new(names.release)) &&
                 json_set(host, "machine", json_string_new(names.machine));
-    if (!made) {
-        json_release(host);
-        return NULL;
-    }
-    return host;
+    return json_made(host, made);
 }
 
 struct json *run_line_make(const struct run_options *options, int total)
@@ -95,11 +84,7 @@ struct json *run_line_make(const struct run_options *options, int total)
                 json_set(line, "device", json_string_new(options->device != NULL ? options->device : "auto")) &&
                 json_set(line, "jobs", json_integer_new(options->jobs)) && json_set(line, "host", host_json()) &&
                 json_set(line, "hardware", options->hardware != NULL ? json_share(options->hardware) : json_null_new());
-    if (!made) {
-        json_release(line);
-        return NULL;
-    }
-    return line;
+    return json_made(line, made);
 }
 
 static struct json *counts_json(const struct run_result *result, int done)
@@ -110,11 +95,7 @@ static struct json *counts_json(const struct run_result *result, int done)
     for (int i = 0; made && i < CASE_STATUS_COUNT; i++) {
         made = json_set(counts, case_status_name((enum case_status)i), json_integer_new(result->counts[i]));
     }
-    if (!made) {
-        json_release(counts);
-        return NULL;
-    }
-    return counts;
+    return json_made(counts, made);
 }
 
 struct json *end_line_make(const struct run_result *result, int done)
@@ -126,9 +107,5 @@ struct json *end_line_make(const struct run_result *result, int done)
                 json_set(line, "interrupted", json_boolean_new(result->interrupted)) &&
                 json_set(line, "counts", counts_json(result, done)) &&
                 json_set(line, "outcome", json_string_new(run_outcome_name(result->outcome)));
-    if (!made) {
-        json_release(line);
-        return NULL;
-    }
-    return line;
+    return json_made(line, made);
 }

@@ -95,11 +95,7 @@ static struct json *tolerance_json(const struct tolerance *tolerance)
     struct json *object = json_object_new();
     bool is_bytes = tolerance->kind == TOLERANCE_BYTES;
     struct json *value = is_bytes ? json_integer_new(tolerance->bytes) : json_real_new(tolerance->fraction);
-    if (!json_set(object, is_bytes ? "bytes" : "fraction", value)) {
-        json_release(object);
-        return NULL;
-    }
-    return object;
+    return json_made(object, json_set(object, is_bytes ? "bytes" : "fraction", value));
 }
 
 struct figures {
@@ -127,11 +123,7 @@ static struct json *verdict_make(const char *estimator, enum quantity quantity, 
         json_set(object, "tolerance", tolerance_json(tolerance)) &&
         json_set(object, "pass",
                  judged ? json_boolean_new(tolerance_holds(tolerance, error, figures->measured)) : json_null_new());
-    if (!made) {
-        json_release(object);
-        return NULL;
-    }
-    return object;
+    return json_made(object, made);
 }
 
 /* The quantities of one estimator. False where memory ran out. */

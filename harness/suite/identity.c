@@ -161,11 +161,9 @@ static struct json *axis_json(const struct identity *identity, enum axis axis)
 struct json *identity_json(const struct identity *identity)
 {
     struct json *object = json_object_new();
-    for (int axis = 0; axis < AXIS_COUNT && object != NULL; axis++) {
-        if (!json_set(object, axis_name((enum axis)axis), axis_json(identity, (enum axis)axis))) {
-            json_release(object);
-            object = NULL;
-        }
+    bool made = object != NULL;
+    for (int axis = 0; axis < AXIS_COUNT && made; axis++) {
+        made = json_set(object, axis_name((enum axis)axis), axis_json(identity, (enum axis)axis));
     }
-    return object;
+    return json_made(object, made);
 }

@@ -142,6 +142,18 @@ static void what_is_written_reads_back(void **state)
     json_release(list);
 }
 
+static void a_value_that_was_not_made_is_released(void **state)
+{
+    (void)state;
+    struct json *object = json_object_new();
+    bool made = json_set(object, "one", json_integer_new(1));
+    assert_ptr_equal(json_made(object, made), object);
+    assert_null(json_made(object, json_set(object, "two", NULL)));
+    assert_false(json_set(NULL, "one", json_integer_new(1)));
+    assert_false(json_append(NULL, json_integer_new(1)));
+    assert_null(json_made(NULL, false));
+}
+
 static void bytes_that_are_not_utf8_are_replaced(void **state)
 {
     (void)state;
@@ -193,6 +205,7 @@ int main(void)
         cmocka_unit_test(readers_do_not_convert),
         cmocka_unit_test(members_keep_their_order),
         cmocka_unit_test(what_is_written_reads_back),
+        cmocka_unit_test(a_value_that_was_not_made_is_released),
         cmocka_unit_test(bytes_that_are_not_utf8_are_replaced),
         cmocka_unit_test(files_are_bounded_and_must_be_there),
     };
