@@ -8,23 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tests/support/command_run.h"
 
 static char folder[] = "/tmp/assay-deps-XXXXXX";
-
-static void stand_in(const char *name, const char *body)
-{
-    char path[128];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fprintf(file, "#!/bin/sh\n%s\n", body);
-    fclose(file);
-    assert_int_equal(chmod(path, 0700), 0);
-}
 
 static void stand_in_remove(const char *name)
 {
@@ -40,15 +28,15 @@ static int machine_make(void **state)
     if (mkdtemp(folder) == NULL) {
         return 1;
     }
-    stand_in("cc", "exit 0");
-    stand_in("make", "exit 0");
-    stand_in("gnuplot", "exit 0");
-    stand_in("ldconfig", "echo 'libopenblas.so.0 (libc6,x86-64)'");
-    stand_in("grep", "exec /bin/grep \"$@\"");
-    stand_in("env", "shift; exec \"$@\"");
-    stand_in("id", "echo 0");
-    stand_in("apt-get", "echo \"apt-get $*\"");
-    stand_in("sudo", "echo \"sudo $1\"; shift; exec \"$@\"");
+    script_write(folder, "cc", "exit 0");
+    script_write(folder, "make", "exit 0");
+    script_write(folder, "gnuplot", "exit 0");
+    script_write(folder, "ldconfig", "echo 'libopenblas.so.0 (libc6,x86-64)'");
+    script_write(folder, "grep", "exec /bin/grep \"$@\"");
+    script_write(folder, "env", "shift; exec \"$@\"");
+    script_write(folder, "id", "echo 0");
+    script_write(folder, "apt-get", "echo \"apt-get $*\"");
+    script_write(folder, "sudo", "echo \"sudo $1\"; shift; exec \"$@\"");
     return 0;
 }
 
@@ -84,8 +72,8 @@ static void packages_are_printed_before_they_are_installed(void **state)
 {
     (void)state;
     /* jansson is there after the installation */
-    stand_in("cc", "/bin/grep -q jansson && [ ! -e \"${0%/*}/installed\" ] && exit 1; exit 0");
-    stand_in("apt-get", "echo \"apt-get $*\"; case $1 in install) : >\"${0%/*}/installed\" ;; esac");
+    script_write(folder, "cc", "/bin/grep -q jansson && [ ! -e \"${0%/*}/installed\" ] && exit 1; exit 0");
+    script_write(folder, "apt-get", "echo \"apt-get $*\"; case $1 in install) : >\"${0%/*}/installed\" ;; esac");
     struct command_result result = install();
     assert_int_equal(result.exit_code, 0);
     assert_string_equal(text_string(&result.error), "install-deps.sh: installing libjansson-dev\n"
@@ -98,7 +86,7 @@ static void packages_are_printed_before_they_are_installed(void **state)
 static void sudo_is_used_only_by_others_than_root_and_never_asks(void **state)
 {
     (void)state;
-    stand_in("id", "echo 1000");
+    script_write(folder, "id", "echo 1000");
     struct command_result result = install();
     assert_int_equal(result.exit_code, 0);
     assert_non_null(strstr(text_string(&result.error), "sudo -n\napt-get install -y"));
@@ -110,7 +98,7 @@ static void sudo_is_used_only_by_others_than_root_and_never_asks(void **state)
     assert_non_null(
         strstr(text_string(&result.error), "not root and no sudo; as root: apt-get install libjansson-dev"));
     command_result_release(&result);
-    stand_in("id", "echo 0");
+    script_write(folder, "id", "echo 0");
 }
 
 static void another_system_is_told_what_to_install(void **state)
@@ -123,7 +111,7 @@ static void another_system_is_told_what_to_install(void **state)
     assert_non_null(strstr(text_string(&result.error), "cannot build without libjansson-dev"));
     command_result_release(&result);
     /* what only leaves a part out does not stop the build */
-    stand_in("cc", "exit 0");
+    script_write(folder, "cc", "exit 0");
     stand_in_remove("gnuplot");
     result = install();
     assert_int_equal(result.exit_code, 0);

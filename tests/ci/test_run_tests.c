@@ -8,21 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tests/support/command_run.h"
-
-static void script_write(const char *folder, const char *name, const char *body)
-{
-    char path[128];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fprintf(file, "#!/bin/sh\n%s\n", body);
-    fclose(file);
-    assert_int_equal(chmod(path, 0700), 0);
-}
 
 /* Runs one program with this body through the runner. */
 static void expect(const char *body, int exit_code, const char *message, const char *last_line)

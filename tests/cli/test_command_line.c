@@ -13,6 +13,7 @@
 
 #include "harness/base/json.h"
 #include "tests/support/command_run.h"
+#include "tests/support/whole_file.h"
 
 enum { WORDS_MAXIMUM = 8 };
 
@@ -26,28 +27,30 @@ static struct command_result assay(const char *const *words)
     return command_run(all, environment);
 }
 
-static char *file_content(const char *path)
+struct golden_row {
+    const char *golden; /* a file of tests/cli/golden */
+    const char *words[WORDS_MAXIMUM];
+};
+
+static void expect_golden(const struct golden_row *rows, size_t count, int exit_code)
 {
-    struct text text = {0};
-    FILE *file = fopen(path, "r");
-    assert_non_null(file);
-    char buffer[4096];
-    for (size_t count = fread(buffer, 1, sizeof buffer, file); count > 0;
-         count = fread(buffer, 1, sizeof buffer, file)) {
-        text_append_bytes(&text, buffer, count);
+    for (size_t i = 0; i < count; i++) {
+        struct command_result result = assay(rows[i].words);
+        char path[128];
+        snprintf(path, sizeof path, "tests/cli/golden/%s", rows[i].golden);
+        char *expected = whole_file_read(path);
+        assert_string_equal(text_string(&result.output), expected);
+        assert_string_equal(text_string(&result.error), "");
+        assert_int_equal(result.exit_code, exit_code);
+        free(expected);
+        command_result_release(&result);
     }
-    fclose(file);
-    assert_non_null(text.data);
-    return text.data;
 }
 
 static void output_equals_golden_files(void **state)
 {
     (void)state;
-    static const struct {
-        const char *golden;
-        const char *words[WORDS_MAXIMUM];
-    } rows[] = {
+    static const struct golden_row rows[] = {
         {"version.txt", {"--version"}},
         {"models-help.txt", {"models", "--help"}},
         {"estimate-help.txt", {"estimate", "--help"}},
@@ -72,40 +75,17 @@ static void output_equals_golden_files(void **state)
         {"replay-snapshot.txt", {"replay", "--device", "0", "tests/memory/vectors/record-snapshot.json"}},
         {"replay-record-plain.txt", {"replay", "--allocator", "plain", "tests/memory/vectors/record-events.json"}},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct command_result result = assay(rows[i].words);
-        char path[128];
-        snprintf(path, sizeof path, "tests/cli/golden/%s", rows[i].golden);
-        char *expected = file_content(path);
-        assert_string_equal(text_string(&result.output), expected);
-        assert_string_equal(text_string(&result.error), "");
-        assert_int_equal(result.exit_code, 0);
-        free(expected);
-        command_result_release(&result);
-    }
+    expect_golden(rows, sizeof rows / sizeof rows[0], 0);
 }
 
 static void a_replay_unlike_its_record_exits_with_1(void **state)
 {
     (void)state;
-    static const struct {
-        const char *golden;
-        const char *words[WORDS_MAXIMUM];
-    } rows[] = {
+    static const struct golden_row rows[] = {
         {"replay-differing.txt", {"replay", "tests/cli/data/differing-trace.json"}},
         {"replay-differing.json", {"replay", "--json", "tests/cli/data/differing-trace.json"}},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct command_result result = assay(rows[i].words);
-        char path[128];
-        snprintf(path, sizeof path, "tests/cli/golden/%s", rows[i].golden);
-        char *expected = file_content(path);
-        assert_string_equal(text_string(&result.output), expected);
-        assert_string_equal(text_string(&result.error), "");
-        assert_int_equal(result.exit_code, 1);
-        free(expected);
-        command_result_release(&result);
-    }
+    expect_golden(rows, sizeof rows / sizeof rows[0], 1);
 }
 
 struct wrong_words {

@@ -70,19 +70,8 @@ static void test_operation(void **state)
 /* The outputs of one run, one behind the other. */
 static unsigned char *outputs_of_run(const struct trial *trial, size_t *bytes)
 {
-    *bytes = 0;
     assert_null(gpu_run(&trial->call));
-    for (int t = trial->call.input_count; t < trial->call.tensor_count; t++) {
-        *bytes += trial->memory_bytes[t];
-    }
-    unsigned char *copy = malloc(*bytes + 1);
-    assert_non_null(copy);
-    size_t at = 0;
-    for (int t = trial->call.input_count; t < trial->call.tensor_count; t++) {
-        memcpy(copy + at, trial->memory[t], trial->memory_bytes[t]);
-        at += trial->memory_bytes[t];
-    }
-    return copy;
+    return trial_outputs_copy(trial, bytes);
 }
 
 /* Each launch takes another order of blocks and threads than the one before: forwards, backwards, shuffled. */

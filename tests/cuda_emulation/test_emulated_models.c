@@ -11,19 +11,7 @@
 #include "harness/tape/target.h"
 #include "models/catalogue.h"
 #include "models/workload_tape.h"
-
-static struct replay_result replayed(const struct tape_view *tape, const char *spec)
-{
-    struct device *device = NULL;
-    struct replay_result result = {0};
-    struct status error = {0};
-    if (device_open(spec, &device, &error) != STATUS_OK ||
-        replay_run(tape, device, NULL, &result, &error) != STATUS_OK) {
-        fail_msg("%s: %s", spec, error.text);
-    }
-    device_close(device);
-    return result;
-}
+#include "tests/support/device_use.h"
 
 /* tolerance: of the loss, relative. Several steps amplify what the order of a sum changes in the last place. */
 static void training_agrees(const char *model, const struct workload *workload, double tolerance)
@@ -41,8 +29,8 @@ static void training_agrees(const char *model, const struct workload *workload, 
         fail_msg("%s: %s", model, error.text);
     }
     struct tape_view view = tape_view(tape);
-    struct replay_result predicted = replayed(&view, "meta");
-    struct replay_result gpu = replayed(&view, "cuda:0"), host = replayed(&view, "host");
+    struct replay_result predicted = replay_on(&view, "meta");
+    struct replay_result gpu = replay_on(&view, "cuda:0"), host = replay_on(&view, "host");
     assert_true(predicted.sequence_hash == gpu.sequence_hash);
     for (int i = 0; i < STAGE_COUNT; i++) {
         assert_int_equal(predicted.stages[i].allocated_bytes_peak, gpu.stages[i].allocated_bytes_peak);

@@ -11,6 +11,7 @@
 #include "harness/device/device.h"
 #include "harness/device/fault.h"
 #include "harness/device/trace.h"
+#include "tests/support/device_use.h"
 
 enum { CALLS = 9, SEGMENT_BYTES = 4096 };
 
@@ -45,18 +46,6 @@ static enum status_code call_make(struct device *device, int index, void **segme
     default:
         return table->segment_free(device, *segment, SEGMENT_BYTES, error);
     }
-}
-
-static struct device *device_open_or_skip(const char *spec)
-{
-    struct status error = {0};
-    struct device *device = NULL;
-    if (device_open(spec, &device, &error) == STATUS_UNAVAILABLE) {
-        print_message("skipped: %s\n", error.text);
-        skip();
-    }
-    assert_non_null(device);
-    return device;
 }
 
 static void each_call_fails_in_turn(void **state)

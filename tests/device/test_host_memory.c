@@ -12,23 +12,12 @@
 #include <unistd.h>
 
 #include "harness/device/device.h"
+#include "tests/support/device_use.h"
 
 #define MEBIBYTE INT64_C(1048576)
 
 /* Pages that the test program itself may take or give back while a segment is taken. */
 static const int64_t slack_bytes = 2 * MEBIBYTE;
-
-static struct device *host_open_or_skip(const char *spec)
-{
-    struct status error = {0};
-    struct device *device = NULL;
-    if (device_open(spec, &device, &error) == STATUS_UNAVAILABLE) {
-        print_message("skipped: %s\n", error.text);
-        skip();
-    }
-    assert_non_null(device);
-    return device;
-}
 
 static struct device_reading reading_take(struct device *device)
 {
@@ -57,7 +46,7 @@ static void assert_near(int64_t found, int64_t expected)
 static void resident_memory_follows_the_segments(void **state)
 {
     (void)state;
-    struct device *device = host_open_or_skip("host");
+    struct device *device = device_open_or_skip("host");
     void *large = NULL;
     void *small = NULL;
     int64_t before = reading_take(device).process_bytes;
@@ -75,7 +64,7 @@ static void resident_memory_follows_the_segments(void **state)
 static void the_peak_is_that_since_the_last_reset(void **state)
 {
     (void)state;
-    struct device *device = host_open_or_skip("host");
+    struct device *device = device_open_or_skip("host");
     void *address = NULL;
     int64_t before = reading_take(device).process_bytes;
     assert_int_equal(device->table->reset_peak(device, NULL), STATUS_OK);
@@ -97,7 +86,7 @@ static void the_peak_is_that_since_the_last_reset(void **state)
 static void a_bound_is_kept_to_the_byte(void **state)
 {
     (void)state;
-    struct device *device = host_open_or_skip("host:mem=8MiB");
+    struct device *device = device_open_or_skip("host:mem=8MiB");
     struct status error = {0};
     struct device_properties properties;
     void *first = NULL;
@@ -123,7 +112,7 @@ static void a_bound_is_kept_to_the_byte(void **state)
 static void more_than_the_machine_has_is_refused(void **state)
 {
     (void)state;
-    struct device *device = host_open_or_skip("host");
+    struct device *device = device_open_or_skip("host");
     struct status error = {0};
     struct device_properties properties;
     void *address = NULL;
@@ -146,7 +135,7 @@ static void a_refused_mapping_is_out_of_memory(void **state)
 #ifdef __SANITIZE_ADDRESS__
     skip(); /* the sanitizer maps its shadow under the same limit */
 #endif
-    struct device *device = host_open_or_skip("host");
+    struct device *device = device_open_or_skip("host");
     struct rlimit before;
     struct status error = {0};
     void *address = NULL;
@@ -168,7 +157,7 @@ static void a_refused_mapping_is_out_of_memory(void **state)
 static void properties_and_copies_are_the_hosts(void **state)
 {
     (void)state;
-    struct device *device = host_open_or_skip("host");
+    struct device *device = device_open_or_skip("host");
     struct device_properties properties;
     void *address = NULL;
     const char sent[] = "sixteen bytes...";
@@ -193,7 +182,7 @@ static void properties_and_copies_are_the_hosts(void **state)
 static void other_operations_reach_the_kernels(void **state)
 {
     (void)state;
-    struct device *device = host_open_or_skip("host");
+    struct device *device = device_open_or_skip("host");
     struct status error = {0};
     float values[6] = {0};
     struct operation_call call = {

@@ -169,18 +169,7 @@ static unsigned char *outputs_with(struct trial *trial, int threads, size_t *byt
 {
     omp_set_num_threads(threads);
     assert_null(kernel_host_run(&trial->call));
-    *bytes = 0;
-    for (int t = trial->call.input_count; t < trial->call.tensor_count; t++) {
-        *bytes += trial->memory_bytes[t];
-    }
-    unsigned char *copy = malloc(*bytes + 1);
-    assert_non_null(copy);
-    size_t at = 0;
-    for (int t = trial->call.input_count; t < trial->call.tensor_count; t++) {
-        memcpy(copy + at, trial->memory[t], trial->memory_bytes[t]);
-        at += trial->memory_bytes[t];
-    }
-    return copy;
+    return trial_outputs_copy(trial, bytes);
 }
 #endif
 

@@ -298,3 +298,19 @@ void trial_run(struct trial *trial)
         free(before[t]);
     }
 }
+
+unsigned char *trial_outputs_copy(const struct trial *trial, size_t *bytes)
+{
+    *bytes = 0;
+    for (int t = trial->call.input_count; t < trial->call.tensor_count; t++) {
+        *bytes += trial->memory_bytes[t];
+    }
+    unsigned char *copy = malloc(*bytes + 1);
+    assert_non_null(copy);
+    size_t at = 0;
+    for (int t = trial->call.input_count; t < trial->call.tensor_count; t++) {
+        memcpy(copy + at, trial->memory[t], trial->memory_bytes[t]);
+        at += trial->memory_bytes[t];
+    }
+    return copy;
+}

@@ -37,6 +37,9 @@ struct trial {
 void trial_open(struct trial *trial, enum opcode opcode, enum mix mix, uint64_t seed);
 void trial_close(struct trial *trial);
 
+/* What a run has left in the outputs, one behind the other; released with free. */
+unsigned char *trial_outputs_copy(const struct trial *trial, size_t *bytes);
+
 /* Random figures. */
 int64_t trial_integer(struct trial *trial, int64_t low, int64_t high); /* both ends included */
 double trial_real(struct trial *trial, double low, double high);

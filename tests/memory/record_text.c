@@ -1,4 +1,4 @@
-/* Record texts: files read whole and edited in memory. */
+/* Record texts: edited in memory. */
 #include "tests/memory/record_text.h"
 
 #include <setjmp.h>
@@ -7,24 +7,8 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-char *record_text_read(const char *path)
-{
-    FILE *file = fopen(path, "rb");
-    assert_non_null(file);
-    struct text text = {0};
-    char buffer[4096];
-    for (size_t count = fread(buffer, 1, sizeof buffer, file); count > 0;
-         count = fread(buffer, 1, sizeof buffer, file)) {
-        text_append_bytes(&text, buffer, count);
-    }
-    fclose(file);
-    assert_non_null(text.data);
-    return text.data;
-}
 
 char *record_text_exchange(const char *text, const char *find, const char *replace)
 {

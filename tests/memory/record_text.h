@@ -1,11 +1,8 @@
-/* Record texts for tests: files as text, one piece exchanged, and the trace that a text makes. */
+/* Record texts for tests: one piece of a text exchanged, and the trace that a text makes. */
 #ifndef ASSAY_TESTS_RECORD_TEXT_H
 #define ASSAY_TESTS_RECORD_TEXT_H
 
 #include "harness/memory/trace.h"
-
-/* The whole file; released with free. Fails the running test where it cannot be read. */
-char *record_text_read(const char *path);
 
 /* A copy in which the one place where find stands reads replace. Fails the running test where find is not there, or
  * twice. Released with free. */

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "tests/memory/record_text.h"
+#include "tests/support/whole_file.h"
 
 static const char events_path[] = "tests/memory/vectors/record-events.json";
 static const char snapshot_path[] = "tests/memory/vectors/record-snapshot.json";
@@ -99,7 +100,7 @@ static void published_histories_are_placed_as_pytorch_placed_them(void **state)
 
 static void expect_told(const char *path, const struct wrong_record *rows, size_t count)
 {
-    char *text = record_text_read(path);
+    char *text = whole_file_read(path);
     for (size_t i = 0; i < count; i++) {
         char *wrong = record_text_exchange(text, rows[i].find, rows[i].replace);
         struct trace trace = parsed(wrong);
@@ -263,7 +264,7 @@ static void segments_of_one_side_alone_are_told_when_they_go(void **state)
 static void blocks_that_wait_for_another_stream_are_allocated(void **state)
 {
     (void)state;
-    char *text = record_text_read(snapshot_path);
+    char *text = whole_file_read(snapshot_path);
     char *fewer = record_text_exchange(text, "\"allocated_size\": 15728640", "\"allocated_size\": 9437184");
     char *waiting = record_text_exchange(
         fewer,

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "tests/memory/record_text.h"
+#include "tests/support/whole_file.h"
 
 #define MIB ((int64_t)1 << 20)
 
@@ -275,7 +276,7 @@ static void damaged_documents_are_refused_or_played(void **state)
     static const char *const paths[] = {"tests/memory/vectors/record-events.json",
                                         "tests/memory/vectors/record-snapshot.json"};
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
-        char *text = record_text_read(paths[i]);
+        char *text = whole_file_read(paths[i]);
         uint64_t random = 88172645463325252 + i;
         int counts[3] = {0};
         for (int k = 0; k < DAMAGE_COUNT; k++) {

@@ -11,6 +11,7 @@
 
 #include "tests/memory/record_text.h"
 #include "tests/support/scratch_file.h"
+#include "tests/support/whole_file.h"
 
 #define NOT_WHOLE                                                                                                      \
     "the history began when memory was already in use, or its ring buffer overflowed; record from the start of the "   \
@@ -117,7 +118,7 @@ static void damaged_snapshots_say_where(void **state)
         {"{\"device\": 0, \"address\": 139637976727552", "{\"device\": \"cuda:0\", \"address\": 139637976727552",
          "t.json: segment 1 of the snapshot: device is a string; write an integer"},
     };
-    char *text = record_text_read("tests/memory/vectors/record-snapshot.json");
+    char *text = whole_file_read("tests/memory/vectors/record-snapshot.json");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char *wrong = record_text_exchange(text, rows[i].find, rows[i].replace);
         expect_message(wrong, TRACE_DEVICE_ONLY, rows[i].message);

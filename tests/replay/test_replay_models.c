@@ -14,6 +14,7 @@
 #include "harness/tape/target.h"
 #include "models/catalogue.h"
 #include "models/workload_tape.h"
+#include "tests/support/device_use.h"
 
 /* A model under a workload, as a tape. The skeleton must live as long, because the tape borrows its labels. */
 struct modelled {
@@ -47,19 +48,6 @@ static void modelled_close(struct modelled *modelled)
     skeleton_release(&modelled->skeleton);
 }
 
-static struct replay_result replayed(const struct tape_view *tape, const char *spec)
-{
-    struct device *device = NULL;
-    struct replay_result result = {0};
-    struct status error = {0};
-    if (device_open(spec, &device, &error) != STATUS_OK ||
-        replay_run(tape, device, NULL, &result, &error) != STATUS_OK) {
-        fail_msg("%s: %s", spec, error.text);
-    }
-    device_close(device);
-    return result;
-}
-
 static void loading_bert_shows_the_published_pair(void **state)
 {
     (void)state;
@@ -68,7 +56,7 @@ static void loading_bert_shows_the_published_pair(void **state)
     char text[SIZE_TEXT_BYTES];
     modelled_open(&bert, "bert-base-cased", &load);
     struct tape_view tape = tape_view(bert.tape);
-    struct replay_result result = replayed(&tape, "meta");
+    struct replay_result result = replay_on(&tape, "meta");
     const struct replay_stage *stage = &result.stages[STAGE_LOAD];
     assert_int_equal(stage->requested_bytes, 433249280);
     assert_int_equal(stage->allocated_bytes, 433773568);
@@ -105,7 +93,7 @@ static void training_agrees(const char *model, int64_t seq, enum attention atten
     train.attention = attention;
     modelled_open(&tiny, model, &train);
     struct tape_view tape = tape_view(tiny.tape);
-    struct replay_result predicted = replayed(&tape, "meta"), measured = replayed(&tape, "host");
+    struct replay_result predicted = replay_on(&tape, "meta"), measured = replay_on(&tape, "host");
     figures_agree(&predicted, &measured);
     assert_false(predicted.loss_valid);
     assert_true(measured.loss_valid && isfinite(measured.loss) && measured.loss > 0);
@@ -139,10 +127,10 @@ static void the_predicted_bytes_are_enough_and_tight(void **state)
     train.attention = ATTENTION_EAGER;
     modelled_open(&tiny, "tiny-bert", &train);
     struct tape_view tape = tape_view(tiny.tape);
-    int64_t needed_bytes = replayed(&tape, "meta").reserved_bytes_peak;
+    int64_t needed_bytes = replay_on(&tape, "meta").reserved_bytes_peak;
     char spec[64];
     snprintf(spec, sizeof spec, "host:mem=%lld", (long long)needed_bytes);
-    assert_int_equal(replayed(&tape, spec).reserved_bytes_peak, needed_bytes);
+    assert_int_equal(replay_on(&tape, spec).reserved_bytes_peak, needed_bytes);
     snprintf(spec, sizeof spec, "host:mem=%lld", (long long)needed_bytes - 1);
     struct device *device = NULL;
     struct replay_result result = {0};

@@ -13,6 +13,7 @@
 #include "harness/report/escape.h"
 #include "harness/report/report.h"
 #include "tests/report/records_fixture.h"
+#include "tests/support/whole_file.h"
 
 static struct text rendered(enum records_kind kind, enum report_format format, const struct report_style *style)
 {
@@ -32,18 +33,10 @@ static struct text rendered(enum records_kind kind, enum report_format format, c
 static void golden_check(enum report_format format, int width, const char *path)
 {
     struct text text = rendered(RECORDS_SMALL, format, &(struct report_style){.width = width});
-    struct text golden = {0};
-    FILE *file = fopen(path, "r");
-    assert_non_null(file);
-    char bytes[4096];
-    size_t count;
-    while ((count = fread(bytes, 1, sizeof bytes, file)) > 0) {
-        text_append_bytes(&golden, bytes, count);
-    }
-    fclose(file);
-    assert_string_equal(text_string(&text), text_string(&golden));
+    char *golden = whole_file_read(path);
+    assert_string_equal(text_string(&text), golden);
     text_release(&text);
-    text_release(&golden);
+    free(golden);
 }
 
 static void texts_are_golden(void **state)

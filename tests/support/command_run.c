@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -76,4 +77,15 @@ const char *program_path(void)
 {
     const char *path = getenv("ASSAY_PROGRAM");
     return path != NULL ? path : "build/assay";
+}
+
+void script_write(const char *folder, const char *name, const char *body)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fprintf(file, "#!/bin/sh\n%s\n", body);
+    fclose(file);
+    assert_int_equal(chmod(path, 0700), 0);
 }

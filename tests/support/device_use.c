@@ -1,0 +1,36 @@
+/* Device use: opening, and one replay. */
+#include "tests/support/device_use.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "harness/device/device.h"
+
+struct device *device_open_or_skip(const char *spec)
+{
+    struct status error = {0};
+    struct device *device = NULL;
+    if (device_open(spec, &device, &error) == STATUS_UNAVAILABLE) {
+        print_message("skipped: %s\n", error.text);
+        skip();
+    }
+    assert_non_null(device);
+    return device;
+}
+
+struct replay_result replay_on(const struct tape_view *tape, const char *spec)
+{
+    struct device *device = NULL;
+    struct replay_result result = {0};
+    struct status error = {0};
+    if (device_open(spec, &device, &error) != STATUS_OK ||
+        replay_run(tape, device, NULL, &result, &error) != STATUS_OK) {
+        fail_msg("%s: %s", spec, error.text);
+    }
+    device_close(device);
+    return result;
+}
