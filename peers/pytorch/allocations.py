@@ -1,7 +1,7 @@
 """What one piece of work takes from PyTorch's caching allocator: every request in order, and which are still held."""
 import torch
 
-HISTORY_ENTRIES = 1_000_000
+from truth_meter import history_begin, history_entries
 
 
 def allocations_of(work, device):
@@ -12,11 +12,10 @@ def allocations_of(work, device):
     if device != "cuda":
         return work(), None
     torch.cuda.synchronize()
-    torch.cuda.memory._record_memory_history(context=None, stacks="python", clear_history=True,
-                                               max_entries=HISTORY_ENTRIES)
+    history_begin()
     result = work()
     torch.cuda.synchronize()
-    entries = torch.cuda.memory._snapshot()["device_traces"][torch.cuda.current_device()]
+    entries = history_entries()
     torch.cuda.memory._record_memory_history(enabled=None)
     rows, open_rows = [], {}
     for entry in entries:

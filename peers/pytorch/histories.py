@@ -8,6 +8,7 @@ OWNER+NAME. The histories themselves are not ours to copy; what is kept is where
 placements, segments and sums our allocator has equal. Exits 1 when any differs.
 """
 import argparse
+import collections
 import hashlib
 import json
 import os
@@ -35,14 +36,14 @@ def file_of(clones, row):
 
 
 def workspaces_of(snapshot):
-    """[bytes, who took it, whether on the autograd engine's thread] of cuBLAS and cuBLASLt, as the stacks tell."""
-    rows = []
+    """[bytes, who took it, whether on the autograd engine's thread, how often] of cuBLAS and cuBLASLt, by the stacks."""
+    counts = collections.Counter()
     for entry in next(trace for trace in snapshot["device_traces"] if trace):
         names = [frame["name"] for frame in entry.get("frames", ())] if entry["action"] == "alloc" else []
         found = WORKSPACES.search(" ".join(names))
         if found:
-            rows.append([entry["size"], found.group(), any("autograd::Engine" in name for name in names)])
-    return rows
+            counts[entry["size"], found.group(), any("autograd::Engine" in name for name in names)] += 1
+    return [[*kind, count] for kind, count in counts.items()]
 
 
 def judged(row, clones, assay, folder):
@@ -59,16 +60,12 @@ def judged(row, clones, assay, folder):
         sys.exit(f"{row['path']}: {done.stderr.strip()}")
     verdict = json.loads(done.stdout)["pytorch"]
     begin = next((entry.get("time_us") for t in snapshot["device_traces"] for entry in t), None)
-    taken, distinct = workspaces_of(snapshot), []
-    for kind in taken:
-        if kind + [taken.count(kind)] not in distinct:
-            distinct.append(kind + [taken.count(kind)])
     return {**{key: row[key] for key in ("repository", "commit", "path")},
             "sha256": hashlib.sha256(data).hexdigest(),
             "recorded_on": time.strftime("%Y-%m-%d", time.gmtime(begin / 1e6)) if begin else None,
             **trace["about"], "equal": verdict["equal"],
             **{f"{kind}_{count}": verdict[kind][count] for kind in ("figures", "placements", "segments")
-               for count in ("count", "unequal_count")}, "workspaces": distinct}
+               for count in ("count", "unequal_count")}, "workspaces": workspaces_of(snapshot)}
 
 
 def main():

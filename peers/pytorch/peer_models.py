@@ -5,6 +5,7 @@ import os
 
 import torch
 import torchvision
+import transformers
 from transformers import (BertConfig, BertForMaskedLM, BertModel, GPT2Config, GPT2LMHeadModel, GPT2Model, LlamaConfig,
                           LlamaForCausalLM, LlamaModel, Qwen2Config, Qwen2ForCausalLM, Qwen2Model, T5Config,
                           T5ForConditionalGeneration, T5Model, ViTConfig, ViTForImageClassification, ViTModel)
@@ -56,6 +57,17 @@ for folder, family, with_head, bare, config_class in (
     MODELS["tiny/" + folder] = (family, with_head, bare, config_class.from_json_file(
         os.path.join(TINY_FOLDER, folder, "config.json")))
 
+
+def storage_dtype(case):
+    """In which dtype a case keeps its weights and images: autocast leaves them as they are."""
+    return DTYPES["float32" if case["precision"].startswith("amp") else case["precision"]]
+
+
+def library_versions():
+    return {"torch": torch.__version__, "transformers": transformers.__version__,
+            "torchvision": torchvision.__version__}
+
+
 LAYERS_FIELD = {"bert": "num_hidden_layers", "gpt2": "n_layer", "llama": "num_hidden_layers",
                 "vit": "num_hidden_layers"}
 
@@ -73,7 +85,7 @@ SHADOW_CHECKPOINTING = {"use_reentrant": False, "context_fn": autocast_again}
 def build(case, device, checkpointing=SHADOW_CHECKPOINTING):
     """The model of a case on a device, in its storage dtype, values undefined; (family, model, config)."""
     family, with_head, bare, config = MODELS[case["model"]]
-    dtype = DTYPES["float32" if case["precision"].startswith("amp") else case["precision"]]
+    dtype = storage_dtype(case)
     if family == "resnet":
         with torch.device(device):
             model = with_head()
@@ -95,10 +107,9 @@ def make_inputs(case, family, config, device):
     """(inputs, labels): token ids are their own labels and one storage, as in causal and masked modelling tests."""
     batch = case["batch"]
     if family in ("vit", "resnet"):
-        dtype = DTYPES["float32" if case["precision"].startswith("amp") else case["precision"]]
         size = config.image_size if config is not None else case.get("image", 224)
         classes = config.num_labels if config is not None else 1000
-        pixels = torch.zeros(batch, 3, size, size, device=device, dtype=dtype)
+        pixels = torch.zeros(batch, 3, size, size, device=device, dtype=storage_dtype(case))
         return pixels, torch.zeros(batch, device=device, dtype=torch.int64) % classes
     ids = torch.zeros(batch, case["seq"], device=device, dtype=torch.int64)
     return ids, ids

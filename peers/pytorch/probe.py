@@ -13,15 +13,14 @@ import re
 import sys
 
 import torch
-import torchvision
-import transformers
 
 import probe_constants
 import probe_convolution
 import probe_library
 import probe_operators
 from fresh_process import in_child
-from truth_meter import refuse_begun_cuda, device_lines
+from peer_models import library_versions
+from truth_meter import device_ask
 
 # (name, its lines on a device, whether it needs a GPU to say anything), the least replaceable first
 SECTIONS = (("context", probe_constants.context_lines, True), ("workspace", probe_constants.workspace_lines, True),
@@ -47,16 +46,12 @@ def parse():
 
 def main():
     options = parse()
-    refuse_begun_cuda()
     chosen = [row for row in SECTIONS if re.search(options.only, row[0])]
     if options.list:
         print("\n".join(name for name, _, _ in chosen))
         return 0
-    verdict, devices = in_child(lambda emit: device_lines(options.device, emit), 120)
-    if verdict != "ok":
-        print(f"probe.py: asking the device ended in a {verdict}", file=sys.stderr)
-        return 1
-    if not devices:
+    device = device_ask(options.device)
+    if device is None:
         print("probe.py: no CUDA device; only the section 'library' can be asked", file=sys.stderr)
         chosen = [row for row in chosen if not row[2]]
     sink = open(options.out, "x", encoding="utf-8") if options.out else sys.stdout
@@ -65,8 +60,7 @@ def main():
         sink.write(json.dumps(line, separators=(",", ":")) + "\n")
         sink.flush()
 
-    write({"type": "run", "torch": torch.__version__, "transformers": transformers.__version__,
-           "torchvision": torchvision.__version__, "cuda": torch.version.cuda, "device": devices[0] if devices else None})
+    write({"type": "run", **library_versions(), "cuda": torch.version.cuda, "device": device})
     broken = False
     for name, lines, _ in chosen:
         verdict, found = in_child(lambda emit: section(lines, options.device, emit), SECTION_SECONDS)
@@ -77,7 +71,7 @@ def main():
             broken = True
         refused = sum("error" in line for line in found)
         print(f"{name}: {verdict}, {len(found)} lines, {refused} refused", file=sys.stderr, flush=True)
-    return 1 if broken else 0 if devices else 77
+    return 1 if broken else 77 if device is None else 0
 
 
 if __name__ == "__main__":

@@ -14,8 +14,6 @@ import re
 import sys
 
 import torch
-import torchvision
-import transformers
 
 import peer_models
 from shadow_autocast import CudaAutocast
@@ -137,8 +135,7 @@ def main():
     if options.events:
         os.makedirs(options.events, exist_ok=True)
     sink = sys.stdout if options.out == "-" else open(options.out, "w")
-    head = {"type": "run", "torch": torch.__version__, "transformers": transformers.__version__,
-            "torchvision": torchvision.__version__, "device": "meta as sm_90"}
+    head = {"type": "run", **peer_models.library_versions(), "device": "meta as sm_90"}
     sink.write(json.dumps(head) + "\n")
     for case in todo:
         want = case.pop("events", False)

@@ -32,6 +32,7 @@ class Layout:
 
     def __init__(self, segments):
         self.segments = {segment["address"]: segment["total_size"] for segment in segments}
+        self.starts = sorted(self.segments)
         self.live, self.order = {}, []
         for segment in segments:
             for block in segment["blocks"]:
@@ -39,8 +40,7 @@ class Layout:
                     self.add(block["address"], block["size"], block["requested_size"])
 
     def end_of(self, address):
-        starts = sorted(self.segments)
-        start = starts[bisect.bisect_right(starts, address) - 1]
+        start = self.starts[bisect.bisect_right(self.starts, address) - 1]
         return start + self.segments[start]
 
     def add(self, address, size, requested):
@@ -67,8 +67,10 @@ class Layout:
             self.add(address, UNKNOWN, size)
         elif action == "segment_alloc":
             del self.segments[address]
+            self.starts.remove(address)
         elif action == "segment_free":
             self.segments[address] = size
+            bisect.insort(self.starts, address)
 
     def pieces(self, start):
         """(address, bytes, requested or None for a gap) of a segment, in order, without holes."""

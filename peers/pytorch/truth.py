@@ -20,13 +20,12 @@ import time
 import traceback
 
 import torch
-import torchvision
-import transformers
 
 import truth_cases
 from fresh_process import in_child
+from peer_models import library_versions
 from truth_measure import measure
-from truth_meter import CudaMeter, NoMeter, device_lines, refuse_begun_cuda
+from truth_meter import CudaMeter, NoMeter, device_ask
 
 TIMED_PASSES = 3  # the last ones, and there must have been others before
 GENERATE_PATIENCE = 3  # times the limit of a case
@@ -35,8 +34,7 @@ GENERATE_PATIENCE = 3  # times the limit of a case
 def run_line(device):
     """The first line: what ran where."""
     keep = ("PYTORCH_", "TORCH_", "CUBLAS", "CUDNN_", "CUDA_", "NVIDIA_TF32")
-    return {"type": "run", "torch": torch.__version__, "transformers": transformers.__version__,
-            "torchvision": torchvision.__version__, "cuda": torch.version.cuda, "python": platform.python_version(),
+    return {"type": "run", **library_versions(), "cuda": torch.version.cuda, "python": platform.python_version(),
             "environment": {name: value for name, value in sorted(os.environ.items()) if name.startswith(keep)},
             "device": device}
 
@@ -61,7 +59,7 @@ def run_case(case, options, emit):
             record["trace_error"] = meter.trace_save(trace_path(options, case), {
                 "id": case["id"], "torch": torch.__version__, "device": meter.device()["name"]})
         record.update(status="ok", workspace_bytes=meter.workspace_bytes(),
-                      foreign_process_count=meter.device().get("foreign_process_count"))
+                      foreign_process_count=meter.foreign_process_count())
     except torch.OutOfMemoryError as error:
         record.update(status="oom", error=str(error)[:300])
     except Exception as error:  # one case's trouble is one line's
@@ -139,12 +137,8 @@ def main():
     if options.list:
         print("\n".join(f"{case['id']}  (turn {turn})" if options.repeat > 1 else case["id"] for case, turn in todo))
         return 0
-    refuse_begun_cuda()
-    verdict, devices = in_child(lambda emit: device_lines(options.device, emit), 120)
-    if verdict != "ok":
-        print(f"truth.py: asking the device ended in a {verdict}", file=sys.stderr)
-        return 1
-    if not devices:
+    device = device_ask(options.device)
+    if device is None:
         print("truth.py: no CUDA device; --device cpu rehearses without figures", file=sys.stderr)
         return 77
     if options.traces:
@@ -155,7 +149,7 @@ def main():
         sink.write(json.dumps(line, separators=(",", ":")) + "\n")
         sink.flush()
 
-    write(run_line(devices[0]))
+    write(run_line(device))
     start, count, ok = time.monotonic(), 0, 0
     for case, turn in todo:
         if time.monotonic() - start > options.budget:

@@ -50,8 +50,7 @@ def make_inputs(case, family, config, device):
     """(inputs, labels) with random values; token ids are their own labels, one storage."""
     batch = case["batch"]
     if family in ("vit", "resnet"):
-        dtype = peer_models.DTYPES["float32" if case["precision"].startswith("amp") else case["precision"]]
-        pixels = torch.randn(batch, 3, 224, 224, device=device, dtype=dtype)
+        pixels = torch.randn(batch, 3, 224, 224, device=device, dtype=peer_models.storage_dtype(case))
         return pixels, torch.randint(0, 1000, (batch,), device=device)
     ids = torch.randint(0, config.vocab_size, (batch, case["seq"]), device=device)
     return ids, ids

@@ -10,16 +10,26 @@ import sys
 
 import torch
 
+from fresh_process import in_child
+
 COUNTERS = ("requested_bytes", "allocated_bytes", "active_bytes", "reserved_bytes", "inactive_split_bytes")
 HISTORY_ENTRIES = 4_000_000
+DEVICE_SECONDS = 120
 # PyTorch's word for an event, and ours in a trace. "free_requested" is left out: the block is reusable at "completed".
 VERBS = {"alloc": "malloc", "free_completed": "free", "segment_alloc": "segment", "segment_free": "segment_free"}
 
 
-def refuse_begun_cuda():
-    """Children of a process in which CUDA has begun cannot use it."""
-    if torch.cuda.is_initialized():
-        sys.exit("an import has begun CUDA in this process; the children that measure would fail")
+def history_begin():
+    """From here on the allocator notes every event; what it had noted before is forgotten."""
+    torch.cuda.memory._record_memory_history(context=None, stacks="python", clear_history=True,
+                                             max_entries=HISTORY_ENTRIES)
+
+
+def history_entries():
+    """What the allocator has noted of memory, oldest first."""
+    device = torch.cuda.current_device()
+    traces = torch.cuda.memory._snapshot()["device_traces"]
+    return [entry for entry in (traces[device] if device < len(traces) else ()) if entry["action"] != "snapshot"]
 
 
 def file_write(path, text):
@@ -76,20 +86,14 @@ class CudaMeter:
         self.nvml = Nvml()
         self.marks = [] if traced else None
         if traced:
-            torch.cuda.memory._record_memory_history(context=None, stacks="python", max_entries=HISTORY_ENTRIES)
+            history_begin()
 
     def synchronize(self):
         torch.cuda.synchronize()
 
-    def history(self):
-        """The recorded events that concern memory, oldest first."""
-        device = torch.cuda.current_device()
-        entries = torch.cuda.memory._snapshot()["device_traces"]
-        return [entry for entry in (entries[device] if device < len(entries) else ()) if entry["action"] != "snapshot"]
-
     def mark(self, event):
         if self.marks is not None:
-            self.marks.append((len(self.history()), event))
+            self.marks.append((len(history_entries()), event))
 
     def reset_peaks(self):
         torch.cuda.reset_peak_memory_stats()
@@ -124,14 +128,17 @@ class CudaMeter:
         return {"name": properties.name, "capability": f"{properties.major}.{properties.minor}",
                 "multiprocessor_count": properties.multi_processor_count, "total_bytes": properties.total_memory,
                 "driver": self.nvml.driver(), "cudnn": torch.backends.cudnn.version(),
-                "foreign_process_count": self.nvml.foreign_process_count()}
+                "foreign_process_count": self.foreign_process_count()}
+
+    def foreign_process_count(self):
+        return self.nvml.foreign_process_count()
 
     def trace_save(self, path, identity):
         """The trace in the form that `assay replay` reads; addresses begin at the lowest segment.
 
         Returns None, or why the history cannot be said in that form; it is then kept as PyTorch gave it.
         """
-        entries = self.history()
+        entries = history_entries()
         unknown = {entry["action"] for entry in entries} - {*VERBS, "free_requested"}
         streams = {entry["stream"] for entry in entries}
         if unknown or len(streams) > 1:
@@ -168,13 +175,25 @@ class NoMeter:
     def workspace_bytes(self):
         return None
 
+    def foreign_process_count(self):
+        return None
+
     def device(self):
         return {"name": "CPU (a rehearsal: no counter is read)"}
 
 
-def device_lines(name, emit):
-    """Emits what the device is; nothing where there is none. For a child, because it begins CUDA."""
-    if name != "cuda":
-        emit(NoMeter().device())
-    elif torch.cuda.is_available():
-        emit(CudaMeter().device())
+def device_ask(name):
+    """What the device is, or None where there is none; asked in a child, because it begins CUDA. Exits with 1 where
+    children could not use CUDA, or where the asking itself breaks."""
+    def answer(emit):
+        if name != "cuda":
+            emit(NoMeter().device())
+        elif torch.cuda.is_available():
+            emit(CudaMeter().device())
+
+    if torch.cuda.is_initialized():
+        sys.exit("an import has begun CUDA in this process; the children that measure would fail")
+    verdict, devices = in_child(answer, DEVICE_SECONDS)
+    if verdict != "ok":
+        sys.exit(f"asking the device ended in a {verdict}")
+    return devices[0] if devices else None
