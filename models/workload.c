@@ -1,6 +1,7 @@
 /* Workload: names of values, defaults and checks. Not the options of a command: those are parsed in cli and suite. */
 #include "models/workload.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "harness/base/size.h"
@@ -15,7 +16,72 @@ static const char *const optimizer_names[OPTIMIZER_COUNT] = {
 };
 static const char *const logits_names[LOGITS_COUNT] = {"all", "last"};
 static const char *const head_names[HEAD_COUNT] = {"default", "bare", "lm"};
-static const char *const boolean_names[] = {"false", "true"};
+static const char *const switch_names[] = {"false", "true"};
+
+/* names: of values first to count - 1; NULL for a count, whose lowest value is first. The size is that of the member. */
+static const struct field_row {
+    const char *key;
+    enum workload_field_kind kind;
+    size_t offset, bytes;
+    const char *const *names;
+    int first, count;
+} rows[FIELD_COUNT] = {
+#define FIELD_ROW(member, kind, names, first, count)                                                                   \
+    {                                                                                                                  \
+#member, kind, offsetof(struct workload, member), sizeof(((struct workload *)NULL)->member), names, first,     \
+            count                                                                                                      \
+    }
+#define NAME_ROW(member, names, first, count) FIELD_ROW(member, FIELD_KIND_NAME, names, first, count)
+#define COUNT_ROW(member, lowest)             FIELD_ROW(member, FIELD_KIND_COUNT, NULL, lowest, 0)
+#define SWITCH_ROW(member)                    FIELD_ROW(member, FIELD_KIND_SWITCH, switch_names, 0, 2)
+    [FIELD_MODE] = NAME_ROW(mode, mode_names, 0, MODE_COUNT),
+    [FIELD_PRECISION] = NAME_ROW(precision, precision_names, 0, PRECISION_COUNT),
+    [FIELD_BATCH] = COUNT_ROW(batch, 1),
+    [FIELD_SEQ] = COUNT_ROW(seq, 1),
+    [FIELD_ATTENTION] = NAME_ROW(attention, attention_names, 0, ATTENTION_COUNT),
+    [FIELD_OPTIMIZER] = NAME_ROW(optimizer, optimizer_names, OPTIMIZER_ADAM_FOREACH, OPTIMIZER_COUNT),
+    [FIELD_CHECKPOINTING] = SWITCH_ROW(checkpointing),
+    [FIELD_ACCUMULATE] = COUNT_ROW(accumulate, 1),
+    [FIELD_LOGITS] = NAME_ROW(logits, logits_names, 0, LOGITS_COUNT),
+    [FIELD_HEAD] = NAME_ROW(head, head_names, HEAD_BARE, HEAD_COUNT),
+};
+
+const char *workload_field_key(enum workload_field field)
+{
+    return rows[field].key;
+}
+
+enum workload_field_kind workload_field_kind(enum workload_field field)
+{
+    return rows[field].kind;
+}
+
+/* An enumeration is an int or an unsigned int, as the compiler likes; its values here are small. */
+int64_t workload_field_value(const struct workload *workload, enum workload_field field)
+{
+    const char *member = (const char *)workload + rows[field].offset;
+    int64_t count = 0;
+    int number = 0;
+    bool on = false;
+    switch (rows[field].kind) {
+    case FIELD_KIND_COUNT:
+        memcpy(&count, member, sizeof count);
+        return count;
+    case FIELD_KIND_NAME:
+        memcpy(&number, member, sizeof number);
+        return number;
+    case FIELD_KIND_SWITCH:
+        break;
+    }
+    memcpy(&on, member, sizeof on);
+    return on;
+}
+
+const char *workload_field_name(enum workload_field field, int64_t value)
+{
+    const struct field_row *row = &rows[field];
+    return row->names != NULL && value >= 0 && value < row->count ? row->names[value] : NULL;
+}
 
 const char *mode_name(enum mode mode)
 {
@@ -62,99 +128,66 @@ struct workload workload_default(enum mode mode)
     };
 }
 
-/* The largest batch, length and number of micro-batches: beyond any machine, and products of them stay in 63 bits. */
+/* The largest count: beyond any machine, and products of three stay in 63 bits. */
 enum { COUNT_MAXIMUM = 1 << 20 };
 
-static enum status_code set_name(const char *key, const char *text, const char *const *names, int first, int count,
-                                 int *value, struct status *error)
+static enum status_code name_parse(const struct field_row *row, const char *text, int *value, struct status *error)
 {
     struct text known = {0};
-    for (int i = first; i < count; i++) {
-        if (strcmp(text, names[i]) == 0) {
+    for (int i = row->first; i < row->count; i++) {
+        if (strcmp(text, row->names[i]) == 0) {
             *value = i;
             text_release(&known);
             return STATUS_OK;
         }
-        text_format(&known, "%s%s", i > first ? ", " : "", names[i]);
+        text_format(&known, "%s%s", i > row->first ? ", " : "", row->names[i]);
     }
-    enum status_code code =
-        status_set(error, STATUS_INVALID, "%s: '%s' is not known; write one of: %s", key, text, text_string(&known));
+    enum status_code code = status_set(error, STATUS_INVALID, "%s: '%s' is not known; write one of: %s", row->key, text,
+                                       text_string(&known));
     text_release(&known);
     return code;
 }
 
-static enum status_code set_count(const char *key, const char *text, int64_t *value, struct status *error)
+static enum status_code key_unknown(const char *key, struct status *error)
 {
-    enum status_code code = integer_parse(text, 1, COUNT_MAXIMUM, value, error);
-    if (code != STATUS_OK) {
-        status_prefix(error, "%s", key);
+    struct text known = {0};
+    for (int field = 0; field < FIELD_COUNT; field++) {
+        text_format(&known, "%s%s", field > 0 ? ", " : "", rows[field].key);
     }
+    enum status_code code =
+        status_set(error, STATUS_INVALID, "'%s' is not a field of a case; known are %s", key, text_string(&known));
+    text_release(&known);
     return code;
 }
 
 enum status_code workload_set(struct workload *workload, const char *key, const char *text, struct status *error)
 {
-    static const struct {
-        const char *key;
-        const char *const *names;
-        int first, count;
-    } fields[] = {
-        {"mode", mode_names, 0, MODE_COUNT},
-        {"precision", precision_names, 0, PRECISION_COUNT},
-        {"attention", attention_names, 0, ATTENTION_COUNT},
-        {"optimizer", optimizer_names, OPTIMIZER_ADAM_FOREACH, OPTIMIZER_COUNT},
-        {"logits", logits_names, 0, LOGITS_COUNT},
-        {"head", head_names, HEAD_BARE, HEAD_COUNT},
-        {"checkpointing", boolean_names, 0, 2},
-    };
-    if (strcmp(key, "batch") == 0) {
-        return set_count(key, text, &workload->batch, error);
+    int field = 0;
+    while (field < FIELD_COUNT && strcmp(key, rows[field].key) != 0) {
+        field++;
     }
-    if (strcmp(key, "seq") == 0) {
-        return set_count(key, text, &workload->seq, error);
+    if (field == FIELD_COUNT) {
+        return key_unknown(key, error);
     }
-    if (strcmp(key, "accumulate") == 0) {
-        return set_count(key, text, &workload->accumulate, error);
-    }
-    size_t row = 0;
-    while (row < sizeof fields / sizeof fields[0] && strcmp(key, fields[row].key) != 0) {
-        row++;
-    }
-    if (row == sizeof fields / sizeof fields[0]) {
-        return status_set(error, STATUS_INVALID,
-                          "'%s' is not a field of a case; known are mode, precision, batch, seq, attention, optimizer, "
-                          "checkpointing, accumulate, logits, head",
-                          key);
+    const struct field_row *row = &rows[field];
+    char *member = (char *)workload + row->offset;
+    if (row->kind == FIELD_KIND_COUNT) {
+        int64_t count = 0;
+        enum status_code code = integer_parse(text, row->first, COUNT_MAXIMUM, &count, error);
+        if (code != STATUS_OK) {
+            status_prefix(error, "%s", key);
+            return code;
+        }
+        memcpy(member, &count, sizeof count);
+        return STATUS_OK;
     }
     int value = 0;
-    enum status_code code = set_name(key, text, fields[row].names, fields[row].first, fields[row].count, &value, error);
-    if (code != STATUS_OK) {
-        return code;
+    enum status_code code = name_parse(row, text, &value, error);
+    if (code == STATUS_OK) {
+        bool on = value == 1;
+        memcpy(member, row->kind == FIELD_KIND_SWITCH ? (const void *)&on : (const void *)&value, row->bytes);
     }
-    switch (row) {
-    case 0:
-        workload->mode = (enum mode)value;
-        break;
-    case 1:
-        workload->precision = (enum precision)value;
-        break;
-    case 2:
-        workload->attention = (enum attention)value;
-        break;
-    case 3:
-        workload->optimizer = (enum optimizer)value;
-        break;
-    case 4:
-        workload->logits = (enum logits)value;
-        break;
-    case 5:
-        workload->head = (enum head)value;
-        break;
-    default:
-        workload->checkpointing = value == 1;
-        break;
-    }
-    return STATUS_OK;
+    return code;
 }
 
 enum status_code workload_check(const struct workload *workload, struct status *error)

@@ -44,6 +44,38 @@ struct workload {
     enum head head;
 };
 
+/* The fields in the order of a case's identity; X(NAME, member of struct workload). The member's name is its key in
+ * suites and records and its option on a command line. A field of the enumerations above has a row of names in
+ * workload.c, a count is an int64_t, a switch a bool. Whether a field says something about a case may depend on those
+ * above it, and on the head, which stays the last. */
+#define WORKLOAD_FIELD_TABLE(X)                                                                                        \
+    X(MODE, mode)                                                                                                      \
+    X(PRECISION, precision)                                                                                            \
+    X(BATCH, batch)                                                                                                    \
+    X(SEQ, seq)                                                                                                        \
+    X(ATTENTION, attention)                                                                                            \
+    X(OPTIMIZER, optimizer)                                                                                            \
+    X(CHECKPOINTING, checkpointing)                                                                                    \
+    X(ACCUMULATE, accumulate)                                                                                          \
+    X(LOGITS, logits)                                                                                                  \
+    X(HEAD, head)
+
+enum workload_field {
+#define WORKLOAD_FIELD_ENUM(name, member) FIELD_##name,
+    WORKLOAD_FIELD_TABLE(WORKLOAD_FIELD_ENUM)
+#undef WORKLOAD_FIELD_ENUM
+        FIELD_COUNT
+};
+
+enum workload_field_kind { FIELD_KIND_NAME, FIELD_KIND_COUNT, FIELD_KIND_SWITCH };
+
+const char *workload_field_key(enum workload_field field);
+enum workload_field_kind workload_field_kind(enum workload_field field);
+/* The value: of a name its enumerator, of a switch 0 or 1. */
+int64_t workload_field_value(const struct workload *workload, enum workload_field field);
+/* The name of a value of a field of that kind ("bfloat16", "true"); NULL for a count. */
+const char *workload_field_name(enum workload_field field, int64_t value);
+
 /* One value of an enumerated field, as the interface spells it. */
 const char *mode_name(enum mode mode);
 const char *precision_name(enum precision precision);
@@ -55,7 +87,7 @@ const char *head_name(enum head head);
 /* The defaults of a mode: float32, batch 1, seq 128, sdpa, adamw-fused when training, 1 micro-batch, all logits. */
 struct workload workload_default(enum mode mode);
 
-/* Sets one field from text. key: mode precision batch seq attention optimizer checkpointing accumulate logits head.
+/* Sets one field, named by its key, from text.
  * STATUS_INVALID says what is wrong and lists what would be right; an unknown key is STATUS_INVALID too. */
 enum status_code workload_set(struct workload *workload, const char *key, const char *text, struct status *error);
 

@@ -19,10 +19,20 @@ static int row_count(const struct option_row *rows)
     return count;
 }
 
+/* --new_tokens and --new-tokens are one: suites and records write '_', command lines like '-'. */
+static bool name_is(const char *row_name, const char *name, size_t length)
+{
+    bool same = strlen(row_name) == length;
+    for (size_t i = 0; same && i < length; i++) {
+        same = row_name[i] == (name[i] == '_' ? '-' : name[i]);
+    }
+    return same;
+}
+
 static int row_find(const struct option_row *rows, const char *name, size_t length)
 {
     for (int i = 0; rows[i].name != NULL; i++) {
-        if (strlen(rows[i].name) == length && strncmp(rows[i].name, name, length) == 0) {
+        if (name_is(rows[i].name, name, length)) {
             return i;
         }
     }

@@ -3,19 +3,14 @@
 
 #include <stddef.h>
 
-static const char *const keys[] = {"precision",     "batch",      "seq",    "attention", "optimizer",
-                                   "checkpointing", "accumulate", "logits", "head"};
-
-enum { KEY_COUNT = sizeof keys / sizeof keys[0] };
-
 bool case_options_given(const struct arguments *arguments)
 {
-    for (int i = 0; i < KEY_COUNT; i++) {
-        if (arguments_value(arguments, keys[i]) != NULL) {
+    for (int field = 0; field < FIELD_COUNT; field++) {
+        if (arguments_value(arguments, workload_field_key((enum workload_field)field)) != NULL) {
             return true;
         }
     }
-    return arguments_value(arguments, "mode") != NULL;
+    return false;
 }
 
 enum status_code case_options_read(const struct arguments *arguments, struct workload *workload, struct status *error)
@@ -30,10 +25,11 @@ enum status_code case_options_read(const struct arguments *arguments, struct wor
     if (code == STATUS_OK) {
         result = workload_default(result.mode);
     }
-    for (int i = 0; i < KEY_COUNT && code == STATUS_OK; i++) {
-        const char *value = arguments_value(arguments, keys[i]);
+    for (int field = FIELD_MODE + 1; field < FIELD_COUNT && code == STATUS_OK; field++) {
+        const char *key = workload_field_key((enum workload_field)field);
+        const char *value = arguments_value(arguments, key);
         if (value != NULL) {
-            code = workload_set(&result, keys[i], value, error);
+            code = workload_set(&result, key, value, error);
         }
     }
     if (code == STATUS_OK) {

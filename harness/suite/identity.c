@@ -5,12 +5,19 @@
 #include <stdio.h>
 #include <string.h>
 
+static enum workload_field field_of(enum axis axis)
+{
+    return (enum workload_field)((int)axis - (int)AXIS_MODEL - 1);
+}
+
 const char *axis_name(enum axis axis)
 {
-    static const char *const names[AXIS_COUNT] = {"model",      "mode",      "precision", "batch",
-                                                  "seq",        "attention", "optimizer", "checkpointing",
-                                                  "accumulate", "logits",    "head"};
-    return (unsigned)axis < AXIS_COUNT ? names[axis] : "unknown";
+    return axis == AXIS_MODEL ? "model" : workload_field_key(field_of(axis));
+}
+
+bool axis_is_word(enum axis axis)
+{
+    return axis == AXIS_MODEL || workload_field_kind(field_of(axis)) == FIELD_KIND_NAME;
 }
 
 static enum head head_usual(enum mode mode)
@@ -52,40 +59,17 @@ bool identity_has(const struct identity *identity, enum axis axis)
     return (identity->axes >> axis & 1u) != 0;
 }
 
-static int64_t axis_integer(const struct workload *workload, enum axis axis)
-{
-    return axis == AXIS_BATCH ? workload->batch : axis == AXIS_SEQ ? workload->seq : workload->accumulate;
-}
-
 const char *identity_value(const struct identity *identity, enum axis axis, char buffer[IDENTITY_VALUE_BYTES])
 {
-    const struct workload *workload = &identity->workload;
-    switch (axis) {
-    case AXIS_MODEL:
+    if (axis == AXIS_MODEL) {
         return identity->model;
-    case AXIS_MODE:
-        return mode_name(workload->mode);
-    case AXIS_PRECISION:
-        return precision_name(workload->precision);
-    case AXIS_BATCH:
-    case AXIS_SEQ:
-    case AXIS_ACCUMULATE:
-        snprintf(buffer, IDENTITY_VALUE_BYTES, "%" PRId64, axis_integer(workload, axis));
-        return buffer;
-    case AXIS_ATTENTION:
-        return attention_name(workload->attention);
-    case AXIS_OPTIMIZER:
-        return optimizer_name(workload->optimizer);
-    case AXIS_CHECKPOINTING:
-        return workload->checkpointing ? "true" : "false";
-    case AXIS_LOGITS:
-        return logits_name(workload->logits);
-    case AXIS_HEAD:
-        return head_name(workload->head);
-    case AXIS_COUNT:
-        break;
     }
-    return "unknown";
+    int64_t value = workload_field_value(&identity->workload, field_of(axis));
+    const char *name = workload_field_name(field_of(axis), value);
+    if (name == NULL) {
+        snprintf(buffer, IDENTITY_VALUE_BYTES, "%" PRId64, value);
+    }
+    return name != NULL ? name : buffer;
 }
 
 /* FNV-1a: stable everywhere, and enough to tell two odd names apart. */
@@ -112,34 +96,43 @@ static void id_model(const char *model, struct text *id)
     }
 }
 
+/* How an axis is spelled in an id, in the order of the id; '%' stands for the value. Mode and precision always are, the
+ * others where they differ from the default of the mode, but for those that say always. */
+static const struct {
+    enum axis axis;
+    const char *spelling;
+    bool always;
+} spellings[] = {
+    {AXIS_MODE, "%", true},
+    {AXIS_PRECISION, "%", true},
+    {AXIS_BATCH, "b%", true},
+    {AXIS_SEQ, "s%", true},
+    {AXIS_ATTENTION, "%", false},
+    {AXIS_OPTIMIZER, "%", true},
+    {AXIS_CHECKPOINTING, "checkpointing", false},
+    {AXIS_ACCUMULATE, "accumulate%", false},
+    {AXIS_LOGITS, "logits-%", false},
+    {AXIS_HEAD, "head-%", false},
+};
+
 void identity_id(const struct identity *identity, struct text *id)
 {
-    const struct workload *workload = &identity->workload;
+    struct workload usual = workload_default(identity->workload.mode);
+    usual.head = head_usual(usual.mode);
     id_model(identity->model, id);
-    text_format(id, "/%s/%s", mode_name(workload->mode), precision_name(workload->precision));
-    if (identity_has(identity, AXIS_BATCH)) {
-        text_format(id, "/b%" PRId64, workload->batch);
-    }
-    if (identity_has(identity, AXIS_SEQ)) {
-        text_format(id, "/s%" PRId64, workload->seq);
-    }
-    if (identity_has(identity, AXIS_ATTENTION) && workload->attention != ATTENTION_SDPA) {
-        text_format(id, "/%s", attention_name(workload->attention));
-    }
-    if (identity_has(identity, AXIS_OPTIMIZER)) {
-        text_format(id, "/%s", optimizer_name(workload->optimizer));
-    }
-    if (identity_has(identity, AXIS_CHECKPOINTING) && workload->checkpointing) {
-        text_append(id, "/checkpointing");
-    }
-    if (identity_has(identity, AXIS_ACCUMULATE) && workload->accumulate != 1) {
-        text_format(id, "/accumulate%" PRId64, workload->accumulate);
-    }
-    if (identity_has(identity, AXIS_LOGITS) && workload->logits != LOGITS_ALL) {
-        text_format(id, "/logits-%s", logits_name(workload->logits));
-    }
-    if (workload->head != head_usual(workload->mode)) {
-        text_format(id, "/head-%s", head_name(workload->head));
+    for (size_t i = 0; i < sizeof spellings / sizeof spellings[0]; i++) {
+        enum axis axis = spellings[i].axis;
+        enum workload_field field = field_of(axis);
+        bool differs = workload_field_value(&identity->workload, field) != workload_field_value(&usual, field);
+        if (!identity_has(identity, axis) || !(spellings[i].always || differs)) {
+            continue;
+        }
+        char buffer[IDENTITY_VALUE_BYTES];
+        const char *spelling = spellings[i].spelling;
+        size_t before = strcspn(spelling, "%");
+        text_append(id, "/");
+        text_append_bytes(id, spelling, before);
+        text_append(id, spelling[before] == '%' ? identity_value(identity, axis, buffer) : "");
     }
 }
 
@@ -149,13 +142,12 @@ static struct json *axis_json(const struct identity *identity, enum axis axis)
     if (!identity_has(identity, axis)) {
         return json_null_new();
     }
-    if (axis == AXIS_BATCH || axis == AXIS_SEQ || axis == AXIS_ACCUMULATE) {
-        return json_integer_new(axis_integer(&identity->workload, axis));
+    if (axis_is_word(axis)) {
+        return json_string_new(identity_value(identity, axis, buffer));
     }
-    if (axis == AXIS_CHECKPOINTING) {
-        return json_boolean_new(identity->workload.checkpointing);
-    }
-    return json_string_new(identity_value(identity, axis, buffer));
+    int64_t value = workload_field_value(&identity->workload, field_of(axis));
+    bool is_switch = workload_field_kind(field_of(axis)) == FIELD_KIND_SWITCH;
+    return is_switch ? json_boolean_new(value != 0) : json_integer_new(value);
 }
 
 struct json *identity_json(const struct identity *identity)

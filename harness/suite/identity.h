@@ -13,17 +13,10 @@
 /* In the order of the identity; lists multiply with the last one running fastest. */
 enum axis {
     AXIS_MODEL,
-    AXIS_MODE,
-    AXIS_PRECISION,
-    AXIS_BATCH,
-    AXIS_SEQ,
-    AXIS_ATTENTION,
-    AXIS_OPTIMIZER,
-    AXIS_CHECKPOINTING,
-    AXIS_ACCUMULATE,
-    AXIS_LOGITS,
-    AXIS_HEAD,
-    AXIS_COUNT
+#define AXIS_ENUM(name, member) AXIS_##name,
+    WORKLOAD_FIELD_TABLE(AXIS_ENUM)
+#undef AXIS_ENUM
+        AXIS_COUNT
 };
 
 struct identity {
@@ -33,6 +26,7 @@ struct identity {
 };
 
 const char *axis_name(enum axis axis); /* the key in suites and records: "batch" */
+bool axis_is_word(enum axis axis);     /* its values are words, not counts or true and false */
 
 /* model is borrowed. */
 struct identity identity_make(const char *model, const struct workload *workload, enum family_kind family);

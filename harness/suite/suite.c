@@ -9,10 +9,9 @@
 
 #include "harness/suite/suite_expand.h"
 
-#define AXIS_KEYS                                                                                                      \
-    "model", "mode", "precision", "batch", "seq", "attention", "optimizer", "checkpointing", "accumulate", "logits",   \
-        "head"
-#define SETTING_KEYS "tags", "tolerances", "timeout_seconds", "repeat", "device", "for"
+#define AXIS_KEY(name, member) , #member
+#define AXIS_KEYS              "model" WORKLOAD_FIELD_TABLE(AXIS_KEY)
+#define SETTING_KEYS           "tags", "tolerances", "timeout_seconds", "repeat", "device", "for"
 
 static const char *const TOP_KEYS[] = {"version", "name",    "description", "defaults", "cases",
                                        "include", "exclude", SETTING_KEYS,  NULL};

@@ -56,12 +56,6 @@ static enum status_code model_check(struct expansion *expansion, const struct no
     return STATUS_OK;
 }
 
-/* A value that is not a word must not stand in quotes: "8" is a text, and so is "true". */
-static bool axis_is_word(enum axis axis)
-{
-    return axis != AXIS_BATCH && axis != AXIS_SEQ && axis != AXIS_ACCUMULATE && axis != AXIS_CHECKPOINTING;
-}
-
 static enum status_code value_check(struct expansion *expansion, const struct node *node, enum axis axis)
 {
     const char *text = NULL;
@@ -69,6 +63,7 @@ static enum status_code value_check(struct expansion *expansion, const struct no
     if (code != STATUS_OK) {
         return code;
     }
+    /* "8" is a text, and so is "true". */
     if (!axis_is_word(axis) && !node->is_plain) {
         char quoted[NODE_QUOTE_BYTES];
         return node_fail(expansion->tree, node, expansion->error, "%s is the text %s; write it without quotes",

@@ -35,10 +35,11 @@ static enum status_code combination_identity(struct expansion *expansion, const 
     }
     const char *model = NULL;
     enum family_kind family = model_family(expansion, axis_text(block, index, AXIS_MODEL), &model);
-    struct identity shape = identity_make(model, &workload, family);
     for (int axis = AXIS_PRECISION; axis < AXIS_HEAD && code == STATUS_OK; axis++) {
         const char *text = axis_text(block, index, (enum axis)axis);
-        if (text != NULL && identity_has(&shape, (enum axis)axis)) {
+        /* Whether an axis says something may depend on those before it. */
+        struct identity so_far = identity_make(model, &workload, family);
+        if (text != NULL && identity_has(&so_far, (enum axis)axis)) {
             code = workload_set(&workload, axis_name((enum axis)axis), text, expansion->error);
         }
     }
