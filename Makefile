@@ -84,7 +84,7 @@ TEST_C     := $(filter-out tests/cuda_emulation/%,$(TEST_C))
 endif
 EMULATED   := $(BUILD)/tests/cuda_emulation/libassay_cuda.so
 EMULATED_O := $(patsubst %,$(BUILD)/emulated/%.o,$(CUDA_CU) $(wildcard tests/cuda_emulation/emulated/*.cpp) \
-              $(filter-out %/cublas_library.c,$(CUDA_C)))
+              $(filter-out %/toolkit_library.c,$(CUDA_C)))
 EMULATED_FLAGS := -O2 -g -fPIC -fno-math-errno -I. -Itests/cuda_emulation/include -MMD -MP
 TESTS      := $(TEST_C:%.c=$(BUILD)/%)
 

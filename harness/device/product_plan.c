@@ -30,6 +30,36 @@ static enum status_code plan_refuse(const struct operation_call *call, const cha
     return status_set(error, STATUS_INTERNAL, "%s: %s", call_describe(call, text), reason);
 }
 
+/* The optional operands of a product. */
+struct product_options {
+    const struct tensor *bias; /* NULL: none */
+    struct product_workspace workspace;
+};
+
+/* Reads what follows the `required` inputs: a bias where there may be one, and a workspace, told from it by its dtype. A
+ * text where there is anything else, or not one output. */
+static const char *options_read(const struct operation_call *call, int required, bool bias_allowed,
+                                struct product_options *options)
+{
+    *options = (struct product_options){0};
+    int inputs = call->input_count;
+    if (inputs > required && inputs < OPERATION_TENSORS_MAXIMUM && call->tensors[inputs - 1].dtype == DTYPE_BOOL) {
+        const struct tensor *memory = &call->tensors[--inputs];
+        if (memory->rank != 1 || memory->size[0] < 0 || (memory->size[0] > 1 && memory->stride[0] != 1)) {
+            return "the workspace must be dense and of rank 1";
+        }
+        options->workspace = (struct product_workspace){memory->data, memory->size[0]};
+    }
+    if (bias_allowed && inputs == required + 1) {
+        options->bias = &call->tensors[--inputs];
+    }
+    if (inputs != required || call->tensor_count != call->input_count + 1) {
+        return bias_allowed ? "takes two tensors, an optional bias, an optional workspace and one out"
+                            : "takes two tensors, an optional workspace and one out";
+    }
+    return NULL;
+}
+
 /* A dimension of size 1 may have any stride, so it fits either orientation. */
 static bool matrix_from_tensor(const struct tensor *tensor, struct product_matrix *matrix)
 {
@@ -55,7 +85,7 @@ static bool matrix_from_tensor(const struct tensor *tensor, struct product_matri
     return true;
 }
 
-static const char *matmul_shapes_check(const struct operation_call *call)
+static const char *matmul_shapes_check(const struct operation_call *call, const struct tensor *bias)
 {
     const struct tensor *a = &call->tensors[0];
     const struct tensor *b = &call->tensors[1];
@@ -76,12 +106,9 @@ static const char *matmul_shapes_check(const struct operation_call *call)
     if (!dtype_is_floating(a->dtype) || !dtype_is_floating(b->dtype) || !dtype_is_floating(out->dtype)) {
         return "only floating tensors can be multiplied";
     }
-    if (call->input_count == 3) {
-        const struct tensor *bias = &call->tensors[2];
-        if (bias->rank != 1 || bias->size[0] != out->size[rank - 1] || !tensor_is_dense(bias) ||
-            !dtype_is_floating(bias->dtype)) {
-            return "the bias must be dense, floating, one element for each column";
-        }
+    if (bias != NULL && (bias->rank != 1 || bias->size[0] != out->size[rank - 1] || !tensor_is_dense(bias) ||
+                         !dtype_is_floating(bias->dtype))) {
+        return "the bias must be dense, floating, one element for each column";
     }
     return NULL;
 }
@@ -151,11 +178,11 @@ static void matmul_plan_merge_rows(struct matmul_plan *plan)
 
 enum status_code matmul_plan(const struct operation_call *call, struct matmul_plan *plan, struct status *error)
 {
-    const char *reason = NULL;
-    if (call->input_count < 2 || call->input_count > 3 || call->tensor_count != call->input_count + 1) {
-        return plan_refuse(call, "takes a, b, an optional bias and one out", error);
+    struct product_options options;
+    const char *reason = options_read(call, 2, true, &options);
+    if (reason == NULL) {
+        reason = matmul_shapes_check(call, options.bias);
     }
-    reason = matmul_shapes_check(call);
     if (reason != NULL) {
         return plan_refuse(call, reason, error);
     }
@@ -166,16 +193,17 @@ enum status_code matmul_plan(const struct operation_call *call, struct matmul_pl
                                .k = call->tensors[0].size[rank - 1],
                                .batch = {rank == 4 ? out->size[0] : 1, rank >= 3 ? out->size[rank - 3] : 1},
                                .alpha = (float)call->attributes.f[0],
-                               .beta = (float)call->attributes.f[1]};
+                               .beta = (float)call->attributes.f[1],
+                               .workspace = options.workspace};
     if (!matrix_from_tensor(&call->tensors[0], &made.a) || !matrix_from_tensor(&call->tensors[1], &made.b) ||
         !matrix_from_tensor(out, &made.out)) {
         return plan_refuse(call, "one of the last two strides must be 1, the other at least the size it steps over",
                            error);
     }
-    if (call->input_count == 3) {
+    if (options.bias != NULL) {
         made.has_bias = true;
-        made.bias = call->tensors[2].data;
-        made.bias_dtype = call->tensors[2].dtype;
+        made.bias = options.bias->data;
+        made.bias_dtype = options.bias->dtype;
     }
     if (made.out.transposed) {
         matmul_plan_turn(&made);
@@ -190,22 +218,19 @@ enum status_code matmul_plan(const struct operation_call *call, struct matmul_pl
 static const char *convolution_roles(const struct operation_call *call, struct convolution_plan *plan)
 {
     const struct tensor *tensors = call->tensors;
-    if (call->opcode == OPCODE_CONVOLUTION) {
-        if (call->input_count < 2 || call->input_count > 3 || call->tensor_count != call->input_count + 1) {
-            return "takes a, weight, an optional bias and one out";
-        }
-        plan->image = &tensors[0];
-        plan->weight = &tensors[1];
-        plan->bias = call->input_count == 3 ? &tensors[2] : NULL;
-        plan->result = &tensors[call->input_count];
-        return NULL;
+    struct product_options options;
+    const char *reason = options_read(call, 2, call->opcode == OPCODE_CONVOLUTION, &options);
+    if (reason != NULL) {
+        return reason;
     }
-    if (call->input_count != 2 || call->tensor_count != 3) {
-        return "takes two tensors and one out";
-    }
-    plan->result = &tensors[0];
-    plan->weight = call->opcode == OPCODE_CONVOLUTION_BACKWARD_INPUT ? &tensors[1] : &tensors[2];
-    plan->image = call->opcode == OPCODE_CONVOLUTION_BACKWARD_INPUT ? &tensors[2] : &tensors[1];
+    const struct tensor *out = &tensors[call->input_count];
+    bool forward = call->opcode == OPCODE_CONVOLUTION;
+    bool to_weight = call->opcode == OPCODE_CONVOLUTION_BACKWARD_WEIGHT;
+    plan->image = forward ? &tensors[0] : to_weight ? &tensors[1] : out;
+    plan->weight = to_weight ? out : &tensors[1];
+    plan->result = forward ? out : &tensors[0];
+    plan->bias = options.bias;
+    plan->workspace = options.workspace;
     return NULL;
 }
 

@@ -20,6 +20,12 @@ struct product_matrix {
     int64_t batch_stride[2];
 };
 
+/* The scratch memory that came with a call; bytes 0: none. */
+struct product_workspace {
+    void *data;
+    int64_t bytes;
+};
+
 /* out = alpha a b + beta out + bias for every batch[0] x batch[1]. a [m, k], b [k, n], out [m, n]; out is never
  * transposed (where the call's is, the plan computes out^T = b^T a^T and the bias runs along the rows). */
 struct matmul_plan {
@@ -30,6 +36,7 @@ struct matmul_plan {
     const void *bias;
     enum dtype bias_dtype;
     float alpha, beta;
+    struct product_workspace workspace;
 };
 
 /* From a MATMUL call. Leading dimensions that one stride spans are merged; a batch that shares one b becomes rows.
@@ -43,6 +50,7 @@ struct convolution_plan {
     int64_t rows, columns;                               /* of the result */
     const struct tensor *image, *weight, *result, *bias; /* bias NULL: none; borrowed from the call */
     bool pointwise; /* kernel 1, stride 1, no padding: the image is its own matrix of columns */
+    struct product_workspace workspace;
 };
 
 /* From a CONVOLUTION, CONVOLUTION_BACKWARD_INPUT or CONVOLUTION_BACKWARD_WEIGHT call; errors as above. */

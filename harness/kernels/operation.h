@@ -11,6 +11,10 @@
  * same memory as an `in` of equal shape and strides where the line says (in place). Every element of an `out` is
  * written, unless the line says "accumulates" or "updates". Empty tensors are legal and do nothing.
  *
+ * A workspace is scratch memory that the tape takes for a call, so that a device takes none by itself: bool, rank 1,
+ * dense, aligned to 256 bytes; the last `in` of the products that list it. It holds nothing before and after the call;
+ * its size may change how a product is computed, never what it means. Devices that need none ignore it.
+ *
  * Row:  X(opcode, inputs, outputs)  -- counts; operations with optional tensors say so and read tensor_count.
  *
  * -- creation
@@ -59,12 +63,13 @@
  * MAX_POOL      a         -> out, indices i64 (h * W + w of the winner, the first of equals; NaN wins);
  *                            i[0] = kernel, i[1] = stride, i[2] = padding
  * MAX_POOL_BACKWARD grad, indices -> out (sums in a fixed order, 0 where no window chose); i as MAX_POOL
- * CONVOLUTION   a, weight [O, C, k, k], (bias) -> out; i[0] = stride, i[1] = padding
- * CONVOLUTION_BACKWARD_INPUT  grad, weight -> grad a;   CONVOLUTION_BACKWARD_WEIGHT grad, a -> grad weight; i as above
+ * CONVOLUTION   a, weight [O, C, k, k], (bias), (workspace) -> out; i[0] = stride, i[1] = padding
+ * CONVOLUTION_BACKWARD_INPUT  grad, weight, (workspace) -> grad a
+ * CONVOLUTION_BACKWARD_WEIGHT grad, a, (workspace) -> grad weight; i as above
  * -- products
- * MATMUL        a [.., m, k], b [.., k, n], (bias [n]) -> out [.., m, n], ranks equal, 2 to 4; the last two dimensions
- *                            of each have one of their strides 1 (transposed views are welcome) and the other >= the
- *                            size it steps over; leading strides any.
+ * MATMUL        a [.., m, k], b [.., k, n], (bias [n]), (workspace) -> out [.., m, n], ranks equal, 2 to 4; the last two
+ *                            dimensions of each have one of their strides 1 (transposed views are welcome) and the
+ *                            other >= the size it steps over; leading strides any.
  *                            out = f[0] * a b + f[1] * out + bias; out unread where f[1] = 0
  * ATTENTION     q [B, a, S, D] any, k [B, g, T, D] any, v any, (mask [B, 1 or a, S, T] any, additive)
  *                         -> out [B, a, S, D] any, lse f32 dense [B, a, S']; D has stride 1 everywhere; a is a multiple

@@ -69,6 +69,11 @@ struct storage_state {
     int saved; /* how often the graph holds it */
 };
 
+/* What the products of one thread have taken; NULL: nothing so far. */
+struct workspaces {
+    struct value *product, *linear;
+};
+
 struct cast_entry {
     struct value *from, *to;
 };
@@ -100,7 +105,7 @@ struct tape {
     uint64_t sequence;
     int graph, visit;
     int64_t saved_bytes, saved_for_backward_bytes;
-    struct value *forward_workspace, *backward_workspace, *linear_workspace;
+    struct workspaces forward_workspaces, backward_workspaces;
     int loss_operand;
 };
 
@@ -177,9 +182,6 @@ struct value *autocast_lower(struct tape *tape, struct value *value);
 /* All arguments of a call, the last first: the order in which the compiler of PyTorch's wheels evaluates them. */
 void autocast_lower_all(struct tape *tape, struct value **values, int count);
 struct value *autocast_float32(struct tape *tape, struct value *value);
-
-/* -- workspaces (op_product.c): what PyTorch takes at the first product of a thread */
-void workspace_take(struct tape *tape, bool biased_linear);
 
 enum dtype dtype_promote(enum dtype a, enum dtype b);
 

@@ -14,16 +14,21 @@ static struct value *workspace_new(struct tape *tape, int64_t bytes, const char 
     return workspace;
 }
 
-void workspace_take(struct tape *tape, bool biased_linear)
+/* The workspace of one product: cublasLt's for a linear layer with a bias, else cuBLAS's; NULL where the target has none.
+ * What the thread lacks is taken: getting a handle takes cuBLAS's, so a biased layer takes both. */
+static struct value *workspace_take(struct tape *tape, bool biased_linear)
 {
-    struct value **product = tape->in_backward ? &tape->backward_workspace : &tape->forward_workspace;
-    if (*product == NULL && tape->target->product_workspace_bytes > 0) {
-        *product = workspace_new(tape, tape->target->product_workspace_bytes,
-                                 tape->in_backward ? "cuBLAS workspace, backward" : "cuBLAS workspace");
+    const struct target *target = tape->target;
+    struct workspaces *taken = tape->in_backward ? &tape->backward_workspaces : &tape->forward_workspaces;
+    if (taken->product == NULL && target->product_workspace_bytes > 0) {
+        taken->product = workspace_new(tape, target->product_workspace_bytes,
+                                       tape->in_backward ? "cuBLAS workspace, backward" : "cuBLAS workspace");
     }
-    if (biased_linear && tape->linear_workspace == NULL && tape->target->biased_linear_workspace_bytes > 0) {
-        tape->linear_workspace = workspace_new(tape, tape->target->biased_linear_workspace_bytes, "cuBLASLt workspace");
+    if (biased_linear && taken->linear == NULL && target->biased_linear_workspace_bytes > 0) {
+        taken->linear = workspace_new(tape, target->biased_linear_workspace_bytes,
+                                      tape->in_backward ? "cuBLASLt workspace, backward" : "cuBLASLt workspace");
     }
+    return biased_linear && taken->linear != NULL ? taken->linear : taken->product;
 }
 
 /* -- embedding */
@@ -98,12 +103,15 @@ static struct value *product(struct tape *tape, struct value *a, struct value *b
     struct shape shape = a->shape;
     shape.size[rank - 1] = b->shape.size[rank - 1];
     struct value *result = value_new(tape, a->dtype, &shape, label);
-    workspace_take(tape, bias != NULL);
+    struct value *workspace = workspace_take(tape, bias != NULL);
     struct operation_attributes attributes = attributes_f(1.0, 0.0);
-    struct value *values[4] = {a, b};
+    struct value *values[5] = {a, b};
     int count = 2;
     if (bias != NULL) {
         values[count++] = bias;
+    }
+    if (workspace != NULL) {
+        values[count++] = workspace;
     }
     values[count] = result;
     tape_run(tape, OPCODE_MATMUL, &attributes, count, count + 1, values);

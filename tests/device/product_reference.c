@@ -193,11 +193,46 @@ double *matmul_reference(const struct operation_call *call, const struct test_te
         if (call->attributes.f[1] != 0.0) {
             expected[index] += call->attributes.f[1] * out->before[tensor_offset(result, index)];
         }
-        if (call->input_count == 3) {
+        if (call->input_count > 2 && call->tensors[2].dtype != DTYPE_BOOL) {
             expected[index] += element_read(call->tensors[2].data, call->tensors[2].dtype, column);
         }
     }
     return expected;
+}
+
+void call_input_insert(struct operation_call *call, const struct tensor *tensor)
+{
+    for (int t = call->tensor_count; t > call->input_count; t--) {
+        call->tensors[t] = call->tensors[t - 1];
+    }
+    call->tensors[call->input_count++] = *tensor;
+    call->tensor_count++;
+}
+
+enum { FENCE_BYTES = 256, FENCE_VALUE = 0x5a };
+
+struct test_workspace test_workspace_new(int64_t bytes)
+{
+    struct test_workspace workspace = {.bytes = bytes};
+    workspace.memory = aligned_alloc(256, (size_t)((bytes + 255) / 256 * 256 + 2 * FENCE_BYTES));
+    assert_non_null(workspace.memory);
+    memset(workspace.memory, FENCE_VALUE, FENCE_BYTES);
+    memset(workspace.memory + FENCE_BYTES, 0xff, (size_t)bytes);
+    memset(workspace.memory + FENCE_BYTES + bytes, FENCE_VALUE, FENCE_BYTES);
+    workspace.tensor = (struct tensor){
+        .data = workspace.memory + FENCE_BYTES, .dtype = DTYPE_BOOL, .rank = 1, .size = {bytes}, .stride = {1}};
+    return workspace;
+}
+
+void test_workspace_release(struct test_workspace *workspace, const char *label)
+{
+    for (int i = 0; i < FENCE_BYTES; i++) {
+        if (workspace->memory[i] != FENCE_VALUE ||
+            workspace->memory[FENCE_BYTES + workspace->bytes + i] != FENCE_VALUE) {
+            fail_msg("%s: memory beside the workspace of %lld bytes was written", label, (long long)workspace->bytes);
+        }
+    }
+    free(workspace->memory);
 }
 
 /* One term of a convolution: which elements of image, weight and result it joins. */
@@ -266,7 +301,7 @@ double *convolution_reference(const struct operation_call *call)
             place[d] = rest % result->size[d];
             rest /= result->size[d];
         }
-        if (call->opcode == OPCODE_CONVOLUTION && call->input_count == 3) {
+        if (call->opcode == OPCODE_CONVOLUTION && call->input_count > 2 && call->tensors[2].dtype != DTYPE_BOOL) {
             expected[index] += element_read(call->tensors[2].data, call->tensors[2].dtype, place[1]);
         }
         convolution_taps_walk(call, image->size, weight->size, result->size, place, expected);

@@ -22,6 +22,19 @@ struct test_tensor test_tensor_new(enum dtype dtype, int rank, const int64_t *si
 struct test_tensor test_tensor_dense(enum dtype dtype, int rank, const int64_t *size, uint64_t *seed);
 void test_tensor_release(struct test_tensor *tensor);
 
+/* Scratch memory with fences, poisoned. Release fails the test where a fence was written. */
+struct test_workspace {
+    struct tensor tensor;
+    unsigned char *memory;
+    int64_t bytes;
+};
+
+struct test_workspace test_workspace_new(int64_t bytes);
+void test_workspace_release(struct test_workspace *workspace, const char *label);
+
+/* Puts one more input behind those that the call has. */
+void call_input_insert(struct operation_call *call, const struct tensor *tensor);
+
 /* Set-up and tear-down of cmocka: *state is the device of that spec. */
 int product_device_open(const char *spec, void **state);
 int product_device_close(void **state);

@@ -34,7 +34,7 @@ struct product_case {
     enum dtype a, b, out, bias;
     int a_order, b_order, out_order;
     bool b_shared, has_bias;
-    int64_t gap;
+    int64_t gap, workspace_bytes; /* of no workspace: 0 */
     double alpha, beta;
 };
 
@@ -78,6 +78,10 @@ static void product_check(struct device *device, const struct product_case *prod
                                   .tensors = {a.tensor, b.tensor, bias.tensor},
                                   .attributes = {.f = {product->alpha, product->beta}}};
     call.tensors[call.input_count] = out.tensor;
+    struct test_workspace workspace = test_workspace_new(product->workspace_bytes);
+    if (product->workspace_bytes > 0) {
+        call_input_insert(&call, &workspace.tensor);
+    }
     if (device->table->run(device, &call, &error) != STATUS_OK) {
         fail_msg("%s: %s", label, error.text);
     }
@@ -88,6 +92,7 @@ static void product_check(struct device *device, const struct product_case *prod
     test_tensor_release(&b);
     test_tensor_release(&out);
     test_tensor_release(&bias);
+    test_workspace_release(&workspace, label);
 }
 
 static struct product_case product_draw(uint64_t *seed)
@@ -110,6 +115,7 @@ static struct product_case product_draw(uint64_t *seed)
                                  .b_shared = random_below(seed, 3) == 0,
                                  .has_bias = random_below(seed, 2) == 0,
                                  .gap = random_below(seed, 2) * 3,
+                                 .workspace_bytes = random_below(seed, 2) * (1 + random_below(seed, 40000)),
                                  .alpha = scalars[random_below(seed, 3)],
                                  .beta = random_below(seed, 2) == 0 ? 0.0 : scalars[random_below(seed, 3)]};
 }
@@ -252,6 +258,16 @@ static void what_breaks_the_contract_is_refused(void **state)
     assert_string_equal(error.text,
                         "MATMUL float32 [4, 6] float32 [6, 6] -> float32 [4, 6]: one of the last two strides must be "
                         "1, the other at least the size it steps over");
+    call.tensors[1].stride[1] = 1;
+    struct test_workspace workspace = test_workspace_new(1024);
+    workspace.tensor.rank = 2;
+    call_input_insert(&call, &workspace.tensor);
+    assert_int_equal(device->table->run(device, &call, &error), STATUS_INTERNAL);
+    assert_non_null(strstr(error.text, ": the workspace must be dense and of rank 1"));
+    call.tensors[2].rank = 1;
+    call_input_insert(&call, &workspace.tensor);
+    assert_int_equal(device->table->run(device, &call, &error), STATUS_INTERNAL);
+    test_workspace_release(&workspace, "refused");
     test_tensor_release(&a);
 }
 

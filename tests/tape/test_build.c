@@ -202,6 +202,44 @@ static int64_t workspace_bytes(const char *target, bool biased)
     return bytes;
 }
 
+/* Every product is handed the workspace that its thread holds: forward and backward their own, a biased layer that of
+ * cublasLt. For the host there is none. */
+static void products_carry_the_workspace_of_their_thread(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *target;
+        int64_t forward_biased, forward, backward; /* bytes; -1: none */
+    } rows[] = {{"sm_90", 1048576, 33554432, 33554432}, {"host", -1, -1, -1}};
+    for (int row = 0; row < 2; row++) {
+        struct tape *tape = tape_for(rows[row].target);
+        struct value *bias = tape_leaf(tape, CATEGORY_WEIGHTS, DTYPE_FLOAT32, 1, (int64_t[]){16}, true, "bias");
+        tape_gradients(tape, true);
+        struct value *y = tape_linear(tape, leaf(tape, 4, 8, false), leaf(tape, 16, 8, true), bias);
+        struct value *z = tape_linear(tape, y, leaf(tape, 5, 16, true), NULL);
+        tape_backward(tape, tape_mean_last(tape, tape_reshape(tape, z, 1, (int64_t[]){20})));
+        finish(tape);
+        struct tape_view view = tape_view(tape);
+        int64_t expected[] = {rows[row].forward_biased, rows[row].forward, rows[row].backward, rows[row].backward,
+                              rows[row].backward};
+        int storages[5], products = 0;
+        for (int i = 0; i < view.op_count; i++) {
+            const struct op *op = &view.ops[i];
+            if (op->opcode == OPCODE_MATMUL) {
+                const struct operand *last = &view.operands[op->first_operand + op->input_count - 1];
+                bool given = view.storages[last->storage].category == CATEGORY_WORKSPACE;
+                assert_true(products < 5);
+                assert_int_equal(given ? view.storages[last->storage].bytes : -1, expected[products]);
+                assert_true(!given || (last->rank == 1 && last->size[0] == expected[products]));
+                storages[products++] = last->storage;
+            }
+        }
+        assert_int_equal(products, 5);
+        assert_true(expected[0] < 0 || (storages[2] == storages[3] && storages[1] != storages[2]));
+        tape_release(tape);
+    }
+}
+
 static void workspaces_come_with_the_first_products(void **state)
 {
     (void)state;
@@ -301,6 +339,7 @@ int main(void)
         cmocka_unit_test(gradients_meet_in_place_where_nobody_looks),
         cmocka_unit_test(attention_never_stores_its_scores),
         cmocka_unit_test(workspaces_come_with_the_first_products),
+        cmocka_unit_test(products_carry_the_workspace_of_their_thread),
         cmocka_unit_test(optimizers_take_what_their_form_takes),
         cmocka_unit_test(targets_are_found_by_name),
         cmocka_unit_test(the_first_error_sticks),

@@ -8,9 +8,13 @@
 
 #include "harness/base/status.h"
 
+enum { CUBLAS_WORKSPACE_ALIGNMENT_BYTES = 256 };
+
 struct cublas_library {
     void *library; /* NULL: not opened */
     cublasHandle_t handle;
+    void *workspace; /* what the handle was given last */
+    size_t workspace_bytes;
     cublasStatus_t (*create)(cublasHandle_t *handle);
     cublasStatus_t (*destroy)(cublasHandle_t handle);
     cublasStatus_t (*set_workspace)(cublasHandle_t handle, void *workspace, size_t bytes);
@@ -29,10 +33,13 @@ struct cublas_library {
                            cublasComputeType_t compute_type, cublasGemmAlgo_t algorithm);
 };
 
-/* Loads libcublas and makes a handle on the current device that uses workspace and nothing else. Sums are kept in
- * float32; TF32 and reduced-precision reductions are off. STATUS_UNAVAILABLE with the remedy. */
-enum status_code cublas_library_open(void *workspace, size_t workspace_bytes, struct cublas_library *cublas,
-                                     struct status *error);
+/* Loads libcublas and makes a handle on the current device, without a workspace. Sums are kept in float32; TF32 and
+ * reduced-precision reductions are off. STATUS_UNAVAILABLE with the remedy. */
+enum status_code cublas_library_open(struct cublas_library *cublas, struct status *error);
+
+/* Gives the handle this workspace for all calls to come; bytes 0: it must do without one. A handle that was never given
+ * any would take memory of its own. Nothing is asked of cuBLAS where it has that workspace already. */
+cublasStatus_t cublas_workspace_use(struct cublas_library *cublas, void *workspace, size_t bytes);
 void cublas_library_close(struct cublas_library *cublas); /* one that was never opened is accepted */
 
 #endif

@@ -40,10 +40,8 @@ static void cuda_close(struct device *device)
     struct cuda_device *cuda = (struct cuda_device *)device;
     cublas_library_close(&cuda->cublas);
     nvml_library_close(&cuda->nvml);
-    if (cuda->product_workspace != NULL) { /* cudaFree(NULL) would make a context where opening failed before that */
-        cudaFree(cuda->product_workspace);
-    }
-    if (cuda->convolution_workspace != NULL) {
+    if (cuda->convolution_workspace !=
+        NULL) { /* cudaFree(NULL) would make a context where opening failed before that */
         cudaFree(cuda->convolution_workspace);
     }
     free(cuda);
@@ -270,7 +268,7 @@ static enum status_code cuda_code_check(struct cuda_device *cuda, struct status 
     return cuda_check(cuda, launched, "the first launch", error);
 }
 
-/* Makes the context and takes the two workspaces, so that both stand in the first reading. */
+/* Makes the context and takes the workspace, so that both stand in the first reading. */
 static enum status_code cuda_prepare(struct cuda_device *cuda, struct status *error)
 {
     enum status_code code = cuda_identify(cuda, error);
@@ -287,10 +285,6 @@ static enum status_code cuda_prepare(struct cuda_device *cuda, struct status *er
             cuda->index);
     }
     code = cuda_check(cuda, made, "making a context", error);
-    if (code == STATUS_OK) {
-        code = cuda_check(cuda, cudaMalloc(&cuda->product_workspace, CUDA_PRODUCT_WORKSPACE_BYTES),
-                          "taking the workspace of products", error);
-    }
     if (code == STATUS_OK) {
         code = cuda_check(cuda, cudaMalloc(&cuda->convolution_workspace, CUDA_CONVOLUTION_WORKSPACE_BYTES),
                           "taking the workspace of convolutions", error);

@@ -1,7 +1,7 @@
 /* What the files of the CUDA plug-in share. Only this folder includes it.
  *
- * Everything runs on the default stream of one device, in order. Beside the segments the plug-in holds two fixed pieces
- * of device memory from open to close, so that nothing is taken while a case is measured; they are part of the context. */
+ * Everything runs on the default stream of one device, in order. Beside the segments the plug-in holds one fixed piece
+ * of device memory from open to close, so that nothing is taken while a case is measured; it is part of the context. */
 #ifndef ASSAY_DEVICE_CUDA_CUDA_DEVICE_H
 #define ASSAY_DEVICE_CUDA_CUDA_DEVICE_H
 
@@ -16,7 +16,6 @@
 #include "harness/device/product_plan.h"
 
 enum {
-    CUDA_PRODUCT_WORKSPACE_BYTES = 8 << 20,     /* handed to cuBLAS, which would otherwise take its own */
     CUDA_CONVOLUTION_WORKSPACE_BYTES = 64 << 20 /* columns of pixels, and float32 sums of a 16-bit gradient */
 };
 
@@ -29,7 +28,6 @@ struct cuda_device {
     char target[16];
     char pci_bus_id[32];
     char uuid[48];
-    void *product_workspace;
     void *convolution_workspace;
     struct cublas_library cublas; /* opened by the first product */
     struct nvml_library nvml;     /* not there where the library is missing: then no process reading */

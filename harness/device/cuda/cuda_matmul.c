@@ -59,20 +59,55 @@ static cublasStatus_t cublas_multiply(const struct cublas_library *cublas, const
                                         CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
 }
 
+/* One step of the outer batch. cuBLAS may find no way without a workspace; the kernel of ours needs none. */
+static enum status_code cublas_step(struct cuda_device *cuda, const struct matmul_plan *plan, int64_t outer, float beta,
+                                    const char *doing, struct status *error)
+{
+    cublasStatus_t status = cublas_multiply(&cuda->cublas, plan, outer, &beta);
+    if (status != CUBLAS_STATUS_ALLOC_FAILED || plan->workspace.bytes > 0) {
+        return cublas_check(cuda, status, doing, error);
+    }
+    struct matmul_plan step = *plan;
+    step.batch[0] = 1;
+    step.a.data = batch_element(&plan->a, outer);
+    step.b.data = batch_element(&plan->b, outer);
+    step.out.data = batch_element(&plan->out, outer);
+    step.has_bias = false; /* it is in out */
+    step.beta = beta;
+    return cuda_check(cuda, product_any_launch(&step), doing, error);
+}
+
+static enum status_code cublas_prepare(struct cuda_device *cuda, const struct product_workspace *workspace,
+                                       const char *doing, struct status *error)
+{
+    enum status_code code = STATUS_OK;
+    if ((uintptr_t)workspace->data % CUBLAS_WORKSPACE_ALIGNMENT_BYTES != 0) {
+        return status_set(error, STATUS_INTERNAL, "cuda:%d: %s: the workspace is not aligned to %d bytes", cuda->index,
+                          doing, CUBLAS_WORKSPACE_ALIGNMENT_BYTES);
+    }
+    if (cuda->cublas.library == NULL) {
+        code = cublas_library_open(&cuda->cublas, error);
+    }
+    if (code == STATUS_OK) {
+        code = cublas_check(cuda,
+                            cublas_workspace_use(&cuda->cublas, workspace->bytes > 0 ? workspace->data : NULL,
+                                                 (size_t)workspace->bytes),
+                            doing, error);
+    }
+    return code;
+}
+
 static enum status_code cublas_run(struct cuda_device *cuda, const struct matmul_plan *plan, const char *doing,
                                    struct status *error)
 {
     float beta = plan->beta;
-    enum status_code code = STATUS_OK;
-    if (cuda->cublas.library == NULL) {
-        code = cublas_library_open(cuda->product_workspace, CUDA_PRODUCT_WORKSPACE_BYTES, &cuda->cublas, error);
-    }
+    enum status_code code = cublas_prepare(cuda, &plan->workspace, doing, error);
     if (code == STATUS_OK && plan->has_bias) {
         code = cuda_check(cuda, product_bias_launch(plan), doing, error);
         beta = 1.0f;
     }
     for (int64_t outer = 0; code == STATUS_OK && outer < plan->batch[0]; outer++) {
-        code = cublas_check(cuda, cublas_multiply(&cuda->cublas, plan, outer, &beta), doing, error);
+        code = cublas_step(cuda, plan, outer, beta, doing, error);
     }
     return code;
 }

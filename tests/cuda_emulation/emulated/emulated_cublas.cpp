@@ -1,14 +1,23 @@
-/* cuBLAS without a GPU: products as its documentation defines them, columns first, with its rules for arguments. Takes
- * the place of harness/device/cuda/cublas_library.c. */
+/* cuBLAS without a GPU: products as its documentation defines them, columns first, with its rules for arguments. */
 #include <cstdint>
+#include <cstring>
 
-extern "C" {
-#include "harness/device/cuda/cublas_library.h"
-}
+#include "tests/cuda_emulation/emulated/emulated_toolkit.h"
+#include <cublas_v2.h>
+#include <cuda_runtime_api.h>
 #include "harness/kernels/convert.h"
+
+struct emulation_cublas {
+    bool workspace_given;
+    void *workspace;
+    size_t workspace_bytes;
+};
 
 namespace
 {
+
+emulation_cublas the_handle;
+const size_t own_workspace_bytes = 4 << 20;
 
 struct side {
     const void *data;
@@ -35,7 +44,20 @@ bool leading_fits(const side &matrix, int rows, int columns)
     return matrix.leading >= (least > 1 ? least : 1);
 }
 
-cublasStatus_t gemm_strided_batched(cublasHandle_t, cublasOperation_t transpose_a, cublasOperation_t transpose_b, int m,
+/* A handle that was given no workspace takes memory of its own, as the real one does. What it was given is overwritten. */
+bool workspace_use(cublasHandle_t handle)
+{
+    if (!handle->workspace_given) {
+        handle->workspace_given = cudaMalloc(&handle->workspace, own_workspace_bytes) == cudaSuccess;
+        handle->workspace_bytes = handle->workspace_given ? own_workspace_bytes : 0;
+    }
+    if (handle->workspace_bytes > 0) {
+        memset(handle->workspace, 0xff, handle->workspace_bytes);
+    }
+    return handle->workspace_given;
+}
+
+cublasStatus_t gemm_strided_batched(cublasHandle_t handle, cublasOperation_t transpose_a, cublasOperation_t transpose_b, int m,
                                     int n, int k, const void *alpha, const void *a, cudaDataType a_type, int lda,
                                     long long stride_a, const void *b, cudaDataType b_type, int ldb, long long stride_b,
                                     const void *beta, void *c, cudaDataType c_type, int ldc, long long stride_c,
@@ -51,6 +73,9 @@ cublasStatus_t gemm_strided_batched(cublasHandle_t, cublasOperation_t transpose_
     }
     if (a_type != b_type || (c_type != a_type && c_type != CUDA_R_32F) || compute_type != CUBLAS_COMPUTE_32F) {
         return CUBLAS_STATUS_NOT_SUPPORTED;
+    }
+    if (!workspace_use(handle)) {
+        return CUBLAS_STATUS_EXECUTION_FAILED;
     }
     for (int64_t index = 0; index < (int64_t)batch_count * m * n; index++) {
         int64_t batch = index / ((int64_t)m * n), row = index % m, column = index / m % n;
@@ -78,20 +103,43 @@ const char *status_string(cublasStatus_t status)
     return status == CUBLAS_STATUS_INVALID_VALUE ? "CUBLAS_STATUS_INVALID_VALUE" : "CUBLAS_STATUS_NOT_SUPPORTED";
 }
 
+cublasStatus_t create(cublasHandle_t *handle)
+{
+    *handle = &the_handle;
+    the_handle = {};
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t destroy(cublasHandle_t handle)
+{
+    return handle == &the_handle ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_INITIALIZED;
+}
+
+cublasStatus_t set_workspace(cublasHandle_t handle, void *workspace, size_t bytes)
+{
+    if ((uintptr_t)workspace % 256 != 0) {
+        return CUBLAS_STATUS_INVALID_VALUE;
+    }
+    handle->workspace_given = true;
+    handle->workspace = workspace;
+    handle->workspace_bytes = bytes;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t set_math_mode(cublasHandle_t, cublasMath_t)
+{
+    return CUBLAS_STATUS_SUCCESS;
+}
+
 } // namespace
 
-extern "C" enum status_code cublas_library_open(void *, size_t, struct cublas_library *cublas, struct status *)
-{
-    static int opened;
-    *cublas = {};
-    cublas->library = &opened;
-    cublas->gemm = gemm;
-    cublas->gemm_strided_batched = gemm_strided_batched;
-    cublas->status_string = status_string;
-    return STATUS_OK;
-}
-
-extern "C" void cublas_library_close(struct cublas_library *cublas)
-{
-    *cublas = {};
-}
+const emulated_symbol emulated_cublas_symbols[] = {
+    {"cublasCreate_v2", (void *)create},
+    {"cublasDestroy_v2", (void *)destroy},
+    {"cublasSetWorkspace_v2", (void *)set_workspace},
+    {"cublasSetMathMode", (void *)set_math_mode},
+    {"cublasGetStatusString", (void *)status_string},
+    {"cublasGemmEx", (void *)gemm},
+    {"cublasGemmStridedBatchedEx", (void *)gemm_strided_batched},
+    {nullptr, nullptr},
+};
