@@ -34,8 +34,8 @@ static inline bool all_rows_agree(const struct operation_call *call)
 static inline const char *copy_check(const struct operation_call *call)
 {
     enum dtype from = call->tensors[0].dtype, to = call->tensors[1].dtype;
-    if (from != to && (to == DTYPE_INT64 || to == DTYPE_BOOL)) {
-        return "COPY does not convert to int64 or bool";
+    if (from != to && (to == DTYPE_INT64 || to == DTYPE_BOOL || to == DTYPE_UINT8)) {
+        return "COPY does not convert to int64, bool or uint8";
     }
     return shapes_verdict(all_agree(call));
 }

@@ -46,8 +46,7 @@ BODY struct tile_factor tile_factor_transposed(struct tile tile)
 
 BODY const void *element_address(const void *data, enum dtype dtype, int64_t index)
 {
-    int64_t bytes = dtype == DTYPE_FLOAT32 ? 4 : dtype == DTYPE_INT64 ? 8 : dtype == DTYPE_BOOL ? 1 : 2;
-    return (const char *)data + index * bytes;
+    return (const char *)data + index * element_bytes(dtype);
 }
 
 BODY void tile_clear(struct team team, struct tile tile)

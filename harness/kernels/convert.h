@@ -71,6 +71,22 @@ CONVERT uint16_t float_to_float16(float value)
     return (uint16_t)(sign | (magnitude >= 0x47800000u ? special : small));
 }
 
+/* dtype_bytes, for code that runs on the device too. */
+CONVERT int64_t element_bytes(enum dtype dtype)
+{
+    switch (dtype) {
+    case DTYPE_FLOAT32:
+        return 4;
+    case DTYPE_INT64:
+        return 8;
+    case DTYPE_BOOL:
+    case DTYPE_UINT8:
+        return 1;
+    default:
+        return 2;
+    }
+}
+
 /* Element `index` of memory that holds any dtype. bool counts as 0 or 1. */
 CONVERT float float_load(const void *data, enum dtype dtype, int64_t index)
 {
@@ -83,6 +99,8 @@ CONVERT float float_load(const void *data, enum dtype dtype, int64_t index)
         return float_from_bfloat16(((const uint16_t *)data)[index]);
     case DTYPE_INT64:
         return (float)((const int64_t *)data)[index];
+    case DTYPE_UINT8:
+        return (float)((const uint8_t *)data)[index];
     default:
         return ((const uint8_t *)data)[index] != 0 ? 1.0f : 0.0f;
     }
@@ -102,6 +120,9 @@ CONVERT void float_store(void *data, enum dtype dtype, int64_t index, float valu
         break;
     case DTYPE_INT64:
         ((int64_t *)data)[index] = (int64_t)value;
+        break;
+    case DTYPE_UINT8:
+        ((uint8_t *)data)[index] = (uint8_t)value;
         break;
     default:
         ((uint8_t *)data)[index] = value != 0.0f;

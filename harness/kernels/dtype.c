@@ -10,7 +10,7 @@ static const struct {
 } dtypes[DTYPE_COUNT] = {
     [DTYPE_FLOAT32] = {"float32", 4, true},   [DTYPE_FLOAT16] = {"float16", 2, true},
     [DTYPE_BFLOAT16] = {"bfloat16", 2, true}, [DTYPE_INT64] = {"int64", 8, false},
-    [DTYPE_BOOL] = {"bool", 1, false},
+    [DTYPE_BOOL] = {"bool", 1, false},        [DTYPE_UINT8] = {"uint8", 1, false},
 };
 
 int dtype_bytes(enum dtype dtype)

@@ -4,10 +4,10 @@
 
 #include <stdbool.h>
 
-enum dtype { DTYPE_FLOAT32, DTYPE_FLOAT16, DTYPE_BFLOAT16, DTYPE_INT64, DTYPE_BOOL, DTYPE_COUNT };
+enum dtype { DTYPE_FLOAT32, DTYPE_FLOAT16, DTYPE_BFLOAT16, DTYPE_INT64, DTYPE_BOOL, DTYPE_UINT8, DTYPE_COUNT };
 
-int dtype_bytes(enum dtype dtype);        /* 4, 2, 2, 8, 1 */
-const char *dtype_name(enum dtype dtype); /* "float32", "float16", "bfloat16", "int64", "bool" */
+int dtype_bytes(enum dtype dtype);        /* 4, 2, 2, 8, 1, 1 */
+const char *dtype_name(enum dtype dtype); /* "float32", "float16", "bfloat16", "int64", "bool", "uint8" */
 bool dtype_is_floating(enum dtype dtype);
 
 /* False, and *dtype untouched, for a name that is not in the list. */

@@ -92,6 +92,7 @@ const char *launch_copy(const struct operation_call *call, cudaStream_t stream)
         copy_kernel<uint64_t><<<blocks, LANES, 0, stream>>>(launch);
         break;
     case DTYPE_BOOL:
+    case DTYPE_UINT8:
         copy_kernel<uint8_t><<<blocks, LANES, 0, stream>>>(launch);
         break;
     default:

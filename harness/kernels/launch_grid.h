@@ -54,11 +54,7 @@ static inline int64_t elements_of(const struct tensor *tensor)
 /* The elements of a tensor from `index` on. */
 BODY struct span span_at(const struct tensor *tensor, int64_t index)
 {
-    int64_t bytes = tensor->dtype == DTYPE_FLOAT32 ? 4
-                    : tensor->dtype == DTYPE_INT64 ? 8
-                    : tensor->dtype == DTYPE_BOOL  ? 1
-                                                   : 2;
-    struct span span = {(char *)tensor->data + index * bytes, tensor->dtype};
+    struct span span = {(char *)tensor->data + index * element_bytes(tensor->dtype), tensor->dtype};
     return span;
 }
 

@@ -7,7 +7,7 @@
  * Conventions. `in` tensors come first in operation_call.tensors, then `out`. "any" = any strides, stride 0 included
  * (broadcast: the caller has expanded the view, so all shapes are equal). "dense" = row-major without gaps; leading
  * dimensions may then be read as one ("rows" = product of all but the last size, "columns" = last size). Floating
- * tensors may each have any floating dtype unless said otherwise; "f32" and "i64" mean just that. An `out` may be the
+ * tensors may each have any floating dtype unless said otherwise; "f32", "i64" and "u8" mean just that. An `out` may be the
  * same memory as an `in` of equal shape and strides where the line says (in place). Every element of an `out` is
  * written, unless the line says "accumulates" or "updates". Empty tensors are legal and do nothing.
  *
@@ -18,14 +18,14 @@
  * Row:  X(opcode, inputs, outputs)  -- counts; operations with optional tensors say so and read tensor_count.
  *
  * -- creation
- * FILL                    -> out any; out = f[0] (i64 and bool too)
+ * FILL                    -> out any; out = f[0] (i64, u8 and bool too)
  * RANDOM_NORMAL           -> out dense; f[0] = mean, f[1] = deviation, i[0] = seed; element k depends on (seed, k) only
  * RANDOM_INTEGER          -> out i64 dense; uniform in [0, i[1]); i[0] = seed
  * SEQUENCE                -> out i64 dense; element k = i[0] + (k modulo columns): each row counts from i[0]
  * CAUSAL_MASK             -> out dense [.., rows, columns]; 0 where column <= row + i[0], else the lowest finite value
  * -- copies and element-wise arithmetic (out dense unless "any"; in place allowed)
- * COPY          a any     -> out any; converts the dtype (bool and i64 to floating too, nothing to them; any dtype to
- *                            itself). Not in place.
+ * COPY          a any     -> out any; converts the dtype (bool, u8 and i64 to floating too, nothing to them; any dtype
+ *                            to itself). Not in place.
  * ADD           a any, b any -> out any; out = a + f[0] * b
  * MULTIPLY      a any, b any -> out any
  * AFFINE        a any     -> out any; out = f[0] * a + f[1]

@@ -149,7 +149,7 @@ static void element_set(const struct tensor *tensor, int64_t offset, double valu
 static void tensor_fill(struct trial *trial, int t, double low, double high)
 {
     const struct tensor *tensor = &trial->call.tensors[t];
-    bool whole = tensor->dtype == DTYPE_INT64 || tensor->dtype == DTYPE_BOOL;
+    bool whole = !dtype_is_floating(tensor->dtype);
     int64_t count = tensor_element_count(tensor);
     for (int64_t k = 0; k < count; k++) {
         double value = whole ? (double)trial_integer(trial, (int64_t)low, (int64_t)high) : trial_real(trial, low, high);

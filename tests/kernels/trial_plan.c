@@ -97,9 +97,10 @@ bool plan_create(struct trial *trial, int variant)
     enum layout layout = LAYOUT_DENSE;
     i[0] = trial_integer(trial, 0, INT64_MAX - 1);
     if (opcode == OPCODE_FILL) {
-        static const enum dtype others[] = {DTYPE_INT64, DTYPE_BOOL};
-        dtype = trial->mix == MIX_ANY ? others[variant % 2] : dtype;
-        f[0] = dtype == DTYPE_BOOL ? 1.0 : dtype == DTYPE_INT64 ? -123456789012.0 : 0.25;
+        static const enum dtype others[] = {DTYPE_INT64, DTYPE_BOOL, DTYPE_UINT8};
+        static const double values[] = {-123456789012.0, 1.0, 255.0};
+        dtype = trial->mix == MIX_ANY ? others[variant % 3] : dtype;
+        f[0] = trial->mix == MIX_ANY ? values[variant % 3] : 0.25;
         layout = trial_layout(trial, LAYOUT_PERMUTED);
     } else if (opcode == OPCODE_RANDOM_NORMAL) {
         f[0] = 0.5;
@@ -149,7 +150,7 @@ bool plan_element(struct trial *trial, int variant)
     element_range(trial, &low, &high);
     enum dtype from = trial_dtype(trial);
     if (opcode == OPCODE_COPY && repeat == 3) {
-        from = variant % 2 == 0 ? DTYPE_INT64 : DTYPE_BOOL;
+        from = variant % 2 == 0 ? DTYPE_INT64 : variant % 5 == 1 ? DTYPE_UINT8 : DTYPE_BOOL;
         low = 0.0, high = 1.0;
     }
     bool to_same = opcode == OPCODE_COPY && (repeat == 2 || (repeat == 3 && variant % 3 == 0));
