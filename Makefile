@@ -22,6 +22,9 @@ PREFIX  ?= /usr/local
 DESTDIR ?=
 VARIANT ?= release
 CC      ?= cc
+# Of `make bench`: what is measured, and where a torch may be to measure beside it.
+DEVICE  ?= host
+PYTHON  ?= python3
 OPENMP  ?= $(shell printf 'int main(void){return 0;}' | $(CC) -fopenmp -x c - -o /dev/null 2>/dev/null && echo -fopenmp)
 
 ifeq ($(VARIANT),release)
@@ -182,8 +185,9 @@ test: all tests ## install what is missing, build, run every test
 run: all ## install what is missing, build, measure suites/quick.yaml and compare
 	@$(BUILD)/assay run suites/quick.yaml --device auto --out results/quick
 
-bench: $(PROGRAM) $(BUILD)/tests/bench/bench ## one table of times and rates, limits beside them; docs/NUMBERS.md explains it
-	@OMP_WAIT_POLICY=passive $(BUILD)/tests/bench/bench $(PROGRAM)
+bench: $(PROGRAM) $(BUILD)/tests/bench/bench ## one table of times and rates, limits beside them (DEVICE=cuda:0, PYTHON=one with torch)
+	@OMP_WAIT_POLICY=passive $(BUILD)/tests/bench/bench --device $(DEVICE) --python $(PYTHON) $(BENCH_OPTIONS) $(PROGRAM) \
+	    || test $$? -eq 77
 
 check: ## warnings as errors with gcc and clang, cppcheck, format, include direction, lengths
 	@ci/check-all.sh
@@ -217,6 +221,6 @@ clean: ## remove everything that was built
 	rm -rf build
 
 help: ## this list
-	@echo "make [TARGET] [VARIANT=release|san] [V=1] [CUDA=no] [CUDA_ARCHS=\"90 120\"] [WERROR=1] [PREFIX=... DESTDIR=...]"
+	@echo "make [TARGET] [VARIANT=release|san] [V=1] [CUDA=no] [CUDA_ARCHS=\"90 120\"] [WERROR=1] [PREFIX=... DESTDIR=...] [DEVICE=... PYTHON=...]"
 	@sed -n 's/^\([a-z]*\):.* ## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | while IFS="$$(printf '\t')" read -r t d; do \
 	    printf '  make %-9s %s\n' "$$t" "$$d"; done

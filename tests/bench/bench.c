@@ -1,61 +1,111 @@
 /* Bench: one table of how fast the program is on this machine. Not a test: nothing passes or fails by a time. It exits
  * with 1 only where something could not be measured.
  *
- * usage: bench PROGRAM      from the root of the repository; docs/NUMBERS.md says what the rows mean */
+ * usage: bench [--device SPEC] [--python NAME] [--only PART] [--quick] PROGRAM
+ * from the root of the repository; docs/NUMBERS.md says what the rows mean. PART: processes, allocator, kernels,
+ * products or steps. */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/bench/bench_row.h"
+#include "tests/bench/bench_parts.h"
 
-enum { LINE_BYTES = 512 };
+static const char usage[] = "usage: bench [--device host|cuda:N] [--python NAME] [--quick]\n"
+                            "             [--only processes|allocator|kernels|products|steps] PROGRAM\n";
 
-/* The first processor's model, as the kernel names it. */
-static void processor_name_read(char name[LINE_BYTES])
+static bool options_read(int count, char **words, struct bench_options *options)
 {
-    char line[LINE_BYTES];
-    FILE *file = fopen("/proc/cpuinfo", "r");
-    memcpy(name, "unknown processor", sizeof "unknown processor");
-    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
-        const char *colon = strchr(line, ':');
-        if (strncmp(line, "model name", 10) == 0 && colon != NULL) {
-            line[strcspn(line, "\n")] = '\0';
-            snprintf(name, LINE_BYTES, "%s", colon + 1 + (colon[1] == ' '));
-            break;
+    *options = (struct bench_options){.device_spec = "host", .python = "python3"};
+    for (int i = 1; i < count; i++) {
+        const char *value = i + 1 < count ? words[i + 1] : NULL;
+        if (strcmp(words[i], "--quick") == 0) {
+            options->quick = true;
+        } else if (words[i][0] != '-' && options->program == NULL) {
+            options->program = words[i];
+        } else if (value == NULL) {
+            return false;
+        } else if (strcmp(words[i], "--device") == 0) {
+            options->device_spec = words[++i];
+        } else if (strcmp(words[i], "--python") == 0) {
+            options->python = words[++i];
+        } else if (strcmp(words[i], "--only") == 0) {
+            options->only = words[++i];
+        } else {
+            return false;
         }
     }
-    if (file != NULL) {
-        fclose(file);
-    }
+    return options->program != NULL;
 }
 
-static void machine_print(void)
+static bool part_is_wanted(const struct bench_options *options, const char *part)
 {
-    char name[LINE_BYTES];
+    return options->only == NULL || strcmp(options->only, part) == 0;
+}
+
+/* The first line: what was measured, and what else went on. */
+static void machine_print(const struct bench_device *bench)
+{
+    struct device_properties properties;
+    struct status error = {0};
     double load = 0;
-    processor_name_read(name);
-    printf("%s, %d threads", name, bench_thread_count());
+    if (bench->device->table->properties(bench->device, &properties, &error) != STATUS_OK) {
+        printf("%s; ", error.text);
+    } else if (bench->is_host) {
+        printf("%s, %s; ", properties.name, properties.runtime);
+    } else {
+        printf("%s, driver %s, runtime %s; ", properties.name, properties.driver, properties.runtime);
+    }
+    printf("%d threads", bench_thread_count());
     if (getloadavg(&load, 1) == 1) {
         printf("; load average at the start %.2f", load);
     }
-    printf("; %d runs each\n\n", BENCH_RUNS);
+    printf("; %d runs of each row%s\n\n", BENCH_RUNS, bench->quick ? "; QUICK: sizes too small for figures" : "");
+}
+
+static void parts_run(const struct bench_options *options, const struct bench_device *bench, struct bench_tally *tally)
+{
+    double begin = bench_seconds();
+    machine_print(bench);
+    bench_header_print();
+    if (bench->is_host && part_is_wanted(options, "processes")) {
+        bench_processes(options->program, tally);
+    }
+    if (bench->is_host && part_is_wanted(options, "allocator")) {
+        bench_allocator(tally);
+    }
+    if (part_is_wanted(options, "kernels")) {
+        bench_kernels(bench, tally);
+    }
+    if (part_is_wanted(options, "products")) {
+        bench_products(bench, tally);
+    }
+    if (part_is_wanted(options, "steps")) {
+        bench_steps(bench, options->python, tally);
+    }
+    printf("\n%d of %d medians are beyond their limit. It took %.0f s.\n", tally->rows_beyond, tally->row_count,
+           bench_seconds() - begin);
 }
 
 int main(int count, char **words)
 {
-    if (count != 2) {
-        fputs("usage: bench PROGRAM\n", stderr);
+    enum { EXIT_SKIPPED = 77 };
+    struct bench_options options;
+    struct bench_tally tally = {0};
+    struct status error = {0};
+    if (!options_read(count, words, &options)) {
+        fputs(usage, stderr);
         return 2;
     }
-    struct bench_tally tally = {0};
-    double begin = bench_seconds();
-    machine_print();
-    bench_header_print();
-    bench_processes(words[1], &tally);
-    bench_allocator(&tally);
-    bench_kernels(&tally);
-    bench_products(&tally);
-    printf("\n%d of %d medians are over their limit. It took %.0f s.\n", tally.rows_over, tally.row_count,
-           bench_seconds() - begin);
+    struct bench_device bench = {.spec = options.device_spec, .quick = options.quick};
+    bench.is_host = strncmp(options.device_spec, "host", 4) == 0;
+    signal(SIGPIPE, SIG_IGN); /* a peer that ends is an error in its row */
+    enum status_code code = device_open(options.device_spec, &bench.device, &error);
+    if (code != STATUS_OK) {
+        printf("nothing was measured: %s\n", error.text);
+        return code == STATUS_UNAVAILABLE ? EXIT_SKIPPED : 1;
+    }
+    parts_run(&options, &bench, &tally);
+    device_close(bench.device);
     return tally.failure_count > 0 ? 1 : 0;
 }

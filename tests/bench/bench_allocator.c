@@ -7,7 +7,7 @@
 #include "harness/replay/replay.h"
 #include "models/catalogue.h"
 #include "models/workload_tape.h"
-#include "tests/bench/bench_row.h"
+#include "tests/bench/bench_parts.h"
 
 enum { LIVE_COUNT = 20000, RANDOM_EVENT_COUNT = 400000 };
 
@@ -67,7 +67,7 @@ static enum status_code random_play(struct block **blocks, struct status *error)
 
 static enum status_code random_measure(struct bench_tally *tally, struct status *error)
 {
-    struct bench_row row = bench_row_open("allocator, random sizes, 20,000 blocks live", "million events/s", 0);
+    struct bench_row row = bench_row_open("allocator, random sizes, 20,000 blocks live", "million events/s");
     struct block **blocks = calloc(LIVE_COUNT, sizeof *blocks);
     enum status_code code =
         blocks != NULL ? STATUS_OK : status_set(error, STATUS_OUT_OF_MEMORY, "no memory for the blocks");
@@ -86,8 +86,8 @@ static enum status_code random_measure(struct bench_tally *tally, struct status 
 /* The allocator alone, then the whole replay of the tape on the meta device, in events of the allocator. */
 static enum status_code tape_measure(const struct tape_view *tape, struct bench_tally *tally, struct status *error)
 {
-    struct bench_row alone = bench_row_open("allocator, training tape of gpt2-xl", "million events/s", 0);
-    struct bench_row whole = bench_row_open("replay on meta, training tape of gpt2-xl", "million events/s", 0);
+    struct bench_row alone = bench_row_open("allocator, training tape of gpt2-xl", "million events/s");
+    struct bench_row whole = bench_row_open("replay on meta, training tape of gpt2-xl", "million events/s");
     struct block **blocks = calloc((size_t)tape->storage_count + 1, sizeof *blocks);
     struct device *device = NULL;
     enum status_code code =

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 
 #include "models/catalogue.h"
-#include "tests/bench/bench_row.h"
+#include "tests/bench/bench_parts.h"
 
 /* bert-base-cased, and any model. */
 static const char first_model[] = "bert-base-cased";
@@ -60,7 +60,8 @@ static enum status_code process_time(const char *const *words, struct process_co
 static void process_measure(const char *what, const char *const *words, double limit, struct bench_tally *tally)
 {
     struct status error = {0};
-    struct bench_row row = bench_row_open(what, "ms", limit);
+    struct bench_row row = bench_row_open(what, "ms");
+    row.at_most = limit;
     struct process_cost cost;
     enum status_code code = process_time(words, &cost, &error); /* its pages come from the disk: not counted */
     for (int i = 0; i < BENCH_RUNS && code == STATUS_OK; i++) {

@@ -25,9 +25,9 @@ int bench_thread_count(void)
 #endif
 }
 
-struct bench_row bench_row_open(const char *what, const char *unit, double limit)
+struct bench_row bench_row_open(const char *what, const char *unit)
 {
-    return (struct bench_row){.what = what, .unit = unit, .limit = limit};
+    return (struct bench_row){.what = what, .unit = unit};
 }
 
 void bench_row_add(struct bench_row *row, double sample)
@@ -64,38 +64,56 @@ static double samples_sort(double *samples, int count)
     return samples[count / 2];
 }
 
+static bool sample_is_beyond(const struct bench_row *row, double sample)
+{
+    return (row->at_most > 0 && sample > row->at_most) || (row->at_least > 0 && sample < row->at_least);
+}
+
+static void limit_print(const struct bench_row *row)
+{
+    if (row->at_most > 0) {
+        printf(" <= %g |", row->at_most);
+    } else if (row->at_least > 0) {
+        printf(" >= %g |", row->at_least);
+    } else {
+        printf(" |");
+    }
+}
+
 void bench_row_print(struct bench_row *row, struct bench_tally *tally)
 {
     if (row->count == 0) {
         return;
     }
-    int over = 0;
+    int beyond = 0;
     for (int i = 0; i < row->count; i++) {
-        over += row->limit > 0 && row->samples[i] > row->limit;
+        beyond += sample_is_beyond(row, row->samples[i]);
     }
     double median = samples_sort(row->samples, row->count);
     printf("| %s | %s | %.2f | %.2f | %.2f |", row->what, row->unit, row->samples[0], median,
            row->samples[row->count - 1]);
-    if (row->limit > 0) {
-        printf(" %.0f", row->limit);
-        tally->row_count += 1;
-        tally->rows_over += median > row->limit;
-    }
-    printf(" |");
+    limit_print(row);
+    tally->row_count += row->at_most > 0 || row->at_least > 0;
+    tally->rows_beyond += sample_is_beyond(row, median);
     if (row->cpu_count > 0) {
         printf(" %.2f", samples_sort(row->cpu_samples, row->cpu_count));
     }
     printf(" |");
-    if (over > 0) {
-        printf(" %d of %d runs over the limit", over, row->count);
+    if (beyond > 0) {
+        printf(" %d of %d runs beyond the limit", beyond, row->count);
     }
     printf(" |\n");
+    fflush(stdout);
+}
+
+void bench_row_leave_empty(const char *what, const char *reason)
+{
+    printf("| %s | | | | | | | not measured: %s |\n", what, reason);
     fflush(stdout);
 }
 
 void bench_row_fail(const char *what, const struct status *error, struct bench_tally *tally)
 {
     tally->failure_count += 1;
-    printf("| %s | | | | | | | not measured: %s |\n", what, error->text);
-    fflush(stdout);
+    bench_row_leave_empty(what, error->text);
 }

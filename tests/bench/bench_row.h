@@ -14,7 +14,7 @@ enum { BENCH_RUNS = 11 };
 struct bench_row {
     const char *what;
     const char *unit;
-    double limit; /* 0: none; else what no run should exceed, in the unit */
+    double at_most, at_least; /* 0: no such limit; else what no run should exceed, or fall short of, in the unit */
     double samples[BENCH_RUNS];
     int count;
     double cpu_samples[BENCH_RUNS]; /* of processes: user and system time, in ms; other work hardly adds to it */
@@ -23,8 +23,8 @@ struct bench_row {
 
 /* Over all rows. */
 struct bench_tally {
-    int row_count, rows_over; /* rows with a limit; those whose median is over it */
-    int failure_count;        /* rows that could not be measured */
+    int row_count, rows_beyond; /* rows with a limit; those whose median is beyond it */
+    int failure_count;          /* rows that could not be measured and should have been */
 };
 
 /* CLOCK_MONOTONIC. */
@@ -32,21 +32,16 @@ double bench_seconds(void);
 /* As many as OpenMP gives the kernels; 1 without it. */
 int bench_thread_count(void);
 
-struct bench_row bench_row_open(const char *what, const char *unit, double limit);
+struct bench_row bench_row_open(const char *what, const char *unit);
 void bench_row_add(struct bench_row *row, double sample); /* at most BENCH_RUNS */
 void bench_row_add_cpu(struct bench_row *row, double milliseconds);
 
 /* The two lines above all rows. */
 void bench_header_print(void);
-/* Sorts the samples and prints the row. */
+/* Sorts the samples and prints the row; nothing where there are none. */
 void bench_row_print(struct bench_row *row, struct bench_tally *tally);
-/* A row without figures, and why. */
+/* A row without figures: because of an error, or because what it needs is not on this machine. */
 void bench_row_fail(const char *what, const struct status *error, struct bench_tally *tally);
-
-/* The parts of the table. */
-void bench_processes(const char *program, struct bench_tally *tally);
-void bench_allocator(struct bench_tally *tally);
-void bench_kernels(struct bench_tally *tally);
-void bench_products(struct bench_tally *tally);
+void bench_row_leave_empty(const char *what, const char *reason);
 
 #endif

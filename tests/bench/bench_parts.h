@@ -1,0 +1,30 @@
+/* The parts of the bench, in the order in which they print their rows. */
+#ifndef ASSAY_TESTS_BENCH_BENCH_PARTS_H
+#define ASSAY_TESTS_BENCH_BENCH_PARTS_H
+
+#include "harness/device/device.h"
+#include "tests/bench/bench_row.h"
+
+struct bench_options {
+    const char *program;     /* the assay program */
+    const char *device_spec; /* "host", "cuda:0" */
+    const char *python;      /* an interpreter that may have torch */
+    const char *only;        /* one part; NULL: all */
+    bool quick;              /* small sizes: whether all of it runs, and no figure to keep */
+};
+
+/* A device that computes, and what stands for the best that it can do. */
+struct bench_device {
+    struct device *device;
+    const char *spec; /* that it was opened with */
+    bool is_host;
+    bool quick;
+};
+
+void bench_processes(const char *program, struct bench_tally *tally);
+void bench_allocator(struct bench_tally *tally);
+void bench_kernels(const struct bench_device *bench, struct bench_tally *tally);
+void bench_products(const struct bench_device *bench, struct bench_tally *tally);
+void bench_steps(const struct bench_device *bench, const char *python, struct bench_tally *tally);
+
+#endif
