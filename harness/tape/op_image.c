@@ -1,9 +1,54 @@
 /* Convolution and pooling of NCHW images, with their gradients. */
+#include <string.h>
+
+#include "harness/tape/convolution_workspace.h"
 #include "harness/tape/graph.h"
 
 static int64_t extent(int64_t size, int64_t kernel, int64_t stride, int64_t padding)
 {
     return (size + 2 * padding - kernel) / stride + 1;
+}
+
+/* The sizes of a convolution of count values, the last of which is written. NULL values (after an error) have none. */
+static struct convolution_shape convolution_form(enum opcode opcode, const struct operation_attributes *attributes,
+                                                 int count, struct value *const *values)
+{
+    const struct value *written = values[count - 1];
+    bool forward = opcode == OPCODE_CONVOLUTION, to_weight = opcode == OPCODE_CONVOLUTION_BACKWARD_WEIGHT;
+    const struct value *image = forward ? values[0] : to_weight ? values[1] : written;
+    const struct value *weight = to_weight ? written : values[1];
+    const struct value *result = forward ? written : values[0];
+    return (struct convolution_shape){.images = value_size(image, 0),
+                                      .channels = value_size(weight, 1),
+                                      .filters = value_size(weight, 0),
+                                      .kernel = value_size(weight, 2),
+                                      .stride = attributes->i[0],
+                                      .padding = attributes->i[1],
+                                      .rows = value_size(result, 2),
+                                      .columns = value_size(result, 3),
+                                      .dtype = value_dtype(image)};
+}
+
+/* Runs a convolution of count values with the workspace that its target gives it: taken when the place for the result is
+ * there, given back at once. */
+static void convolution_run(struct tape *tape, enum opcode opcode, const struct operation_attributes *attributes,
+                            int count, struct value *const *values)
+{
+    struct value *operands[5];
+    struct value *workspace = NULL;
+    const struct convolution_shape form = convolution_form(opcode, attributes, count, values);
+    const struct shape size = {.rank = 1, .size = {convolution_workspace_bytes(tape->target, opcode, &form)}};
+    if (size.size[0] > 0) {
+        workspace = value_new_in(tape, CATEGORY_WORKSPACE, DTYPE_BOOL, &size, "convolution workspace");
+    }
+    int inputs = count - 1;
+    memcpy(operands, values, (size_t)inputs * sizeof *operands);
+    if (workspace != NULL) {
+        operands[inputs++] = workspace;
+    }
+    operands[inputs] = values[count - 1];
+    tape_run(tape, opcode, attributes, inputs, inputs + 1, operands);
+    tape_drop(tape, workspace);
 }
 
 /* inputs: a, weight, bias */
@@ -16,12 +61,12 @@ static void convolution_backward(struct tape *tape, struct node *node, struct va
     if (node_wants(node, 0)) {
         in[0] = value_new(tape, gradient->dtype, &node->edges[0].shape, "CONVOLUTION input gradient");
         struct value *values[] = {gradient, node->saved[1], in[0]};
-        tape_run(tape, OPCODE_CONVOLUTION_BACKWARD_INPUT, &node->attributes, 2, 3, values);
+        convolution_run(tape, OPCODE_CONVOLUTION_BACKWARD_INPUT, &node->attributes, 3, values);
     }
     if (node_wants(node, 1)) {
         in[1] = value_new(tape, gradient->dtype, &node->edges[1].shape, "CONVOLUTION weight gradient");
         struct value *values[] = {gradient, node->saved[0], in[1]};
-        tape_run(tape, OPCODE_CONVOLUTION_BACKWARD_WEIGHT, &node->attributes, 2, 3, values);
+        convolution_run(tape, OPCODE_CONVOLUTION_BACKWARD_WEIGHT, &node->attributes, 3, values);
     }
     if (node_wants(node, 2)) {
         struct shape shape = {.rank = 4, .size = {1, gradient->shape.size[1], 1, 1}};
@@ -52,7 +97,7 @@ struct value *tape_convolution(struct tape *tape, struct value *a, struct value 
         values[count++] = inputs[2];
     }
     values[count] = result;
-    tape_run(tape, OPCODE_CONVOLUTION, &attributes, count, count + 1, values);
+    convolution_run(tape, OPCODE_CONVOLUTION, &attributes, count + 1, values);
     struct node *node = result != NULL ? node_new(tape, convolution_backward, 3, inputs, result) : NULL;
     if (node != NULL) {
         node->attributes = attributes;

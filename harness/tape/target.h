@@ -22,7 +22,8 @@ struct target {
     const char *name;                /* "sm_90", "sm_80", "host", ... */
     int64_t product_workspace_bytes; /* per thread that multiplies matrices (forward, backward); 0: none */
     int64_t
-        biased_linear_workspace_bytes; /* cublasLt, per such thread, at its first linear layer with a bias; 0: none */
+        biased_linear_workspace_bytes;   /* cublasLt, per such thread, at its first linear layer with a bias; 0: none */
+    int64_t convolution_workspace_bytes; /* the most that one convolution is given while it runs; 0: none */
     enum attention_backend attention_16bit;
     enum attention_backend attention_32bit;
 };

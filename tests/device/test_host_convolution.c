@@ -21,6 +21,8 @@ static const enum dtype floating[] = {DTYPE_FLOAT32, DTYPE_FLOAT16, DTYPE_BFLOAT
 static const enum opcode opcodes[] = {OPCODE_CONVOLUTION, OPCODE_CONVOLUTION_BACKWARD_INPUT,
                                       OPCODE_CONVOLUTION_BACKWARD_WEIGHT};
 
+enum { MIB = 1 << 20 };
+
 static int device_set_up(void **state)
 {
     return product_device_open(PRODUCT_DEVICE, state);
@@ -30,9 +32,9 @@ struct geometry {
     int64_t images, channels, height, width, filters, kernel, stride, padding;
 };
 
-/* dtypes: of image, weight, result, in this order, whatever their roles. */
+/* dtypes: of image, weight, result, in this order, whatever their roles. workspace_bytes 0: no workspace. */
 static void convolution_check(struct device *device, enum opcode opcode, const struct geometry *geometry,
-                              const enum dtype dtypes[3], bool has_bias, uint64_t *seed)
+                              const enum dtype dtypes[3], bool has_bias, int64_t workspace_bytes, uint64_t *seed)
 {
     struct status error = {0};
     char label[128];
@@ -69,9 +71,14 @@ static void convolution_check(struct device *device, enum opcode opcode, const s
     snprintf(label, sizeof label, "%s images %d channels %d %dx%d filters %d kernel %d stride %d padding %d",
              opcode_name(opcode), (int)g->images, (int)g->channels, (int)g->height, (int)g->width, (int)g->filters,
              (int)g->kernel, (int)g->stride, (int)g->padding);
+    struct test_workspace workspace = test_workspace_new(workspace_bytes);
+    if (workspace_bytes > 0) {
+        call_input_insert(&call, &workspace.tensor);
+    }
     if (device->table->run(device, &call, &error) != STATUS_OK) {
         fail_msg("%s: %s", label, error.text);
     }
+    test_workspace_release(&workspace, label);
     double *expected = convolution_reference(&call);
     test_tensor_expect(out, expected, terms, label);
     free(expected);
@@ -96,7 +103,9 @@ static void small_convolutions_of_every_geometry_are_right(void **state)
         geometry.width = geometry.kernel + random_below(&seed, 12);
         const enum dtype dtypes[3] = {floating[random_below(&seed, 3)], floating[random_below(&seed, 3)],
                                       floating[random_below(&seed, 3)]};
-        convolution_check(*state, opcodes[i % 3], &geometry, dtypes, i % 2 == 0, &seed);
+        /* None; so little that pixels, channels and filters are cut, or do not fit; enough. */
+        const int64_t workspaces[] = {0, MIB + random_below(&seed, 300), MIB + random_below(&seed, 9000), 2 * MIB};
+        convolution_check(*state, opcodes[i % 3], &geometry, dtypes, i % 2 == 0, workspaces[i / 3 % 4], &seed);
     }
 }
 
@@ -117,7 +126,7 @@ static void convolutions_beyond_one_block_are_right(void **state)
     for (size_t row = 0; row < sizeof rows / sizeof rows[0]; row++) {
         for (int variant = 0; variant < 6; variant++) {
             const enum dtype dtypes[3] = {floating[variant / 3 * 2], floating[variant / 3], floating[variant / 3]};
-            convolution_check(*state, opcodes[variant % 3], &rows[row], dtypes, false, &seed);
+            convolution_check(*state, opcodes[variant % 3], &rows[row], dtypes, false, MIB + 150000, &seed);
         }
     }
 }
@@ -130,7 +139,7 @@ static void an_image_larger_than_scratch_is_right(void **state)
     uint64_t seed = 3;
     for (int variant = 0; variant < 6; variant++) {
         const enum dtype dtypes[3] = {floating[variant / 3], floating[variant / 3], floating[variant / 3]};
-        convolution_check(*state, opcodes[variant % 3], &wide, dtypes, false, &seed);
+        convolution_check(*state, opcodes[variant % 3], &wide, dtypes, false, 2 * MIB, &seed);
     }
 }
 
@@ -145,7 +154,7 @@ static void empty_convolutions_do_nothing_or_give_zero(void **state)
     for (size_t row = 0; row < sizeof rows / sizeof rows[0]; row++) {
         for (int variant = 0; variant < 6; variant++) {
             const enum dtype dtypes[3] = {floating[variant / 3], floating[variant / 3], floating[variant / 3]};
-            convolution_check(*state, opcodes[variant % 3], &rows[row], dtypes, true, &seed);
+            convolution_check(*state, opcodes[variant % 3], &rows[row], dtypes, true, variant / 3 * 2 * MIB, &seed);
         }
     }
 }

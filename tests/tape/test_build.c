@@ -240,6 +240,56 @@ static void products_carry_the_workspace_of_their_thread(void **state)
     }
 }
 
+/* The workspace of one convolution lives from just before it runs to just after; its bytes are in `bytes` for the forward
+ * pass, the gradient of the image, that of the weight. -1: it has none. */
+static void convolution_workspaces(const char *target, enum dtype dtype, int64_t kernel, int64_t bytes[3])
+{
+    struct tape *tape = tape_for(target);
+    struct value *image = tape_leaf(tape, CATEGORY_INPUTS, dtype, 4, (int64_t[]){8, 64, 56, 56}, true, "image");
+    struct value *weight =
+        tape_leaf(tape, CATEGORY_WEIGHTS, dtype, 4, (int64_t[]){64, 64, kernel, kernel}, true, "weight");
+    tape_gradients(tape, true);
+    struct value *y = tape_convolution(tape, image, weight, NULL, 1, kernel / 2);
+    tape_backward(tape, tape_mean_last(tape, tape_reshape(tape, y, 1, (int64_t[]){8 * 64 * 56 * 56})));
+    finish(tape);
+    struct tape_view view = tape_view(tape);
+    for (int i = 0; i < view.event_count; i++) {
+        const struct op *op = &view.ops[view.events[i].index];
+        if (view.events[i].kind == EVENT_RUN && op->opcode >= OPCODE_CONVOLUTION &&
+            op->opcode <= OPCODE_CONVOLUTION_BACKWARD_WEIGHT) {
+            int last = view.operands[op->first_operand + op->input_count - 1].storage;
+            bool given = view.storages[last].category == CATEGORY_WORKSPACE;
+            bytes[op->opcode - OPCODE_CONVOLUTION] = given ? view.storages[last].bytes : -1;
+            assert_true(!given || (view.events[i - 1].kind == EVENT_ALLOC && view.events[i - 1].index == last));
+            assert_true(!given || (view.events[i + 1].kind == EVENT_FREE && view.events[i + 1].index == last));
+        }
+    }
+    tape_release(tape);
+}
+
+/* The figures are worked in convolution_workspace.h. */
+static void convolutions_have_a_workspace_while_they_run(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *target;
+        enum dtype dtype;
+        int64_t kernel;
+        int64_t bytes[3];
+    } rows[] = {{"sm_90", DTYPE_BFLOAT16, 3, {29949952, 58851328, 30097408}},
+                {"sm_80", DTYPE_FLOAT32, 3, {58851328, 58851328, 58851328}},
+                {"sm_90", DTYPE_FLOAT32, 5, {67108864, 67108864, 67108864}}, /* the most */
+                {"sm_90", DTYPE_FLOAT16, 1, {1048576, 1048576, 1048576 + 64 * 64 * 4}},
+                {"host", DTYPE_FLOAT32, 3, {-1, -1, -1}}};
+    for (size_t row = 0; row < sizeof rows / sizeof rows[0]; row++) {
+        int64_t bytes[3] = {0};
+        convolution_workspaces(rows[row].target, rows[row].dtype, rows[row].kernel, bytes);
+        for (int i = 0; i < 3; i++) {
+            assert_int_equal(bytes[i], rows[row].bytes[i]);
+        }
+    }
+}
+
 static void workspaces_come_with_the_first_products(void **state)
 {
     (void)state;
@@ -340,6 +390,7 @@ int main(void)
         cmocka_unit_test(attention_never_stores_its_scores),
         cmocka_unit_test(workspaces_come_with_the_first_products),
         cmocka_unit_test(products_carry_the_workspace_of_their_thread),
+        cmocka_unit_test(convolutions_have_a_workspace_while_they_run),
         cmocka_unit_test(optimizers_take_what_their_form_takes),
         cmocka_unit_test(targets_are_found_by_name),
         cmocka_unit_test(the_first_error_sticks),

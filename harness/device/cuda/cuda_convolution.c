@@ -1,15 +1,19 @@
-/* Convolutions on CUDA: columns of pixels in the device's fixed workspace, and products with the filters. As many images
- * as fit are done at once; where one image does not fit, its pixels or channels are cut. */
+/* Convolutions on CUDA: columns of pixels in the call's workspace, and products with the filters. As many images as fit
+ * are done at once; where one image does not fit, its pixels or channels are cut; where not even one pixel or channel
+ * fits, or there is no workspace, a kernel without columns does the work, slowly. */
 #include "harness/device/cuda/cuda_device.h"
 #include "harness/device/cuda/product_kernels.h"
 
 struct convolution_job {
     struct cuda_device *cuda;
     struct convolution_plan plan;
-    const char *doing; /* the call, for messages */
-    int64_t taps;      /* kernel^2 */
-    int64_t plane;     /* pixels of the result */
-    int64_t lines;     /* channels * taps */
+    enum opcode opcode;
+    const char *doing;                 /* the call, for messages */
+    struct product_workspace products; /* the first part of the workspace: for cuBLAS */
+    struct product_workspace columns;  /* the rest */
+    int64_t taps;                      /* kernel^2 */
+    int64_t plane;                     /* pixels of the result */
+    int64_t lines;                     /* channels * taps */
 };
 
 static int64_t smaller(int64_t a, int64_t b)
@@ -22,10 +26,30 @@ static void *element_at(const struct tensor *tensor, int64_t index)
     return (char *)tensor->data + index * dtype_bytes(tensor->dtype);
 }
 
-static enum status_code job_refuse(const struct convolution_job *job, const char *what, struct status *error)
+/* [0, first_bytes) and what follows it, aligned. */
+static void workspace_split(const struct product_workspace *whole, int64_t first_bytes, struct product_workspace *first,
+                            struct product_workspace *rest)
 {
-    return status_set(error, STATUS_OVERFLOW, "cuda:%d: %s: %s beyond the workspace of %d bytes", job->cuda->index,
-                      job->doing, what, CUDA_CONVOLUTION_WORKSPACE_BYTES);
+    int64_t aligned = (first_bytes + CUBLAS_WORKSPACE_ALIGNMENT_BYTES - 1) / CUBLAS_WORKSPACE_ALIGNMENT_BYTES *
+                      CUBLAS_WORKSPACE_ALIGNMENT_BYTES;
+    struct product_workspace all = *whole;
+    *first = (struct product_workspace){all.data, smaller(first_bytes, all.bytes)};
+    *rest = (struct product_workspace){0};
+    if (aligned < all.bytes) {
+        *rest = (struct product_workspace){(char *)all.data + aligned, all.bytes - aligned};
+    }
+}
+
+static enum status_code direct_run(const struct convolution_job *job, struct status *error)
+{
+    return cuda_check(job->cuda, convolution_any_launch(&job->plan, job->opcode), job->doing, error);
+}
+
+static enum status_code product_run(const struct convolution_job *job, struct matmul_plan *product,
+                                    struct status *error)
+{
+    product->workspace = job->products;
+    return cuda_matmul_planned(job->cuda, product, job->doing, error);
 }
 
 /* The filters [filter, ...) over channels [channel, ...) as a matrix; every image uses the same. */
@@ -90,7 +114,7 @@ static struct columns_part columns_step(const struct convolution_job *job)
     return (struct columns_part){.images = job->plan.images,
                                  .channels = job->plan.channels,
                                  .pixels = job->plane,
-                                 .columns = job->cuda->convolution_workspace,
+                                 .columns = job->columns.data,
                                  .dtype = job->plan.image->dtype};
 }
 
@@ -98,28 +122,28 @@ static enum status_code forward_run(struct convolution_job *job, struct status *
 {
     const struct convolution_plan *plan = &job->plan;
     struct columns_part step = columns_step(job);
-    if (!plan->pointwise && !pixels_cut(job, CUDA_CONVOLUTION_WORKSPACE_BYTES, &step)) {
-        return job_refuse(job, "the columns of one pixel are", error);
+    if (!plan->pointwise && !pixels_cut(job, job->columns.bytes, &step)) {
+        return direct_run(job, error);
     }
     for (int64_t image = 0; image < plan->images; image += step.images) {
         for (int64_t pixel = 0; pixel < job->plane; pixel += step.pixels) {
             struct columns_part part;
             struct product_matrix columns;
             enum status_code code = columns_take(job, &step, image, pixel, &part, &columns, error);
-            const struct matmul_plan product = {.m = plan->filters,
-                                                .n = part.pixels,
-                                                .k = job->lines,
-                                                .batch = {1, part.images},
-                                                .a = weight_matrix(job, 0, 0),
-                                                .b = columns,
-                                                .out = plane_matrix(job, plan->result, image, 0, pixel),
-                                                .has_bias = plan->bias != NULL,
-                                                .bias_along_rows = true,
-                                                .bias = plan->bias != NULL ? plan->bias->data : NULL,
-                                                .bias_dtype = plan->bias != NULL ? plan->bias->dtype : DTYPE_FLOAT32,
-                                                .alpha = 1.0f};
+            struct matmul_plan product = {.m = plan->filters,
+                                          .n = part.pixels,
+                                          .k = job->lines,
+                                          .batch = {1, part.images},
+                                          .a = weight_matrix(job, 0, 0),
+                                          .b = columns,
+                                          .out = plane_matrix(job, plan->result, image, 0, pixel),
+                                          .has_bias = plan->bias != NULL,
+                                          .bias_along_rows = true,
+                                          .bias = plan->bias != NULL ? plan->bias->data : NULL,
+                                          .bias_dtype = plan->bias != NULL ? plan->bias->dtype : DTYPE_FLOAT32,
+                                          .alpha = 1.0f};
             if (code == STATUS_OK) {
-                code = cuda_matmul_planned(job->cuda, &product, job->doing, error);
+                code = product_run(job, &product, error);
             }
             if (code != STATUS_OK) {
                 return code;
@@ -142,7 +166,7 @@ static enum status_code columns_multiply(const struct convolution_job *job, cons
                                   .out = out,
                                   .alpha = 1.0f};
     product.a.transposed = true;
-    return cuda_matmul_planned(job->cuda, &product, job->doing, error);
+    return product_run(job, &product, error);
 }
 
 /* All pixels of a channel must be there at once, because an image element meets windows of several rows. */
@@ -154,9 +178,9 @@ static enum status_code input_run(struct convolution_job *job, struct status *er
     if (plan->pointwise) {
         return columns_multiply(job, &step, plane_matrix(job, plan->image, 0, 0, 0), error);
     }
-    int64_t channels = CUDA_CONVOLUTION_WORKSPACE_BYTES / (job->taps * job->plane * (int64_t)sizeof(float));
+    int64_t channels = job->columns.bytes / (job->taps * job->plane * (int64_t)sizeof(float));
     if (channels == 0) {
-        return job_refuse(job, "the columns of one channel are", error);
+        return direct_run(job, error);
     }
     step.channels = smaller(plan->channels, channels);
     step.images = plan->channels > 0 && channels > plan->channels ? channels / plan->channels : 1;
@@ -188,17 +212,16 @@ static enum status_code weight_images_add(const struct convolution_job *job, con
     int64_t image_bytes = columns.batch_stride[1] * dtype_bytes(columns.dtype);
     columns.transposed = true;
     for (int64_t n = 0; code == STATUS_OK && n < part->images; n++) {
-        const struct matmul_plan product = {
-            .m = filters,
-            .n = job->lines,
-            .k = part->pixels,
-            .batch = {1, 1},
-            .a = plane_matrix(job, job->plan.result, part->image + n, filter, part->pixel),
-            .b = columns,
-            .out = sums,
-            .alpha = 1.0f,
-            .beta = part->image + n == 0 && part->pixel == 0 ? 0.0f : 1.0f};
-        code = cuda_matmul_planned(job->cuda, &product, job->doing, error);
+        struct matmul_plan product = {.m = filters,
+                                      .n = job->lines,
+                                      .k = part->pixels,
+                                      .batch = {1, 1},
+                                      .a = plane_matrix(job, job->plan.result, part->image + n, filter, part->pixel),
+                                      .b = columns,
+                                      .out = sums,
+                                      .alpha = 1.0f,
+                                      .beta = part->image + n == 0 && part->pixel == 0 ? 0.0f : 1.0f};
+        code = product_run(job, &product, error);
         columns.data = (char *)columns.data + image_bytes;
     }
     return code;
@@ -224,32 +247,42 @@ static enum status_code weight_filters_run(const struct convolution_job *job, co
     return STATUS_OK;
 }
 
+/* Cuts the memory for columns where the weight is not float32: sums [filters, lines] in float32 first, all of them where
+ * they take at most half, else as many filters as do, at least one. */
+static int64_t sums_cut(struct convolution_job *job, struct product_workspace *sums)
+{
+    const struct product_workspace all = job->columns;
+    int64_t row_bytes = job->lines * (int64_t)sizeof(float);
+    if (row_bytes == 0 || row_bytes > all.bytes) {
+        return row_bytes == 0 ? job->plan.filters : 0;
+    }
+    int64_t half = all.bytes / 2 > row_bytes ? all.bytes / 2 : row_bytes;
+    int64_t filters = smaller(job->plan.filters, half / row_bytes);
+    workspace_split(&all, filters * row_bytes, sums, &job->columns);
+    return filters;
+}
+
 static enum status_code weight_run(struct convolution_job *job, struct status *error)
 {
     const struct convolution_plan *plan = &job->plan;
-    const int64_t half_bytes = CUDA_CONVOLUTION_WORKSPACE_BYTES / 2;
     bool direct = plan->weight->dtype == DTYPE_FLOAT32;
-    int64_t row_bytes = job->lines * (int64_t)sizeof(float);
-    int64_t filter_step = plan->filters;
-    struct columns_part step = columns_step(job);
-    if (!direct && row_bytes > 0) { /* float32 sums in the upper half, rounded at the end */
-        filter_step = smaller(filter_step, half_bytes / row_bytes);
-    }
-    if ((filter_step == 0 && plan->filters > 0) ||
-        (!plan->pointwise && !pixels_cut(job, direct ? CUDA_CONVOLUTION_WORKSPACE_BYTES : half_bytes, &step))) {
-        return job_refuse(job, "the columns of one pixel are", error);
-    }
+    struct product_workspace rounded_sums = {0};
     if (plan->images == 0) {
         return cuda_check(
             job->cuda,
             cudaMemset(plan->weight->data, 0, (size_t)(plan->filters * job->lines * dtype_bytes(plan->weight->dtype))),
             job->doing, error);
     }
+    int64_t filter_step = direct ? plan->filters : sums_cut(job, &rounded_sums);
+    struct columns_part step = columns_step(job);
+    if ((filter_step == 0 && plan->filters > 0) || (!plan->pointwise && !pixels_cut(job, job->columns.bytes, &step))) {
+        return direct_run(job, error);
+    }
     for (int64_t filter = 0; filter < plan->filters; filter += filter_step) {
         int64_t filters = smaller(filter_step, plan->filters - filter);
         struct product_matrix sums = weight_matrix(job, filter, 0);
         if (!direct) {
-            sums.data = (char *)job->cuda->convolution_workspace + half_bytes;
+            sums.data = rounded_sums.data;
             sums.dtype = DTYPE_FLOAT32;
         }
         enum status_code code = weight_filters_run(job, &step, filter, filters, sums, error);
@@ -268,7 +301,7 @@ static enum status_code weight_run(struct convolution_job *job, struct status *e
 
 enum status_code cuda_convolution(struct cuda_device *cuda, const struct operation_call *call, struct status *error)
 {
-    struct convolution_job job = {.cuda = cuda};
+    struct convolution_job job = {.cuda = cuda, .opcode = call->opcode};
     char text[CALL_TEXT_BYTES];
     enum status_code code = convolution_plan(call, &job.plan, error);
     if (code != STATUS_OK) {
@@ -278,6 +311,7 @@ enum status_code cuda_convolution(struct cuda_device *cuda, const struct operati
     job.taps = job.plan.kernel * job.plan.kernel;
     job.plane = job.plan.rows * job.plan.columns;
     job.lines = job.plan.channels * job.taps;
+    workspace_split(&job.plan.workspace, CUDA_CONVOLUTION_PRODUCTS_BYTES, &job.products, &job.columns);
     if (call->opcode == OPCODE_CONVOLUTION) {
         return forward_run(&job, error);
     }

@@ -1,7 +1,8 @@
 /* What the files of the CUDA plug-in share. Only this folder includes it.
  *
- * Everything runs on the default stream of one device, in order. Beside the segments the plug-in holds one fixed piece
- * of device memory from open to close, so that nothing is taken while a case is measured; it is part of the context. */
+ * Everything runs on the default stream of one device, in order. The plug-in takes no device memory but segments: scratch
+ * memory comes with the calls. What the runtime and the libraries take for themselves (context, code, handles) they take
+ * at the first use of each. */
 #ifndef ASSAY_DEVICE_CUDA_CUDA_DEVICE_H
 #define ASSAY_DEVICE_CUDA_CUDA_DEVICE_H
 
@@ -15,9 +16,8 @@
 #include "harness/device/device.h"
 #include "harness/device/product_plan.h"
 
-enum {
-    CUDA_CONVOLUTION_WORKSPACE_BYTES = 64 << 20 /* columns of pixels, and float32 sums of a 16-bit gradient */
-};
+/* The part of a convolution's workspace that its products are given; columns and sums have what is left. */
+enum { CUDA_CONVOLUTION_PRODUCTS_BYTES = 1 << 20 };
 
 struct cuda_device {
     struct device base;
@@ -28,7 +28,6 @@ struct cuda_device {
     char target[16];
     char pci_bus_id[32];
     char uuid[48];
-    void *convolution_workspace;
     struct cublas_library cublas; /* opened by the first product */
     struct nvml_library nvml;     /* not there where the library is missing: then no process reading */
 };

@@ -171,6 +171,99 @@ __global__ void columns_sum(struct window_shape shape, struct columns_part part,
     }
 }
 
+/* A dense tensor of rank 4 and the sizes to find its elements by. */
+struct plane_set {
+    void *data;
+    enum dtype dtype;
+    int64_t channels, height, width;
+};
+
+struct plane_set planes_of(const struct tensor *tensor)
+{
+    struct plane_set planes = {tensor->data, tensor->dtype, tensor->size[1], tensor->size[2], tensor->size[3]};
+    return planes;
+}
+
+struct convolution_sides {
+    struct plane_set image, weight, result;
+    const void *bias;
+    enum dtype bias_dtype;
+    int64_t images, stride, padding;
+};
+
+/* 0 beyond the edges. */
+__device__ float plane_value(const struct plane_set &planes, int64_t outer, int64_t channel, int64_t row,
+                             int64_t column)
+{
+    if (row < 0 || row >= planes.height || column < 0 || column >= planes.width) {
+        return 0.0f;
+    }
+    return float_load(planes.data, planes.dtype,
+                      ((outer * planes.channels + channel) * planes.height + row) * planes.width + column);
+}
+
+__device__ float result_sum(const struct convolution_sides &sides, int64_t outer, int64_t channel, int64_t row,
+                            int64_t column)
+{
+    float sum = sides.bias != nullptr ? float_load(sides.bias, sides.bias_dtype, channel) : 0.0f;
+    int64_t taps = sides.weight.height * sides.weight.width;
+    for (int64_t line = 0; line < sides.image.channels * taps; line++) {
+        int64_t i = line % taps / sides.weight.width, j = line % sides.weight.width;
+        sum += plane_value(sides.weight, channel, line / taps, i, j) *
+               plane_value(sides.image, outer, line / taps, row * sides.stride - sides.padding + i,
+                           column * sides.stride - sides.padding + j);
+    }
+    return sum;
+}
+
+/* Tap (i, j) met the element from window ((row + padding - i) / stride, ...), where that is whole. */
+__device__ float image_sum(const struct convolution_sides &sides, int64_t outer, int64_t channel, int64_t row,
+                           int64_t column)
+{
+    float sum = 0.0f;
+    int64_t taps = sides.weight.height * sides.weight.width;
+    for (int64_t line = 0; line < sides.result.channels * taps; line++) {
+        int64_t i = line % taps / sides.weight.width, j = line % sides.weight.width;
+        int64_t window_row = row + sides.padding - i, window_column = column + sides.padding - j;
+        if (window_row % sides.stride == 0 && window_column % sides.stride == 0) {
+            sum +=
+                plane_value(sides.weight, line / taps, channel, i, j) *
+                plane_value(sides.result, outer, line / taps, window_row / sides.stride, window_column / sides.stride);
+        }
+    }
+    return sum;
+}
+
+/* outer: the filter; row, column: the tap. */
+__device__ float weight_sum(const struct convolution_sides &sides, int64_t outer, int64_t channel, int64_t row,
+                            int64_t column)
+{
+    float sum = 0.0f;
+    int64_t plane = sides.result.height * sides.result.width;
+    for (int64_t k = 0; k < sides.images * plane; k++) {
+        int64_t window_row = k % plane / sides.result.width, window_column = k % sides.result.width;
+        sum += plane_value(sides.result, k / plane, outer, window_row, window_column) *
+               plane_value(sides.image, k / plane, channel, window_row * sides.stride - sides.padding + row,
+                           window_column * sides.stride - sides.padding + column);
+    }
+    return sum;
+}
+
+/* One thread makes one element of out, which is one of the three. */
+__global__ void convolution_any(struct convolution_sides sides, enum opcode opcode, struct plane_set out, int64_t count)
+{
+    for (int64_t k = thread_first(); k < count; k += thread_step()) {
+        int64_t column = k % out.width;
+        int64_t row = k / out.width % out.height;
+        int64_t channel = k / (out.width * out.height) % out.channels;
+        int64_t outer = k / (out.width * out.height * out.channels);
+        float sum = opcode == OPCODE_CONVOLUTION                  ? result_sum(sides, outer, channel, row, column)
+                    : opcode == OPCODE_CONVOLUTION_BACKWARD_INPUT ? image_sum(sides, outer, channel, row, column)
+                                                                  : weight_sum(sides, outer, channel, row, column);
+        float_store(out.data, out.dtype, k, sum);
+    }
+}
+
 __global__ void floats_round(void *to, enum dtype dtype, const float *from, int64_t count)
 {
     for (int64_t k = thread_first(); k < count; k += thread_step()) {
@@ -216,6 +309,33 @@ extern "C" cudaError_t columns_sum_launch(const struct convolution_plan *plan, c
     if (count > 0) {
         columns_sum<<<blocks_for(count), THREADS>>>(shape_of(plan), *part, count);
     }
+    return cudaGetLastError();
+}
+
+extern "C" cudaError_t convolution_any_launch(const struct convolution_plan *plan, enum opcode opcode)
+{
+    struct convolution_sides sides;
+    sides.image = planes_of(plan->image);
+    sides.weight = planes_of(plan->weight);
+    sides.result = planes_of(plan->result);
+    sides.bias = plan->bias != NULL ? plan->bias->data : NULL;
+    sides.bias_dtype = plan->bias != NULL ? plan->bias->dtype : DTYPE_FLOAT32;
+    sides.images = plan->images;
+    sides.stride = plan->stride;
+    sides.padding = plan->padding;
+    const struct tensor *out = opcode == OPCODE_CONVOLUTION                  ? plan->result
+                               : opcode == OPCODE_CONVOLUTION_BACKWARD_INPUT ? plan->image
+                                                                             : plan->weight;
+    int64_t count = out->size[0] * out->size[1] * out->size[2] * out->size[3];
+    if (count > 0) {
+        convolution_any<<<blocks_for(count), THREADS>>>(sides, opcode, planes_of(out), count);
+    }
+    return cudaGetLastError();
+}
+
+extern "C" cudaError_t nothing_launch(void)
+{
+    floats_round<<<1, THREADS>>>((void *)NULL, DTYPE_FLOAT32, (const float *)NULL, (int64_t)0);
     return cudaGetLastError();
 }
 

@@ -36,6 +36,13 @@ cudaError_t columns_gather_launch(const struct convolution_plan *plan, const str
  * pixels must be in the part, and its dtype is float32. The order of the sum is fixed. */
 cudaError_t columns_sum_launch(const struct convolution_plan *plan, const struct columns_part *part);
 
+/* A whole convolution of any of the three kinds, any floating dtypes; sums in float32, rounded once. It needs no columns,
+ * reads every factor anew for every element, and is slow. */
+cudaError_t convolution_any_launch(const struct convolution_plan *plan, enum opcode opcode);
+
+/* Starts a kernel that touches nothing: whether the plug-in holds code for this GPU. */
+cudaError_t nothing_launch(void);
+
 /* to[k] = from[k], rounded. */
 cudaError_t floats_round_launch(void *to, enum dtype dtype, const float *from, int64_t count);
 

@@ -1,0 +1,57 @@
+/* Convolution workspaces: the sum behind the header's formula. Who takes the memory is op_image.c. */
+#include "harness/tape/convolution_workspace.h"
+
+#include <stddef.h>
+
+#include "harness/base/size.h"
+
+enum { PRODUCTS_BYTES = 1 << 20, SUMS_UNIT_BYTES = 256 };
+
+/* The product of count numbers; INT64_MAX where it does not fit. */
+static int64_t product_or_most(const int64_t *factors, int count)
+{
+    int64_t product = 1;
+    for (int i = 0; i < count; i++) {
+        if (!size_multiply(product, factors[i], &product)) {
+            return INT64_MAX;
+        }
+    }
+    return product;
+}
+
+static int64_t columns_bytes(enum opcode opcode, const struct convolution_shape *shape)
+{
+    if (shape->kernel == 1 && shape->stride == 1 && shape->padding == 0) {
+        return 0;
+    }
+    enum dtype dtype = opcode == OPCODE_CONVOLUTION_BACKWARD_INPUT ? DTYPE_FLOAT32 : shape->dtype;
+    const int64_t factors[] = {shape->images, shape->channels, shape->kernel,     shape->kernel,
+                               shape->rows,   shape->columns,  dtype_bytes(dtype)};
+    return product_or_most(factors, (int)(sizeof factors / sizeof factors[0]));
+}
+
+static int64_t sums_bytes(enum opcode opcode, const struct convolution_shape *shape)
+{
+    if (opcode != OPCODE_CONVOLUTION_BACKWARD_WEIGHT || shape->dtype == DTYPE_FLOAT32) {
+        return 0;
+    }
+    const int64_t factors[] = {shape->filters, shape->channels, shape->kernel, shape->kernel,
+                               dtype_bytes(DTYPE_FLOAT32)};
+    int64_t bytes = product_or_most(factors, (int)(sizeof factors / sizeof factors[0]));
+    return size_round_up(bytes, SUMS_UNIT_BYTES, &bytes) ? bytes : INT64_MAX;
+}
+
+int64_t convolution_workspace_bytes(const struct target *target, enum opcode opcode,
+                                    const struct convolution_shape *shape)
+{
+    int64_t most = target->convolution_workspace_bytes;
+    int64_t bytes = 0;
+    if (most == 0) {
+        return 0;
+    }
+    if (!size_add(sums_bytes(opcode, shape), columns_bytes(opcode, shape), &bytes) ||
+        !size_add(bytes, PRODUCTS_BYTES, &bytes)) {
+        return most;
+    }
+    return bytes < most ? bytes : most;
+}

@@ -1,0 +1,35 @@
+/* How much scratch memory a convolution is given while it runs. The figure is ours, for our own way of computing: what
+ * cuDNN would take for PyTorch is its own choice for each shape (docs/NUMBERS.md, Workspaces).
+ *
+ *     products + sums + columns, at most target->convolution_workspace_bytes
+ *
+ *     products  1 MiB, for cuBLAS
+ *     columns   images * channels * kernel^2 * result pixels elements: the matrix of pixel columns, in the dtype of the
+ *               image, in float32 for CONVOLUTION_BACKWARD_INPUT. None for windows of one pixel (kernel 1, stride 1, no
+ *               padding), where the image is that matrix
+ *     sums      filters * channels * kernel^2 float32, to multiples of 256 bytes: CONVOLUTION_BACKWARD_WEIGHT in 16 bits,
+ *               which adds images up in float32 and rounds once
+ *
+ * Worked: 8 images of 64 x 56 x 56, 64 filters of 3 x 3, padding 1, bfloat16. Columns 8 * 64 * 9 * 3,136 * 2 = 28,901,376
+ * bytes; forward 29,949,952. Towards the image 1,048,576 + 57,802,752 = 58,851,328. Towards the weight, with sums of
+ * 64 * 64 * 9 * 4 = 147,456 bytes, 30,097,408. */
+#ifndef ASSAY_TAPE_CONVOLUTION_WORKSPACE_H
+#define ASSAY_TAPE_CONVOLUTION_WORKSPACE_H
+
+#include <stdint.h>
+
+#include "harness/kernels/operation.h"
+#include "harness/tape/target.h"
+
+struct convolution_shape {
+    int64_t images, channels, filters, kernel, stride, padding;
+    int64_t rows, columns; /* of the result */
+    enum dtype dtype;
+};
+
+/* In bytes; 0 where the target gives none. opcode: one of the three convolutions. Sizes beyond 63 bits end at the most
+ * that the target gives. */
+int64_t convolution_workspace_bytes(const struct target *target, enum opcode opcode,
+                                    const struct convolution_shape *shape);
+
+#endif
