@@ -91,7 +91,7 @@ ROW_KERNEL_FUNCTION nll_loss_kernel(const __grid_constant__ struct operation_cal
     counted = team_sum(team, counted);
     if (team.lane == 0) {
         tensor_set(&call.tensors[2], 0, counted > 0.0f ? sum / counted : NAN);
-        *(float *)call.tensors[3].data = counted;
+        tensor_set(&call.tensors[3], 0, counted);
     }
 }
 
@@ -105,7 +105,7 @@ const char *launch_nll_loss(const struct operation_call *call, cudaStream_t stre
 ROW_KERNEL_FUNCTION nll_loss_backward_kernel(const __grid_constant__ struct operation_call call, struct rows rows)
 {
     const int64_t *targets = (const int64_t *)call.tensors[1].data;
-    float value = -tensor_get(&call.tensors[0], 0) / *(const float *)call.tensors[2].data;
+    float value = -tensor_get(&call.tensors[0], 0) / tensor_get(&call.tensors[2], 0);
     for (int64_t row = blockIdx.x; row < rows.count; row += gridDim.x) {
         for (int64_t k = threadIdx.x; k < rows.columns; k += blockDim.x) {
             tensor_set(&call.tensors[3], row * rows.columns + k, k == targets[row] ? value : 0.0f);
