@@ -96,7 +96,7 @@ say = $(if $(V),,@)$(if $(QUIET),,printf '  %-5s %s\n' $(1) $(2);)
 
 # ---- build ----
 .DEFAULT_GOAL := all
-.PHONY: all tests test run bench check help info install clean
+.PHONY: all tests test run bench conformance check help info install clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -156,7 +156,8 @@ $(EMULATED): $(EMULATED_O) ci/plugin.map
 	$(call say,LD,$@)$(CXX) -shared -Wl,--version-script=ci/plugin.map -o $@ $(EMULATED_O) -ldl -lm
 
 # ---- tests: one program a file ----
-HELPERS_ALSO_cuda_emulation := tests/kernels/% tests/device/%
+HELPERS_ALSO_conformance    := tests/kernels/%
+HELPERS_ALSO_cuda_emulation := tests/kernels/% tests/conformance/%
 NEEDS_ALSO_cuda_emulation   := $(EMULATED)
 define test_program
 $(BUILD)/$(1:%.c=%): $(call object,$(1) $(filter $(dir $(1))% tests/support/% \
@@ -188,6 +189,10 @@ run: all ## install what is missing, build, measure suites/quick.yaml and compar
 bench: $(PROGRAM) $(BUILD)/tests/bench/bench ## one table of times and rates, limits beside them (DEVICE=cuda:0, PYTHON=one with torch)
 	@OMP_WAIT_POLICY=passive $(BUILD)/tests/bench/bench --device $(DEVICE) --python $(PYTHON) $(BENCH_OPTIONS) $(PROGRAM) \
 	    || test $$? -eq 77
+
+CONFORMANCE := $(filter %/test_conformance %/test_emulated_conformance,$(TESTS))
+conformance: $(PLUGIN) $(CONFORMANCE) ## a table a device: the worst error of every operation in every dtype, and what is untested
+	@status=0; for program in $(CONFORMANCE); do OMP_WAIT_POLICY=passive $$program --table || status=1; done; exit $$status
 
 check: ## warnings as errors with gcc and clang, cppcheck, format, include direction, lengths
 	@ci/check-all.sh
@@ -223,4 +228,4 @@ clean: ## remove everything that was built
 help: ## this list
 	@echo "make [TARGET] [VARIANT=release|san] [V=1] [CUDA=no] [CUDA_ARCHS=\"90 120\"] [WERROR=1] [PREFIX=... DESTDIR=...] [DEVICE=... PYTHON=...]"
 	@sed -n 's/^\([a-z]*\):.* ## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | while IFS="$$(printf '\t')" read -r t d; do \
-	    printf '  make %-9s %s\n' "$$t" "$$d"; done
+	    printf '  make %-11s %s\n' "$$t" "$$d"; done

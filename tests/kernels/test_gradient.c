@@ -1,5 +1,5 @@
 /* The analytic gradients of the reference against central finite differences of its forward, in double precision: what
- * the kernels are held against in test_operation.c is thereby held against the definition of a derivative. */
+ * the kernels are held against in tests/conformance is thereby held against the definition of a derivative. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

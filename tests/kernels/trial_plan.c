@@ -44,6 +44,10 @@ static trial_plan *const plans[OPCODE_COUNT] = {
     [OPCODE_EMBEDDING_BACKWARD] = plan_embedding_backward,
     [OPCODE_MAX_POOL] = plan_max_pool,
     [OPCODE_MAX_POOL_BACKWARD] = plan_max_pool_backward,
+    [OPCODE_CONVOLUTION] = plan_convolution,
+    [OPCODE_CONVOLUTION_BACKWARD_INPUT] = plan_convolution,
+    [OPCODE_CONVOLUTION_BACKWARD_WEIGHT] = plan_convolution,
+    [OPCODE_MATMUL] = plan_matmul,
     [OPCODE_ATTENTION] = plan_attention,
     [OPCODE_ATTENTION_BACKWARD] = plan_attention_backward,
     [OPCODE_ADAM_MOMENTS] = plan_optimizer,
@@ -97,10 +101,11 @@ bool plan_create(struct trial *trial, int variant)
     enum layout layout = LAYOUT_DENSE;
     i[0] = trial_integer(trial, 0, INT64_MAX - 1);
     if (opcode == OPCODE_FILL) {
-        static const enum dtype others[] = {DTYPE_INT64, DTYPE_BOOL, DTYPE_UINT8};
-        static const double values[] = {-123456789012.0, 1.0, 255.0};
-        dtype = trial->mix == MIX_ANY ? others[variant % 3] : dtype;
-        f[0] = trial->mix == MIX_ANY ? values[variant % 3] : 0.25;
+        static const enum dtype all[] = {DTYPE_FLOAT32, DTYPE_FLOAT16, DTYPE_BFLOAT16,
+                                         DTYPE_INT64,   DTYPE_BOOL,    DTYPE_UINT8};
+        static const double values[] = {0.25, 0.25, 0.25, -123456789012.0, 1.0, 200.0};
+        dtype = trial->mix == MIX_ANY ? trial_dtype_among(trial, all, 6) : dtype;
+        f[0] = values[dtype];
         layout = trial_layout(trial, LAYOUT_PERMUTED);
     } else if (opcode == OPCODE_RANDOM_NORMAL) {
         f[0] = 0.5;
@@ -150,8 +155,9 @@ bool plan_element(struct trial *trial, int variant)
     element_range(trial, &low, &high);
     enum dtype from = trial_dtype(trial);
     if (opcode == OPCODE_COPY && repeat == 3) {
-        from = variant % 2 == 0 ? DTYPE_INT64 : variant % 5 == 1 ? DTYPE_UINT8 : DTYPE_BOOL;
-        low = 0.0, high = 1.0;
+        static const enum dtype whole[] = {DTYPE_INT64, DTYPE_BOOL, DTYPE_UINT8};
+        from = trial_dtype_among(trial, whole, 3);
+        low = 0.0, high = from == DTYPE_BOOL ? 1.0 : 200.0;
     }
     bool to_same = opcode == OPCODE_COPY && (repeat == 2 || (repeat == 3 && variant % 3 == 0));
     trial_input(trial, from, trial_layout(trial, LAYOUT_BROADCAST), shape.rank, shape.size, low, high);

@@ -13,7 +13,8 @@ trial_plan *trial_plan_for(enum opcode opcode);
 
 trial_plan plan_create, plan_element, plan_dropout, plan_sum, plan_rows, plan_loss, plan_loss_backward;
 trial_plan plan_layernorm, plan_layernorm_backward, plan_batchnorm, plan_batchnorm_backward;
-trial_plan plan_embedding, plan_embedding_backward, plan_max_pool, plan_max_pool_backward;
+trial_plan plan_embedding, plan_embedding_backward, plan_max_pool, plan_max_pool_backward, plan_convolution,
+    plan_matmul;
 trial_plan plan_attention, plan_attention_backward, plan_optimizer;
 
 #endif

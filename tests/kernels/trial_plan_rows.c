@@ -18,15 +18,18 @@ static bool rows_are_empty(const int64_t *size)
 
 bool plan_sum(struct trial *trial, int variant)
 {
-    enum { PATTERNS = 8 }; /* which of three dimensions are summed */
+    enum { PATTERNS = 8, OUTPUTS_MAXIMUM = 8192 }; /* which of three dimensions are summed; more sums show no more */
     if (variant >= ROW_SHAPE_COUNT * PATTERNS) {
         return false;
     }
-    const int64_t *size = row_shapes[variant / PATTERNS];
+    const int64_t *shape = row_shapes[variant / PATTERNS];
     int pattern = variant % PATTERNS;
-    int64_t out[3];
+    int64_t size[3], out[3], outputs = 1;
     for (int d = 0; d < 3; d++) {
-        out[d] = (pattern >> d & 1) != 0 ? 1 : size[d];
+        bool summed = (pattern >> d & 1) != 0;
+        size[d] = summed || outputs * shape[d] <= OUTPUTS_MAXIMUM ? shape[d] : OUTPUTS_MAXIMUM / outputs;
+        out[d] = summed ? 1 : size[d];
+        outputs *= out[d] > 0 ? out[d] : 1;
     }
     trial->call.attributes.f[0] = variant % 2 == 0 ? 1.0 : 0.125;
     /* All of one sign: sums that cancel have no relative precision. */
@@ -67,7 +70,7 @@ bool plan_loss(struct trial *trial, int variant)
         trial_set(trial, 1, 0, -100.0); /* with one row: nothing is left and the loss is NaN */
     }
     trial_output(trial, trial_dtype(trial), LAYOUT_DENSE, 1, (const int64_t[]){1});
-    trial_output(trial, DTYPE_FLOAT32, LAYOUT_DENSE, 0, NULL);
+    trial_output(trial, trial_dtype(trial), LAYOUT_DENSE, 0, NULL);
     return true;
 }
 
@@ -82,7 +85,7 @@ bool plan_loss_backward(struct trial *trial, int variant)
     if (variant % 2 == 1 && !rows_are_empty(size)) {
         trial_set(trial, 1, 0, -100.0);
     }
-    trial_input(trial, DTYPE_FLOAT32, LAYOUT_DENSE, 1, (const int64_t[]){1}, 1.0, 100.0);
+    trial_input(trial, trial_dtype(trial), LAYOUT_DENSE, 1, (const int64_t[]){1}, 1.0, 100.0);
     trial_output(trial, trial_dtype(trial), LAYOUT_DENSE, 3, size);
     return true;
 }

@@ -1,4 +1,0 @@
-/* The matmul tests of the host on the emulated GPU: cuda_matmul.c with its kernels, and cuBLAS by its definition. */
-#define PRODUCT_DEVICE "cuda:0"
-
-#include "tests/device/test_host_matmul.c"

@@ -1,0 +1,161 @@
+/* A trial's run and the comparison with the reference. Nothing here knows what an operation computes. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "harness/device/product_plan.h"
+#include "harness/kernels/host.h"
+#include "tests/kernels/reference.h"
+#include "tests/kernels/trial_site.h"
+
+/* Only the first fault is kept. */
+__attribute__((format(printf, 3, 4))) static void fault_set(struct trial_outcome *outcome, const struct trial *trial,
+                                                            const char *format, ...)
+{
+    char call[CALL_TEXT_BYTES], what[160];
+    va_list arguments;
+    if (outcome->fault[0] != '\0') {
+        return;
+    }
+    va_start(arguments, format);
+    vsnprintf(what, sizeof what, format, arguments);
+    va_end(arguments);
+    snprintf(outcome->fault, sizeof outcome->fault, "%s: %s", call_describe(&trial->call, call), what);
+}
+
+/* What rounding to the dtype may add to a relative error. */
+static double dtype_error(enum dtype dtype)
+{
+    return dtype == DTYPE_FLOAT16 ? 0x1p-11 * 1.01 : dtype == DTYPE_BFLOAT16 ? 0x1p-8 * 1.01 : 1e-6;
+}
+
+static double largest(const double *values, int64_t count)
+{
+    double maximum = 0.0;
+    for (int64_t k = 0; k < count; k++) {
+        double size = fabs(values[k]);
+        maximum = size > maximum && isfinite(size) ? size : maximum;
+    }
+    return maximum;
+}
+
+/* How far two values are apart; infinite where one is not finite and the other is not the same. */
+static double distance(double got, double expected)
+{
+    if (isnan(expected) || isinf(expected)) {
+        return (isnan(expected) && isnan(got)) || got == expected ? 0.0 : INFINITY;
+    }
+    return isnan(got) ? INFINITY : fabs(got - expected);
+}
+
+static void output_compare(const struct trial *trial, int t, struct trial_outcome *outcome)
+{
+    const struct tensor *tensor = &trial->call.tensors[t];
+    int64_t count = tensor_element_count(tensor);
+    double scale = largest(trial->value[t], count);
+    bool floating = dtype_is_floating(tensor->dtype);
+    for (int64_t k = 0; k < count; k++) {
+        double expected = trial->value[t][k], got = trial_get(trial, t, k);
+        bool exact = !floating || !isfinite(expected);
+        double allowed =
+            exact ? 0.0 : fabs(expected) * dtype_error(tensor->dtype) + trial->tolerance * scale + trial->allowance;
+        double apart = distance(got, expected);
+        if (apart > allowed) {
+            fault_set(outcome, trial, "output %d, element %lld of %lld is %.9g instead of %.9g; %.3g is allowed",
+                      t - trial->call.input_count, (long long)k, (long long)count, got, expected, allowed);
+        }
+        if (apart > 0.0) {
+            outcome->error = fmax(outcome->error, apart / fmax(scale, trial->allowance));
+            outcome->share = fmax(outcome->share, exact ? INFINITY : apart / allowed);
+        }
+    }
+}
+
+/* Every byte of memory that no element of the tensor covers is as it was. */
+static void memory_compare(const struct trial *trial, int t, const unsigned char *before, struct trial_outcome *outcome)
+{
+    const struct tensor *tensor = &trial->call.tensors[t];
+    size_t bytes = (size_t)dtype_bytes(tensor->dtype);
+    unsigned char *after = malloc(trial->memory_bytes[t]);
+    assert_non_null(after);
+    memcpy(after, trial->memory[t], trial->memory_bytes[t]);
+    if (t >= trial->call.input_count || trial->updated[t] || trial->scratch[t]) {
+        size_t start = (size_t)((unsigned char *)tensor->data - trial->memory[t]);
+        int64_t count = tensor_element_count(tensor);
+        if (tensor_is_dense(tensor)) {
+            memcpy(after + start, before + start, (size_t)count * bytes);
+        }
+        for (int64_t k = 0; k < count && !tensor_is_dense(tensor); k++) {
+            size_t at = start + (size_t)tensor_element_offset(tensor, k) * bytes;
+            memcpy(after + at, before + at, bytes);
+        }
+    }
+    if (memcmp(before, after, trial->memory_bytes[t]) != 0) {
+        fault_set(outcome, trial, "tensor %d was written where %s", t,
+                  t < trial->call.input_count && !trial->scratch[t] ? "it is only read" : "none of its elements lies");
+    }
+    free(after);
+}
+
+/* Whether an output shares the memory of tensor t, an input. */
+static bool memory_is_output(const struct trial *trial, int t)
+{
+    bool shared = false;
+    for (int out = trial->call.input_count; out < trial->call.tensor_count; out++) {
+        shared = shared || (t < trial->call.input_count && trial->memory[out] == trial->memory[t]);
+    }
+    return shared;
+}
+
+static bool trial_start(struct trial *trial, struct trial_outcome *outcome)
+{
+    struct status error = {0};
+    const char *wrong = NULL;
+    if (trial->site == NULL) {
+        wrong = kernel_host_run(&trial->call);
+    } else if (trial_site_run(trial->site, trial, &error) != STATUS_OK) {
+        wrong = error.text;
+    }
+    if (wrong != NULL) {
+        fault_set(outcome, trial, "%s", wrong);
+    }
+    return wrong == NULL;
+}
+
+void trial_measure(struct trial *trial, struct trial_outcome *outcome)
+{
+    unsigned char *before[OPERATION_TENSORS_MAXIMUM];
+    *outcome = (struct trial_outcome){0};
+    for (int t = 0; t < trial->call.tensor_count; t++) {
+        before[t] = malloc(trial->memory_bytes[t]);
+        assert_non_null(before[t]);
+        memcpy(before[t], trial->memory[t], trial->memory_bytes[t]);
+    }
+    bool ran = trial_start(trial, outcome);
+    if (ran) {
+        reference_run(&trial->call, trial->value);
+    }
+    for (int t = 0; t < trial->call.tensor_count; t++) {
+        if (ran && (t >= trial->call.input_count || trial->updated[t])) {
+            output_compare(trial, t, outcome);
+        }
+        if (ran && !memory_is_output(trial, t)) {
+            memory_compare(trial, t, before[t], outcome);
+        }
+        free(before[t]);
+    }
+}
+
+void trial_run(struct trial *trial)
+{
+    struct trial_outcome outcome;
+    trial_measure(trial, &outcome);
+    if (outcome.fault[0] != '\0') {
+        fail_msg("%s", outcome.fault);
+    }
+}

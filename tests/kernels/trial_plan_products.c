@@ -1,0 +1,184 @@
+/* Plans of the products. Sums of rounded products err with their number of terms: that is allowed in absolute terms, from
+ * elements between -1 and 1. */
+#include "tests/kernels/trial_plan.h"
+
+#include <math.h>
+
+/* What float32 sums of so many terms may be off, whatever their order. */
+static double sum_allowance(int64_t term_count)
+{
+    return (double)(term_count + 2) * 0x1p-23;
+}
+
+/* In three of four calls: too little for some of the ways to compute a product, so little that a convolution's pixels,
+ * channels and filters are cut, or enough. */
+static void workspace_draw(struct trial *trial)
+{
+    enum { MIB = 1 << 20 };
+    const int64_t sizes[] = {0,
+                             trial_integer(trial, 1, 40000),
+                             MIB + trial_integer(trial, 0, 300),
+                             MIB + trial_integer(trial, 0, 9000),
+                             MIB + 150000,
+                             2 * MIB};
+    if (trial_integer(trial, 0, 3) != 0) {
+        trial_workspace(trial, sizes[trial_integer(trial, 0, 5)]);
+    }
+}
+
+/* Dimensions as they lie in memory, innermost first, of rank 4: row-major; column-major; heads inside rows ([B, S, a, D]
+ * seen as [B, a, S, D]); the two batch dimensions exchanged. */
+static const int memory_orders[][4] = {{3, 2, 1, 0}, {2, 3, 1, 0}, {3, 1, 2, 0}, {3, 2, 0, 1}};
+
+struct product_shape {
+    int rank;
+    int64_t batch[2], m, n, k;
+};
+
+/* Odd sizes, one row, one column, one term, many terms, beyond one tile and panel, empty in each dimension. */
+static const struct product_shape product_shapes[] = {
+    {2, {1, 1}, 1, 1, 1},     {2, {1, 1}, 5, 3, 7},    {2, {1, 1}, 1, 65, 33},    {2, {1, 1}, 17, 1, 65},
+    {2, {1, 1}, 33, 17, 1},   {3, {1, 3}, 5, 8, 17},   {3, {1, 4}, 65, 2, 3},     {4, {2, 3}, 8, 17, 5},
+    {4, {3, 1}, 33, 5, 8},    {4, {1, 2}, 3, 65, 65},  {2, {1, 1}, 0, 3, 4},      {2, {1, 1}, 3, 0, 4},
+    {2, {1, 1}, 3, 5, 0},     {3, {1, 0}, 3, 4, 5},    {2, {1, 1}, 2, 3, 4096},   {2, {1, 1}, 531, 70, 1029},
+    {4, {2, 2}, 130, 33, 64}, {3, {1, 2}, 64, 200, 9}, {2, {1, 1}, 64, 128, 256}, {4, {2, 4}, 16, 16, 32},
+};
+
+enum { PRODUCT_SHAPE_COUNT = sizeof product_shapes / sizeof product_shapes[0] };
+
+static struct product_shape product_draw(struct trial *trial)
+{
+    static const int64_t sizes[] = {1, 2, 3, 5, 8, 17, 33, 65, 130};
+    enum { LAST = sizeof sizes / sizeof sizes[0] - 1 };
+    return (struct product_shape){.rank = (int)trial_integer(trial, 2, 4),
+                                  .batch = {trial_integer(trial, 1, 3), trial_integer(trial, 1, 4)},
+                                  .m = sizes[trial_integer(trial, 0, LAST)],
+                                  .n = sizes[trial_integer(trial, 0, LAST)],
+                                  .k = sizes[trial_integer(trial, 0, LAST)]};
+}
+
+/* One of the memory orders; shared: one matrix for the whole batch. */
+static struct placement operand_placement(struct trial *trial, const struct product_shape *s, bool shared)
+{
+    struct placement placement = {.gap = 3 * trial_integer(trial, 0, 1)};
+    const int *order = memory_orders[trial_integer(trial, 0, 3)];
+    int missing = 4 - s->rank, count = 0;
+    for (int step = 0; step < 4; step++) {
+        if (order[step] >= missing) {
+            placement.order[count++] = order[step] - missing;
+        }
+    }
+    for (int d = 0; d < s->rank - 2; d++) {
+        placement.repeated[d] = shared;
+    }
+    return placement;
+}
+
+static void operand_size(const struct product_shape *s, int64_t rows, int64_t columns, int64_t size[4])
+{
+    const int64_t all[4] = {s->batch[0], s->batch[1], rows, columns};
+    for (int d = 0; d < s->rank; d++) {
+        size[d] = all[4 - s->rank + d];
+    }
+}
+
+bool plan_matmul(struct trial *trial, int variant)
+{
+    enum { DRAWN = 20 };
+    static const double scalars[] = {1.0, 0.125, -2.0};
+    if (variant >= 2 * PRODUCT_SHAPE_COUNT + DRAWN) {
+        return false;
+    }
+    struct product_shape drawn = product_draw(trial);
+    bool listed = variant < 2 * PRODUCT_SHAPE_COUNT;
+    bool biased = listed ? variant >= PRODUCT_SHAPE_COUNT : variant % 2 == 0;
+    const struct product_shape *s = listed ? &product_shapes[variant % PRODUCT_SHAPE_COUNT] : &drawn;
+    double alpha = scalars[trial_integer(trial, 0, 2)];
+    double beta = trial_integer(trial, 0, 1) == 0 ? 0.0 : scalars[trial_integer(trial, 0, 2)];
+    int64_t size[4];
+    trial->call.attributes.f[0] = alpha;
+    trial->call.attributes.f[1] = beta;
+    trial->tolerance = 0.0;
+    trial->allowance = fabs(alpha) * sum_allowance(s->k) + (1.0 + fabs(beta)) * sum_allowance(0);
+    struct placement placement = operand_placement(trial, s, false);
+    operand_size(s, s->m, s->k, size);
+    trial_input_placed(trial, trial_dtype(trial), &placement, s->rank, size, -1.0, 1.0);
+    placement = operand_placement(trial, s, trial_integer(trial, 0, 2) == 0);
+    operand_size(s, s->k, s->n, size);
+    trial_input_placed(trial, trial_dtype(trial), &placement, s->rank, size, -1.0, 1.0);
+    if (biased) {
+        trial_input(trial, trial_dtype(trial), LAYOUT_DENSE, 1, &s->n, -1.0, 1.0);
+    }
+    workspace_draw(trial);
+    placement = operand_placement(trial, s, false);
+    operand_size(s, s->m, s->n, size);
+    int out = trial_output_placed(trial, trial_dtype(trial), &placement, s->rank, size);
+    if (beta != 0.0) {
+        trial_fill(trial, out, -1.0, 1.0);
+    }
+    return true;
+}
+
+struct convolution_shape {
+    int64_t images, channels, height, width, filters, kernel, stride, padding;
+};
+
+/* Every kind of window; then more pixels, images, channels or filters than one block holds, an image that is cut into
+ * bands; then empty ones. */
+static const struct convolution_shape convolution_shapes[] = {
+    {1, 1, 1, 1, 1, 1, 1, 0},     {2, 3, 5, 7, 4, 1, 1, 0},     {3, 2, 9, 4, 5, 1, 2, 0},
+    {2, 5, 6, 11, 1, 2, 1, 2},    {4, 1, 3, 3, 6, 3, 1, 0},     {1, 4, 8, 13, 3, 3, 1, 1},
+    {2, 3, 11, 9, 2, 3, 2, 1},    {1, 2, 10, 10, 2, 3, 3, 3},   {2, 2, 5, 12, 3, 5, 1, 2},
+    {1, 3, 16, 15, 4, 7, 2, 3},   {1, 2, 40, 37, 3, 3, 1, 1},   {21, 3, 7, 7, 5, 3, 1, 1},
+    {2, 600, 3, 4, 2, 1, 1, 0},   {2, 2, 3, 4, 1100, 1, 1, 0},  {1, 70, 9, 9, 4, 3, 2, 1},
+    {1, 1, 5, 1500, 2, 3, 1, 1},  {1, 2, 190, 170, 1, 3, 2, 1}, {3, 2, 26, 25, 2, 24, 1, 2},
+    {1, 1, 530, 520, 1, 3, 1, 1}, {0, 2, 4, 4, 3, 3, 1, 1},     {2, 0, 4, 4, 3, 3, 1, 1},
+    {2, 2, 4, 4, 0, 3, 1, 1},
+};
+
+enum { CONVOLUTION_SHAPE_COUNT = sizeof convolution_shapes / sizeof convolution_shapes[0] };
+
+static struct convolution_shape convolution_draw(struct trial *trial)
+{
+    int64_t kernel = trial_integer(trial, 1, 7);
+    return (struct convolution_shape){.images = trial_integer(trial, 1, 4),
+                                      .channels = trial_integer(trial, 1, 5),
+                                      .height = kernel + trial_integer(trial, 0, 8),
+                                      .width = kernel + trial_integer(trial, 0, 11),
+                                      .filters = trial_integer(trial, 1, 6),
+                                      .kernel = kernel,
+                                      .stride = trial_integer(trial, 1, 3),
+                                      .padding = trial_integer(trial, 0, kernel)};
+}
+
+bool plan_convolution(struct trial *trial, int variant)
+{
+    enum { DRAWN = 20 };
+    enum opcode opcode = trial->call.opcode;
+    bool forward = opcode == OPCODE_CONVOLUTION;
+    if (variant >= CONVOLUTION_SHAPE_COUNT + DRAWN) {
+        return false;
+    }
+    struct convolution_shape drawn = convolution_draw(trial);
+    const struct convolution_shape *s = variant < CONVOLUTION_SHAPE_COUNT ? &convolution_shapes[variant] : &drawn;
+    int64_t rows = (s->height + 2 * s->padding - s->kernel) / s->stride + 1;
+    int64_t columns = (s->width + 2 * s->padding - s->kernel) / s->stride + 1;
+    const int64_t image[4] = {s->images, s->channels, s->height, s->width};
+    const int64_t weight[4] = {s->filters, s->channels, s->kernel, s->kernel};
+    const int64_t result[4] = {s->images, s->filters, rows, columns};
+    bool to_weight = opcode == OPCODE_CONVOLUTION_BACKWARD_WEIGHT;
+    int64_t window = s->kernel * s->kernel;
+    int64_t terms = forward ? s->channels * window : to_weight ? s->images * rows * columns : s->filters * window;
+    trial->call.attributes.i[0] = s->stride;
+    trial->call.attributes.i[1] = s->padding;
+    trial->tolerance = 0.0;
+    trial->allowance = sum_allowance(terms);
+    trial_input(trial, trial_dtype(trial), LAYOUT_DENSE, 4, forward ? image : result, -1.0, 1.0);
+    trial_input(trial, trial_dtype(trial), LAYOUT_DENSE, 4, to_weight ? image : weight, -1.0, 1.0);
+    if (forward && variant % 2 == 1) {
+        trial_input(trial, trial_dtype(trial), LAYOUT_DENSE, 1, &s->filters, -1.0, 1.0);
+    }
+    workspace_draw(trial);
+    trial_output(trial, trial_dtype(trial), LAYOUT_DENSE, 4, forward ? result : to_weight ? weight : image);
+    return true;
+}
