@@ -12,7 +12,8 @@ static const char *const precision_names[PRECISION_COUNT] = {"float32", "float16
                                                              "amp-bfloat16"};
 static const char *const attention_names[ATTENTION_COUNT] = {"sdpa", "eager"};
 static const char *const optimizer_names[OPTIMIZER_COUNT] = {
-    "none", "adam-foreach", "adam-fused", "adam-single", "adamw-foreach", "adamw-fused", "adamw-single", "sgd-momentum",
+    "none",        "adam-foreach", "adam-fused", "adam-single",  "adamw-foreach",
+    "adamw-fused", "adamw-single", "adam-8bit",  "sgd-momentum",
 };
 static const char *const logits_names[LOGITS_COUNT] = {"all", "last"};
 static const char *const head_names[HEAD_COUNT] = {"default", "bare", "lm"};

@@ -181,6 +181,8 @@ static struct optimizer_settings settings_of(const struct build *build)
         settings.form = OPTIMIZER_FORM_FUSED;
     } else if (optimizer == OPTIMIZER_ADAM_SINGLE || optimizer == OPTIMIZER_ADAMW_SINGLE) {
         settings.form = OPTIMIZER_FORM_SINGLE;
+    } else if (optimizer == OPTIMIZER_ADAM_8BIT) {
+        settings.form = OPTIMIZER_FORM_8BIT;
     }
     return settings;
 }

@@ -12,7 +12,8 @@
         {"batch", OPTION_VALUE, "N", "samples at once (default: 1)"},                                                  \
         {"seq", OPTION_VALUE, "N", "tokens of a sample (default: 128); not for images"},                               \
         {"attention", OPTION_VALUE, "sdpa|eager", "eager materialises the scores (default: sdpa)"},                    \
-        {"optimizer", OPTION_VALUE, "O", "adam- or adamw- and foreach, fused or single; sgd-momentum (train)"},        \
+        {"optimizer", OPTION_VALUE, "O",                                                                               \
+         "adam- or adamw- and foreach, fused or single; adam-8bit; sgd-momentum (train)"},                             \
         {"checkpointing", OPTION_BOOLEAN, NULL, "recompute each block in the backward pass (train)"},                  \
         {"accumulate", OPTION_VALUE, "N", "micro-batches for each step of the optimizer (train; default: 1)"},         \
         {"logits", OPTION_VALUE, "all|last", "rows of the language-model head that are computed (default: all)"},      \

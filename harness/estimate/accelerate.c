@@ -189,7 +189,9 @@ struct json *accelerate_to_json(const char *model, const struct config *config, 
 
 static bool accelerate_applies(const struct estimate_input *input)
 {
-    return input->workload->mode != MODE_TRAIN || input->workload->optimizer != OPTIMIZER_SGD_MOMENTUM;
+    enum optimizer optimizer = input->workload->optimizer;
+    return input->workload->mode != MODE_TRAIN ||
+           (optimizer != OPTIMIZER_SGD_MOMENTUM && optimizer != OPTIMIZER_ADAM_8BIT);
 }
 
 /* It sizes loading and training, and says of inference only that loading is not all of it: there total_bytes is loading. */

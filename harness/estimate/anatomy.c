@@ -1,10 +1,10 @@
 /* anatomy: the bytes per parameter of "Anatomy of model memory" (transformers' documentation) and the activation terms
  * that it names. It is a rule of thumb: where the text gives no number, the quantity is unknown.
  *
- *                 weights  gradients  Adam  SGD with momentum
- *   mixed            6         4        8           4          2 + 4: a 16-bit copy and a float32 one
- *   float32          4         4        8           4
- *   16 bits          2         -        -           -          the text does not describe training without a float32 copy
+ *                 weights  gradients  Adam  8-bit Adam  SGD with momentum
+ *   mixed            6         4        8        2             4          2 + 4: a 16-bit copy and a float32 one
+ *   float32          4         4        8        2             4
+ *   16 bits          2         -        -        -             -          the text does not describe training without a float32 copy
  *
  * Activations, in training: batch * seq * layers * hidden elements ("vary with batch size, sequence length, model depth
  * and hidden size") of 2 bytes in mixed precision, else 4; and where attention is not computed by a fused kernel, its
@@ -18,13 +18,13 @@
 #include "harness/estimate/estimate.h"
 
 struct anatomy_rule {
-    int weights, gradients, adam, momentum; /* bytes per parameter; 0: no rule */
-    int activation;                         /* bytes per element */
+    int weights, gradients, adam, adam_8bit, momentum; /* bytes per parameter; 0: no rule */
+    int activation;                                    /* bytes per element */
 };
 
-static const struct anatomy_rule anatomy_mixed = {6, 4, 8, 4, 2};
-static const struct anatomy_rule anatomy_float32 = {4, 4, 8, 4, 4};
-static const struct anatomy_rule anatomy_16bit = {2, 0, 0, 0, 2};
+static const struct anatomy_rule anatomy_mixed = {6, 4, 8, 2, 4, 2};
+static const struct anatomy_rule anatomy_float32 = {4, 4, 8, 2, 4, 4};
+static const struct anatomy_rule anatomy_16bit = {2, 0, 0, 0, 0, 2};
 
 static const struct anatomy_rule *rule_of(enum precision precision)
 {
@@ -38,6 +38,13 @@ static const struct anatomy_rule *rule_of(enum precision precision)
     default:
         return &anatomy_float32;
     }
+}
+
+static int optimizer_bytes_of(const struct anatomy_rule *rule, enum optimizer optimizer)
+{
+    return optimizer == OPTIMIZER_SGD_MOMENTUM ? rule->momentum
+           : optimizer == OPTIMIZER_ADAM_8BIT  ? rule->adam_8bit
+                                               : rule->adam;
 }
 
 static bool anatomy_applies(const struct estimate_input *input)
@@ -96,7 +103,7 @@ static enum status_code anatomy_compute(const struct estimate_input *input, stru
         estimate_add_unknown(estimate, "total_bytes");
         return STATUS_OK;
     }
-    int64_t optimizer = count * (workload->optimizer == OPTIMIZER_SGD_MOMENTUM ? rule->momentum : rule->adam);
+    int64_t optimizer = count * optimizer_bytes_of(rule, workload->optimizer);
     int64_t states = count * (rule->weights + rule->gradients) + optimizer;
     int64_t activations = 0;
     int64_t total = 0;

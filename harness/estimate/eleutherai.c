@@ -2,10 +2,10 @@
  *
  * Inference: 1.2 times the weights. Training: weights + gradients + optimizer + activations:
  *
- *                 weights  gradients  AdamW  SGD with momentum
- *   mixed            2         4        12          8         its optimizer holds the float32 copy of the weights
- *   16 bits          2         2        12          8
- *   float32          4         4         8          4         the weights are float32 already: no copy
+ *                 weights  gradients  AdamW  8-bit Adam  SGD with momentum
+ *   mixed            2         4        12        6             8         its optimizer holds the float32 copy
+ *   16 bits          2         2        12        6             8
+ *   float32          4         4         8        2             4         the weights are float32 already: no copy
  *
  * Activations of 16 bits: s b h L (34 + 5 a s / h) bytes; with full recomputation 2 s b h L (s: seq, b: batch, h: hidden,
  * L: layers, a: heads). For float32 the text has no numbers; EleutherAI's own calculator (cookbook, calc_transformer_mem)
@@ -18,12 +18,12 @@
 #include "harness/estimate/estimate.h"
 
 struct eleutherai_rule {
-    int weights, gradients, adamw, momentum; /* bytes per parameter */
+    int weights, gradients, adamw, adam_8bit, momentum; /* bytes per parameter */
 };
 
-static const struct eleutherai_rule eleutherai_mixed = {2, 4, 12, 8};
-static const struct eleutherai_rule eleutherai_16bit = {2, 2, 12, 8};
-static const struct eleutherai_rule eleutherai_float32 = {4, 4, 8, 4};
+static const struct eleutherai_rule eleutherai_mixed = {2, 4, 12, 6, 8};
+static const struct eleutherai_rule eleutherai_16bit = {2, 2, 12, 6, 8};
+static const struct eleutherai_rule eleutherai_float32 = {4, 4, 8, 2, 4};
 
 /* Autocast keeps float32 weights, and so it loads and infers with those; mixed training is the rule for it. */
 static const struct eleutherai_rule *rule_of(const struct workload *workload)
@@ -38,6 +38,13 @@ static const struct eleutherai_rule *rule_of(const struct workload *workload)
     default:
         return &eleutherai_float32;
     }
+}
+
+static int optimizer_bytes_of(const struct eleutherai_rule *rule, enum optimizer optimizer)
+{
+    return optimizer == OPTIMIZER_SGD_MOMENTUM ? rule->momentum
+           : optimizer == OPTIMIZER_ADAM_8BIT  ? rule->adam_8bit
+                                               : rule->adamw;
 }
 
 static bool eleutherai_applies(const struct estimate_input *input)
@@ -85,7 +92,7 @@ static enum status_code eleutherai_compute(const struct estimate_input *input, s
         estimate_add(estimate, "total_bytes", weights + weights / 5);
         return STATUS_OK;
     }
-    int64_t optimizer = count * (workload->optimizer == OPTIMIZER_SGD_MOMENTUM ? rule->momentum : rule->adamw);
+    int64_t optimizer = count * optimizer_bytes_of(rule, workload->optimizer);
     int64_t states = weights + count * rule->gradients + optimizer;
     int64_t activations = 0;
     int64_t total = 0;

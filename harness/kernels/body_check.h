@@ -17,6 +17,8 @@ static inline const char *element_pattern(enum opcode opcode)
     case OPCODE_RANDOM_NORMAL:
     case OPCODE_CAUSAL_MASK:
         return "F";
+    case OPCODE_DYNAMIC_MAP:
+        return "S";
     case OPCODE_RANDOM_INTEGER:
     case OPCODE_SEQUENCE:
         return "I";
@@ -50,7 +52,7 @@ static inline const char *element_pattern(enum opcode opcode)
     }
 }
 
-/* Tensors of a call, inputs then outputs, one letter each: f floating, s float32, i int64, b bool, a any dtype.
+/* Tensors of a call, inputs then outputs, one letter each: f floating, s float32, i int64, b bool, u uint8, a any.
  * Capital letters: dense. In brackets: may be left out. "" for an opcode that is not known here. */
 static inline const char *call_pattern(enum opcode opcode)
 {
@@ -90,6 +92,8 @@ static inline const char *call_pattern(enum opcode opcode)
         return "FF(S)F";
     case OPCODE_ADAM:
         return "F(S)FFF";
+    case OPCODE_ADAM_8BIT:
+        return "FSS(S)FUUSS";
     case OPCODE_UNSCALE:
         return "FS";
     default:
@@ -139,7 +143,8 @@ static inline const char *tensor_check(const struct tensor *tensor, char letter)
     enum dtype dtype = tensor->dtype;
     bool floating = dtype == DTYPE_FLOAT32 || dtype == DTYPE_FLOAT16 || dtype == DTYPE_BFLOAT16;
     if ((unsigned)dtype >= DTYPE_COUNT || (lower == 'f' && !floating) || (lower == 's' && dtype != DTYPE_FLOAT32) ||
-        (lower == 'i' && dtype != DTYPE_INT64) || (lower == 'b' && dtype != DTYPE_BOOL)) {
+        (lower == 'i' && dtype != DTYPE_INT64) || (lower == 'b' && dtype != DTYPE_BOOL) ||
+        (lower == 'u' && dtype != DTYPE_UINT8)) {
         return "a tensor has a dtype that the operation does not take";
     }
     if (tensor->rank < 0 || tensor->rank > TENSOR_RANK_MAXIMUM) {

@@ -166,9 +166,24 @@ static inline const char *optimizer_check(const struct operation_call *call, int
     return shapes_verdict(fit);
 }
 
+static inline const char *adam_8bit_check(const struct operation_call *call)
+{
+    const struct tensor *t = call->tensors, *out = &call->tensors[call->input_count];
+    int64_t elements = count_of(&t[0]);
+    int64_t blocks = elements / 256 + (elements % 256 != 0);
+    bool fit = count_of(&t[1]) == 256 && count_of(&t[2]) == 256 && (call->input_count == 3 || count_of(&t[3]) == 1);
+    for (int i = 0; i < 5; i++) {
+        fit = fit && count_of(&out[i]) == (i < 3 ? elements : blocks);
+    }
+    return shapes_verdict(fit);
+}
+
 static inline const char *creation_check(const struct operation_call *call)
 {
     const struct tensor *out = &call->tensors[0];
+    if (call->opcode == OPCODE_DYNAMIC_MAP) {
+        return shapes_verdict(count_of(out) == 256);
+    }
     if (call->opcode == OPCODE_RANDOM_INTEGER) {
         return call->attributes.i[1] > 0 ? NULL : attributes_wrong;
     }
@@ -183,6 +198,7 @@ static inline const char *shape_check(const struct operation_call *call)
     case OPCODE_RANDOM_INTEGER:
     case OPCODE_SEQUENCE:
     case OPCODE_CAUSAL_MASK:
+    case OPCODE_DYNAMIC_MAP:
         return creation_check(call);
     case OPCODE_COPY:
         return copy_check(call);
@@ -217,6 +233,8 @@ static inline const char *shape_check(const struct operation_call *call)
         return optimizer_check(call, 1);
     case OPCODE_ADAM_APPLY:
         return optimizer_check(call, 2);
+    case OPCODE_ADAM_8BIT:
+        return adam_8bit_check(call);
     case OPCODE_UNSCALE:
         return shapes_verdict(count_of(&call->tensors[1]) == 1);
     case OPCODE_DROPOUT:

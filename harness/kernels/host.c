@@ -10,6 +10,7 @@ static host_function *const functions[OPCODE_COUNT] = {
     [OPCODE_RANDOM_INTEGER] = host_random_integer,
     [OPCODE_SEQUENCE] = host_sequence,
     [OPCODE_CAUSAL_MASK] = host_causal_mask,
+    [OPCODE_DYNAMIC_MAP] = host_dynamic_map,
     [OPCODE_COPY] = host_copy,
     [OPCODE_ADD] = host_element,
     [OPCODE_MULTIPLY] = host_element,
@@ -49,6 +50,7 @@ static host_function *const functions[OPCODE_COUNT] = {
     [OPCODE_ADAM_MOMENTS] = host_adam_moments,
     [OPCODE_ADAM_APPLY] = host_adam_apply,
     [OPCODE_ADAM] = host_adam,
+    [OPCODE_ADAM_8BIT] = host_adam_8bit,
     [OPCODE_SGD_MOMENTUM] = host_sgd_momentum,
     [OPCODE_UNSCALE] = host_unscale,
 };

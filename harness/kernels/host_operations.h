@@ -7,6 +7,9 @@
 
 typedef const char *host_function(const struct operation_call *call);
 
+/* Whether the gradient scaler's flag, an optimizer's optional last input, says that this step is left out. */
+bool optimizer_is_held(const struct operation_call *call);
+
 host_function host_fill, host_random_normal, host_random_integer, host_sequence, host_causal_mask;
 host_function host_element, host_copy, host_dropout;
 host_function host_sum;
@@ -18,5 +21,6 @@ host_function host_embedding, host_embedding_backward;
 host_function host_max_pool, host_max_pool_backward;
 host_function host_attention, host_attention_backward;
 host_function host_adam_moments, host_adam_apply, host_adam, host_sgd_momentum, host_unscale;
+host_function host_dynamic_map, host_adam_8bit;
 
 #endif

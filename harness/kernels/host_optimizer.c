@@ -27,8 +27,7 @@ static struct optimizer_views optimizer_views_of(const struct operation_call *ca
     return views;
 }
 
-/* Whether the scaler found a gradient that is not finite, so that this step is left out. */
-static bool optimizer_is_held(const struct operation_call *call)
+bool optimizer_is_held(const struct operation_call *call)
 {
     int required = opcode_input_count(call->opcode);
     return call->input_count > required && *(const float *)call->tensors[required].data != 0.0f;

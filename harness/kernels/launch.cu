@@ -15,6 +15,7 @@ static const struct launch_row launch_table[] = {
     {OPCODE_RANDOM_INTEGER, launch_create},
     {OPCODE_SEQUENCE, launch_create},
     {OPCODE_CAUSAL_MASK, launch_create},
+    {OPCODE_DYNAMIC_MAP, launch_dynamic_map},
     {OPCODE_COPY, launch_copy},
     {OPCODE_ADD, launch_element},
     {OPCODE_MULTIPLY, launch_element},
@@ -54,6 +55,7 @@ static const struct launch_row launch_table[] = {
     {OPCODE_ADAM_MOMENTS, launch_optimizer},
     {OPCODE_ADAM_APPLY, launch_optimizer},
     {OPCODE_ADAM, launch_optimizer},
+    {OPCODE_ADAM_8BIT, launch_adam_8bit},
     {OPCODE_SGD_MOMENTUM, launch_optimizer},
     {OPCODE_UNSCALE, launch_unscale},
 };

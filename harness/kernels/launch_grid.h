@@ -21,7 +21,7 @@ launch_function launch_fill, launch_create, launch_element, launch_copy, launch_
 launch_function launch_nll_loss, launch_nll_loss_backward, launch_layernorm, launch_layernorm_backward;
 launch_function launch_batchnorm, launch_batchnorm_backward, launch_embedding, launch_embedding_backward;
 launch_function launch_max_pool, launch_max_pool_backward, launch_attention, launch_attention_backward;
-launch_function launch_optimizer, launch_unscale;
+launch_function launch_optimizer, launch_unscale, launch_dynamic_map, launch_adam_8bit;
 
 /* Blocks for `items` of work when each block takes `each` at a time; loops in the kernels take the rest. */
 static inline unsigned grid_blocks(int64_t items, int64_t each)

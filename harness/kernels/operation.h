@@ -23,6 +23,8 @@
  * RANDOM_INTEGER          -> out i64 dense; uniform in [0, i[1]); i[0] = seed
  * SEQUENCE                -> out i64 dense; element k = i[0] + (k modulo columns): each row counts from i[0]
  * CAUSAL_MASK             -> out dense [.., rows, columns]; 0 where column <= row + i[0], else the lowest finite value
+ * DYNAMIC_MAP             -> out f32 dense [256]; the numbers that the codes of ADAM_8BIT stand for (body_adam_8bit.h);
+ *                            i[0] = 1: signed
  * -- copies and element-wise arithmetic (out dense unless "any"; in place allowed)
  * COPY          a any     -> out any; converts the dtype (bool, u8 and i64 to floating too, nothing to them; any dtype
  *                            to itself). Not in place.
@@ -84,6 +86,10 @@
  * ADAM          grad, (found) -> parameter, m, v updates, all in registers. f[0] = learning rate, f[1] = beta1,
  *                            f[2] = beta2, f[3] = epsilon, f[4] = weight decay, i[0] = 1: decoupled (AdamW),
  *                            i[1] = step counted from 1. denominator = sqrt(v) / sqrt(1 - beta2^step) + epsilon
+ * ADAM_8BIT     grad, signed map f32 [256], unsigned map f32 [256], (found)
+ *                         -> parameter, m u8, v u8, scales of m f32, scales of v f32 updates; f and i as ADAM. m and v
+ *                            are codes of the maps, each 256 of them share a scale, the largest magnitude of the block.
+ *                            Where grad is not finite the parameter stays and m and v become 0
  * SGD_MOMENTUM  grad, (found) -> parameter, buffer updates; buffer = f[1] * buffer + grad; parameter -= f[0] * buffer
  * UNSCALE       (none)    -> gradient updates, found f32 [1] updates; gradient *= f[0]; found = 1 where any is not finite
  */
@@ -100,6 +106,7 @@
     X(RANDOM_INTEGER, 0, 1)                                                                                            \
     X(SEQUENCE, 0, 1)                                                                                                  \
     X(CAUSAL_MASK, 0, 1)                                                                                               \
+    X(DYNAMIC_MAP, 0, 1)                                                                                               \
     X(COPY, 1, 1)                                                                                                      \
     X(ADD, 2, 1)                                                                                                       \
     X(MULTIPLY, 2, 1)                                                                                                  \
@@ -143,6 +150,7 @@
     X(ADAM_MOMENTS, 1, 2)                                                                                              \
     X(ADAM_APPLY, 2, 1)                                                                                                \
     X(ADAM, 1, 3)                                                                                                      \
+    X(ADAM_8BIT, 3, 5)                                                                                                 \
     X(SGD_MOMENTUM, 1, 2)                                                                                              \
     X(UNSCALE, 0, 2)
 

@@ -106,6 +106,7 @@ struct tape {
     int graph, visit;
     int64_t saved_bytes, saved_for_backward_bytes;
     struct workspaces forward_workspaces, backward_workspaces;
+    struct value *moment_maps[2]; /* of 8-bit Adam, signed and unsigned; NULL until it is needed */
     int loss_operand;
 };
 
@@ -182,6 +183,12 @@ struct value *autocast_lower(struct tape *tape, struct value *value);
 /* All arguments of a call, the last first: the order in which the compiler of PyTorch's wheels evaluates them. */
 void autocast_lower_all(struct tape *tape, struct value **values, int count);
 struct value *autocast_float32(struct tape *tape, struct value *value);
+
+/* -- 8-bit Adam (optimizer_8bit.c) */
+void adam_8bit_state_make(struct tape *tape, const struct value *parameter, struct optimizer_state *state);
+/* attributes: those of OPCODE_ADAM. */
+void adam_8bit_run(struct tape *tape, const struct operation_attributes *attributes, struct value *parameter,
+                   const struct optimizer_state *state, struct value *found);
 
 enum dtype dtype_promote(enum dtype a, enum dtype b);
 

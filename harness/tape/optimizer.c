@@ -1,7 +1,7 @@
 /* Optimizer steps: what each form of torch.optim's Adam, AdamW and SGD takes and computes.
  *
  * foreach: a square root of every second moment lives at once. single: one parameter's at a time, twice its size.
- * fused: nothing but the states. Not here: learning-rate schedules, gradient clipping. */
+ * fused: nothing but the states; 8bit: likewise, and see optimizer_8bit.c. Not here: learning-rate schedules, gradient clipping. */
 #include "harness/base/arena.h"
 #include "harness/tape/graph.h"
 
@@ -18,6 +18,10 @@ static void state_make(struct tape *tape, const struct optimizer_settings *setti
                        struct optimizer_state *state)
 {
     if (state->first != NULL || settings->sgd) {
+        return;
+    }
+    if (settings->form == OPTIMIZER_FORM_8BIT) {
+        adam_8bit_state_make(tape, parameter, state);
         return;
     }
     if (settings->form == OPTIMIZER_FORM_FUSED) {
@@ -90,6 +94,10 @@ static void fused_run(struct tape *tape, const struct optimizer_settings *settin
     struct operation_attributes attributes = {
         .f = {settings->learning_rate, settings->beta1, settings->beta2, settings->epsilon, settings->weight_decay},
         .i = {settings->decoupled ? 1 : 0, number}};
+    if (settings->form == OPTIMIZER_FORM_8BIT) {
+        adam_8bit_run(tape, &attributes, parameter, state, found);
+        return;
+    }
     struct value *updated[] = {parameter, state->first, state->second};
     update_run(tape, OPCODE_ADAM, &attributes, 1, &parameter->gradient, found, 3, updated);
 }
@@ -170,7 +178,7 @@ void tape_optimizer_step(struct tape *tape, const struct optimizer_settings *set
         }
         if (settings->sgd) {
             sgd_run(tape, settings, parameters[i], &states[i], found);
-        } else if (settings->form == OPTIMIZER_FORM_FUSED) {
+        } else if (settings->form != OPTIMIZER_FORM_SINGLE) {
             fused_run(tape, settings, number, parameters[i], &states[i], found);
         } else {
             single_run(tape, settings, number, parameters[i], &states[i], found);

@@ -136,6 +136,9 @@ static void test_anatomy(void **state)
     estimate = estimate_of("anatomy", "google/vit-base-patch16-224", train(PRECISION_FLOAT32, OPTIMIZER_ADAM_FOREACH));
     known_check(&estimate, "activations_bytes", 8 * 197 * 12 * 768 * 4);
 
+    estimate = estimate_of("anatomy", "gpt2", train(PRECISION_AMP_BFLOAT16, OPTIMIZER_ADAM_8BIT));
+    known_check(&estimate, "optimizer_bytes", 2 * count);
+
     struct workload checkpointed = train(PRECISION_FLOAT32, OPTIMIZER_ADAM_FOREACH);
     checkpointed.checkpointing = true;
     estimate = estimate_of("anatomy", "gpt2", checkpointed);
@@ -167,6 +170,10 @@ static void test_eleutherai(void **state)
     known_check(&estimate, "states_bytes", 16 * count);
     known_check(&estimate, "activations_bytes", INT64_C(5209325568));
     known_check(&estimate, "total_bytes", INT64_C(7200362496));
+    estimate = estimate_of("eleutherai", "gpt2", train(PRECISION_BFLOAT16, OPTIMIZER_ADAM_8BIT));
+    known_check(&estimate, "optimizer_bytes", 6 * count); /* a float32 copy, 1 + 1 */
+    estimate = estimate_of("eleutherai", "gpt2", train(PRECISION_FLOAT32, OPTIMIZER_ADAM_8BIT));
+    known_check(&estimate, "optimizer_bytes", 2 * count);
 
     struct workload checkpointed = train(PRECISION_BFLOAT16, OPTIMIZER_SGD_MOMENTUM);
     checkpointed.checkpointing = true;

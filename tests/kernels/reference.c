@@ -12,6 +12,7 @@ static reference_function *const references[OPCODE_COUNT] = {
     [OPCODE_RANDOM_INTEGER] = reference_create,
     [OPCODE_SEQUENCE] = reference_create,
     [OPCODE_CAUSAL_MASK] = reference_create,
+    [OPCODE_DYNAMIC_MAP] = reference_dynamic_map,
     [OPCODE_COPY] = reference_element,
     [OPCODE_ADD] = reference_element,
     [OPCODE_MULTIPLY] = reference_element,
@@ -55,6 +56,7 @@ static reference_function *const references[OPCODE_COUNT] = {
     [OPCODE_ADAM_MOMENTS] = reference_optimizer,
     [OPCODE_ADAM_APPLY] = reference_optimizer,
     [OPCODE_ADAM] = reference_optimizer,
+    [OPCODE_ADAM_8BIT] = reference_adam_8bit,
     [OPCODE_SGD_MOMENTUM] = reference_optimizer,
     [OPCODE_UNSCALE] = reference_optimizer,
 };

@@ -31,9 +31,10 @@ struct trial {
     bool unaligned; /* tensors added from now on begin beyond a boundary of 16 elements, where chance has it */
     enum mix mix;
     enum dtype wanted[OPERATION_TENSORS_MAXIMUM]; /* of each tensor; DTYPE_COUNT: as the mix draws it. Set after open */
-    double tolerance; /* of a float32 output, relative to its largest element; default 1e-5 */
-    double allowance; /* of any output, absolute; default 2^-25 */
-    uint64_t random;  /* state of the generator of inputs */
+    double tolerance;  /* of a float32 output, relative to its largest element; default 1e-5 */
+    double allowance;  /* of any output, absolute; default 2^-25 */
+    double code_slack; /* by how much a uint8 output may be off: codes of numbers nearly half-way; default 0 */
+    uint64_t random;   /* state of the generator of inputs */
     unsigned char *memory[OPERATION_TENSORS_MAXIMUM];
     size_t memory_bytes[OPERATION_TENSORS_MAXIMUM];
     bool scratch[OPERATION_TENSORS_MAXIMUM];  /* an input that may hold anything after the call */

@@ -10,6 +10,7 @@ static trial_plan *const plans[OPCODE_COUNT] = {
     [OPCODE_RANDOM_INTEGER] = plan_create,
     [OPCODE_SEQUENCE] = plan_create,
     [OPCODE_CAUSAL_MASK] = plan_create,
+    [OPCODE_DYNAMIC_MAP] = plan_dynamic_map,
     [OPCODE_COPY] = plan_element,
     [OPCODE_ADD] = plan_element,
     [OPCODE_MULTIPLY] = plan_element,
@@ -53,6 +54,7 @@ static trial_plan *const plans[OPCODE_COUNT] = {
     [OPCODE_ADAM_MOMENTS] = plan_optimizer,
     [OPCODE_ADAM_APPLY] = plan_optimizer,
     [OPCODE_ADAM] = plan_optimizer,
+    [OPCODE_ADAM_8BIT] = plan_adam_8bit,
     [OPCODE_SGD_MOMENTUM] = plan_optimizer,
     [OPCODE_UNSCALE] = plan_optimizer,
 };

@@ -318,7 +318,8 @@ static double loss_after(const char *name, const struct workload *workload, int 
 static void ten_steps_of_adam_lower_the_loss(void **state)
 {
     (void)state;
-    static const enum optimizer optimizers[] = {OPTIMIZER_ADAM_FOREACH, OPTIMIZER_ADAMW_FUSED, OPTIMIZER_ADAM_SINGLE};
+    static const enum optimizer optimizers[] = {OPTIMIZER_ADAM_FOREACH, OPTIMIZER_ADAMW_FUSED, OPTIMIZER_ADAM_SINGLE,
+                                                OPTIMIZER_ADAM_8BIT};
     for (int i = 0; i < FAMILY_TESTS; i++) {
         for (size_t k = 0; k < sizeof optimizers / sizeof optimizers[0]; k++) {
             struct workload workload = training(ATTENTION_SDPA);

@@ -84,7 +84,7 @@ static void test_wrong_fields(void **state)
          "precision: 'fp16' is not known; write one of: float32, float16, bfloat16, amp-float16, amp-bfloat16"},
         {"optimizer", "none",
          "optimizer: 'none' is not known; write one of: adam-foreach, adam-fused, adam-single, adamw-foreach, "
-         "adamw-fused, adamw-single, sgd-momentum"},
+         "adamw-fused, adamw-single, adam-8bit, sgd-momentum"},
         {"checkpointing", "yes", "checkpointing: 'yes' is not known; write one of: false, true"},
         {"head", "default", "head: 'default' is not known; write one of: bare, lm"},
         {"colour", "red",
