@@ -38,7 +38,7 @@ struct span {
     enum dtype dtype;
 };
 
-enum { TEAM_SHARED_FLOATS = 33 };
+enum { TEAM_SHARED_FLOATS = 33, SPAN_KEEPS_FLOATS = 0 };
 
 BODY void team_wait(struct team team)
 {
@@ -107,6 +107,9 @@ struct team {
 struct span {
     float *data;
 };
+
+/* Whether a span that is written gives back the same float when it is read. */
+enum { SPAN_KEEPS_FLOATS = 1 };
 
 static const struct team team_of_one = {0, 1};
 

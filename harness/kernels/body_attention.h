@@ -227,7 +227,7 @@ BODY void forward_scores(struct team team, const struct attention *attention, st
     BODY_SIMD()
     for (int i = team.lane; i < rows; i += team.lanes) {
         float base = maximum[i] == -INFINITY ? 0.0f : maximum[i];
-        tiles.factor[i] = body_exponential(previous[i] - base);
+        tiles.factor[i] = body_exponential_falling(previous[i] - base);
     }
 }
 
@@ -245,7 +245,7 @@ BODY void forward_probabilities(struct team team, const struct attention *attent
         BODY_SIMD()
         for (int i = team.lane; i < rows; i += team.lanes) {
             float base = tiles.maximum[i] == -INFINITY ? 0.0f : tiles.maximum[i];
-            float p = body_exponential(line[i] - base);
+            float p = body_exponential_falling(line[i] - base);
             sum[i] += p;
             line[i] = p;
         }

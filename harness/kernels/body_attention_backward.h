@@ -78,7 +78,7 @@ struct score_gradient {
 BODY struct score_gradient score_gradient_of(float score, float product, float lse, float delta, float dropout,
                                              float scale)
 {
-    float p = body_exponential(score - lse);
+    float p = body_exponential_falling(score - lse);
     struct score_gradient gradient = {p * dropout, p * (product * dropout - delta) * scale};
     return gradient;
 }

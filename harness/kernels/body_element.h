@@ -124,12 +124,13 @@ ELEMENT(sine)
 ELEMENT(gelu_erf)
 {
     (void)b, (void)p;
-    return a * body_normal_cumulative(a, body_exponential(-0.5f * a * a));
+    return a * body_normal_cumulative(a, body_exponential_falling(-0.5f * a * a));
 }
 
 BODY float element_sigmoid(float a)
 {
-    return 1.0f / (1.0f + body_exponential(-a));
+    float e = body_exponential_falling(-fabsf(a));
+    return (a < 0.0f ? e : 1.0f) / (1.0f + e);
 }
 
 /* (1 + tanh u) / 2 for GELU's u = sqrt(2 / pi) (a + 0.044715 a^3): the sigmoid of 2 u, which does not cancel. */
@@ -171,7 +172,7 @@ ELEMENT(relu_backward)
 ELEMENT(gelu_erf_backward)
 {
     (void)p;
-    float bell = body_exponential(-0.5f * b * b);
+    float bell = body_exponential_falling(-0.5f * b * b);
     return a * (body_normal_cumulative(b, bell) + 0.398942280f * b * bell);
 }
 

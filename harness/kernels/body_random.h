@@ -33,22 +33,47 @@ BODY struct random_key random_key_of(int64_t seed)
     return key;
 }
 
+/* The counter in two halves. */
+BODY uint32_t random_bits_of_halves(struct random_key key, uint32_t low, uint32_t high)
+{
+    uint32_t x = random_mix(low + key.low);
+    return random_mix(x ^ (high * 0x9e3779b9u + key.high));
+}
+
 BODY uint32_t random_bits(struct random_key key, uint64_t counter)
 {
-    uint32_t x = random_mix((uint32_t)counter + key.low);
-    return random_mix(x ^ ((uint32_t)(counter >> 32) * 0x9e3779b9u + key.high));
+    return random_bits_of_halves(key, (uint32_t)counter, (uint32_t)(counter >> 32));
+}
+
+/* random_bits(key, first + offset) without arithmetic on 64 bits, of which a vector holds half as many. */
+BODY uint32_t random_bits_after(struct random_key key, uint64_t first, uint32_t offset)
+{
+    uint32_t low = (uint32_t)first + offset;
+    uint32_t carry = low < offset ? 1u : 0u;
+    return random_bits_of_halves(key, low, (uint32_t)(first >> 32) + carry);
 }
 
 /* Uniform in [0, 1), a multiple of 2^-24. */
+BODY float uniform_of_bits(uint32_t bits)
+{
+    return (float)(int32_t)(bits >> 8) * 0x1p-24f;
+}
+
 BODY float random_uniform(struct random_key key, uint64_t counter)
 {
-    return (float)(int32_t)(random_bits(key, counter) >> 8) * 0x1p-24f;
+    return uniform_of_bits(random_bits(key, counter));
 }
 
 /* Dropout: whether the element is kept, and what it is then multiplied with (0 where nothing is kept). */
 BODY bool dropout_keeps(struct random_key key, uint64_t counter, float probability)
 {
     return random_uniform(key, counter) >= probability;
+}
+
+/* The same of the element `offset` places after the first. */
+BODY bool dropout_keeps_after(struct random_key key, uint64_t first, uint32_t offset, float probability)
+{
+    return uniform_of_bits(random_bits_after(key, first, offset)) >= probability;
 }
 
 BODY float dropout_scale(float probability)

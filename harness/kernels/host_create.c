@@ -1,28 +1,52 @@
 /* Operations that only write: fills, random numbers, sequences and masks, on the host. */
+#include <string.h>
+
 #include "harness/kernels/body_create.h"
 #include "harness/kernels/host_operations.h"
 #include "harness/kernels/host_walk.h"
 
+/* The value in the dtype of the tensor, side by side as often as it goes into a vector. */
+enum { PATTERN_BYTES = 64 };
+
+struct fill_job {
+    const struct tensor *out;
+    char pattern[PATTERN_BYTES];
+};
+
+static void fill_pattern(char pattern[PATTERN_BYTES], enum dtype dtype, double value)
+{
+    int64_t integer = (int64_t)value;
+    int bytes = dtype_bytes(dtype);
+    for (int k = 0; k < PATTERN_BYTES / bytes; k++) {
+        if (dtype == DTYPE_INT64) {
+            memcpy(pattern + k * bytes, &integer, sizeof integer);
+        } else {
+            float_store(pattern, dtype, k, (float)value);
+        }
+    }
+}
+
 static void fill_piece(void *context, const struct walk *walk, const struct walk_piece *piece)
 {
-    const struct operation_call *call = context;
-    const struct tensor *out = &call->tensors[0];
-    double value = call->attributes.f[0];
-    for (int64_t k = 0; k < piece->count; k++) {
-        int64_t at = piece->offset[0] + k * walk_step(walk, 0);
-        if (out->dtype == DTYPE_INT64) {
-            ((int64_t *)out->data)[at] = (int64_t)value;
-        } else {
-            float_store(out->data, out->dtype, at, (float)value);
-        }
+    const struct fill_job *job = context;
+    int64_t bytes = dtype_bytes(job->out->dtype);
+    int64_t step = walk_step(walk, 0) * bytes;
+    char *to = tensor_at(job->out, piece->offset[0]);
+    int64_t k = 0;
+    for (; step == bytes && k + PATTERN_BYTES / bytes <= piece->count; k += PATTERN_BYTES / bytes) {
+        memcpy(to + k * bytes, job->pattern, PATTERN_BYTES);
+    }
+    for (; k < piece->count; k++) {
+        memcpy(to + k * step, job->pattern, (size_t)bytes);
     }
 }
 
 const char *host_fill(const struct operation_call *call)
 {
-    struct operation_call fill = *call;
+    struct fill_job job = {.out = &call->tensors[0]};
     struct walk walk = walk_of_call(call);
-    host_walk_run(&walk, fill_piece, &fill);
+    fill_pattern(job.pattern, job.out->dtype, call->attributes.f[0]);
+    host_walk_run(&walk, fill_piece, &job);
     return NULL;
 }
 

@@ -113,14 +113,14 @@ struct dropout_job {
 
 HOST_CLONES
 static void dropout_loop(const struct dropout_job *job, uint64_t first, const float *a, float *out, uint8_t *mask,
-                         int64_t count)
+                         int count)
 {
     struct random_key key = job->key;
     float probability = job->probability;
     float scale = job->scale;
     BODY_SIMD()
-    for (int64_t k = 0; k < count; k++) {
-        bool kept = dropout_keeps(key, first + (uint64_t)k, probability);
+    for (int k = 0; k < count; k++) {
+        bool kept = dropout_keeps_after(key, first, (uint32_t)k, probability);
         out[k] = kept ? a[k] * scale : 0.0f;
         mask[k] = kept;
     }
@@ -134,10 +134,11 @@ static void dropout_piece(void *context, const struct walk *walk, const struct w
     const struct tensor *a = &job->tensors[0], *out = &job->tensors[1];
     struct span from = span_read(a, piece->offset[0], walk_step(walk, 0), piece->count, scratch[0]);
     struct span to = span_target(out, piece->offset[1], walk_step(walk, 1), scratch[1]);
-    dropout_loop(job, (uint64_t)piece->first, from.data, to.data, mask, piece->count);
-    span_write(to, out, piece->offset[1], walk_step(walk, 1), piece->count);
     uint8_t *bytes = tensor_at(&job->tensors[2], piece->offset[2]);
-    for (int64_t k = 0; k < piece->count; k++) {
+    bool dense = walk_step(walk, 2) == 1;
+    dropout_loop(job, (uint64_t)piece->first, from.data, to.data, dense ? bytes : mask, (int)piece->count);
+    span_write(to, out, piece->offset[1], walk_step(walk, 1), piece->count);
+    for (int64_t k = 0; k < piece->count && !dense; k++) {
         bytes[k * walk_step(walk, 2)] = mask[k];
     }
 }

@@ -1,12 +1,12 @@
-/* Layer normalisation on the host. Forward and the gradient of the input go row by row; the gradients of weight and
- * bias are sums down the columns: each thread takes a strip of columns through all rows, so that no order depends on
- * the number of threads. */
+/* Layer normalisation on the host, row by row. The sums down the columns that the backward needs are made in the same
+ * pass, block by block of the rows, so that no order depends on the number of threads. */
 #include "harness/kernels/body_layernorm.h"
 #include "harness/kernels/body_rows.h"
 #include "harness/kernels/host_operations.h"
 #include "harness/kernels/host_span.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static const char no_memory[] = "the host has no memory for the rows in float32";
 
@@ -30,7 +30,7 @@ static bool layernorm_open(struct layernorm_job *job, const struct operation_cal
     if (job->converted == NULL) {
         return false;
     }
-    if (!host_scratch_open(&job->scratch, 3 * columns)) {
+    if (!host_scratch_open(&job->scratch, 5 * columns)) {
         free(job->converted);
         return false;
     }
@@ -83,78 +83,71 @@ static void layernorm_backward_loop(struct span grad, struct span a, struct row_
     layernorm_backward_row(team_of_one, grad, a, moments, weight, out, columns);
 }
 
-static void layernorm_grad_input(const struct layernorm_job *job)
-{
-    const struct tensor *grad = &job->tensors[0], *a = &job->tensors[1], *out = &job->tensors[5];
-    const float *means = job->tensors[2].data;
-    const float *reciprocals = job->tensors[3].data;
-    int64_t columns = job->rows.columns;
-    HOST_PARALLEL_FOR(job->rows.count * columns >= PARALLEL_ELEMENTS)
-    for (int64_t row = 0; row < job->rows.count; row++) {
-        float *part = host_scratch_part(&job->scratch);
-        int64_t at = row * columns;
-        struct span from = span_read(grad, at, 1, columns, part);
-        struct span input = span_read(a, at, 1, columns, part + columns);
-        struct span to = span_target(out, at, 1, part + 2 * columns);
-        struct row_moments moments = {means[row], reciprocals[row]};
-        layernorm_backward_loop(from, input, moments, job->weight, to, columns);
-        span_write(to, out, at, 1, columns);
-    }
-}
+/* The gradients of weight and bias are sums down the columns. Rows are cut into blocks whose number depends on their
+ * count alone; within a block the sums of a few rows are kept apart before they join its total, so that the error grows
+ * with the root of the rows and not with the rows. */
+enum { BLOCKS_MAXIMUM = 64, JOINED_ROWS = 64 };
 
-/* A strip of columns: sums of a few rows are kept apart before they join the total, so that the error grows with the
- * root of the rows and not with the rows. */
-enum { STRIP_COLUMNS = 128, STRIP_ROWS = 64 };
-
-struct strip {
-    float weight[STRIP_COLUMNS], bias[STRIP_COLUMNS];
+/* float [columns] each, of one block or of a few rows. */
+struct column_sums {
+    float *weight, *bias;
 };
 
 HOST_CLONES
-static void strip_add_row(struct strip *sums, struct span grad, struct span a, struct row_moments moments,
-                          int64_t count)
+static void sums_add_row(struct column_sums sums, struct span grad, struct span a, struct row_moments moments,
+                         int64_t columns)
 {
-    float *weight = sums->weight;
-    float *bias = sums->bias;
+    float *weight = sums.weight;
+    float *bias = sums.bias;
     BODY_SIMD()
-    for (int64_t k = 0; k < count; k++) {
+    for (int64_t k = 0; k < columns; k++) {
         float g = grad.data[k];
         weight[k] += g * ((a.data[k] - moments.mean) * moments.reciprocal_deviation);
         bias[k] += g;
     }
 }
 
-static void strip_join(struct strip *total, struct strip *sums)
+/* total += sums; sums = 0. */
+HOST_CLONES
+static void sums_join(float *total, float *sums, int64_t count)
 {
-    for (int k = 0; k < STRIP_COLUMNS; k++) {
-        total->weight[k] += sums->weight[k];
-        total->bias[k] += sums->bias[k];
-        sums->weight[k] = 0.0f;
-        sums->bias[k] = 0.0f;
+    BODY_SIMD()
+    for (int64_t k = 0; k < count; k++) {
+        total[k] += sums[k];
+        sums[k] = 0.0f;
     }
 }
 
-static void strip_run(const struct layernorm_job *job, int64_t first, int64_t count)
+static void layernorm_backward_row_run(const struct layernorm_job *job, int64_t row, float *part,
+                                       struct column_sums sums)
 {
-    const struct tensor *grad = &job->tensors[0], *a = &job->tensors[1];
-    const float *means = job->tensors[2].data;
-    const float *reciprocals = job->tensors[3].data;
-    float scratch[2][STRIP_COLUMNS];
-    struct strip total = {{0}, {0}};
-    struct strip sums = {{0}, {0}};
-    for (int64_t row = 0; row < job->rows.count; row++) {
-        int64_t at = row * job->rows.columns + first;
-        struct span from = span_read(grad, at, 1, count, scratch[0]);
-        struct span input = span_read(a, at, 1, count, scratch[1]);
-        strip_add_row(&sums, from, input, (struct row_moments){means[row], reciprocals[row]}, count);
-        if ((row + 1) % STRIP_ROWS == 0) {
-            strip_join(&total, &sums);
+    const struct tensor *out = &job->tensors[5];
+    int64_t columns = job->rows.columns;
+    int64_t at = row * columns;
+    struct span grad = span_read(&job->tensors[0], at, 1, columns, part);
+    struct span a = span_read(&job->tensors[1], at, 1, columns, part + columns);
+    struct span to = span_target(out, at, 1, part + 2 * columns);
+    struct row_moments moments = {((const float *)job->tensors[2].data)[row],
+                                  ((const float *)job->tensors[3].data)[row]};
+    sums_add_row(sums, grad, a, moments, columns);
+    layernorm_backward_loop(grad, a, moments, job->weight, to, columns);
+    span_write(to, out, at, 1, columns);
+}
+
+/* Rows [first, end): grad a, and the sums of the block in total[2 * columns], weight's first. */
+static void block_run(const struct layernorm_job *job, int64_t first, int64_t end, float *total)
+{
+    int64_t columns = job->rows.columns;
+    float *part = host_scratch_part(&job->scratch);
+    struct column_sums sums = {part + 3 * columns, part + 4 * columns};
+    memset(total, 0, (size_t)(2 * columns) * sizeof *total);
+    memset(sums.weight, 0, (size_t)(2 * columns) * sizeof *total);
+    for (int64_t row = first; row < end; row++) {
+        layernorm_backward_row_run(job, row, part, sums);
+        if ((row + 1 - first) % JOINED_ROWS == 0 || row + 1 == end) {
+            sums_join(total, sums.weight, 2 * columns);
         }
     }
-    strip_join(&total, &sums);
-    const struct tensor *out_weight = &job->tensors[6], *out_bias = &job->tensors[7];
-    span_store(total.weight, tensor_at(out_weight, first), out_weight->dtype, 1, count);
-    span_store(total.bias, tensor_at(out_bias, first), out_bias->dtype, 1, count);
 }
 
 const char *host_layernorm_backward(const struct operation_call *call)
@@ -163,14 +156,25 @@ const char *host_layernorm_backward(const struct operation_call *call)
     if (!layernorm_open(&job, call, 1, 4, 4)) {
         return no_memory;
     }
-    layernorm_grad_input(&job);
-    int64_t columns = job.rows.columns;
-    int64_t strips = (columns + STRIP_COLUMNS - 1) / STRIP_COLUMNS;
-    HOST_PARALLEL_FOR(job.rows.count * columns >= PARALLEL_ELEMENTS)
-    for (int64_t strip = 0; strip < strips; strip++) {
-        int64_t first = strip * STRIP_COLUMNS;
-        strip_run(&job, first, columns - first < STRIP_COLUMNS ? columns - first : STRIP_COLUMNS);
+    int64_t columns = job.rows.columns, rows = job.rows.count;
+    int64_t block_rows = ((rows + BLOCKS_MAXIMUM - 1) / BLOCKS_MAXIMUM + JOINED_ROWS - 1) / JOINED_ROWS * JOINED_ROWS;
+    int64_t blocks = rows > 0 ? (rows + block_rows - 1) / block_rows : 1; /* no rows: one block of zeros */
+    float *totals = malloc((size_t)(blocks * 2 * columns + 1) * sizeof *totals);
+    if (totals == NULL) {
+        layernorm_close(&job);
+        return no_memory;
     }
+    HOST_PARALLEL_FOR(rows * columns >= PARALLEL_ELEMENTS)
+    for (int64_t block = 0; block < blocks; block++) {
+        int64_t first = block * block_rows;
+        block_run(&job, first, first + block_rows < rows ? first + block_rows : rows, totals + block * 2 * columns);
+    }
+    for (int64_t block = 1; block < blocks; block++) {
+        sums_join(totals, totals + block * 2 * columns, 2 * columns);
+    }
+    span_store(totals, call->tensors[6].data, call->tensors[6].dtype, 1, columns);
+    span_store(totals + columns, call->tensors[7].data, call->tensors[7].dtype, 1, columns);
+    free(totals);
     layernorm_close(&job);
     return NULL;
 }

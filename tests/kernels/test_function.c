@@ -28,6 +28,11 @@ static float exponential(float x)
     return body_exponential(x);
 }
 
+static float exponential_falling(float x)
+{
+    return body_exponential_falling(x);
+}
+
 static float hyperbolic_tangent(float x)
 {
     return body_tanh(x);
@@ -67,6 +72,7 @@ static void test_functions_are_accurate(void **state)
 {
     (void)state;
     assert_true(error_over(exponential, exp, -87.0, 88.7) < 3e-7);
+    assert_true(error_over(exponential_falling, exp, -87.0, 60.0) < 3e-7);
     assert_true(error_over(hyperbolic_tangent, tanh, -12.0, 12.0) < 4e-7);
     assert_true(error_over(hyperbolic_tangent, tanh, -1e-3, 1e-3) < 4e-7);
     assert_true(error_over(logarithm_shifted, logarithm_shifted_exact, 0.5, 1.0) < 1e-6);
@@ -82,6 +88,9 @@ static void test_functions_at_their_ends(void **state)
     assert_true(body_exponential(-INFINITY) == 0.0f);
     assert_true(body_exponential(-200.0f) == 0.0f);
     assert_true(body_exponential(-100.0f) > 0.0f); /* subnormal */
+    assert_true(body_exponential_falling(0.0f) == 1.0f && body_exponential_falling(-INFINITY) == 0.0f);
+    assert_true(body_exponential_falling(-200.0f) == 0.0f && isnan(body_exponential_falling(NAN)));
+    assert_true(body_exponential_falling(-100.0f) == body_exponential(-100.0f));
     assert_true(isinf(body_exponential(INFINITY)) && isinf(body_exponential(89.0f)));
     assert_true(isnan(body_exponential(NAN)) && isnan(body_tanh(NAN)));
     assert_true(body_tanh(INFINITY) == 1.0f && body_tanh(-INFINITY) == -1.0f && body_tanh(0.0f) == 0.0f);
