@@ -194,6 +194,7 @@ enum status_code matmul_plan(const struct operation_call *call, struct matmul_pl
                                .batch = {rank == 4 ? out->size[0] : 1, rank >= 3 ? out->size[rank - 3] : 1},
                                .alpha = (float)call->attributes.f[0],
                                .beta = (float)call->attributes.f[1],
+                               .tf32_allowed = call->attributes.i[0] != 0,
                                .workspace = options.workspace};
     if (!matrix_from_tensor(&call->tensors[0], &made.a) || !matrix_from_tensor(&call->tensors[1], &made.b) ||
         !matrix_from_tensor(out, &made.out)) {
@@ -275,7 +276,8 @@ static bool convolution_output_size(int64_t size, int64_t kernel, int64_t stride
 enum status_code convolution_plan(const struct operation_call *call, struct convolution_plan *plan,
                                   struct status *error)
 {
-    struct convolution_plan made = {.stride = call->attributes.i[0], .padding = call->attributes.i[1]};
+    struct convolution_plan made = {
+        .stride = call->attributes.i[0], .padding = call->attributes.i[1], .tf32_allowed = call->attributes.i[2] != 0};
     const char *reason = convolution_roles(call, &made);
     if (reason == NULL) {
         reason = convolution_shapes_check(&made);

@@ -36,6 +36,7 @@ struct matmul_plan {
     const void *bias;
     enum dtype bias_dtype;
     float alpha, beta;
+    bool tf32_allowed; /* float32 factors may be rounded to TF32 */
     struct product_workspace workspace;
 };
 
@@ -50,6 +51,7 @@ struct convolution_plan {
     int64_t rows, columns;                               /* of the result */
     const struct tensor *image, *weight, *result, *bias; /* bias NULL: none; borrowed from the call */
     bool pointwise; /* kernel 1, stride 1, no padding: the image is its own matrix of columns */
+    bool tf32_allowed;
     struct product_workspace workspace;
 };
 

@@ -65,14 +65,16 @@
  * MAX_POOL      a         -> out, indices i64 (h * W + w of the winner, the first of equals; NaN wins);
  *                            i[0] = kernel, i[1] = stride, i[2] = padding
  * MAX_POOL_BACKWARD grad, indices -> out (sums in a fixed order, 0 where no window chose); i as MAX_POOL
- * CONVOLUTION   a, weight [O, C, k, k], (bias), (workspace) -> out; i[0] = stride, i[1] = padding
+ * CONVOLUTION   a, weight [O, C, k, k], (bias), (workspace) -> out; i[0] = stride, i[1] = padding,
+ *                            i[2] = 1: factors in TF32, as MATMUL
  * CONVOLUTION_BACKWARD_INPUT  grad, weight, (workspace) -> grad a
  * CONVOLUTION_BACKWARD_WEIGHT grad, a, (workspace) -> grad weight; i as above
  * -- products
  * MATMUL        a [.., m, k], b [.., k, n], (bias [n]), (workspace) -> out [.., m, n], ranks equal, 2 to 4; the last two
  *                            dimensions of each have one of their strides 1 (transposed views are welcome) and the
  *                            other >= the size it steps over; leading strides any.
- *                            out = f[0] * a b + f[1] * out + bias; out unread where f[1] = 0
+ *                            out = f[0] * a b + f[1] * out + bias; out unread where f[1] = 0. i[0] = 1: a device may
+ *                            round float32 factors to TF32 (10 bits of mantissa); 0: it must not
  * ATTENTION     q [B, a, S, D] any, k [B, g, T, D] any, v any, (mask [B, 1 or a, S, T] any, additive)
  *                         -> out [B, a, S, D] any, lse f32 dense [B, a, S']; D has stride 1 everywhere; a is a multiple
  *                            of g: head h reads h / (a / g). f[0] = scale, f[1] = dropout probability, i[0] = 1: causal,

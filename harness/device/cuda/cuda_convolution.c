@@ -49,6 +49,7 @@ static enum status_code product_run(const struct convolution_job *job, struct ma
                                     struct status *error)
 {
     product->workspace = job->products;
+    product->tf32_allowed = job->plan.tf32_allowed;
     return cuda_matmul_planned(job->cuda, product, job->doing, error);
 }
 

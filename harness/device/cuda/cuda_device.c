@@ -31,14 +31,17 @@ enum status_code cublas_check(const struct cuda_device *cuda, cublasStatus_t cod
         return STATUS_OK;
     }
     cudaGetLastError();
+    const char *(*status_string)(cublasStatus_t) =
+        cuda->cublas.library != NULL ? cuda->cublas.status_string : cuda->cublaslt.status_string;
     return status_set(error, code == CUBLAS_STATUS_ALLOC_FAILED ? STATUS_OUT_OF_MEMORY : STATUS_DEVICE,
-                      "cuda:%d: %s: %s", cuda->index, doing, cuda->cublas.status_string(code));
+                      "cuda:%d: %s: %s", cuda->index, doing, status_string(code));
 }
 
 static void cuda_close(struct device *device)
 {
     struct cuda_device *cuda = (struct cuda_device *)device;
     cublas_library_close(&cuda->cublas);
+    cublaslt_library_close(&cuda->cublaslt);
     nvml_library_close(&cuda->nvml);
     free(cuda);
 }

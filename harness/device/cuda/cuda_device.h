@@ -12,6 +12,7 @@
 
 #include "harness/base/status.h"
 #include "harness/device/cuda/cublas_library.h"
+#include "harness/device/cuda/cublaslt_library.h"
 #include "harness/device/cuda/nvml_library.h"
 #include "harness/device/device.h"
 #include "harness/device/product_plan.h"
@@ -28,8 +29,9 @@ struct cuda_device {
     char target[16];
     char pci_bus_id[32];
     char uuid[48];
-    struct cublas_library cublas; /* opened by the first product */
-    struct nvml_library nvml;     /* not there where the library is missing: then no process reading */
+    struct cublas_library cublas;     /* opened by the first product */
+    struct cublaslt_library cublaslt; /* opened by the first linear layer with a bias */
+    struct nvml_library nvml;         /* not there where the library is missing: then no process reading */
 };
 
 /* STATUS_OK for cudaSuccess. cudaErrorMemoryAllocation becomes STATUS_OUT_OF_MEMORY, all else STATUS_DEVICE, with
@@ -46,6 +48,14 @@ enum status_code cuda_open(int index, struct device **device, struct status *err
 enum status_code cuda_matmul(struct cuda_device *cuda, const struct operation_call *call, struct status *error);
 enum status_code cuda_matmul_planned(struct cuda_device *cuda, const struct matmul_plan *plan, const char *doing,
                                      struct status *error);
+
+/* -- cuda_linear.c: a product with a bias through cublasLt. *done is false, and nothing has happened, where the plan is not
+ * of the form that PyTorch hands to it, or cublasLt has no way to compute it. */
+enum status_code cuda_linear(struct cuda_device *cuda, const struct matmul_plan *plan, const char *doing, bool *done,
+                             struct status *error);
+/* The type of a floating dtype, and how sums are made: in float32, from TF32 factors where that is allowed. */
+cudaDataType cuda_type_of(enum dtype dtype);
+cublasComputeType_t cuda_compute_type_of(const struct matmul_plan *plan);
 
 /* -- cuda_convolution.c */
 enum status_code cuda_convolution(struct cuda_device *cuda, const struct operation_call *call, struct status *error);

@@ -1,12 +1,20 @@
-/* MATMUL on CUDA: cuBLAS where it has the combination of dtypes, a kernel of ours elsewhere. cuBLAS counts columns first,
+/* MATMUL on CUDA: linear layers with bias as cuda_linear.c has them, else cuBLAS where it has the combination of dtypes, a
+ * kernel of ours elsewhere. cuBLAS counts columns first,
  * so it is asked for out^T = b^T a^T, whose memory is the same. */
 #include <limits.h>
 
 #include "harness/device/cuda/cuda_device.h"
 #include "harness/device/cuda/product_kernels.h"
 
-static const cudaDataType cuda_types[DTYPE_COUNT] = {
-    [DTYPE_FLOAT32] = CUDA_R_32F, [DTYPE_FLOAT16] = CUDA_R_16F, [DTYPE_BFLOAT16] = CUDA_R_16BF};
+cudaDataType cuda_type_of(enum dtype dtype)
+{
+    return dtype == DTYPE_FLOAT32 ? CUDA_R_32F : dtype == DTYPE_FLOAT16 ? CUDA_R_16F : CUDA_R_16BF;
+}
+
+cublasComputeType_t cuda_compute_type_of(const struct matmul_plan *plan)
+{
+    return plan->tf32_allowed && plan->a.dtype == DTYPE_FLOAT32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+}
 
 /* The bias is laid into out before cuBLAS adds the product to it, so that it is part of the float32 sum and out is rounded
  * once. A 16-bit out must then hold it exactly. */
@@ -45,18 +53,18 @@ static cublasStatus_t cublas_multiply(const struct cublas_library *cublas, const
     int m = (int)plan->m;
     int n = (int)plan->n;
     int k = (int)plan->k;
-    cudaDataType factor = cuda_types[plan->a.dtype];
-    cudaDataType result = cuda_types[plan->out.dtype];
+    cudaDataType factor = cuda_type_of(plan->a.dtype);
+    cudaDataType result = cuda_type_of(plan->out.dtype);
     if (plan->batch[1] == 1) {
         return cublas->gemm(cublas->handle, operation_of(&plan->b), operation_of(&plan->a), n, m, k, &plan->alpha, b,
                             factor, (int)plan->b.leading, a, factor, (int)plan->a.leading, beta, out, result,
-                            (int)plan->out.leading, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+                            (int)plan->out.leading, cuda_compute_type_of(plan), CUBLAS_GEMM_DEFAULT);
     }
     return cublas->gemm_strided_batched(cublas->handle, operation_of(&plan->b), operation_of(&plan->a), n, m, k,
                                         &plan->alpha, b, factor, (int)plan->b.leading, plan->b.batch_stride[1], a,
                                         factor, (int)plan->a.leading, plan->a.batch_stride[1], beta, out, result,
                                         (int)plan->out.leading, plan->out.batch_stride[1], (int)plan->batch[1],
-                                        CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+                                        cuda_compute_type_of(plan), CUBLAS_GEMM_DEFAULT);
 }
 
 /* One step of the outer batch. cuBLAS may find no way without a workspace; the kernel of ours needs none. */
@@ -81,10 +89,6 @@ static enum status_code cublas_prepare(struct cuda_device *cuda, const struct pr
                                        const char *doing, struct status *error)
 {
     enum status_code code = STATUS_OK;
-    if ((uintptr_t)workspace->data % CUBLAS_WORKSPACE_ALIGNMENT_BYTES != 0) {
-        return status_set(error, STATUS_INTERNAL, "cuda:%d: %s: the workspace is not aligned to %d bytes", cuda->index,
-                          doing, CUBLAS_WORKSPACE_ALIGNMENT_BYTES);
-    }
     if (cuda->cublas.library == NULL) {
         code = cublas_library_open(&cuda->cublas, error);
     }
@@ -117,6 +121,15 @@ enum status_code cuda_matmul_planned(struct cuda_device *cuda, const struct matm
 {
     if (plan->m == 0 || plan->n == 0 || plan->batch[0] == 0 || plan->batch[1] == 0) {
         return STATUS_OK;
+    }
+    if ((uintptr_t)plan->workspace.data % CUBLAS_WORKSPACE_ALIGNMENT_BYTES != 0) {
+        return status_set(error, STATUS_INTERNAL, "cuda:%d: %s: the workspace is not aligned to %d bytes", cuda->index,
+                          doing, CUBLAS_WORKSPACE_ALIGNMENT_BYTES);
+    }
+    bool done = false;
+    enum status_code code = cuda_linear(cuda, plan, doing, &done, error);
+    if (code != STATUS_OK || done) {
+        return code;
     }
     if (plan_suits_cublas(plan)) {
         return cublas_run(cuda, plan, doing, error);

@@ -26,11 +26,6 @@ struct side {
     int leading;
 };
 
-enum dtype dtype_of(cudaDataType type)
-{
-    return type == CUDA_R_32F ? DTYPE_FLOAT32 : type == CUDA_R_16F ? DTYPE_FLOAT16 : DTYPE_BFLOAT16;
-}
-
 float side_get(const side &matrix, int64_t offset, int64_t row, int64_t column)
 {
     int64_t place = matrix.transposed ? row * matrix.leading + column : column * matrix.leading + row;
@@ -63,16 +58,21 @@ cublasStatus_t gemm_strided_batched(cublasHandle_t handle, cublasOperation_t tra
                                     const void *beta, void *c, cudaDataType c_type, int ldc, long long stride_c,
                                     int batch_count, cublasComputeType_t compute_type, cublasGemmAlgo_t)
 {
-    side left = {a, dtype_of(a_type), transpose_a == CUBLAS_OP_T, lda};
-    side right = {b, dtype_of(b_type), transpose_b == CUBLAS_OP_T, ldb};
-    side out = {c, dtype_of(c_type), false, ldc};
+    side left = {a, emulated_dtype(a_type), transpose_a == CUBLAS_OP_T, lda};
+    side right = {b, emulated_dtype(b_type), transpose_b == CUBLAS_OP_T, ldb};
+    side out = {c, emulated_dtype(c_type), false, ldc};
+    bool rounds = emulated_compute_rounds(compute_type) > 0;
     float scale = *(const float *)alpha, keep = *(const float *)beta;
     if (m < 0 || n < 0 || k < 0 || batch_count < 0 || !leading_fits(left, m, k) || !leading_fits(right, k, n) ||
         !leading_fits(out, m, n)) {
         return CUBLAS_STATUS_INVALID_VALUE;
     }
-    if (a_type != b_type || (c_type != a_type && c_type != CUDA_R_32F) || compute_type != CUBLAS_COMPUTE_32F) {
+    if (a_type != b_type || (c_type != a_type && c_type != CUDA_R_32F) || emulated_compute_rounds(compute_type) < 0) {
         return CUBLAS_STATUS_NOT_SUPPORTED;
+    }
+    cublasStatus_t fault = emulated_library_call("cublasGemm");
+    if (fault != CUBLAS_STATUS_SUCCESS) {
+        return fault;
     }
     if (!workspace_use(handle)) {
         return CUBLAS_STATUS_EXECUTION_FAILED;
@@ -81,7 +81,8 @@ cublasStatus_t gemm_strided_batched(cublasHandle_t handle, cublasOperation_t tra
         int64_t batch = index / ((int64_t)m * n), row = index % m, column = index / m % n;
         float sum = 0.0f;
         for (int64_t term = 0; term < k; term++) {
-            sum += side_get(left, batch * stride_a, row, term) * side_get(right, batch * stride_b, term, column);
+            sum += emulated_factor(side_get(left, batch * stride_a, row, term), rounds) *
+                   emulated_factor(side_get(right, batch * stride_b, term, column), rounds);
         }
         float kept = keep != 0.0f ? keep * side_get(out, batch * stride_c, row, column) : 0.0f;
         float_store(c, out.dtype, batch * stride_c + column * ldc + row, scale * sum + kept);
@@ -96,11 +97,6 @@ cublasStatus_t gemm(cublasHandle_t handle, cublasOperation_t transpose_a, cublas
 {
     return gemm_strided_batched(handle, transpose_a, transpose_b, m, n, k, alpha, a, a_type, lda, 0, b, b_type, ldb, 0,
                                 beta, c, c_type, ldc, 0, 1, compute_type, algorithm);
-}
-
-const char *status_string(cublasStatus_t status)
-{
-    return status == CUBLAS_STATUS_INVALID_VALUE ? "CUBLAS_STATUS_INVALID_VALUE" : "CUBLAS_STATUS_NOT_SUPPORTED";
 }
 
 cublasStatus_t create(cublasHandle_t *handle)
@@ -138,7 +134,7 @@ const emulated_symbol emulated_cublas_symbols[] = {
     {"cublasDestroy_v2", (void *)destroy},
     {"cublasSetWorkspace_v2", (void *)set_workspace},
     {"cublasSetMathMode", (void *)set_math_mode},
-    {"cublasGetStatusString", (void *)status_string},
+    {"cublasGetStatusString", (void *)emulated_status_string},
     {"cublasGemmEx", (void *)gemm},
     {"cublasGemmStridedBatchedEx", (void *)gemm_strided_batched},
     {nullptr, nullptr},

@@ -1,5 +1,5 @@
 /* Takes the place of harness/device/cuda/toolkit_library.c: the emulated libraries instead of those of the machine. */
-#include <cstdio>
+#include <cstdint>
 #include <cstring>
 
 #include "tests/cuda_emulation/emulated/emulated_toolkit.h"
@@ -14,9 +14,51 @@ namespace
 const struct {
     const char *prefix;
     const emulated_symbol *symbols;
-} libraries[] = {{"libcublas.so.", emulated_cublas_symbols}};
+} libraries[] = {{"libcublas.so.", emulated_cublas_symbols}, {"libcublasLt.so.", emulated_cublaslt_symbols}};
 
 } // namespace
+
+enum dtype emulated_dtype(cudaDataType type)
+{
+    return type == CUDA_R_32F ? DTYPE_FLOAT32 : type == CUDA_R_16F ? DTYPE_FLOAT16 : DTYPE_BFLOAT16;
+}
+
+int emulated_compute_rounds(cublasComputeType_t compute_type)
+{
+    return compute_type == CUBLAS_COMPUTE_32F ? 0 : compute_type == CUBLAS_COMPUTE_32F_FAST_TF32 ? 1 : -1;
+}
+
+/* TF32 keeps 10 of the 23 bits of mantissa; ties to even. */
+float emulated_factor(float value, bool rounds)
+{
+    uint32_t bits = 0;
+    memcpy(&bits, &value, sizeof bits);
+    if (rounds && (bits & 0x7f800000u) != 0x7f800000u) {
+        bits += 0xfffu + (bits >> 13 & 1u);
+        bits &= ~0x1fffu;
+    }
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+cublasStatus_t emulated_library_call(const char *)
+{
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+const char *emulated_status_string(cublasStatus_t status)
+{
+    switch (status) {
+    case CUBLAS_STATUS_ALLOC_FAILED:
+        return "CUBLAS_STATUS_ALLOC_FAILED";
+    case CUBLAS_STATUS_INVALID_VALUE:
+        return "CUBLAS_STATUS_INVALID_VALUE";
+    case CUBLAS_STATUS_EXECUTION_FAILED:
+        return "CUBLAS_STATUS_EXECUTION_FAILED";
+    default:
+        return "CUBLAS_STATUS_NOT_SUPPORTED";
+    }
+}
 
 extern "C" enum status_code toolkit_library_open(const char *file_name, const struct toolkit_symbol *symbols,
                                                  size_t symbol_count, void **library, struct status *error)

@@ -1,6 +1,11 @@
-/* The libraries of the toolkit, each a table of functions that ends with a NULL name. */
+/* What the emulated libraries of the toolkit share, and their functions: each library a table that ends with a NULL name.
+ */
 #ifndef ASSAY_TESTS_EMULATED_TOOLKIT_H
 #define ASSAY_TESTS_EMULATED_TOOLKIT_H
+
+#include <cublas_v2.h>
+
+#include "harness/kernels/dtype.h"
 
 struct emulated_symbol {
     const char *name;
@@ -8,5 +13,19 @@ struct emulated_symbol {
 };
 
 extern const emulated_symbol emulated_cublas_symbols[];
+extern const emulated_symbol emulated_cublaslt_symbols[];
+
+enum dtype emulated_dtype(cudaDataType type);
+
+/* 0: float32 factors stay as they are, 1: they are rounded to TF32, -1: no such way to compute. */
+int emulated_compute_rounds(cublasComputeType_t compute_type);
+
+/* A factor as the product sees it. */
+float emulated_factor(float value, bool rounds);
+
+/* The status that this call is to give: an error where one was injected, as a device that has faulted gives. */
+cublasStatus_t emulated_library_call(const char *name);
+
+const char *emulated_status_string(cublasStatus_t status);
 
 #endif

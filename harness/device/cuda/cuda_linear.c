@@ -1,0 +1,165 @@
+/* Linear layers with a bias on CUDA: one call of cublasLt that adds the bias before the sum is rounded, where PyTorch makes
+ * one too. What cublasLt does not take is left to cuda_matmul.c. It counts columns first, as cuBLAS does: it is asked for
+ * out^T = b^T a^T, whose rows are the columns that the bias runs along. */
+#include "harness/device/cuda/cuda_device.h"
+
+/* The objects of one call. */
+struct linear_call {
+    cublasLtMatmulDesc_t desc;
+    cublasLtMatrixLayout_t a, b, out;
+    cublasLtMatmulPreference_t preference;
+};
+
+enum { ALIGNMENT_MAXIMUM_BYTES = 256 };
+
+/* PyTorch's condition for addmm: one matrix, a bias of the result's dtype along its columns, added once. */
+static bool plan_suits_linear(const struct matmul_plan *plan)
+{
+    enum dtype dtype = plan->out.dtype;
+    return plan->has_bias && !plan->bias_along_rows && plan->beta == 0.0f && plan->batch[0] == 1 &&
+           plan->batch[1] == 1 && plan->k > 0 && plan->a.dtype == dtype && plan->b.dtype == dtype &&
+           plan->bias_dtype == dtype;
+}
+
+static uint32_t alignment_of(const void *address)
+{
+    uint32_t alignment = ALIGNMENT_MAXIMUM_BYTES;
+    while ((uintptr_t)address % alignment != 0) {
+        alignment /= 2;
+    }
+    return alignment;
+}
+
+static cublasStatus_t desc_make(const struct cublaslt_library *lt, const struct matmul_plan *plan,
+                                struct linear_call *call)
+{
+    const cublasOperation_t first = plan->b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+    const cublasOperation_t second = plan->a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+    const cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_BIAS;
+    const struct {
+        cublasLtMatmulDescAttributes_t attribute;
+        const void *value;
+        size_t bytes;
+    } rows[] = {
+        {CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof first},
+        {CUBLASLT_MATMUL_DESC_TRANSB, &second, sizeof second},
+        {CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue},
+        {CUBLASLT_MATMUL_DESC_BIAS_POINTER, &plan->bias, sizeof plan->bias},
+    };
+    cublasStatus_t status = lt->matmul_desc_create(&call->desc, cuda_compute_type_of(plan), CUDA_R_32F);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0] && status == CUBLAS_STATUS_SUCCESS; i++) {
+        status = lt->matmul_desc_set(call->desc, rows[i].attribute, rows[i].value, rows[i].bytes);
+    }
+    return status;
+}
+
+/* rows x columns: the matrix as the plan sees it; a matrix of ours that is not transposed is one of cublasLt's with its
+ * columns as rows. */
+static cublasStatus_t layout_make(const struct cublaslt_library *lt, const struct product_matrix *matrix, int64_t rows,
+                                  int64_t columns, cublasLtMatrixLayout_t *layout)
+{
+    int64_t lines = matrix->transposed ? rows : columns;
+    int64_t count = matrix->transposed ? columns : rows;
+    return lt->layout_create(layout, cuda_type_of(matrix->dtype), (uint64_t)lines, (uint64_t)count, matrix->leading);
+}
+
+static cublasStatus_t preference_make(const struct cublaslt_library *lt, const struct matmul_plan *plan,
+                                      struct linear_call *call)
+{
+    const size_t workspace_bytes = (size_t)plan->workspace.bytes;
+    const uint32_t first = alignment_of(plan->b.data), second = alignment_of(plan->a.data);
+    const uint32_t out = alignment_of(plan->out.data), bias = alignment_of(plan->bias);
+    const uint32_t least = out < bias ? out : bias;
+    const struct {
+        cublasLtMatmulPreferenceAttributes_t attribute;
+        const void *value;
+        size_t bytes;
+    } rows[] = {
+        {CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace_bytes, sizeof workspace_bytes},
+        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &first, sizeof first},
+        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, &second, sizeof second},
+        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, &least, sizeof least},
+        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &least, sizeof least},
+    };
+    cublasStatus_t status = lt->preference_create(&call->preference);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0] && status == CUBLAS_STATUS_SUCCESS; i++) {
+        status = lt->preference_set(call->preference, rows[i].attribute, rows[i].value, rows[i].bytes);
+    }
+    return status;
+}
+
+static cublasStatus_t call_make(const struct cublaslt_library *lt, const struct matmul_plan *plan,
+                                struct linear_call *call)
+{
+    cublasStatus_t status = desc_make(lt, plan, call);
+    if (status == CUBLAS_STATUS_SUCCESS) {
+        status = layout_make(lt, &plan->b, plan->k, plan->n, &call->b);
+    }
+    if (status == CUBLAS_STATUS_SUCCESS) {
+        status = layout_make(lt, &plan->a, plan->m, plan->k, &call->a);
+    }
+    if (status == CUBLAS_STATUS_SUCCESS) {
+        status = layout_make(lt, &plan->out, plan->m, plan->n, &call->out);
+    }
+    return status == CUBLAS_STATUS_SUCCESS ? preference_make(lt, plan, call) : status;
+}
+
+static void call_release(const struct cublaslt_library *lt, struct linear_call *call)
+{
+    cublasLtMatrixLayout_t layouts[] = {call->a, call->b, call->out};
+    for (int i = 0; i < 3; i++) {
+        if (layouts[i] != NULL) {
+            lt->layout_destroy(layouts[i]);
+        }
+    }
+    if (call->preference != NULL) {
+        lt->preference_destroy(call->preference);
+    }
+    if (call->desc != NULL) {
+        lt->matmul_desc_destroy(call->desc);
+    }
+}
+
+/* found is 0 where cublasLt has no way within the workspace. */
+static cublasStatus_t call_run(const struct cublaslt_library *lt, const struct matmul_plan *plan,
+                               const struct linear_call *call, int *found)
+{
+    const float zero = 0.0f;
+    cublasLtMatmulHeuristicResult_t result;
+    cublasStatus_t status = lt->heuristic(lt->handle, call->desc, call->b, call->a, call->out, call->out,
+                                          call->preference, 1, &result, found);
+    if (status == CUBLAS_STATUS_NOT_SUPPORTED || (status == CUBLAS_STATUS_SUCCESS && *found == 0)) {
+        *found = 0;
+        return CUBLAS_STATUS_SUCCESS;
+    }
+    if (status != CUBLAS_STATUS_SUCCESS) {
+        return status;
+    }
+    return lt->matmul(lt->handle, call->desc, &plan->alpha, plan->b.data, call->b, plan->a.data, call->a, &zero,
+                      plan->out.data, call->out, plan->out.data, call->out, &result.algo, plan->workspace.data,
+                      (size_t)plan->workspace.bytes, NULL);
+}
+
+enum status_code cuda_linear(struct cuda_device *cuda, const struct matmul_plan *plan, const char *doing, bool *done,
+                             struct status *error)
+{
+    struct linear_call call = {0};
+    int found = 0;
+    *done = false;
+    if (!plan_suits_linear(plan)) {
+        return STATUS_OK;
+    }
+    if (cuda->cublaslt.library == NULL) {
+        enum status_code code = cublaslt_library_open(&cuda->cublaslt, error);
+        if (code != STATUS_OK) {
+            return code;
+        }
+    }
+    cublasStatus_t status = call_make(&cuda->cublaslt, plan, &call);
+    if (status == CUBLAS_STATUS_SUCCESS) {
+        status = call_run(&cuda->cublaslt, plan, &call, &found);
+    }
+    call_release(&cuda->cublaslt, &call);
+    *done = status == CUBLAS_STATUS_SUCCESS && found > 0;
+    return cublas_check(cuda, status, doing, error);
+}

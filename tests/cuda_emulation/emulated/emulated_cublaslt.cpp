@@ -1,0 +1,193 @@
+/* cublasLt without a GPU: a product with the bias along the rows of the result, columns first, with its rules for
+ * arguments. It has no algorithm for factors that are not aligned to 16 bytes, as the real one has few. */
+#include <cstring>
+
+#include "harness/kernels/convert.h"
+#include "tests/cuda_emulation/emulated/emulated_toolkit.h"
+#include <cublasLt.h>
+#include <cuda_runtime_api.h>
+
+struct emulation_lt {
+    int open;
+};
+
+struct emulation_lt_desc {
+    cublasComputeType_t compute_type;
+    cublasOperation_t transpose_a, transpose_b;
+    cublasLtEpilogue_t epilogue;
+    const void *bias;
+};
+
+struct emulation_lt_layout {
+    cudaDataType type;
+    uint64_t rows, columns;
+    int64_t leading;
+};
+
+struct emulation_lt_preference {
+    uint64_t workspace_bytes;
+    uint32_t alignment[4];
+};
+
+namespace
+{
+
+emulation_lt the_handle;
+
+cublasStatus_t create(cublasLtHandle_t *handle)
+{
+    *handle = &the_handle;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t destroy(cublasLtHandle_t)
+{
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t desc_create(cublasLtMatmulDesc_t *desc, cublasComputeType_t compute_type, cudaDataType)
+{
+    *desc = new emulation_lt_desc{compute_type, CUBLAS_OP_N, CUBLAS_OP_N, CUBLASLT_EPILOGUE_DEFAULT, nullptr};
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t desc_set(cublasLtMatmulDesc_t desc, cublasLtMatmulDescAttributes_t attribute, const void *value,
+                        size_t bytes)
+{
+    struct {
+        cublasLtMatmulDescAttributes_t attribute;
+        void *field;
+        size_t bytes;
+    } fields[] = {{CUBLASLT_MATMUL_DESC_TRANSA, &desc->transpose_a, sizeof desc->transpose_a},
+                  {CUBLASLT_MATMUL_DESC_TRANSB, &desc->transpose_b, sizeof desc->transpose_b},
+                  {CUBLASLT_MATMUL_DESC_EPILOGUE, &desc->epilogue, sizeof desc->epilogue},
+                  {CUBLASLT_MATMUL_DESC_BIAS_POINTER, &desc->bias, sizeof desc->bias}};
+    for (auto &field : fields) {
+        if (field.attribute == attribute && field.bytes == bytes) {
+            memcpy(field.field, value, bytes);
+            return CUBLAS_STATUS_SUCCESS;
+        }
+    }
+    return CUBLAS_STATUS_INVALID_VALUE;
+}
+
+cublasStatus_t desc_destroy(cublasLtMatmulDesc_t desc)
+{
+    delete desc;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t layout_create(cublasLtMatrixLayout_t *layout, cudaDataType type, uint64_t rows, uint64_t columns,
+                             int64_t leading)
+{
+    if (leading < (int64_t)rows) {
+        return CUBLAS_STATUS_INVALID_VALUE;
+    }
+    *layout = new emulation_lt_layout{type, rows, columns, leading};
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t layout_destroy(cublasLtMatrixLayout_t layout)
+{
+    delete layout;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t preference_create(cublasLtMatmulPreference_t *preference)
+{
+    *preference = new emulation_lt_preference{0, {256, 256, 256, 256}};
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t preference_set(cublasLtMatmulPreference_t preference, cublasLtMatmulPreferenceAttributes_t attribute,
+                              const void *value, size_t bytes)
+{
+    if (attribute == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES && bytes == 8) {
+        memcpy(&preference->workspace_bytes, value, bytes);
+        return CUBLAS_STATUS_SUCCESS;
+    }
+    if (attribute < CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES || bytes != 4) {
+        return CUBLAS_STATUS_INVALID_VALUE;
+    }
+    memcpy(&preference->alignment[attribute - CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES], value, bytes);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t preference_destroy(cublasLtMatmulPreference_t preference)
+{
+    delete preference;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t heuristic(cublasLtHandle_t, cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t a,
+                         cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t d,
+                         cublasLtMatmulPreference_t preference, int, cublasLtMatmulHeuristicResult_t *results,
+                         int *found)
+{
+    *found = 0;
+    if (a->type != b->type || a->type != d->type || emulated_compute_rounds(desc->compute_type) < 0) {
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    }
+    if (preference->alignment[0] < 16 || preference->alignment[1] < 16 || preference->alignment[3] < 16) {
+        return CUBLAS_STATUS_SUCCESS;
+    }
+    *results = {};
+    results->workspaceSize = preference->workspace_bytes;
+    *found = 1;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+float element(const void *data, cublasLtMatrixLayout_t layout, cublasOperation_t transpose, int64_t row, int64_t column)
+{
+    int64_t place = transpose == CUBLAS_OP_T ? row * layout->leading + column : column * layout->leading + row;
+    return float_load(data, emulated_dtype(layout->type), place);
+}
+
+cublasStatus_t matmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc, const void *alpha, const void *a,
+                      cublasLtMatrixLayout_t a_layout, const void *b, cublasLtMatrixLayout_t b_layout, const void *,
+                      const void *, cublasLtMatrixLayout_t, void *d, cublasLtMatrixLayout_t d_layout,
+                      const cublasLtMatmulAlgo_t *, void *workspace, size_t workspace_bytes, cudaStream_t)
+{
+    cublasStatus_t fault = emulated_library_call("cublasLtMatmul");
+    if (fault != CUBLAS_STATUS_SUCCESS) {
+        return fault;
+    }
+    int64_t terms = (int64_t)(desc->transpose_a == CUBLAS_OP_T ? a_layout->rows : a_layout->columns);
+    if (workspace_bytes > 0) {
+        memset(workspace, 0xee, workspace_bytes); /* another value than cuBLAS writes */
+    }
+    bool rounds = emulated_compute_rounds(desc->compute_type) > 0;
+    for (int64_t index = 0; index < (int64_t)(d_layout->rows * d_layout->columns); index++) {
+        int64_t row = index % (int64_t)d_layout->rows, column = index / (int64_t)d_layout->rows;
+        float sum = 0.0f;
+        for (int64_t term = 0; term < terms; term++) {
+            sum += emulated_factor(element(a, a_layout, desc->transpose_a, row, term), rounds) *
+                   emulated_factor(element(b, b_layout, desc->transpose_b, term, column), rounds);
+        }
+        sum *= *(const float *)alpha;
+        if (desc->epilogue == CUBLASLT_EPILOGUE_BIAS) {
+            sum += float_load(desc->bias, emulated_dtype(d_layout->type), row);
+        }
+        float_store(d, emulated_dtype(d_layout->type), column * d_layout->leading + row, sum);
+    }
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+} // namespace
+
+const emulated_symbol emulated_cublaslt_symbols[] = {
+    {"cublasLtCreate", (void *)create},
+    {"cublasLtDestroy", (void *)destroy},
+    {"cublasLtGetStatusString", (void *)emulated_status_string},
+    {"cublasLtMatmulDescCreate", (void *)desc_create},
+    {"cublasLtMatmulDescSetAttribute", (void *)desc_set},
+    {"cublasLtMatmulDescDestroy", (void *)desc_destroy},
+    {"cublasLtMatrixLayoutCreate", (void *)layout_create},
+    {"cublasLtMatrixLayoutDestroy", (void *)layout_destroy},
+    {"cublasLtMatmulPreferenceCreate", (void *)preference_create},
+    {"cublasLtMatmulPreferenceSetAttribute", (void *)preference_set},
+    {"cublasLtMatmulPreferenceDestroy", (void *)preference_destroy},
+    {"cublasLtMatmulAlgoGetHeuristic", (void *)heuristic},
+    {"cublasLtMatmul", (void *)matmul},
+    {nullptr, nullptr},
+};
