@@ -139,7 +139,7 @@ $(BUILD)/libassay_cuda.so: $(PLUGIN_O) ci/plugin.map
 # kernel<<<grid, block>>>(arguments) becomes a call; the shared memory whose size the launch gives becomes a pointer.
 $(BUILD)/emulated/%.cu.cpp: %.cu Makefile
 	@mkdir -p $(@D)
-	@{ echo '#line 1 "$<"'; sed -E 's/([A-Za-z_][][A-Za-z_0-9.]*(<[a-z0-9_]+>)?)<<<(.*)>>>\(/emulation_launch(\3).run(\1, /; s/extern __shared__ float ([a-z]+)\[\];/float *\1 = (float *)emulation_shared_memory();/' $<; } > $@
+	@{ echo '#line 1 "$<"'; sed -E 's/([A-Za-z_][][A-Za-z_0-9.]*(<[a-z0-9_]+>)?)<<<(.*)>>>\(/emulation_launch(\3).run(\1, /; s/extern __shared__ (__align__\(16\) )?float ([a-z]+)\[\];/float *\2 = (float *)emulation_shared_memory();/' $<; } > $@
 
 $(BUILD)/emulated/%.cu.o: $(BUILD)/emulated/%.cu.cpp
 	$(call say,CXX,$*.cu)$(CXX) -std=c++17 $(EMULATED_FLAGS) -D__CUDACC__ -include cuda_runtime.h -c $< -o $@

@@ -1,19 +1,10 @@
-/* Launches of attention: a block of lanes for each block of rows (or columns) of a head, its tiles in shared memory. */
+/* Launches of attention: a block of lanes for each block of rows (or columns) of a head, its tiles in shared memory,
+ * float32 throughout. What fits tensor cores goes to launch_attention_core.cu. */
 #include "harness/kernels/body_attention_backward.h"
-#include "harness/kernels/launch_grid.h"
+#include "harness/kernels/launch_attention.h"
 
 /* Shared memory that every architecture from sm_75 on grants a block that asks for it. */
 enum { SHARED_BYTES_MAXIMUM = 64 * 1024, TILE_MAXIMUM = 32, TILE_MINIMUM = 2 };
-
-/* +infinity where lse is longer than the rows, whether or not there are any. */
-BODY void lse_pad(const struct attention *attention)
-{
-    int64_t padding = attention->lse.size[2] - attention->rows;
-    int64_t count = attention->batches * attention->heads * padding;
-    for (int64_t k = thread_first(); k < count; k += thread_step()) {
-        ((float *)attention->lse.data)[k / padding * attention->lse.size[2] + attention->rows + k % padding] = INFINITY;
-    }
-}
 
 static __global__ void attention_kernel(const __grid_constant__ struct attention attention)
 {
@@ -88,6 +79,9 @@ const char *launch_attention(const struct operation_call *call, cudaStream_t str
 {
     struct attention attention;
     attention_read(&attention, call);
+    if (attention_fits_core(&attention, false)) {
+        return attention_core_forward(&attention, stream);
+    }
     size_t shared_bytes = tiles_choose(&attention, false);
     if (shared_bytes == 0) {
         return head_too_wide;
@@ -99,6 +93,9 @@ const char *launch_attention_backward(const struct operation_call *call, cudaStr
 {
     struct attention attention;
     attention_read(&attention, call);
+    if (attention_fits_core(&attention, true)) {
+        return attention_core_backward(&attention, stream);
+    }
     size_t shared_bytes = tiles_choose(&attention, true);
     if (shared_bytes == 0) {
         return head_too_wide;

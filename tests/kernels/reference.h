@@ -25,4 +25,9 @@ reference_function reference_max_pool, reference_max_pool_backward, reference_co
 reference_function reference_attention, reference_attention_backward, reference_optimizer;
 reference_function reference_dynamic_map, reference_adam_8bit;
 
+/* bounds[t]: for each element of output t of ATTENTION or ATTENTION_BACKWARD the most that a kernel may be off, before
+ * it rounds the output, whose sums are float32 and which rounds the left factors of its second products (probabilities,
+ * gradients of scores) to the dtype of q. values: as reference_run left them. Derived in reference_attention.c. */
+void reference_attention_bound(const struct operation_call *call, double *const *values, double *const *bounds);
+
 #endif

@@ -153,3 +153,110 @@ void reference_attention_backward(const struct operation_call *call, double *con
     free(r.probability);
     free(r.keep);
 }
+
+/* ---- how far a kernel with 16-bit factors may be off ----
+ *
+ * To first order. u is the unit roundoff of the dtype, 2^-11 for float16 and 2^-8 for bfloat16; h = 2^-25 is half the
+ * step of float16's subnormal numbers, which a weight below 2^-14 is rounded to; e = 2^-22 stands for one float32
+ * operation, four units, because tensor cores are not documented to round their sums to nearest.
+ *
+ *   score        |dx| <= e (D + 4) scale sum_d |q_d k_d| + e (|x| + |lse|)
+ *   probability  |dp| <= p r,  r = |dx| + e (T + 8): the sum it is divided by has T terms
+ *   out          sum_j ((u + r + e T) p_j + h) z_j |v_j|
+ *   delta        |dd| <= (u + e D) sum_d |g_d out_d|: it is made from out as that was rounded
+ *   slope        |ds| <= (u + r) |s| + h + p (e D z sum_d |g_d v_d| + |dd|)
+ *   grad v       sum_i ((u + r + e N) p_i + h) z_i |g_i|, N rows of all the heads that read v
+ *   grad q       scale sum_j (|ds| + e T |s|) |k_j|, and grad k likewise with N and q
+ *
+ * Worked: 64 columns of equal weight, |v| = 1.5, float16: out is off by at most (2^-11 + 64 * 2^-25) * 1.5 = 7.4e-4 and
+ * what e adds. */
+static double absolute_product(const double *a, const double *b, int64_t count)
+{
+    double sum = 0.0;
+    for (int64_t d = 0; d < count; d++) {
+        sum += fabs(a[d] * b[d]);
+    }
+    return sum;
+}
+
+static const double operation_error = 0x1p-22, subnormal_error = 0x1p-25;
+
+/* The relative error of a probability. */
+static double probability_error(const struct score_row *r, int64_t j)
+{
+    double scale = fabs(r->call->attributes.f[0]);
+    double x = score(r, j);
+    double products = (double)(r->width + 4) * scale * absolute_product(r->q, r->k + j * r->width, r->width);
+    double lse = isfinite(r->lse) ? fabs(r->lse) : 0.0;
+    return operation_error * (products + (isfinite(x) ? fabs(x) : 0.0) + lse + (double)(r->columns + 8));
+}
+
+static void row_bound(const struct score_row *r, double u, double *out, double *lse)
+{
+    double sums = operation_error * (double)r->columns;
+    *lse = 0.0;
+    for (int64_t j = 0; j < r->columns; j++) {
+        double error = probability_error(r, j), p = r->probability[j];
+        *lse = p > 0.0 && error > *lse ? error : *lse;
+        for (int64_t d = 0; d < r->width; d++) {
+            out[d] += ((u + error + sums) * p + subnormal_error) * r->keep[j] * fabs(r->v[j * r->width + d]);
+        }
+    }
+}
+
+static void row_backward_bound(const struct score_row *r, double u, const double *grad, const double *result,
+                               double *grad_q, double *grad_k, double *grad_v)
+{
+    double scale = fabs(r->call->attributes.f[0]), delta = 0.0;
+    double row_sums = operation_error * (double)r->columns;
+    double column_sums = operation_error * (double)(r->rows * r->call->tensors[1].size[1]);
+    double delta_error = (u + operation_error * (double)r->width) * absolute_product(grad, result, r->width);
+    for (int64_t d = 0; d < r->width; d++) {
+        delta += grad[d] * result[d];
+    }
+    for (int64_t j = 0; j < r->columns; j++) {
+        const double *k = r->k + j * r->width, *v = r->v + j * r->width;
+        double p = r->probability[j], z = r->keep[j], error = probability_error(r, j), product = 0.0;
+        for (int64_t d = 0; d < r->width; d++) {
+            product += grad[d] * v[d];
+        }
+        double slope = fabs(p * (product * z - delta));
+        double slope_error =
+            (u + error) * slope + (p > 0.0 ? subnormal_error : 0.0) +
+            p * (operation_error * (double)r->width * z * absolute_product(grad, v, r->width) + delta_error);
+        for (int64_t d = 0; d < r->width; d++) {
+            grad_q[d] += scale * (slope_error + row_sums * slope) * fabs(k[d]);
+            grad_k[j * r->width + d] += scale * (slope_error + column_sums * slope) * fabs(r->q[d]);
+            grad_v[j * r->width + d] += ((u + error + column_sums) * p + subnormal_error) * z * fabs(grad[d]);
+        }
+    }
+}
+
+void reference_attention_bound(const struct operation_call *call, double *const *values, double *const *bounds)
+{
+    bool backward = call->opcode == OPCODE_ATTENTION_BACKWARD;
+    int out = call->input_count;
+    const struct tensor *q = &call->tensors[backward ? 1 : 0], *k = &call->tensors[backward ? 2 : 1];
+    int64_t lse_length = call->tensors[backward ? 5 : out + 1].size[2];
+    double u = q->dtype == DTYPE_FLOAT16 ? 0x1p-11 : q->dtype == DTYPE_BFLOAT16 ? 0x1p-8 : 0x1p-24;
+    struct score_row r;
+    r.probability = malloc(((size_t)k->size[2] + 1) * sizeof(double));
+    r.keep = malloc(((size_t)k->size[2] + 1) * sizeof(double));
+    for (int t = out; t < call->tensor_count; t++) {
+        for (int64_t n = 0; n < tensor_element_count(&call->tensors[t]); n++) {
+            bounds[t][n] = 0.0;
+        }
+    }
+    for (int64_t index = 0; index < q->size[0] * q->size[1] * q->size[2]; index++) {
+        struct positions at = score_row_at(&r, call, values, index);
+        score_row_fill(&r);
+        if (backward) {
+            row_backward_bound(&r, u, values[0] + at.q, values[4] + at.q, bounds[out] + at.q, bounds[out + 1] + at.k,
+                               bounds[out + 2] + at.k);
+        } else {
+            row_bound(&r, u, bounds[out] + at.q, &bounds[out + 1][index / r.rows * lse_length + r.row]);
+        }
+    }
+    free(r.probability);
+    free(r.keep);
+}

@@ -53,7 +53,8 @@ static double distance(double got, double expected)
     return isnan(got) ? INFINITY : fabs(got - expected);
 }
 
-static void output_compare(const struct trial *trial, int t, struct trial_outcome *outcome)
+/* bound: for each element, instead of the trial's tolerance; NULL: that. */
+static void output_compare(const struct trial *trial, int t, const double *bound, struct trial_outcome *outcome)
 {
     const struct tensor *tensor = &trial->call.tensors[t];
     int64_t count = tensor_element_count(tensor);
@@ -62,7 +63,8 @@ static void output_compare(const struct trial *trial, int t, struct trial_outcom
     for (int64_t k = 0; k < count; k++) {
         double expected = trial->value[t][k], got = trial_get(trial, t, k);
         bool exact = !floating || !isfinite(expected);
-        double allowed = fabs(expected) * dtype_error(tensor->dtype) + trial->tolerance * scale + trial->allowance;
+        double computed = bound != NULL ? bound[k] + 0x1p-25 : trial->tolerance * scale + trial->allowance;
+        double allowed = fabs(expected) * dtype_error(tensor->dtype) + computed;
         allowed = !exact ? allowed : tensor->dtype == DTYPE_UINT8 ? trial->code_slack : 0.0;
         double apart = distance(got, expected);
         if (apart > allowed) {
@@ -112,6 +114,39 @@ static bool memory_is_output(const struct trial *trial, int t)
     return shared;
 }
 
+/* Attention whose heads are all of one dtype of 16 bits, where tensor cores may take it. */
+static bool trial_rounds_weights(const struct trial *trial)
+{
+    const struct operation_call *call = &trial->call;
+    bool backward = call->opcode == OPCODE_ATTENTION_BACKWARD;
+    if (trial->site == NULL || !trial->site->rounds_weights || (!backward && call->opcode != OPCODE_ATTENTION)) {
+        return false;
+    }
+    enum dtype dtype = call->tensors[0].dtype;
+    int inputs = backward ? 5 : 3, outputs = backward ? 3 : 1; /* those that are heads, from the first on */
+    bool alike = dtype == DTYPE_FLOAT16 || dtype == DTYPE_BFLOAT16;
+    for (int t = 0; t < inputs + outputs; t++) {
+        alike = alike && call->tensors[t < inputs ? t : call->input_count + t - inputs].dtype == dtype;
+    }
+    return alike;
+}
+
+/* A bound for each element of each output, released with free; NULL everywhere where the trial's tolerance holds. */
+static void trial_bounds(const struct trial *trial, double *bounds[OPERATION_TENSORS_MAXIMUM])
+{
+    bool bounded = trial_rounds_weights(trial);
+    for (int t = 0; t < OPERATION_TENSORS_MAXIMUM; t++) {
+        bounds[t] = NULL;
+        if (bounded && t >= trial->call.input_count && t < trial->call.tensor_count) {
+            bounds[t] = calloc((size_t)tensor_element_count(&trial->call.tensors[t]) + 1, sizeof(double));
+            assert_non_null(bounds[t]);
+        }
+    }
+    if (bounded) {
+        reference_attention_bound(&trial->call, trial->value, bounds);
+    }
+}
+
 static bool trial_start(struct trial *trial, struct trial_outcome *outcome)
 {
     struct status error = {0};
@@ -130,6 +165,7 @@ static bool trial_start(struct trial *trial, struct trial_outcome *outcome)
 void trial_measure(struct trial *trial, struct trial_outcome *outcome)
 {
     unsigned char *before[OPERATION_TENSORS_MAXIMUM];
+    double *bounds[OPERATION_TENSORS_MAXIMUM] = {NULL};
     *outcome = (struct trial_outcome){0};
     for (int t = 0; t < trial->call.tensor_count; t++) {
         before[t] = malloc(trial->memory_bytes[t]);
@@ -139,15 +175,17 @@ void trial_measure(struct trial *trial, struct trial_outcome *outcome)
     bool ran = trial_start(trial, outcome);
     if (ran) {
         reference_run(&trial->call, trial->value);
+        trial_bounds(trial, bounds);
     }
     for (int t = 0; t < trial->call.tensor_count; t++) {
         if (ran && (t >= trial->call.input_count || trial->updated[t])) {
-            output_compare(trial, t, outcome);
+            output_compare(trial, t, bounds[t], outcome);
         }
         if (ran && !memory_is_output(trial, t)) {
             memory_compare(trial, t, before[t], outcome);
         }
         free(before[t]);
+        free(bounds[t]);
     }
 }
 

@@ -10,16 +10,19 @@ enum { SITE_BYTES = 64 << 20, ALIGNMENT = 512 };
 enum status_code trial_site_open(struct trial_site *site, struct device *device, struct status *error)
 {
     void *segment = NULL;
+    struct device_properties properties = {0};
     unsigned char *image = malloc(SITE_BYTES);
     if (image == NULL) {
         return status_set(error, STATUS_OUT_OF_MEMORY, "no memory for the tensors of trials");
     }
-    enum status_code code = device->table->segment_alloc(device, SITE_BYTES, &segment, error);
+    enum status_code code = device->table->properties(device, &properties, error);
+    code = code == STATUS_OK ? device->table->segment_alloc(device, SITE_BYTES, &segment, error) : code;
     if (code != STATUS_OK) {
         free(image);
         return code;
     }
     *site = (struct trial_site){.device = device, .segment = segment, .image = image, .bytes = SITE_BYTES};
+    site->rounds_weights = strcmp(properties.kind, "cuda") == 0 && strcmp(properties.target, "sm_75") != 0;
     return STATUS_OK;
 }
 

@@ -10,6 +10,7 @@ struct trial_site {
     struct device *device;
     unsigned char *segment, *image; /* of the device; the same bytes on the host */
     int64_t bytes;                  /* of each */
+    bool rounds_weights;            /* tensor cores may round what reference_attention_bound says */
 };
 
 /* Takes the segment. The device stays the caller's and must outlive the site; so the site where this fails. */

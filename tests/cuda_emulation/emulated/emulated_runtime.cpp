@@ -1,4 +1,5 @@
-/* The runtime's functions without a GPU: one device, whose memory is the host's, poisoned when it is taken. */
+/* The runtime's functions without a GPU: two devices, one without and one with what tensor cores need. Their memory is the
+ * host's, counted as one, poisoned when it is taken. */
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -13,7 +14,17 @@ namespace
 {
 
 const size_t device_bytes = (size_t)8 << 30;
-const size_t shared_bytes_unasked = 48 * 1024, shared_bytes_maximum = 64 * 1024;
+const size_t shared_bytes_unasked = 48 * 1024;
+
+/* NVIDIA's CUDA C++ Programming Guide, table of compute capabilities. */
+const struct {
+    int major, minor;
+    size_t shared_bytes_maximum; /* for a block that asks for it */
+} architectures[] = {{7, 5, 64 * 1024}, {9, 0, EMULATION_SHARED_BYTES}};
+
+const int device_count = sizeof architectures / sizeof architectures[0];
+
+int device_current;
 
 std::map<void *, size_t> allocations;
 size_t allocated_bytes;
@@ -57,32 +68,36 @@ cudaError_t cudaRuntimeGetVersion(int *version)
 
 cudaError_t cudaGetDeviceCount(int *count)
 {
-    *count = 1;
+    *count = device_count;
     return cudaSuccess;
 }
 
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int device)
 {
-    if (device != 0) {
+    if (device < 0 || device >= device_count) {
         return answer(cudaErrorInvalidDevice);
     }
     memset(properties, 0, sizeof *properties);
-    snprintf(properties->name, sizeof properties->name, "emulated sm_75");
     properties->totalGlobalMem = device_bytes;
-    properties->major = 7;
-    properties->minor = 5;
+    properties->major = architectures[device].major;
+    properties->minor = architectures[device].minor;
+    snprintf(properties->name, sizeof properties->name, "emulated sm_%d%d", properties->major, properties->minor);
     return cudaSuccess;
 }
 
 cudaError_t cudaDeviceGetPCIBusId(char *bus_id, int capacity, int device)
 {
-    snprintf(bus_id, (size_t)capacity, "0000:00:00.0");
-    return answer(device == 0 ? cudaSuccess : cudaErrorInvalidDevice);
+    snprintf(bus_id, (size_t)capacity, "0000:0%d:00.0", device);
+    return answer(device >= 0 && device < device_count ? cudaSuccess : cudaErrorInvalidDevice);
 }
 
 cudaError_t cudaSetDevice(int device)
 {
-    return answer(device == 0 ? cudaSuccess : cudaErrorInvalidDevice);
+    if (device < 0 || device >= device_count) {
+        return answer(cudaErrorInvalidDevice);
+    }
+    device_current = device;
+    return cudaSuccess;
 }
 
 cudaError_t cudaDeviceSynchronize(void)
@@ -136,10 +151,16 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
 
 cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute, int value)
 {
-    if (value < 0 || (size_t)value > shared_bytes_maximum) {
+    if (value < 0 || (size_t)value > architectures[device_current].shared_bytes_maximum) {
         return answer(cudaErrorInvalidValue);
     }
     shared_limits[kernel] = (size_t)value;
+    return cudaSuccess;
+}
+
+cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *)
+{
+    attributes->ptxVersion = architectures[device_current].major * 10 + architectures[device_current].minor;
     return cudaSuccess;
 }
 

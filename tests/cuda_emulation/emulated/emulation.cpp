@@ -5,7 +5,7 @@
  * shuffled, so that a missing barrier or a sum without a fixed order shows as a different result. Every other launch
  * has at most three blocks, because the plug-in's kernels go through the rest in a loop. What a real GPU forbids is a
  * fault of the launch: a barrier that some threads do not reach, a shuffle without the whole warp, more threads or
- * shared memory than an sm_75 has. Shared memory is poisoned before each block; behind its end nothing can be touched. */
+ * shared memory than the device has. Shared memory is poisoned before each block; behind its end nothing can be touched. */
 #include <csetjmp>
 #include <cstdint>
 #include <cstdlib>
@@ -26,7 +26,8 @@ extern char emulated_shared_end[] __asm__("__stop_emulated_shared");
 namespace
 {
 
-enum { WARP = 32, THREADS_MAXIMUM = 1024, STACK_BYTES = 128 * 1024, SHARED_BYTES = 64 * 1024, PAGE_BYTES = 4096 };
+enum { WARP = 32, THREADS_MAXIMUM = EMULATION_THREADS, STACK_BYTES = 128 * 1024, PAGE_BYTES = 4096 };
+enum { SHARED_BYTES = (EMULATION_SHARED_BYTES + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES };
 enum { POISON = 0xff, BLOCKS_OF_A_SHORT_GRID = 3 };
 
 enum lane_state { LANE_READY, LANE_IN_BLOCK_WAIT, LANE_IN_WARP_WAIT, LANE_DONE };
@@ -36,7 +37,7 @@ struct lane {
     lane_state state;
     int line; /* of the source, where it waits */
     int predicate;
-    float offered, seen[WARP];
+    int turn; /* of `offered` */
     bool made;
     jmp_buf place;
     ucontext_t context;
@@ -44,6 +45,10 @@ struct lane {
 };
 
 lane lanes[THREADS_MAXIMUM];
+
+/* What the others may still read of one exchange while a lane offers for the next: two take turns. */
+emulation_offer offered[2][THREADS_MAXIMUM];
+
 int lane_count, lane_current, block_predicate;
 int64_t launch_count;
 const std::function<void()> *thread_body;
@@ -121,9 +126,6 @@ bool warps_release()
             continue;
         }
         for (int k = first; k < first + WARP; k++) {
-            for (int other = 0; other < WARP; other++) {
-                lanes[k].seen[other] = lanes[first + other].offered;
-            }
             lanes[k].state = LANE_READY;
         }
         released = true;
@@ -162,8 +164,10 @@ bool block_release()
 bool block_run()
 {
     memset(emulated_shared_start, POISON, (size_t)(emulated_shared_end - emulated_shared_start));
-    memset(shared_pages, POISON, SHARED_BYTES);
+    memset(shared_pages + SHARED_BYTES - (shared_bytes_now + 15) / 16 * 16, POISON, (shared_bytes_now + 15) / 16 * 16);
+    emulated_copies_forget();
     for (int k = 0; k < lane_count; k++) {
+        lanes[k].turn = 0;
         lanes[k].state = LANE_READY;
     }
     for (;;) {
@@ -197,15 +201,34 @@ int emulation_block_or(int line, int predicate)
     return block_predicate;
 }
 
+void emulation_fault(const char *text)
+{
+    fault(text);
+}
+
+int emulation_thread(void)
+{
+    return lane_current;
+}
+
+const emulation_offer *emulation_warp_offer(int line, const void *bytes, size_t count)
+{
+    lane *self = &lanes[lane_current];
+    self->turn = 1 - self->turn;
+    memcpy(offered[self->turn][lane_current].bytes, bytes, count);
+    lane_leave(LANE_IN_WARP_WAIT, line);
+    return &offered[self->turn][lane_current / WARP * WARP];
+}
+
 float emulation_warp_exchange(int line, unsigned mask, float value, int lane_mask)
 {
     if (mask != 0xffffffffu) {
         fault("a shuffle of part of a warp is not emulated");
         return value;
     }
-    lanes[lane_current].offered = value;
-    lane_leave(LANE_IN_WARP_WAIT, line);
-    return lanes[lane_current].seen[(lane_current % WARP) ^ lane_mask];
+    const emulation_offer *offers = emulation_warp_offer(line, &value, sizeof value);
+    memcpy(&value, offers[(lane_current % WARP) ^ lane_mask].bytes, sizeof value);
+    return value;
 }
 
 void *emulation_shared_memory(void)

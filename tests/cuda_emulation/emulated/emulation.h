@@ -4,8 +4,16 @@
 
 #include <cuda_runtime_api.h>
 
+enum { EMULATION_SHARED_BYTES = 227 * 1024, EMULATION_THREADS = 1024 }; /* of a block */
+
 /* The error that cudaGetLastError will tell. text: what cudaGetErrorString says of a cudaErrorLaunchFailure. */
 void emulation_error_set(cudaError_t error, const char *text);
+
+/* The same from within a kernel: the launch ends in a fault. */
+void emulation_fault(const char *text);
+
+/* What was begun by the lanes of the last block and never waited for is gone. */
+void emulated_copies_forget(void);
 
 /* Bytes of dynamic shared memory that a launch of the kernel may ask for. */
 size_t emulation_shared_limit(const void *kernel);

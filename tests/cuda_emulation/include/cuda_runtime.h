@@ -14,7 +14,8 @@
 #define __host__
 #define __grid_constant__
 #define __forceinline__ inline
-#define __launch_bounds__(threads)
+#define __launch_bounds__(...)
+#define __align__(bytes) alignas(bytes)
 /* In one place, so that it can be poisoned before each block. */
 #define __shared__ static __attribute__((section("emulated_shared")))
 
@@ -31,10 +32,17 @@ extern dim3 threadIdx, blockIdx, blockDim, gridDim;
 void emulation_block_wait(int line);
 int emulation_block_or(int line, int predicate);
 float emulation_warp_exchange(int line, unsigned mask, float value, int lane_mask);
+/* Every lane of the warp offers some bytes; returns what its 32 lanes offered, for as long as this one offers no more. */
+struct emulation_offer {
+    alignas(16) unsigned char bytes[64];
+};
+const emulation_offer *emulation_warp_offer(int line, const void *bytes, size_t count);
+int emulation_thread(void); /* in the block */
 void *emulation_shared_memory(void);
 
 #define __syncthreads()                         emulation_block_wait(__LINE__)
 #define __syncthreads_or(predicate)             emulation_block_or(__LINE__, predicate)
+#define __syncwarp()                            ((void)emulation_warp_offer(__LINE__, "", 0))
 #define __shfl_xor_sync(mask, value, lane_mask) emulation_warp_exchange(__LINE__, mask, value, lane_mask)
 
 class emulation_launch
@@ -60,5 +68,7 @@ class emulation_launch
     dim3 grid_, block_;
     size_t shared_bytes_;
 };
+
+#include "tests/cuda_emulation/include/emulated_tensor_core.h"
 
 #endif

@@ -1,0 +1,29 @@
+/* What the two forms of attention on CUDA share: the choice between them and the padding of lse. CUDA only.
+ *
+ * launch_attention.cu takes every call and computes in float32; launch_attention_core.cu multiplies on tensor cores
+ * what fits them, with scores rounded to the 16 bits of the inputs before the second product. */
+#ifndef ASSAY_KERNELS_LAUNCH_ATTENTION_H
+#define ASSAY_KERNELS_LAUNCH_ATTENTION_H
+
+#include "harness/kernels/body_attention.h"
+#include "harness/kernels/launch_grid.h"
+
+/* Whether tensors and device let the call run on tensor cores: q, k, v, out and the gradients all float16 or all
+ * bfloat16; D a multiple of 8, at most 128; every row on a boundary of 16 bytes; code for sm_80 or later runs. */
+bool attention_fits_core(const struct attention *attention, bool backward);
+
+/* For calls that fit. NULL or a static text. */
+const char *attention_core_forward(struct attention *attention, cudaStream_t stream);
+const char *attention_core_backward(struct attention *attention, cudaStream_t stream);
+
+/* +infinity where lse is longer than the rows, whether or not there are any. */
+BODY void lse_pad(const struct attention *attention)
+{
+    int64_t padding = attention->lse.size[2] - attention->rows;
+    int64_t count = attention->batches * attention->heads * padding;
+    for (int64_t k = thread_first(); k < count; k += thread_step()) {
+        ((float *)attention->lse.data)[k / padding * attention->lse.size[2] + attention->rows + k % padding] = INFINITY;
+    }
+}
+
+#endif

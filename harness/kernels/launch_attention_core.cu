@@ -1,0 +1,156 @@
+/* Launches of attention on tensor cores: which calls fit, in which form, and the kernels. */
+#include "harness/kernels/launch_attention.h"
+
+#include "harness/kernels/body_attention_core_backward.h"
+#include "harness/kernels/body_attention_core_forward.h"
+
+/* What sm_86, sm_89 and sm_120 grant a block; the others grant more. */
+enum { CORE_SHARED_BYTES_MAXIMUM = 99 * 1024 };
+
+typedef void core_kernel(const struct attention attention);
+
+/* The forms for tiles of one width. */
+template <enum dtype dtype, int width> struct core_forms {
+    typedef core_form<dtype, width, width == 64 ? 2 : 1, 64> forward;
+    typedef core_form<dtype, width, 1, width == 64 ? 64 : 32> rows, columns;
+};
+
+template <typename form>
+static __global__ void __launch_bounds__(CORE_LANES, 2) core_forward_kernel(const __grid_constant__ struct attention a)
+{
+    TENSOR_CORE_CODE({
+        extern __shared__ __align__(16) float scratch[];
+        lse_pad(&a);
+        int64_t count = row_tile_count(&a);
+        for (int64_t item = blockIdx.x; item < count; item += gridDim.x) {
+            /* The last rows first: under a causal mask they see most. */
+            core_forward<form>(&a, row_tile_place(&a, count - 1 - item), (uint16_t *)(void *)scratch);
+        }
+    })
+}
+
+template <enum dtype dtype>
+static __global__ void __launch_bounds__(LANES) core_deltas_kernel(const __grid_constant__ struct attention a)
+{
+    TENSOR_CORE_CODE(core_deltas<dtype>(&a);)
+}
+
+template <typename form>
+static __global__ void __launch_bounds__(CORE_LANES, 2) core_columns_kernel(const __grid_constant__ struct attention a)
+{
+    TENSOR_CORE_CODE({
+        extern __shared__ __align__(16) float scratch[];
+        int64_t count = column_tile_count(&a);
+        for (int64_t item = blockIdx.x; item < count; item += gridDim.x) {
+            core_backward<form, false>(&a, column_tile_place(&a, item), (uint16_t *)(void *)scratch);
+        }
+    })
+}
+
+template <typename form>
+static __global__ void __launch_bounds__(CORE_LANES, 3) core_rows_kernel(const __grid_constant__ struct attention a)
+{
+    TENSOR_CORE_CODE({
+        extern __shared__ __align__(16) float scratch[];
+        int64_t count = row_tile_count(&a);
+        for (int64_t item = blockIdx.x; item < count; item += gridDim.x) {
+            core_backward<form, true>(&a, row_tile_place(&a, count - 1 - item), (uint16_t *)(void *)scratch);
+        }
+    })
+}
+
+/* Every row begins on a boundary of 16 bytes and is whole groups of 8 numbers of the dtype. */
+static bool heads_fit(const struct tensor *tensor, enum dtype dtype)
+{
+    bool fit = tensor->dtype == dtype && (uintptr_t)tensor->data % 16 == 0 && tensor->stride[3] == 1;
+    for (int d = 0; d < 3; d++) {
+        fit = fit && (tensor->size[d] < 2 || tensor->stride[d] % 8 == 0);
+    }
+    return fit;
+}
+
+/* Whether what would run is code for an architecture that has the instructions: a plug-in built for sm_75 alone also
+ * runs on a later device. */
+static bool code_has_cores(const void *kernel)
+{
+    struct cudaFuncAttributes attributes;
+    if (cudaFuncGetAttributes(&attributes, kernel) != cudaSuccess) {
+        (void)cudaGetLastError();
+        return false;
+    }
+    return attributes.ptxVersion >= TENSOR_CORE_ARCHITECTURE;
+}
+
+bool attention_fits_core(const struct attention *attention, bool backward)
+{
+    enum dtype dtype = attention->q.dtype;
+    const struct tensor *const heads[] = {&attention->q,    &attention->k,      &attention->v,      &attention->out,
+                                          &attention->grad, &attention->grad_q, &attention->grad_k, &attention->grad_v};
+    size_t count = backward ? 8 : 4;
+    bool fit = (dtype == DTYPE_FLOAT16 || dtype == DTYPE_BFLOAT16) && attention->width > 0 &&
+               attention->width <= CORE_WIDTH_MAXIMUM && attention->width % 8 == 0;
+    for (size_t t = 0; t < count && fit; t++) {
+        fit = heads_fit(heads[t], dtype);
+    }
+    return fit && code_has_cores((const void *)core_deltas_kernel<DTYPE_FLOAT16>);
+}
+
+static const char *core_run(core_kernel *kernel, const struct attention *attention, int64_t items, size_t bytes,
+                            cudaStream_t stream)
+{
+    cudaError_t error =
+        cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+    if (error != cudaSuccess) {
+        return cudaGetErrorString(error);
+    }
+    kernel<<<grid_blocks(items, 1), CORE_LANES, bytes, stream>>>(*attention);
+    return launch_result();
+}
+
+template <enum dtype dtype, int width> static const char *forward_run(struct attention *attention, cudaStream_t stream)
+{
+    typedef typename core_forms<dtype, width>::forward form;
+    constexpr int bytes = core_forward_bytes<form>();
+    static_assert(bytes <= CORE_SHARED_BYTES_MAXIMUM, "shared memory");
+    attention->tile_rows = form::still;
+    return core_run(core_forward_kernel<form>, attention, row_tile_count(attention), bytes, stream);
+}
+
+template <enum dtype dtype, int width> static const char *backward_run(struct attention *attention, cudaStream_t stream)
+{
+    typedef typename core_forms<dtype, width>::rows rows;
+    typedef typename core_forms<dtype, width>::columns columns;
+    constexpr int row_bytes = core_backward_bytes<rows>(), column_bytes = core_backward_bytes<columns>();
+    static_assert(row_bytes <= CORE_SHARED_BYTES_MAXIMUM && column_bytes <= CORE_SHARED_BYTES_MAXIMUM, "shared memory");
+    core_kernel *deltas = core_deltas_kernel<dtype>;
+    int64_t row_count = attention->batches * attention->heads * attention->rows;
+    attention->tile_rows = rows::still;
+    attention->tile_columns = columns::still;
+    deltas<<<grid_blocks(row_count, LANES / DELTA_LANES), LANES, 0, stream>>>(*attention);
+    const char *wrong = launch_result();
+    if (wrong == NULL) {
+        wrong = core_run(core_columns_kernel<columns>, attention, column_tile_count(attention), column_bytes, stream);
+    }
+    return wrong != NULL ? wrong
+                         : core_run(core_rows_kernel<rows>, attention, row_tile_count(attention), row_bytes, stream);
+}
+
+const char *attention_core_forward(struct attention *attention, cudaStream_t stream)
+{
+    if (attention->q.dtype == DTYPE_FLOAT16) {
+        return attention->width <= 64 ? forward_run<DTYPE_FLOAT16, 64>(attention, stream)
+                                      : forward_run<DTYPE_FLOAT16, 128>(attention, stream);
+    }
+    return attention->width <= 64 ? forward_run<DTYPE_BFLOAT16, 64>(attention, stream)
+                                  : forward_run<DTYPE_BFLOAT16, 128>(attention, stream);
+}
+
+const char *attention_core_backward(struct attention *attention, cudaStream_t stream)
+{
+    if (attention->q.dtype == DTYPE_FLOAT16) {
+        return attention->width <= 64 ? backward_run<DTYPE_FLOAT16, 64>(attention, stream)
+                                      : backward_run<DTYPE_FLOAT16, 128>(attention, stream);
+    }
+    return attention->width <= 64 ? backward_run<DTYPE_BFLOAT16, 64>(attention, stream)
+                                  : backward_run<DTYPE_BFLOAT16, 128>(attention, stream);
+}

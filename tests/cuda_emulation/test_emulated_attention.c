@@ -1,0 +1,179 @@
+/* Attention on emulated tensor cores (cuda:1, an sm_90) against the double-precision reference, with bounds derived from
+ * the roundings that the kernels are allowed; and which calls go there, told by what the form without them (cuda:0, an
+ * sm_75) gives. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/kernels/trial_plan.h"
+#include "tests/kernels/trial_site.h"
+
+/* The one device that is open, the plug-in's calls go to the last one opened; and where trials run on it. */
+static struct device *gpu;
+static struct trial_site site;
+
+static void gpu_close(void)
+{
+    if (gpu != NULL) {
+        trial_site_close(&site);
+        device_close(gpu);
+    }
+    gpu = NULL;
+}
+
+/* Closes what is open and opens `name`, which must be the emulated architecture: a real GPU cannot read the trials'
+ * memory. */
+static void gpu_use(const char *name, const char *architecture)
+{
+    struct status error = {0};
+    struct device_properties properties;
+    gpu_close();
+    if (device_open(name, &gpu, &error) != STATUS_OK || gpu->table->properties(gpu, &properties, &error) != STATUS_OK) {
+        fail_msg("%s", error.text);
+    }
+    assert_string_equal(properties.name, architecture);
+}
+
+static int cores_open(void **state)
+{
+    (void)state;
+    gpu_use("cuda:1", "emulated sm_90");
+    return 0;
+}
+
+static int gpu_tear_down(void **state)
+{
+    (void)state;
+    gpu_close();
+    return 0;
+}
+
+static const enum mix mixes[] = {MIX_FLOAT16, MIX_BFLOAT16};
+
+/* Every shape of the plans: those that fit and those that do not. */
+static void plans_hold(void **state)
+{
+    enum opcode opcode = *(const enum opcode *)*state;
+    for (size_t m = 0; m < sizeof mixes / sizeof mixes[0]; m++) {
+        bool more = true;
+        for (int variant = 0; more; variant++) {
+            struct trial trial;
+            trial_open(&trial, opcode, mixes[m], (uint64_t)(variant + 100 * (int)m));
+            trial.site = &site;
+            more = trial_plan_for(opcode)(&trial, variant);
+            if (more) {
+                trial_run(&trial);
+            }
+            trial_close(&trial);
+        }
+    }
+}
+
+/* A call on one head of 40 rows and 30 columns that differs in one thing from what fits. */
+struct choice {
+    enum dtype dtype, dtype_of_v;
+    int64_t width;
+    enum layout layout_of_k;
+    int64_t shift_of_q; /* elements that its memory begins later */
+    bool fits;
+};
+
+static const struct choice choices[] = {
+    {DTYPE_FLOAT16, DTYPE_FLOAT16, 24, LAYOUT_DENSE, 0, true},
+    {DTYPE_BFLOAT16, DTYPE_BFLOAT16, 24, LAYOUT_DENSE, 0, true},
+    {DTYPE_FLOAT16, DTYPE_FLOAT16, 128, LAYOUT_DENSE, 0, true},
+    {DTYPE_FLOAT16, DTYPE_FLOAT16, 24, LAYOUT_DENSE, 8, true},
+    {DTYPE_FLOAT16, DTYPE_FLOAT16, 24, LAYOUT_DENSE, 4, false},
+    {DTYPE_FLOAT16, DTYPE_FLOAT16, 24, LAYOUT_GAPPED, 0, false}, /* rows of 27 elements */
+    {DTYPE_FLOAT16, DTYPE_BFLOAT16, 24, LAYOUT_DENSE, 0, false},
+    {DTYPE_FLOAT32, DTYPE_FLOAT32, 24, LAYOUT_DENSE, 0, false},
+    {DTYPE_FLOAT16, DTYPE_FLOAT16, 20, LAYOUT_DENSE, 0, false},
+    {DTYPE_BFLOAT16, DTYPE_BFLOAT16, 136, LAYOUT_DENSE, 0, false},
+};
+
+static void choice_open(struct trial *trial, const struct choice *choice)
+{
+    const int64_t q[4] = {1, 1, 40, choice->width}, k[4] = {1, 1, 30, choice->width}, lse[3] = {1, 1, 40};
+    trial_open(trial, OPCODE_ATTENTION, MIX_FLOAT32, 11);
+    trial->call.attributes.f[0] = 0.5;
+    trial_input(trial, choice->dtype, LAYOUT_DENSE, 4, q, -1.5, 1.5);
+    trial_input(trial, choice->dtype, choice->layout_of_k, 4, k, -1.5, 1.5);
+    trial_input(trial, choice->dtype_of_v, LAYOUT_DENSE, 4, k, -1.5, 1.5);
+    trial_output(trial, choice->dtype, LAYOUT_DENSE, 4, q);
+    trial_output(trial, DTYPE_FLOAT32, LAYOUT_DENSE, 3, lse);
+    trial->call.tensors[0].data = (char *)trial->call.tensors[0].data + choice->shift_of_q * dtype_bytes(choice->dtype);
+    for (int64_t n = 0; n < 40 * choice->width; n++) {
+        trial_set(trial, 0, n, trial_real(trial, -1.5, 1.5));
+    }
+}
+
+static unsigned char *outputs_of_run(const struct trial *trial, size_t *bytes)
+{
+    struct status error = {0};
+    if (gpu->table->run(gpu, &trial->call, &error) != STATUS_OK) {
+        fail_msg("%s", error.text);
+    }
+    return trial_outputs_copy(trial, bytes);
+}
+
+/* Rounded probabilities show; where nothing is rounded both devices run the same code. */
+static void what_fits_goes_to_the_cores(void **state)
+{
+    (void)state;
+    for (size_t c = 0; c < sizeof choices / sizeof choices[0]; c++) {
+        struct trial trial;
+        size_t bytes;
+        choice_open(&trial, &choices[c]);
+        gpu_use("cuda:0", "emulated sm_75");
+        unsigned char *plain = outputs_of_run(&trial, &bytes);
+        gpu_use("cuda:1", "emulated sm_90");
+        unsigned char *cores = outputs_of_run(&trial, &bytes);
+        if ((memcmp(plain, cores, bytes) != 0) != choices[c].fits) {
+            fail_msg("choice %zu goes the other way", c);
+        }
+        free(plain);
+        free(cores);
+        trial.site = &site;
+        trial_run(&trial);
+        trial_close(&trial);
+    }
+}
+
+/* Each launch takes another order of blocks and threads: forwards, backwards, shuffled. */
+static void the_order_of_threads_changes_nothing(void **state)
+{
+    (void)state;
+    static const int variants[] = {3, 6, 10, 12, 14};
+    static const enum opcode opcodes[] = {OPCODE_ATTENTION, OPCODE_ATTENTION_BACKWARD};
+    for (size_t i = 0; i < 2 * sizeof variants / sizeof variants[0]; i++) {
+        struct trial trial;
+        size_t bytes;
+        trial_open(&trial, opcodes[i % 2], mixes[i / 2 % 2], i);
+        assert_true(trial_plan_for(opcodes[i % 2])(&trial, variants[i / 2]));
+        unsigned char *first = outputs_of_run(&trial, &bytes);
+        for (int run = 1; run < 3; run++) {
+            unsigned char *again = outputs_of_run(&trial, &bytes);
+            assert_memory_equal(first, again, bytes);
+            free(again);
+        }
+        free(first);
+        trial_close(&trial);
+    }
+}
+
+int main(void)
+{
+    static enum opcode opcodes[] = {OPCODE_ATTENTION, OPCODE_ATTENTION_BACKWARD};
+    const struct CMUnitTest tests[] = {
+        {"forward", plans_hold, NULL, NULL, &opcodes[0]},
+        {"backward", plans_hold, NULL, NULL, &opcodes[1]},
+        cmocka_unit_test(what_fits_goes_to_the_cores),
+        cmocka_unit_test(the_order_of_threads_changes_nothing),
+    };
+    return cmocka_run_group_tests(tests, cores_open, gpu_tear_down);
+}
