@@ -134,15 +134,17 @@ BODY void core_forward(const struct attention *attention, struct attention_place
     int64_t group = place.head / (attention->heads / attention->groups);
     int64_t last = place.row + form::still - 1;
     int64_t end = columns_end(attention, last < attention->rows ? last : attention->rows - 1);
+    int tiles = end > 0 ? (int)((end + form::moving - 1) / form::moving) : 0;
     core_clear<form>(out);
     core_rows_begin<form>(rows);
-    if (end > 0) {
+    if (tiles > 0) {
         core_fetch<form, form::still>(q, head_rows(&attention->q, place.batch, place.head, place.row), depth);
         core_fetch<form, form::moving>(k, head_rows(&attention->k, place.batch, group, 0), depth);
         copies_group();
     }
-    for (place.column = 0; place.column < end; place.column += form::moving) {
+    for (int tile = 0; tile < tiles; tile++) {
         struct core_scores<form> scores;
+        place.column = (int64_t)tile * form::moving;
         copies_wait<0>();
         __syncthreads(); /* k is there, and nobody reads the last v any more */
         core_fetch<form, form::moving>(v, head_rows(&attention->v, place.batch, group, place.column), depth);
@@ -151,9 +153,9 @@ BODY void core_forward(const struct attention *attention, struct attention_place
         core_multiply<form>(scores, q, k, depth);
         copies_wait<0>();
         __syncthreads(); /* v is there, and nobody reads k any more */
-        int64_t next = place.column + form::moving;
-        if (next < end) {
-            core_fetch<form, form::moving>(k, head_rows(&attention->k, place.batch, group, next), depth);
+        if (tile + 1 < tiles) {
+            core_fetch<form, form::moving>(k, head_rows(&attention->k, place.batch, group, place.column + form::moving),
+                                           depth);
             copies_group();
         }
         core_softmax<form>(scores, out, rows, core_pair_of<form, true>(attention, place), key);

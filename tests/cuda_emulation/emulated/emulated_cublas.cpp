@@ -2,10 +2,10 @@
 #include <cstdint>
 #include <cstring>
 
+#include "harness/kernels/convert.h"
 #include "tests/cuda_emulation/emulated/emulated_toolkit.h"
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>
-#include "harness/kernels/convert.h"
 
 struct emulation_cublas {
     bool workspace_given;
@@ -52,8 +52,8 @@ bool workspace_use(cublasHandle_t handle)
     return handle->workspace_given;
 }
 
-cublasStatus_t gemm_strided_batched(cublasHandle_t handle, cublasOperation_t transpose_a, cublasOperation_t transpose_b, int m,
-                                    int n, int k, const void *alpha, const void *a, cudaDataType a_type, int lda,
+cublasStatus_t gemm_strided_batched(cublasHandle_t handle, cublasOperation_t transpose_a, cublasOperation_t transpose_b,
+                                    int m, int n, int k, const void *alpha, const void *a, cudaDataType a_type, int lda,
                                     long long stride_a, const void *b, cudaDataType b_type, int ldb, long long stride_b,
                                     const void *beta, void *c, cudaDataType c_type, int ldc, long long stride_c,
                                     int batch_count, cublasComputeType_t compute_type, cublasGemmAlgo_t)

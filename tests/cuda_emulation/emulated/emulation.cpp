@@ -1,11 +1,12 @@
 /* A GPU on one core, for the tests of the CUDA plug-in: launches, barriers, warps and memory. Not its speed, not its
  * rounding of library functions, and no two launches at once.
  *
- * What a real GPU leaves open is varied: one launch after another runs its blocks and threads forwards, backwards and
- * shuffled, so that a missing barrier or a sum without a fixed order shows as a different result. Every other launch
- * has at most three blocks, because the plug-in's kernels go through the rest in a loop. What a real GPU forbids is a
- * fault of the launch: a barrier that some threads do not reach, a shuffle without the whole warp, more threads or
- * shared memory than the device has. Shared memory is poisoned before each block; behind its end nothing can be touched. */
+ * What a real GPU leaves open is varied: one launch after another runs its blocks, warps and threads forwards,
+ * backwards and shuffled, each warp as far ahead as it gets, so that a missing barrier or a sum without a fixed order
+ * shows as a different result. Every other launch has at most three blocks, because the plug-in's kernels go through the
+ * rest in a loop. What a real GPU forbids is a fault of the launch: a barrier that some threads do not reach, a shuffle
+ * without the whole warp, more threads or shared memory than the device has. Shared memory is poisoned before each
+ * block; behind its end nothing can be touched. */
 #include <csetjmp>
 #include <cstdint>
 #include <cstdlib>
@@ -118,19 +119,30 @@ bool lanes_alike(int first, int count, lane_state state)
     return alike;
 }
 
-bool warps_release()
+/* Whether the whole warp had arrived and goes on. */
+bool warp_release(int first)
 {
-    bool released = false;
-    for (int first = 0; first + WARP <= lane_count; first += WARP) {
-        if (!lanes_alike(first, WARP, LANE_IN_WARP_WAIT)) {
-            continue;
-        }
-        for (int k = first; k < first + WARP; k++) {
-            lanes[k].state = LANE_READY;
-        }
-        released = true;
+    if (first + WARP > lane_count || !lanes_alike(first, WARP, LANE_IN_WARP_WAIT)) {
+        return false;
     }
-    return released;
+    for (int k = first; k < first + WARP; k++) {
+        lanes[k].state = LANE_READY;
+    }
+    return true;
+}
+
+/* Runs a warp until it waits for the block or ends: ahead of the others as far as it gets. */
+void warp_run(int first)
+{
+    int count = lane_count - first < WARP ? lane_count - first : WARP;
+    do {
+        for (int k = 0; k < count; k++) {
+            int index = first + (int)ordered(k, count);
+            if (lanes[index].state == LANE_READY) {
+                lane_resume(index);
+            }
+        }
+    } while (warp_release(first));
 }
 
 void fault(const std::string &text)
@@ -171,16 +183,14 @@ bool block_run()
         lanes[k].state = LANE_READY;
     }
     for (;;) {
-        for (int k = 0; k < lane_count; k++) {
-            int index = (int)ordered(k, lane_count);
-            if (lanes[index].state == LANE_READY) {
-                lane_resume(index);
-            }
+        int warps = (lane_count + WARP - 1) / WARP;
+        for (int w = 0; w < warps; w++) {
+            warp_run((int)ordered(w, warps) * WARP);
         }
         if (lanes_alike(0, lane_count, LANE_DONE)) {
             return true;
         }
-        if (!warps_release() && !block_release()) {
+        if (!block_release()) {
             return false;
         }
     }
