@@ -79,7 +79,9 @@
  *                         -> out [B, a, S, D] any, lse f32 dense [B, a, S']; D has stride 1 everywhere; a is a multiple
  *                            of g: head h reads h / (a / g). f[0] = scale, f[1] = dropout probability, i[0] = 1: causal,
  *                            i[1] = seed. S' >= S; what lies beyond S is set to +infinity. Scores are never stored.
- *                            Causal: column <= row + (T - S). A row that sees nothing is 0 and has lse +infinity
+ *                            Causal: column <= row + (T - S). A row that sees nothing is 0 and has lse +infinity.
+ *                            CUDA on tensor cores (sm_80 on; all of it float16 or bfloat16, D a multiple of 8 up to 128,
+ *                            rows on 16 bytes) rounds what it multiplies with v, and the gradients of scores, to 16 bits
  * ATTENTION_BACKWARD grad out, q, k, v, out, lse, (mask) -> grad q any, grad k any, grad v any; attributes likewise
  * -- optimizers (all dense, one parameter each; "updates" = read and written outs). found f32 [1] is optional and last
  *    among the ins: where it is there and not 0, nothing is changed
