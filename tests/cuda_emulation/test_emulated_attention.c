@@ -33,7 +33,8 @@ static void gpu_use(const char *name, const char *architecture)
     struct status error = {0};
     struct device_properties properties;
     gpu_close();
-    if (device_open(name, &gpu, &error) != STATUS_OK || gpu->table->properties(gpu, &properties, &error) != STATUS_OK) {
+    if (device_open(name, &gpu, &error) != STATUS_OK || gpu->table->properties(gpu, &properties, &error) != STATUS_OK ||
+        trial_site_open(&site, gpu, &error) != STATUS_OK) {
         fail_msg("%s", error.text);
     }
     assert_string_equal(properties.name, architecture);
