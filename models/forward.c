@@ -115,21 +115,6 @@ static struct value *heads_join(struct tape *tape, struct value *out)
     return tape_frame_close(tape, frame, tape_reshape(tape, rows, 3, size));
 }
 
-/* [B, g, S, D] -> [B, a, S, D], each head repeated a / g times: a copy where g < a. */
-static struct value *heads_repeat(struct tape *tape, struct value *a, int64_t heads)
-{
-    if (a == NULL || value_size(a, 1) == heads) {
-        return a;
-    }
-    int frame = tape_frame_open(tape);
-    int64_t batch = value_size(a, 0), groups = value_size(a, 1), rows = value_size(a, 2), width = value_size(a, 3);
-    int64_t thin[] = {batch, groups, 1, rows, width};
-    int64_t wide[] = {batch, groups, heads / groups, rows, width};
-    int64_t flat[] = {batch, heads, rows, width};
-    struct value *repeated = tape_expand(tape, tape_reshape(tape, a, 5, thin), 5, wide);
-    return tape_frame_close(tape, frame, tape_reshape(tape, repeated, 4, flat));
-}
-
 static struct value *attention_weights(const struct forward *forward, const struct attention_form *form,
                                        struct value *q, struct value *k)
 {
@@ -153,13 +138,17 @@ struct value *forward_attention(const struct forward *forward, const struct atte
 {
     struct tape *tape = forward->tape;
     *weights = NULL;
-    if (forward->workload->attention == ATTENTION_SDPA) {
+    if (forward->workload->attention != ATTENTION_EAGER) {
         int frame = tape_frame_open(tape);
-        struct value *out = tape_attention(tape, q, k, v, form->scale, form->dropout, form->causal);
+        struct attention_settings settings = {.scale = form->scale,
+                                              .dropout = form->dropout,
+                                              .causal = form->causal && value_size(q, 2) > 1,
+                                              .native = forward->workload->attention == ATTENTION_NATIVE};
+        struct value *out = tape_attention(tape, q, k, v, &settings);
         return tape_frame_close(tape, frame, heads_join(tape, out));
     }
     int64_t heads = value_size(q, 1);
-    struct value *key = heads_repeat(tape, k, heads), *value = heads_repeat(tape, v, heads);
+    struct value *key = tape_repeat_heads(tape, k, heads), *value = tape_repeat_heads(tape, v, heads);
     *weights = attention_weights(forward, form, q, key);
     int frame = tape_frame_open(tape);
     struct value *out = tape_matmul(tape, *weights, value);
@@ -173,7 +162,7 @@ struct value *forward_attention(const struct forward *forward, const struct atte
 
 struct value *forward_causal_mask(const struct forward *forward, struct value *like)
 {
-    if (forward->workload->attention == ATTENTION_SDPA || like == NULL) {
+    if (forward->workload->attention != ATTENTION_EAGER || like == NULL) {
         return NULL;
     }
     return tape_causal_mask(forward->tape, value_dtype(like), value_size(like, 0), value_size(like, 1),

@@ -75,11 +75,11 @@ struct attention_form {
 struct value *heads_view(const struct forward *forward, struct value *a, int64_t heads);
 
 /* q [B, a, S, D], k and v [B, g, S, D] -> [B, S, a * D]. *weights: the eager form's attention weights, which the real
- * layer keeps by name until it returns; NULL with sdpa. Both belong to the open frame. */
+ * layer keeps by name until it returns; NULL in the other forms. Both belong to the open frame. */
 struct value *forward_attention(const struct forward *forward, const struct attention_form *form, struct value *q,
                                 struct value *k, struct value *v, struct value **weights);
 
-/* The eager form's causal mask [B, 1, S, S] in the dtype of like; NULL with sdpa. */
+/* The eager form's causal mask [B, 1, S, S] in the dtype of like; NULL in the other forms. */
 struct value *forward_causal_mask(const struct forward *forward, struct value *like);
 
 /* The activation function by its name in the configuration. Takes over a: it is dropped where its name would go. */

@@ -10,7 +10,7 @@
 static const char *const mode_names[MODE_COUNT] = {"load", "infer", "train"};
 static const char *const precision_names[PRECISION_COUNT] = {"float32", "float16", "bfloat16", "amp-float16",
                                                              "amp-bfloat16"};
-static const char *const attention_names[ATTENTION_COUNT] = {"sdpa", "eager"};
+static const char *const attention_names[ATTENTION_COUNT] = {"sdpa", "eager", "native"};
 static const char *const optimizer_names[OPTIMIZER_COUNT] = {
     "none",        "adam-foreach", "adam-fused", "adam-single",  "adamw-foreach",
     "adamw-fused", "adamw-single", "adam-8bit",  "sgd-momentum",

@@ -11,7 +11,7 @@
         {"precision", OPTION_VALUE, "P", "float32 (default), float16, bfloat16, amp-float16 or amp-bfloat16"},         \
         {"batch", OPTION_VALUE, "N", "samples at once (default: 1)"},                                                  \
         {"seq", OPTION_VALUE, "N", "tokens of a sample (default: 128); not for images"},                               \
-        {"attention", OPTION_VALUE, "sdpa|eager", "eager materialises the scores (default: sdpa)"},                    \
+        {"attention", OPTION_VALUE, "A", "sdpa (default): as PyTorch chooses; eager: scores stored; native: ours"},    \
         {"optimizer", OPTION_VALUE, "O",                                                                               \
          "adam- or adamw- and foreach, fused or single; adam-8bit; sgd-momentum (train)"},                             \
         {"checkpointing", OPTION_BOOLEAN, NULL, "recompute each block in the backward pass (train)"},                  \

@@ -57,6 +57,9 @@ static void result_add(struct estimate *estimate, const struct replay_result *re
     }
     causes_add(estimate, &result->causes_at_load);
     estimate_add(estimate, "saved_for_backward_bytes", result->saved_for_backward_bytes);
+    if (result->attention_backend != NULL) {
+        estimate_add_text(estimate, "attention_backend", result->attention_backend);
+    }
 }
 
 static enum status_code replay_compute(const struct estimate_input *input, struct estimate *estimate,

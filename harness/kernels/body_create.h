@@ -23,9 +23,7 @@ static inline struct mask_shape mask_shape_of(const struct operation_call *call)
     shape.rows = out->size[out->rank - 2];
     shape.columns = out->size[out->rank - 1];
     shape.offset = call->attributes.i[0];
-    shape.lowest = out->dtype == DTYPE_FLOAT16    ? -65504.0f
-                   : out->dtype == DTYPE_BFLOAT16 ? -0x1.fep127f
-                                                  : -0x1.fffffep127f;
+    shape.lowest = (float)dtype_lowest(out->dtype);
     return shape;
 }
 

@@ -10,6 +10,12 @@ int dtype_bytes(enum dtype dtype);        /* 4, 2, 2, 8, 1, 1 */
 const char *dtype_name(enum dtype dtype); /* "float32", "float16", "bfloat16", "int64", "bool", "uint8" */
 bool dtype_is_floating(enum dtype dtype);
 
+/* The lowest finite number of a floating dtype: -65504 for float16. */
+static inline double dtype_lowest(enum dtype dtype)
+{
+    return dtype == DTYPE_FLOAT16 ? -65504.0 : dtype == DTYPE_BFLOAT16 ? -0x1.fep127 : -0x1.fffffep127;
+}
+
 /* False, and *dtype untouched, for a name that is not in the list. */
 bool dtype_from_name(const char *name, enum dtype *dtype);
 

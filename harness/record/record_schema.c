@@ -86,6 +86,7 @@ static const struct field CASE_FIELDS[] = {
     {"causes.*.unsplit_remainder_count", KIND_INTEGER | KIND_NULL, true},
     {"causes.*.cached_bytes", KIND_INTEGER | KIND_NULL, true},
     {"saved_for_backward_bytes", KIND_INTEGER | KIND_NULL, true},
+    {"attention_backend", KIND_STRING | KIND_NULL, false},
     {"loss", KIND_NUMBER | KIND_NULL, true},
     {"sequence_hash", KIND_STRING | KIND_NULL, true},
     {"oom", KIND_OBJECT | KIND_NULL, true},

@@ -212,6 +212,7 @@ bool case_view_read(struct report *report, struct json *line, struct case_view *
     view->status = json_string_or(json_get(line, "status"), "error");
     view->reason = json_string_or(json_get(line, "reason"), "");
     identity_read(json_get(line, "identity"), view);
+    view->attention_backend = json_string_or(json_get(line, "attention_backend"), NULL);
     bool is_whole = strcmp(view->status, "ok") == 0 || strcmp(view->status, "fail") == 0;
     footprint_read(line, is_whole, &view->measured);
     footprint_read(NULL, true, &view->predicted);

@@ -71,6 +71,7 @@ struct case_view {
     const char *model, *mode, *precision, *attention, *optimizer, *logits, *head;
     int64_t batch, seq, accumulate, new_tokens; /* negative: absent */
     bool checkpointing;
+    const char *attention_backend; /* whose storages were measured; NULL: no attention, or an older record */
     const char *label; /* "bert-base-cased train float32 b8 s512 adam-foreach": what differs from the defaults */
     struct footprint_view measured, predicted;
     struct causes_view causes_at_load, causes_at_end;

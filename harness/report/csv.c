@@ -22,7 +22,7 @@ static void integer_add(struct text *text, int64_t value)
 static void header_write(const struct report *report, struct text *text)
 {
     text_append(text, "id,model,mode,precision,batch,seq,new_tokens,attention,optimizer,checkpointing,accumulate,"
-                      "logits,head,status,device,");
+                      "logits,head,attention_backend,status,device,");
     for (int index = 0; index < report->estimator_count; index++) {
         struct text name = {0};
         text_format(&name, "%s_total_bytes", report->estimators[index]);
@@ -51,6 +51,7 @@ static void identity_write(const struct report *report, const struct case_view *
     integer_add(text, view->accumulate);
     cell_add(text, view->logits);
     cell_add(text, view->head);
+    cell_add(text, view->attention_backend);
     cell_add(text, view->status);
     cell_add(text, view->device_name != NULL ? view->device_name : view->device_kind);
     for (int index = 1; index < report->estimator_count; index++) {

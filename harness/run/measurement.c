@@ -134,6 +134,7 @@ static bool ending_set(struct json *object, const struct replay_result *result, 
                     done ? categories_json(result->categories_at_peak) : json_null_new()) &&
            json_set(object, "saved_for_backward_bytes",
                     known_or_null(done && trained, result->saved_for_backward_bytes)) &&
+           json_set(object, "attention_backend", text_or_null(done ? result->attention_backend : NULL)) &&
            json_set(object, "loss", done && result->loss_valid ? json_real_new(result->loss) : json_null_new()) &&
            json_set(object, "sequence_hash", done ? json_string_new(hash) : json_null_new());
 }

@@ -111,9 +111,24 @@ struct value *tape_matmul(struct tape *tape, struct value *a, struct value *b); 
 struct value *tape_convolution(struct tape *tape, struct value *a, struct value *weight, struct value *bias,
                                int64_t stride, int64_t padding);
 struct value *tape_max_pool(struct tape *tape, struct value *a, int64_t kernel, int64_t stride, int64_t padding);
-/* q [B, a, S, D], k and v [B, g, T, D] -> [B, a, S, D], stored as [B, S, a, D]. The scores are never stored. */
-struct value *tape_attention(struct tape *tape, struct value *q, struct value *k, struct value *v, double scale,
-                             double dropout, bool causal);
+
+/* -- attention. What it keeps and takes is that of the kernel that PyTorch would choose on the target
+ * (attention_choice.h), or of our own, which needs least. */
+struct attention_settings {
+    double scale;
+    double dropout; /* acts in training only */
+    bool causal;    /* not together with a mask */
+    bool native;    /* our own kernel, whatever the target */
+    /* [B, 1 or a, S, T], bool (true: may look) or numbers to be added; NULL: none. A bool mask is converted by every
+     * call and kept for the backward pass, as in PyTorch. */
+    struct value *mask;
+};
+
+/* q [B, a, S, D], k and v [B, g, T, D] -> [B, a, S, D], stored as [B, S, a, D] by all kernels but math. */
+struct value *tape_attention(struct tape *tape, struct value *q, struct value *k, struct value *v,
+                             const struct attention_settings *settings);
+/* [B, g, S, D] -> [B, heads, S, D], each repeated heads / g times: a copy where g < heads, else a itself. */
+struct value *tape_repeat_heads(struct tape *tape, struct value *a, int64_t heads);
 
 /* -- loss: logits [N, C], targets i64 [N]; the mean; rows with target -100 do not count */
 struct value *tape_cross_entropy(struct tape *tape, struct value *logits, struct value *targets);

@@ -108,6 +108,7 @@ struct tape {
     struct workspaces forward_workspaces, backward_workspaces;
     struct value *moment_maps[2]; /* of 8-bit Adam, signed and unsigned; NULL until it is needed */
     int loss_operand;
+    enum attention_backend attention_backend;
 };
 
 /* -- memory (storage.c) */
@@ -177,6 +178,12 @@ void checkpoint_before(struct tape *tape, struct node *node);
 void checkpoint_after(struct tape *tape, struct node *node);
 /* The graph's own part of saving: value is held by node->saved[index] and counted. */
 void node_hold(struct tape *tape, struct node *node, int index, struct value *value);
+
+/* -- attention (op_attention_math.c): inputs are q, k and v; mask is to be added, or NULL */
+struct value *attention_math(struct tape *tape, struct value **inputs, struct value *mask,
+                             const struct attention_settings *settings);
+/* -- views (op_view.c): a copy with count zeros behind the last dimension */
+struct value *tape_pad_last(struct tape *tape, struct value *a, int64_t count);
 
 /* -- autocast (autocast.c): the value as an operation of that kind wants it under autocast */
 struct value *autocast_lower(struct tape *tape, struct value *value);

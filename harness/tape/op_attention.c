@@ -1,18 +1,15 @@
-/* Scaled dot product attention without its scores: what each backend keeps and takes. The eager form is made of
- * products and a softmax by the model itself. */
+/* Scaled dot product attention: what each backend keeps and takes. One kernel of ours computes all of them but math,
+ * which op_attention_math.c composes; the eager form is made of products and a softmax by the model itself. */
 #include "harness/base/size.h"
 #include "harness/tape/graph.h"
+
+enum { SAVED_QUERY, SAVED_KEY, SAVED_VALUE, SAVED_OUT, SAVED_LSE, SAVED_MASK, SAVED_STATE, SAVED_STATE_SECOND };
 
 static int64_t rounded(int64_t value, int64_t step)
 {
     int64_t result = value;
     size_round_up(value, step, &result);
     return result;
-}
-
-static enum attention_backend backend_for(const struct tape *tape, enum dtype dtype)
-{
-    return dtype == DTYPE_FLOAT32 ? tape->target->attention_32bit : tape->target->attention_16bit;
 }
 
 /* [B, a, S, D] stored as [B, S, a, D]. */
@@ -29,43 +26,224 @@ static struct value *heads_new(struct tape *tape, enum dtype dtype, const struct
     return value;
 }
 
-/* What the backward kernel of each backend takes besides its results; it lives until the kernel has run. */
-static void scratch_take(struct tape *tape, const struct value *q)
+/* -- scratch of the backward kernels, besides their results: it lives until the kernel has run */
+
+/* mha_bwd: row sums and a dq accumulator, rounded; gradients of expanded keys and values where heads share them. */
+static void scratch_take_flash(struct tape *tape, const struct value *q, const struct value *k)
 {
-    int64_t batch = q->shape.size[0], heads = q->shape.size[1], rows = q->shape.size[2], width = q->shape.size[3];
-    enum attention_backend backend = backend_for(tape, q->dtype);
-    if (backend == ATTENTION_FLASH) {
-        rows = rounded(rows, 128);
-        width = rounded(width, 32);
-    }
-    if (backend == ATTENTION_FLASH || backend == ATTENTION_CUDNN) {
-        struct shape sums = {.rank = 3, .size = {batch, heads, rows}};
-        struct shape accumulator = {.rank = 4, .size = {batch, heads, rows, width}};
-        value_new(tape, DTYPE_FLOAT32, &sums, "attention row sums");
-        value_new(tape, DTYPE_FLOAT32, &accumulator, "attention query accumulator");
-    } else if (backend == ATTENTION_EFFICIENT) {
-        struct shape sums = {.rank = 3, .size = {batch, heads, rounded(rows, 32)}};
-        value_new(tape, DTYPE_FLOAT32, &sums, "attention row sums");
+    int64_t batch = q->shape.size[0], heads = q->shape.size[1], rows = rounded(q->shape.size[2], 128);
+    struct shape sums = {.rank = 3, .size = {batch, heads, rows}};
+    struct shape accumulator = {.rank = 4, .size = {batch, heads, rows, rounded(q->shape.size[3], 32)}};
+    value_new(tape, DTYPE_FLOAT32, &sums, "attention row sums");
+    value_new(tape, DTYPE_FLOAT32, &accumulator, "attention query accumulator");
+    if (k->shape.size[1] < heads) {
+        struct shape expanded = k->shape;
+        expanded.size[1] = heads;
+        value_new(tape, q->dtype, &expanded, "attention expanded key gradient");
+        value_new(tape, q->dtype, &expanded, "attention expanded value gradient");
     }
 }
 
+/* The frontend's part of one workspace: a dq accumulator and row sums. What the engine adds is not known. */
+static void scratch_take_cudnn(struct tape *tape, const struct value *q)
+{
+    struct shape workspace = q->shape;
+    workspace.size[3] += 1;
+    value_new(tape, DTYPE_FLOAT32, &workspace, "attention workspace");
+}
+
+/* Row sums of grad * out, then a tile of dq with its lock (16 bytes) for each block of rows and columns. float32 makes
+ * the sums with plain operations: the product, its sum, and a copy of that in the kernel's order.
+ * A history recorded on a GPU (batch * heads 32, 1,000 rows, width 64, float32) shows 8,192,000, 128,000 and 128,000
+ * bytes, and 32 * 16 * (16 + 4 * 64 * 64) = 8,396,800 of tiles; wider tiles are those of the kernels' list in cutlassB.h. */
+static void scratch_take_efficient(struct tape *tape, const struct value *q)
+{
+    int64_t batch = q->shape.size[0], heads = q->shape.size[1], rows = q->shape.size[2], width = q->shape.size[3];
+    struct shape sums = {.rank = 3, .size = {batch, heads, rows}};
+    if (q->dtype == DTYPE_FLOAT32) {
+        struct value *product = value_new(tape, DTYPE_FLOAT32, &q->shape, "attention gradient by output");
+        struct value *unordered = value_new(tape, DTYPE_FLOAT32, &sums, "attention row sums");
+        value_new(tape, DTYPE_FLOAT32, &sums, "attention row sums");
+        tape_drop(tape, unordered);
+        tape_drop(tape, product);
+    } else {
+        value_new(tape, DTYPE_FLOAT32, &sums, "attention row sums");
+    }
+    int64_t tile_rows = width <= 64 ? 64 : 128;
+    int64_t tile_columns = width <= 64 || q->dtype == DTYPE_FLOAT32 ? 64 : 128;
+    int64_t tile_bytes = 16 + 4 * tile_rows * tile_columns;
+    struct shape tiles = {.rank = 4,
+                          .size = {batch * heads, rounded(rows, tile_rows) / tile_rows,
+                                   rounded(width, tile_columns) / tile_columns, tile_bytes}};
+    value_new(tape, DTYPE_UINT8, &tiles, "attention tiles of the query gradient");
+}
+
+static void scratch_take(struct tape *tape, enum attention_backend backend, const struct value *q,
+                         const struct value *k)
+{
+    if (backend == ATTENTION_BACKEND_FLASH) {
+        scratch_take_flash(tape, q, k);
+    } else if (backend == ATTENTION_BACKEND_CUDNN) {
+        scratch_take_cudnn(tape, q);
+    } else if (backend == ATTENTION_BACKEND_EFFICIENT) {
+        scratch_take_efficient(tape, q);
+    }
+}
+
+/* attributes: those of the operation, and i[2] the backend. */
 static void attention_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
 {
-    struct value *q = node->saved[0], *k = node->saved[1], *v = node->saved[2];
+    struct value *q = node->saved[SAVED_QUERY], *k = node->saved[SAVED_KEY], *v = node->saved[SAVED_VALUE];
+    struct value *mask = node->saved[SAVED_MASK];
     struct value *slopes[3];
     slopes[0] = heads_new(tape, q->dtype, &q->shape, "attention query gradient");
     slopes[1] = heads_new(tape, k->dtype, &k->shape, "attention key gradient");
     slopes[2] = heads_new(tape, v->dtype, &v->shape, "attention value gradient");
-    scratch_take(tape, q);
-    struct value *values[] = {out[0], q, k, v, node->saved[3], node->saved[4], slopes[0], slopes[1], slopes[2]};
-    tape_run(tape, OPCODE_ATTENTION_BACKWARD, &node->attributes, 6, 9, values);
+    scratch_take(tape, (enum attention_backend)node->attributes.i[2], q, k);
+    struct value *values[10] = {out[0], q, k, v, node->saved[SAVED_OUT], node->saved[SAVED_LSE]};
+    int count = 6;
+    if (mask != NULL) {
+        values[count++] = mask;
+    }
+    struct operation_attributes attributes = node->attributes;
+    attributes.i[2] = 0;
     for (int i = 0; i < 3; i++) {
+        values[count + i] = slopes[i];
         in[i] = node_wants(node, i) ? slopes[i] : NULL;
+    }
+    tape_run(tape, OPCODE_ATTENTION_BACKWARD, &attributes, count, count + 3, values);
+}
+
+/* -- masks */
+
+/* A boolean mask as numbers to be added, in the dtype of the call: two scalars and where(). It is made anew by every
+ * call. The lowest finite number stands for minus infinity. */
+static struct value *mask_convert(struct tape *tape, struct value *mask, enum dtype dtype)
+{
+    struct shape scalar = {.rank = 0};
+    struct value *zero = value_new(tape, dtype, &scalar, "attention mask value");
+    struct value *lowest = value_new(tape, dtype, &scalar, "attention mask value");
+    struct value *result = value_new(tape, dtype, &mask->shape, "attention mask");
+    struct value *copied[] = {mask, result}, *changed[] = {result, result};
+    struct operation_attributes attributes = attributes_f(-dtype_lowest(dtype), dtype_lowest(dtype));
+    tape_run(tape, OPCODE_COPY, NULL, 1, 2, copied);
+    tape_run(tape, OPCODE_AFFINE, &attributes, 1, 2, changed);
+    tape_drop(tape, lowest);
+    tape_drop(tape, zero);
+    return result;
+}
+
+/* The memory-efficient kernel wants rows of a mask to begin at multiples of 8 elements (pad_bias). */
+static struct value *mask_align(struct tape *tape, struct value *mask)
+{
+    struct shape padded = mask->shape;
+    padded.size[3] = rounded(padded.size[3], 8);
+    if (shape_equal(&padded, &mask->shape)) {
+        return mask;
+    }
+    struct value *whole = value_new(tape, mask->dtype, &padded, "attention mask, padded");
+    tape_fill(tape, whole, 0.0);
+    struct value *view = value_alias(tape, whole);
+    if (view != NULL) {
+        view->shape = mask->shape;
+        tape_copy_into(tape, mask, view);
+    }
+    tape_drop(tape, whole);
+    tape_drop(tape, mask);
+    return view;
+}
+
+/* -- the call */
+
+static void backend_note(struct tape *tape, enum attention_backend backend)
+{
+    if (tape->attention_backend == ATTENTION_BACKEND_NONE) {
+        tape->attention_backend = backend;
+    } else if (tape->attention_backend != backend) {
+        tape->attention_backend = ATTENTION_BACKEND_SEVERAL;
     }
 }
 
-struct value *tape_attention(struct tape *tape, struct value *q, struct value *k, struct value *v, double scale,
-                             double dropout, bool causal)
+static enum attention_backend backend_choose(const struct tape *tape, struct value *const *inputs,
+                                             const struct attention_settings *settings)
+{
+    const struct shape *q = &inputs[0]->shape, *k = &inputs[1]->shape;
+    struct attention_case attention = {.dtype = inputs[0]->dtype,
+                                       .heads = q->size[1],
+                                       .groups = k->size[1],
+                                       .width = q->size[3],
+                                       .rows = q->size[2],
+                                       .columns = k->size[2],
+                                       .masked = settings->mask != NULL,
+                                       .causal = settings->causal,
+                                       .dropped = tape->training && settings->dropout > 0.0};
+    for (int i = 0; i < 3; i++) {
+        attention.gradients = attention.gradients || (tape->gradients && inputs[i]->requires_grad);
+    }
+    return attention_backend_of(settings->native ? 0 : tape->target->capability, &attention);
+}
+
+/* The random state that a kernel keeps on the device, with dropout or without: cuDNN's seed and offset, made before the
+ * output; flash's pair and an unused number, after it. */
+static void state_take(struct tape *tape, enum attention_backend backend, struct value *state[2])
+{
+    struct shape single = {.rank = 0}, pair = {.rank = 1, .size = {2}};
+    state[0] = value_new(tape, DTYPE_INT64, backend == ATTENTION_BACKEND_FLASH ? &pair : &single, "attention seed");
+    state[1] = value_new(tape, DTYPE_INT64, &single, "attention offset");
+}
+
+/* inputs: q, k, v. Our kernel always writes the log-sum-exp; PyTorch's leave it out where no gradient is wanted. */
+static struct value *attention_fused(struct tape *tape, enum attention_backend backend, struct value **inputs,
+                                     struct value *mask, const struct attention_settings *settings)
+{
+    const struct shape *q = &inputs[0]->shape;
+    struct shape rows = {.rank = 3, .size = {q->size[0], q->size[1], q->size[2]}};
+    rows.size[2] = backend == ATTENTION_BACKEND_EFFICIENT ? rounded(rows.size[2], 32) : rows.size[2];
+    struct value *state[2] = {NULL, NULL};
+    if (backend == ATTENTION_BACKEND_CUDNN) {
+        state_take(tape, backend, state);
+    }
+    struct value *result = heads_new(tape, inputs[0]->dtype, q, "ATTENTION");
+    struct value *lse = value_new(tape, DTYPE_FLOAT32, &rows, "ATTENTION log-sum-exp");
+    if (backend == ATTENTION_BACKEND_FLASH) {
+        state_take(tape, backend, state);
+    }
+    struct operation_attributes attributes = {.f = {settings->scale, tape->training ? settings->dropout : 0.0},
+                                              .i = {settings->causal ? 1 : 0, ++tape->seed}};
+    int input_count = mask != NULL ? 4 : 3;
+    struct value *values[6] = {inputs[0], inputs[1], inputs[2], mask};
+    values[input_count] = result;
+    values[input_count + 1] = lse;
+    tape_run(tape, OPCODE_ATTENTION, &attributes, input_count, input_count + 2, values);
+    struct node *node = result != NULL ? node_new(tape, attention_backward, 3, inputs, result) : NULL;
+    if (node != NULL) {
+        node->attributes = attributes;
+        node->attributes.i[2] = backend;
+        struct value *saved[] = {inputs[0], inputs[1], inputs[2], result, lse, mask, state[0], state[1]};
+        for (int i = 0; i < 8; i++) {
+            node_save(tape, node, i, saved[i]);
+        }
+    }
+    return result;
+}
+
+/* Flash attention on a width that is no multiple of 8: q, k and v are padded with zeros, the output is cut. */
+static struct value *attention_padded(struct tape *tape, struct value **inputs,
+                                      const struct attention_settings *settings)
+{
+    int64_t width = inputs[0]->shape.size[3];
+    for (int i = 0; i < 3; i++) {
+        inputs[i] = tape_pad_last(tape, inputs[i], rounded(width, 8) - width);
+        if (inputs[i] == NULL) {
+            return NULL;
+        }
+    }
+    struct value *result = attention_fused(tape, ATTENTION_BACKEND_FLASH, inputs, NULL, settings);
+    return tape_slice(tape, result, 3, 0, width);
+}
+
+struct value *tape_attention(struct tape *tape, struct value *q, struct value *k, struct value *v,
+                             const struct attention_settings *settings)
 {
     if (q == NULL || k == NULL || v == NULL || tape_failed(tape)) {
         return NULL;
@@ -73,23 +251,25 @@ struct value *tape_attention(struct tape *tape, struct value *q, struct value *k
     int frame = tape_frame_open(tape);
     struct value *inputs[] = {q, k, v};
     autocast_lower_all(tape, inputs, 3);
-    enum dtype dtype = value_dtype(inputs[0]);
-    struct shape rows = {.rank = 3, .size = {q->shape.size[0], q->shape.size[1], q->shape.size[2]}};
-    if (backend_for(tape, dtype) == ATTENTION_EFFICIENT) {
-        rows.size[2] = rounded(rows.size[2], 32);
+    if (inputs[0] == NULL || inputs[1] == NULL || inputs[2] == NULL) {
+        return tape_frame_close(tape, frame, NULL);
     }
-    struct value *result = heads_new(tape, dtype, &q->shape, "ATTENTION");
-    struct value *lse = value_new(tape, DTYPE_FLOAT32, &rows, "ATTENTION log-sum-exp");
-    struct value *values[] = {inputs[0], inputs[1], inputs[2], result, lse};
-    struct operation_attributes attributes = {.f = {scale, tape->training ? dropout : 0.0},
-                                              .i = {causal ? 1 : 0, ++tape->seed}};
-    tape_run(tape, OPCODE_ATTENTION, &attributes, 3, 5, values);
-    struct node *node = result != NULL ? node_new(tape, attention_backward, 3, inputs, result) : NULL;
-    if (node != NULL) {
-        node->attributes = attributes;
-        for (int i = 0; i < 5; i++) {
-            node_save(tape, node, i, values[i]);
-        }
+    enum attention_backend backend = backend_choose(tape, inputs, settings);
+    backend_note(tape, backend);
+    struct value *mask = settings->mask;
+    if (mask != NULL && mask->dtype == DTYPE_BOOL) {
+        mask = mask_convert(tape, mask, inputs[0]->dtype);
+    }
+    if (mask != NULL && backend == ATTENTION_BACKEND_EFFICIENT) {
+        mask = mask_align(tape, mask);
+    }
+    struct value *result = NULL;
+    if (backend == ATTENTION_BACKEND_MATH) {
+        result = attention_math(tape, inputs, mask, settings);
+    } else if (backend == ATTENTION_BACKEND_FLASH && value_size(q, 3) % 8 != 0) {
+        result = attention_padded(tape, inputs, settings);
+    } else {
+        result = attention_fused(tape, backend, inputs, mask, settings);
     }
     return tape_frame_close(tape, frame, result);
 }

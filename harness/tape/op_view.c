@@ -130,6 +130,32 @@ struct value *tape_slice(struct tape *tape, struct value *a, int dimension, int6
     return result;
 }
 
+/* constant_pad_nd with a negative count: a copy of what is left. */
+static void pad_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
+{
+    int last = node->edges[0].shape.rank - 1;
+    struct value *left = slice_view(tape, out[0], last, 0, node->edges[0].shape.size[last]);
+    in[0] = make_copy(tape, left, out[0]->dtype, "pad gradient");
+}
+
+struct value *tape_pad_last(struct tape *tape, struct value *a, int64_t count)
+{
+    if (a == NULL || tape_failed(tape)) {
+        return NULL;
+    }
+    int frame = tape_frame_open(tape);
+    int last = a->shape.rank - 1;
+    struct shape shape = a->shape;
+    shape.size[last] += count;
+    struct value *result = value_new(tape, a->dtype, &shape, "padded");
+    if (result != NULL) {
+        tape_fill(tape, result, 0.0);
+        tape_copy_into(tape, a, slice_view(tape, result, last, 0, a->shape.size[last]));
+        node_new(tape, pad_backward, 1, &a, result);
+    }
+    return tape_frame_close(tape, frame, result);
+}
+
 static void shape_remove(struct value *view, int dimension)
 {
     for (int i = dimension; i + 1 < view->shape.rank; i++) {

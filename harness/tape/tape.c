@@ -38,6 +38,7 @@ struct tape_view tape_view(const struct tape *tape)
         .event_count = tape->event_count,
         .saved_for_backward_bytes = tape->saved_for_backward_bytes,
         .loss_operand = tape->loss_operand,
+        .attention_backend = tape->attention_backend,
     };
 }
 

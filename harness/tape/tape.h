@@ -11,6 +11,7 @@
 
 #include "harness/base/status.h"
 #include "harness/kernels/operation.h"
+#include "harness/tape/attention_choice.h"
 
 /* X(NAME, name in records) */
 #define CATEGORY_TABLE(X)                                                                                              \
@@ -98,6 +99,8 @@ struct tape_view {
     int64_t saved_for_backward_bytes;
     /* The scalar loss of the last step, to be read back after the run: an index into operands, or -1. */
     int loss_operand;
+    /* Which kernel of attention its calls follow. */
+    enum attention_backend attention_backend;
 };
 
 /* The arrays of a finished tape. Valid until tape_release. */

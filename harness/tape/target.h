@@ -8,15 +8,6 @@
 #include <stdint.h>
 
 #include "harness/base/status.h"
-#include "harness/kernels/dtype.h"
-
-/* Which kernel computes scaled dot product attention, and so what it saves and what scratch it takes. */
-enum attention_backend {
-    ATTENTION_NATIVE,   /* our own tiled kernel: output and log-sum-exp, no scratch */
-    ATTENTION_CUDNN,    /* lse f32 [B, a, S]; backward: dq accumulator f32 [B, a, S, D] and f32 [B, a, S] */
-    ATTENTION_FLASH,    /* lse f32 [B, a, S]; backward: dq accumulator and row sums, rounded to 128 rows, 32 columns */
-    ATTENTION_EFFICIENT /* lse f32 [B, a, S rounded up to 32] */
-};
 
 struct target {
     const char *name;                /* "sm_90", "sm_80", "host", ... */
@@ -24,8 +15,7 @@ struct target {
     int64_t
         biased_linear_workspace_bytes;   /* cublasLt, per such thread, at its first linear layer with a bias; 0: none */
     int64_t convolution_workspace_bytes; /* the most that one convolution is given while it runs; 0: none */
-    enum attention_backend attention_16bit;
-    enum attention_backend attention_32bit;
+    int capability; /* compute capability: 90 for sm_90; 0: no GPU. Chooses among the kernels of attention */
 };
 
 /* NULL error text lists the names. */

@@ -12,18 +12,41 @@ import torch.nn.functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from shadow_autocast import CudaAutocast
+from shadow_ledger import MathAttention
 
 aten = torch.ops.aten
 HALF = (torch.float16, torch.bfloat16)
 
 
-def choose_attention(query, key, attn_mask, enable_gqa):
-    """The backend of torch 2.11 on sm_90 with the cuDNN that its wheels bring: cudnn, flash, efficient, math."""
-    if query.dtype in HALF and query.shape[-1] % 8 == 0 and query.shape[-1] <= 256 and key.shape[-2] != 1:
-        return "cudnn"
-    if query.shape[1] != key.shape[1]:
-        return "math"  # the memory-efficient kernel wants equal head counts
-    return "efficient"
+def choose_attention(query, key, attn_mask, dropout_p, is_causal, needs_gradient):
+    """The backend of torch 2.11 on sm_90 with the cuDNN that its wheels bring: cudnn, flash, efficient, math.
+    attention_choice.py holds these rules against torch's own dispatcher."""
+    width, rows, columns = query.shape[-1], query.shape[-2], key.shape[-2]
+    if query.dtype in HALF:
+        if width % 8 == 0 and width <= 256 and columns != 1 and not (rows == 1 and dropout_p > 0):
+            return "cudnn"
+        if attn_mask is None and width <= 256 and not (is_causal and rows != columns):
+            return "flash"
+    if query.shape[1] == key.shape[1] and width % (8 if query.dtype in HALF else 4) == 0:
+        return "efficient"
+    return "math"
+
+
+def additive_mask(attn_mask, dtype):
+    """A boolean mask as numbers, as every call of scaled_dot_product_attention makes them."""
+    if attn_mask is None or attn_mask.dtype != torch.bool:
+        return attn_mask
+    zero = torch.scalar_tensor(0.0, dtype=dtype, device=attn_mask.device)
+    lowest = torch.scalar_tensor(-math.inf, dtype=dtype, device=attn_mask.device)
+    return torch.where(attn_mask, zero, lowest)
+
+
+def aligned_mask(attn_mask, query, key):
+    """What the memory-efficient kernel asks of a mask: rows that begin at multiples of 8 elements."""
+    length = attn_mask.shape[-1]
+    if any(stride % 8 for stride in attn_mask.stride()[:-1]):
+        attn_mask = F.pad(attn_mask, (0, 8 - length % 8))[..., :length]
+    return attn_mask.expand(query.shape[0], query.shape[1], query.shape[2], key.shape[2])
 
 
 def attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
@@ -31,18 +54,23 @@ def attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False,
         query, key, value, attn_mask = CudaAutocast.active.cast_all([query, key, value, attn_mask],
                                                                     CudaAutocast.active.dtype)
     needs_gradient = torch.is_grad_enabled() and any(t.requires_grad for t in (query, key, value))
-    backend = choose_attention(query, key, attn_mask, enable_gqa)
+    backend = choose_attention(query, key, attn_mask, dropout_p, is_causal, needs_gradient)
+    attn_mask = additive_mask(attn_mask, query.dtype)
     if backend == "math":
-        return aten._scaled_dot_product_attention_math(query, key, value, attn_mask, dropout_p, is_causal, None,
-                                                       scale=scale, enable_gqa=enable_gqa)[0]
-    if attn_mask is not None and attn_mask.dtype == torch.bool:
-        bias = torch.zeros_like(attn_mask, dtype=query.dtype)
-        attn_mask = bias.masked_fill_(attn_mask.logical_not(), -math.inf)
-    if attn_mask is not None:
-        attn_mask = attn_mask.expand(query.shape[0], query.shape[1], query.shape[2], key.shape[2])
+        with MathAttention():
+            return aten._scaled_dot_product_attention_math(query, key, value, attn_mask, dropout_p, is_causal, None,
+                                                           scale=scale, enable_gqa=enable_gqa)[0]
+    if backend == "flash":
+        width, scale = query.shape[-1], scale or 1 / math.sqrt(query.shape[-1])
+        if width % 8:
+            query, key, value = (F.pad(t, (0, 8 - width % 8)) for t in (query, key, value))
+        return aten._scaled_dot_product_flash_attention(query, key, value, dropout_p, is_causal, False,
+                                                        scale=scale)[0][..., :width]
     if backend == "cudnn":
         return aten._scaled_dot_product_cudnn_attention(query, key, value, attn_mask, needs_gradient, dropout_p,
                                                         is_causal, False, scale=scale)[0]
+    if attn_mask is not None:
+        attn_mask = aligned_mask(attn_mask, query, key)
     return aten._scaled_dot_product_efficient_attention(query, key, value, attn_mask, needs_gradient, dropout_p,
                                                         is_causal, scale=scale)[0]
 

@@ -43,6 +43,23 @@ def is_last_reference(tensor):
             and torch._prims_common.is_non_overlapping_and_dense_or_false(tensor))
 
 
+def is_mask_of_math_attention(scores, mask, *more):
+    """Math attention adds its mask in place, but never while a dispatch mode is active; so the ledger does. The sum is
+    told by its caller: that operator makes it without Python in between."""
+    return MathAttention.active and isinstance(mask, torch.Tensor) and scores.dim() == 4 and not mask.requires_grad
+
+
+class MathAttention:
+    """Set while scaled_dot_product_attention runs its math form."""
+    active = False
+
+    def __enter__(self):
+        MathAttention.active = True
+
+    def __exit__(self, *error):
+        MathAttention.active = False
+
+
 class StorageLedger(TorchDispatchMode):
     """Counts live bytes of one device type ("meta" or "cpu"); keeps the ordered events if asked to."""
 
@@ -103,9 +120,30 @@ class StorageLedger(TorchDispatchMode):
         if self.events is not None:
             self.events.append(["free", number])
 
+    def _safe_softmax(self, scores, dim):
+        """Math attention's softmax is one operator to autograd and five kernels to the allocator."""
+        aten = torch.ops.aten
+        out = aten._softmax(scores, dim, False)
+        self._see(out, "_softmax")
+        infinite = aten.isneginf(scores)
+        self._see(infinite, "isneginf")
+        rows = aten.all.dim(infinite, dim, True)
+        self._see(rows, "all")
+        zero = aten.scalar_tensor(0.0, dtype=out.dtype, device=out.device)
+        self._see(zero, "scalar_tensor")
+        aten.masked_fill_.Tensor(out, rows, zero)
+        del zero
+        del rows
+        del infinite
+        return out
+
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         if func is torch.ops.aten.add.Tensor and not kwargs and is_last_reference(args[0]):
             return torch.ops.aten.add_.Tensor(*args)
+        if func is torch.ops.aten._safe_softmax.default and not kwargs:
+            return self._safe_softmax(*args[:2])
+        if func is torch.ops.aten.add.Tensor and is_mask_of_math_attention(*args):
+            return torch.ops.aten.alias(torch.ops.aten.add_.Tensor(*args))
         out = func(*args, **(kwargs or {}))
         for tensor in absent_on_device(func, args, out):
             self._hide(tensor)

@@ -1,6 +1,6 @@
 /* The backward pass and the optimizer step of real PyTorch, event by event: every allocation and every free, in order,
- * with its size. Tiny models in the eager form, whose kernels have no scratch of their own; the other side is
- * peers/pytorch/events, recorded from autograd and torch.optim. */
+ * with its size. Tiny models in the forms that store their scores, whose kernels have no scratch of their own; the other
+ * side is peers/pytorch/events, recorded from autograd and torch.optim. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -98,7 +98,7 @@ static void sequences_compare(const char *name, const char *stage, const struct 
     }
 }
 
-static void case_check(const char *model, enum precision precision, enum optimizer optimizer)
+static void case_check(const char *model, enum attention attention, enum precision precision, enum optimizer optimizer)
 {
     static struct sequence ours, theirs;
     char config_path[256], path[256];
@@ -110,14 +110,14 @@ static void case_check(const char *model, enum precision precision, enum optimiz
     struct workload workload = workload_default(MODE_TRAIN);
     workload.batch = 2;
     workload.seq = 8;
-    workload.attention = ATTENTION_EAGER;
+    workload.attention = attention;
     workload.precision = precision;
     workload.optimizer = optimizer;
     snprintf(config_path, sizeof config_path, "peers/pytorch/tiny/%s/config.json", model);
-    snprintf(path, sizeof path, "peers/pytorch/events/tiny_%s_train_%s_eager_2_8_%s.jsonl", model,
-             precision_name(precision), optimizer_name(optimizer));
+    snprintf(path, sizeof path, "peers/pytorch/events/tiny_%s_train_%s_%s_2_8_%s.jsonl", model,
+             precision_name(precision), attention_name(attention), optimizer_name(optimizer));
     enum status_code code = config_read(config_path, model, &config, &error);
-    code = code == STATUS_OK ? target_find("host", &target, &error) : code;
+    code = code == STATUS_OK ? target_find("sm_90", &target, &error) : code;
     code = code == STATUS_OK ? skeleton_build(&config, HEAD_LM, &skeleton, &error) : code;
     code = code == STATUS_OK ? workload_tape(&config, &skeleton, &workload, target, &tape, &error) : code;
     if (code != STATUS_OK) {
@@ -140,13 +140,22 @@ static void backward_and_step_are_pytorchs(void **state)
     (void)state;
     static const char *const models[] = {"gpt2-dropout", "llama", "llama-gqa", "qwen2"};
     for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
-        case_check(models[i], PRECISION_FLOAT32, OPTIMIZER_ADAM_FOREACH);
-        case_check(models[i], PRECISION_BFLOAT16, OPTIMIZER_ADAMW_FUSED);
+        case_check(models[i], ATTENTION_EAGER, PRECISION_FLOAT32, OPTIMIZER_ADAM_FOREACH);
+        case_check(models[i], ATTENTION_EAGER, PRECISION_BFLOAT16, OPTIMIZER_ADAMW_FUSED);
     }
+}
+
+/* float32 with fewer key heads: sdpa takes its math form. */
+static void math_attention_is_pytorchs(void **state)
+{
+    (void)state;
+    case_check("llama-gqa", ATTENTION_SDPA, PRECISION_FLOAT32, OPTIMIZER_ADAM_FOREACH);
+    case_check("qwen2", ATTENTION_SDPA, PRECISION_FLOAT32, OPTIMIZER_ADAM_FOREACH);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(backward_and_step_are_pytorchs)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(backward_and_step_are_pytorchs),
+                                       cmocka_unit_test(math_attention_is_pytorchs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

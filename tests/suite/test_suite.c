@@ -265,7 +265,7 @@ static const struct refusal REFUSALS[] = {
     {CASE("batch: {a: 8}"), "s.yaml:4:44: batch must be a single value, not a map"},
     {CASE("checkpointing: yes"), "s.yaml:4:52: checkpointing: 'yes' is not known; write one of: false, true"},
     {CASE("checkpointing: \"true\""), "s.yaml:4:52: checkpointing is the text 'true'; write it without quotes"},
-    {CASE("attention: flash"), "s.yaml:4:48: attention: 'flash' is not known; write one of: sdpa, eager"},
+    {CASE("attention: flash"), "s.yaml:4:48: attention: 'flash' is not known; write one of: sdpa, eager, native"},
     {CASE("attention: \"a\\nb\""), "s.yaml:4:48: attention has a line break or control character in it; remove it"},
     {CASE("head: bare"), "s.yaml:4:5: head bare: training needs a loss; write head lm"},
     {CASE("timeout_seconds: 0"), "s.yaml:4:54: timeout_seconds: 0 is out of range; write an integer from 1 to 604800"},

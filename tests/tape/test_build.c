@@ -157,7 +157,8 @@ static struct value *attention_of(struct tape *tape, int64_t rows)
         heads[i] = tape_leaf(tape, CATEGORY_WEIGHTS, DTYPE_FLOAT32, 4, size, true, "heads");
         heads[i] = tape_transpose(tape, heads[i], 1, 2);
     }
-    return tape_attention(tape, heads[0], heads[1], heads[2], 0.35, 0.0, true);
+    struct attention_settings settings = {.scale = 0.35, .causal = true};
+    return tape_attention(tape, heads[0], heads[1], heads[2], &settings);
 }
 
 static void attention_never_stores_its_scores(void **state)

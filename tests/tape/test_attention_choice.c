@@ -1,0 +1,140 @@
+/* The choice of an attention kernel against PyTorch's own: peers/pytorch/attention_choice.txt, which the compiled
+ * dispatcher of torch 2.11 answered for eleven kinds of GPU. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "harness/tape/attention_choice.h"
+#include "harness/tape/target.h"
+
+static const char answers_path[] = "peers/pytorch/attention_choice.txt";
+
+enum { CAPABILITIES_MAXIMUM = 16 };
+
+/* "# torch 2.11.0+cu130, cuDNN 9.19.0: 75 80 ..." */
+static int capabilities_read(const char *line, int capabilities[CAPABILITIES_MAXIMUM])
+{
+    const char *at = strrchr(line, ':');
+    assert_non_null(at);
+    at++;
+    int count = 0;
+    for (char *end = NULL; count < CAPABILITIES_MAXIMUM; at = end) {
+        long value = strtol(at, &end, 10);
+        if (end == at) {
+            break;
+        }
+        capabilities[count++] = (int)value;
+    }
+    return count;
+}
+
+/* The call of one line; the letters are left in choices. */
+static struct attention_case case_read(const char *line, char choices[32])
+{
+    char dtype[16] = "";
+    int flags[4] = {0};
+    long long sizes[4] = {0};
+    struct attention_case attention = {.heads = 4};
+    int count = sscanf(line, "%15s %lld %lld %lld %lld %d %d %d %d %31s", dtype, &sizes[0], &sizes[1], &sizes[2],
+                       &sizes[3], &flags[0], &flags[1], &flags[2], &flags[3], choices);
+    if (count != 10 || !dtype_from_name(dtype, &attention.dtype)) {
+        fail_msg("%s: '%s' is not a line of it", answers_path, line);
+    }
+    attention.groups = sizes[0];
+    attention.width = sizes[1];
+    attention.rows = sizes[2];
+    attention.columns = sizes[3];
+    attention.masked = flags[0] != 0;
+    attention.dropped = flags[1] != 0;
+    attention.causal = flags[2] != 0;
+    attention.gradients = flags[3] != 0;
+    return attention;
+}
+
+static void choices_are_those_of_the_dispatcher(void **state)
+{
+    (void)state;
+    FILE *file = fopen(answers_path, "r");
+    if (file == NULL) {
+        fail_msg("%s cannot be read", answers_path);
+        return;
+    }
+    int capabilities[CAPABILITIES_MAXIMUM], count = 0, checked = 0;
+    int chosen[ATTENTION_BACKEND_SEVERAL] = {0};
+    char *line = NULL;
+    size_t capacity = 0;
+    while (getline(&line, &capacity, file) > 0) {
+        if (line[0] == '#') {
+            count = capabilities_read(line, capabilities);
+            continue;
+        }
+        char choices[32] = "";
+        struct attention_case attention = case_read(line, choices);
+        assert_int_equal(strlen(choices), count);
+        for (int i = 0; i < count; i++) {
+            enum attention_backend backend = attention_backend_of(capabilities[i], &attention);
+            if (attention_backend_name(backend)[0] != choices[i]) {
+                fail_msg("sm_%d: %s: chosen: %s", capabilities[i], line, attention_backend_name(backend));
+            }
+            chosen[backend]++;
+            checked++;
+        }
+    }
+    free(line);
+    fclose(file);
+    print_message("%d choices\n", checked);
+    assert_true(checked > 30000);
+    for (int i = ATTENTION_BACKEND_CUDNN; i <= ATTENTION_BACKEND_MATH; i++) {
+        assert_true(chosen[i] > 0);
+    }
+}
+
+static void every_target_has_its_answers(void **state)
+{
+    (void)state;
+    FILE *file = fopen(answers_path, "r");
+    assert_non_null(file);
+    char *line = NULL;
+    size_t capacity = 0;
+    int capabilities[CAPABILITIES_MAXIMUM];
+    assert_true(getline(&line, &capacity, file) > 0);
+    int count = capabilities_read(line, capabilities);
+    free(line);
+    fclose(file);
+    const struct target *target = NULL;
+    for (int i = 0; (target = target_at(i)) != NULL; i++) {
+        bool found = target->capability == 0;
+        for (int k = 0; k < count; k++) {
+            found = found || capabilities[k] == target->capability;
+        }
+        if (!found) {
+            fail_msg("%s is not in %s", target->name, answers_path);
+        }
+    }
+}
+
+static void without_a_gpu_it_is_our_own(void **state)
+{
+    (void)state;
+    struct attention_case attention = {
+        .dtype = DTYPE_FLOAT32, .heads = 4, .groups = 2, .width = 8, .rows = 3, .columns = 3};
+    assert_int_equal(attention_backend_of(0, &attention), ATTENTION_BACKEND_NATIVE);
+    assert_string_equal(attention_backend_name(ATTENTION_BACKEND_NATIVE), "native");
+    assert_null(attention_backend_name(ATTENTION_BACKEND_NONE));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(choices_are_those_of_the_dispatcher),
+        cmocka_unit_test(every_target_has_its_answers),
+        cmocka_unit_test(without_a_gpu_it_is_our_own),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
