@@ -80,7 +80,15 @@ static inline const char *call_pattern(enum opcode opcode)
     case OPCODE_MAX_POOL_BACKWARD:
         return "FIF";
     case OPCODE_MAX_POOL:
+    case OPCODE_TOP_K:
         return "FFI";
+    case OPCODE_ARGMAX:
+        return "FI";
+    case OPCODE_GATHER:
+        return "AiA";
+    case OPCODE_QUOTIENT:
+    case OPCODE_REMAINDER:
+        return "ii";
     case OPCODE_ATTENTION:
         return "fff(f)fS";
     case OPCODE_ATTENTION_BACKWARD:

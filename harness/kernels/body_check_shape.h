@@ -98,6 +98,29 @@ static inline const char *embedding_check(const struct operation_call *call)
     return shapes_verdict(fit && rows.count == count_of(&call->tensors[1]));
 }
 
+static inline const char *top_k_check(const struct operation_call *call)
+{
+    const struct tensor *a = &call->tensors[0], *values = &call->tensors[1];
+    struct rows rows = rows_of(a), picked = rows_of(values);
+    if (call->opcode == OPCODE_ARGMAX) {
+        return shapes_verdict(a->rank >= 1 && (rows.columns > 0 || rows.count == 0) && count_of(values) == rows.count);
+    }
+    bool fit = a->rank >= 1 && values->rank >= 1 && shapes_equal(values, &call->tensors[2]);
+    return shapes_verdict(fit && picked.count == rows.count && picked.columns >= 1 && picked.columns <= rows.columns);
+}
+
+static inline const char *gather_check(const struct operation_call *call)
+{
+    const struct tensor *a = &call->tensors[0], *ids = &call->tensors[1], *out = &call->tensors[2];
+    bool fit = a->rank == 3 && shapes_equal(ids, out) && a->dtype == out->dtype;
+    return shapes_verdict(fit && a->size[0] == out->size[0] && a->size[2] == out->size[2]);
+}
+
+static inline const char *divide_check(const struct operation_call *call)
+{
+    return call->attributes.i[0] > 0 ? shapes_verdict(all_agree(call)) : attributes_wrong;
+}
+
 static inline const char *pool_check(const struct operation_call *call)
 {
     const int64_t *i = call->attributes.i;
@@ -224,6 +247,14 @@ static inline const char *shape_check(const struct operation_call *call)
     case OPCODE_MAX_POOL:
     case OPCODE_MAX_POOL_BACKWARD:
         return pool_check(call);
+    case OPCODE_TOP_K:
+    case OPCODE_ARGMAX:
+        return top_k_check(call);
+    case OPCODE_GATHER:
+        return gather_check(call);
+    case OPCODE_QUOTIENT:
+    case OPCODE_REMAINDER:
+        return divide_check(call);
     case OPCODE_ATTENTION:
     case OPCODE_ATTENTION_BACKWARD:
         return attention_check(call);

@@ -18,6 +18,7 @@ host_function host_nll_loss, host_nll_loss_backward;
 host_function host_layernorm, host_layernorm_backward;
 host_function host_batchnorm, host_batchnorm_backward;
 host_function host_embedding, host_embedding_backward;
+host_function host_top_k, host_gather, host_divide;
 host_function host_max_pool, host_max_pool_backward;
 host_function host_attention, host_attention_backward;
 host_function host_adam_moments, host_adam_apply, host_adam, host_sgd_momentum, host_unscale;

@@ -20,6 +20,7 @@ typedef const char *launch_function(const struct operation_call *call, cudaStrea
 launch_function launch_fill, launch_create, launch_element, launch_copy, launch_dropout, launch_sum, launch_rows;
 launch_function launch_nll_loss, launch_nll_loss_backward, launch_layernorm, launch_layernorm_backward;
 launch_function launch_batchnorm, launch_batchnorm_backward, launch_embedding, launch_embedding_backward;
+launch_function launch_top_k, launch_gather, launch_divide;
 launch_function launch_max_pool, launch_max_pool_backward, launch_attention, launch_attention_backward;
 launch_function launch_optimizer, launch_unscale, launch_dynamic_map, launch_adam_8bit;
 
@@ -49,6 +50,11 @@ static inline int64_t elements_of(const struct tensor *tensor)
         count *= tensor->size[d];
     }
     return count;
+}
+
+BODY_COUNT int64_t element_bytes(enum dtype dtype)
+{
+    return dtype == DTYPE_FLOAT32 ? 4 : dtype == DTYPE_INT64 ? 8 : dtype == DTYPE_BOOL ? 1 : 2;
 }
 
 /* The elements of a tensor from `index` on. */

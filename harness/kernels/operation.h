@@ -61,6 +61,13 @@
  * EMBEDDING     weight [V, h], ids i64 -> out dense [.., h]; a wrong id is an error, never a wild read
  * EMBEDDING_BACKWARD grad dense [.., h], ids -> grad weight [V, h]: filled with zero, then summed in a fixed order;
  *                            rows of id i[0] stay zero (the padding index; -1: none)
+ * -- selection
+ * TOP_K         a dense [rows, columns] -> values dense [rows, k], indices i64 dense [rows, k]; the k largest of each row,
+ *                            falling; of equals the lower index first; NaN counts as +infinity. 1 <= k <= columns
+ * ARGMAX        a dense [rows, columns] -> indices i64 dense [rows]; as TOP_K with k = 1
+ * GATHER        a dense [G, R, C], ids i64 any [G, N, C] -> out dense [G, N, C], of one dtype, whichever;
+ *                            out[g, n, c] = a[g, ids[g, n, c], c]; a wrong id is an error, never a wild read
+ * QUOTIENT      a i64 any -> out i64 any; a / i[0], rounded down; i[0] > 0.   REMAINDER likewise; 0 <= out < i[0]
  * -- images (NCHW dense)
  * MAX_POOL      a         -> out, indices i64 (h * W + w of the winner, the first of equals; NaN wins);
  *                            i[0] = kernel, i[1] = stride, i[2] = padding
@@ -143,6 +150,11 @@
     X(BATCHNORM_BACKWARD, 5, 3)                                                                                        \
     X(EMBEDDING, 2, 1)                                                                                                 \
     X(EMBEDDING_BACKWARD, 2, 1)                                                                                        \
+    X(TOP_K, 1, 2)                                                                                                     \
+    X(ARGMAX, 1, 1)                                                                                                    \
+    X(GATHER, 2, 1)                                                                                                    \
+    X(QUOTIENT, 1, 1)                                                                                                  \
+    X(REMAINDER, 1, 1)                                                                                                 \
     X(MAX_POOL, 1, 2)                                                                                                  \
     X(MAX_POOL_BACKWARD, 2, 1)                                                                                         \
     X(CONVOLUTION, 2, 1)                                                                                               \

@@ -15,6 +15,7 @@ trial_plan plan_create, plan_element, plan_dropout, plan_sum, plan_rows, plan_lo
 trial_plan plan_layernorm, plan_layernorm_backward, plan_batchnorm, plan_batchnorm_backward;
 trial_plan plan_embedding, plan_embedding_backward, plan_max_pool, plan_max_pool_backward, plan_convolution,
     plan_matmul;
+trial_plan plan_top_k, plan_gather, plan_divide;
 trial_plan plan_attention, plan_attention_backward, plan_optimizer, plan_dynamic_map, plan_adam_8bit;
 
 #endif

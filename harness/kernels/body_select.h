@@ -1,0 +1,76 @@
+/* Selection: the largest elements of a row, elements picked by index, and integers divided. */
+#ifndef ASSAY_KERNELS_BODY_SELECT_H
+#define ASSAY_KERNELS_BODY_SELECT_H
+
+#include "harness/kernels/body.h"
+
+/* An element of a row and where it is. */
+struct ranked {
+    float value; /* NaN counts as +infinity */
+    int64_t index;
+};
+
+BODY struct ranked ranked_first(void)
+{
+    struct ranked none = {INFINITY, -1}; /* every element comes after it */
+    return none;
+}
+
+/* The lowest index of the lanes that take part. Exact up to 2^44: two floats hold 24 bits each. */
+BODY int64_t team_lowest_index(struct team team, bool takes_part, int64_t index)
+{
+    int64_t high = index >> 20;
+    float most = -team_maximum(team, takes_part ? -(float)high : -INFINITY);
+    takes_part = takes_part && (float)high == most;
+    float least = -team_maximum(team, takes_part ? -(float)(index & 0xfffff) : -INFINITY);
+    return ((int64_t)most << 20) + (int64_t)least;
+}
+
+/* The element that follows `last` in falling order; of equals the lower index comes first. There must be one. */
+BODY struct ranked ranked_next(struct team team, struct span a, int64_t columns, struct ranked last)
+{
+    struct ranked best = {-INFINITY, columns};
+    for (int64_t k = team.lane; k < columns; k += team.lanes) {
+        float value = span_get(a, k);
+        value = value != value ? INFINITY : value;
+        bool follows = value < last.value || (value == last.value && k > last.index);
+        if (follows && (value > best.value || best.index == columns)) {
+            best.value = value;
+            best.index = k;
+        }
+    }
+    bool found = best.index < columns;
+    float value = team_maximum(team, best.value);
+    struct ranked next = {value, team_lowest_index(team, found && best.value == value, best.index)};
+    return next;
+}
+
+/* out[g, n, c] = a[g, ids[g, n, c], c]: how many of each there are, and the steps through ids. */
+struct gather_shape {
+    int64_t rows, picked, columns; /* of a's middle dimension, of the output's, of both */
+    int64_t ids_step[3];
+};
+
+/* The element of a that output `index` (row-major) receives, or -1 where the id is not a row. */
+BODY int64_t gather_source(const int64_t *ids, struct gather_shape shape, int64_t index)
+{
+    int64_t column = index % shape.columns;
+    int64_t place = index / shape.columns % shape.picked;
+    int64_t group = index / shape.columns / shape.picked;
+    int64_t id = ids[group * shape.ids_step[0] + place * shape.ids_step[1] + column * shape.ids_step[2]];
+    return id >= 0 && id < shape.rows ? (group * shape.rows + id) * shape.columns + column : -1;
+}
+
+/* Rounded down, and what is left: never negative. divisor > 0. */
+BODY int64_t integer_quotient(int64_t a, int64_t divisor)
+{
+    return a / divisor - (a % divisor < 0 ? 1 : 0);
+}
+
+BODY int64_t integer_remainder(int64_t a, int64_t divisor)
+{
+    int64_t rest = a % divisor;
+    return rest < 0 ? rest + divisor : rest;
+}
+
+#endif

@@ -1,0 +1,100 @@
+/* Selection on the host: rows are dealt to threads. Where an id holds for a whole row, the row is copied as it lies. */
+#include "harness/kernels/body_rows.h"
+#include "harness/kernels/body_select.h"
+#include "harness/kernels/host_operations.h"
+#include "harness/kernels/host_span.h"
+#include "harness/kernels/host_walk.h"
+
+#include <string.h>
+
+const char *host_top_k(const struct operation_call *call)
+{
+    const struct tensor *a = &call->tensors[0];
+    const struct tensor *values = call->opcode == OPCODE_TOP_K ? &call->tensors[1] : NULL;
+    const struct tensor *indices = &call->tensors[call->tensor_count - 1];
+    struct rows rows = rows_of(a);
+    int64_t count = values != NULL ? rows_of(values).columns : 1;
+    struct host_scratch scratch;
+    if (!host_scratch_open(&scratch, rows.columns)) {
+        return "the host has no memory for a row in float32";
+    }
+    HOST_PARALLEL_FOR(rows.count * rows.columns >= PARALLEL_ELEMENTS)
+    for (int64_t row = 0; row < rows.count; row++) {
+        struct span span = span_read(a, row * rows.columns, 1, rows.columns, host_scratch_part(&scratch));
+        struct ranked last = ranked_first();
+        for (int64_t k = 0; k < count; k++) {
+            last = ranked_next(team_of_one, span, rows.columns, last);
+            ((int64_t *)indices->data)[row * count + k] = last.index;
+            if (values != NULL) {
+                float_store(values->data, values->dtype, row * count + k, span_get(span, last.index));
+            }
+        }
+    }
+    host_scratch_close(&scratch);
+    return NULL;
+}
+
+static const char *gather_ids_check(const int64_t *ids, struct gather_shape shape, int64_t groups)
+{
+    for (int64_t k = 0; k < groups * shape.picked * shape.columns; k++) {
+        int64_t rest = k / shape.columns;
+        int64_t id = ids[rest / shape.picked * shape.ids_step[0] + rest % shape.picked * shape.ids_step[1] +
+                         k % shape.columns * shape.ids_step[2]];
+        if (id < 0 || id >= shape.rows) {
+            return "an id is not a row of what is gathered from";
+        }
+    }
+    return NULL;
+}
+
+/* With one id for each row an "element" is the whole row. */
+static void gather_rows_run(const int64_t *ids, struct gather_shape shape, int64_t count, int64_t bytes,
+                            const char *from, char *to)
+{
+    HOST_PARALLEL_FOR(count * bytes >= PARALLEL_ELEMENTS)
+    for (int64_t k = 0; k < count; k++) {
+        memcpy(to + k * bytes, from + gather_source(ids, shape, k) * bytes, (size_t)bytes);
+    }
+}
+
+const char *host_gather(const struct operation_call *call)
+{
+    const struct tensor *a = &call->tensors[0], *ids = &call->tensors[1], *out = &call->tensors[2];
+    int64_t count = tensor_element_count(out), bytes = dtype_bytes(a->dtype);
+    struct gather_shape shape = {.rows = a->size[1], .picked = out->size[1], .columns = out->size[2]};
+    if (count == 0) {
+        return NULL;
+    }
+    memcpy(shape.ids_step, ids->stride, sizeof shape.ids_step);
+    if (shape.ids_step[2] == 0) {
+        bytes *= shape.columns;
+        count /= shape.columns;
+        shape.columns = 1;
+    }
+    const char *wrong = gather_ids_check(ids->data, shape, a->size[0]);
+    if (wrong == NULL) {
+        gather_rows_run(ids->data, shape, count, bytes, a->data, out->data);
+    }
+    return wrong;
+}
+
+static void divide_piece(void *context, const struct walk *walk, const struct walk_piece *piece)
+{
+    const struct operation_call *call = context;
+    const int64_t *from = (const int64_t *)call->tensors[0].data + piece->offset[0];
+    int64_t *to = (int64_t *)call->tensors[1].data + piece->offset[1];
+    int64_t divisor = call->attributes.i[0];
+    for (int64_t k = 0; k < piece->count; k++) {
+        int64_t a = from[k * walk_step(walk, 0)];
+        bool quotient = call->opcode == OPCODE_QUOTIENT;
+        to[k * walk_step(walk, 1)] = quotient ? integer_quotient(a, divisor) : integer_remainder(a, divisor);
+    }
+}
+
+const char *host_divide(const struct operation_call *call)
+{
+    struct operation_call divide = *call;
+    struct walk walk = walk_of_call(call);
+    host_walk_run(&walk, divide_piece, &divide);
+    return NULL;
+}

@@ -1,0 +1,82 @@
+/* Plans of selection: ties, infinities and NaN among the largest; ids for each element and for whole rows. */
+#include "tests/kernels/trial_plan.h"
+
+#include <math.h>
+#include <stddef.h>
+
+/* Rows, columns, picked. */
+static const int64_t picks[][3] = {
+    {1, 1, 1}, {3, 5, 2}, {1, 1023, 8}, {7, 64, 64}, {5, 129, 3}, {2, 20011, 16}, {150, 77, 1}, {0, 4, 2}, {1, 300, 10},
+};
+
+enum { PICK_COUNT = sizeof picks / sizeof picks[0] };
+
+/* Integers of a small range are exact in every dtype and often equal. */
+static void ties_set(struct trial *trial, int64_t count)
+{
+    for (int64_t k = 0; k < count; k++) {
+        trial_set(trial, 0, k, (double)trial_integer(trial, -3, 3));
+    }
+}
+
+bool plan_top_k(struct trial *trial, int variant)
+{
+    enum { KINDS = 3 }; /* numbers, ties, ties with what is not finite */
+    if (variant >= KINDS * PICK_COUNT) {
+        return false;
+    }
+    const int64_t *pick = picks[variant % PICK_COUNT];
+    int kind = variant / PICK_COUNT;
+    bool all = trial->call.opcode == OPCODE_TOP_K;
+    int64_t count = pick[0] * pick[1];
+    trial_input(trial, trial_dtype(trial), LAYOUT_DENSE, 2, pick, -8.0, 8.0);
+    if (kind > 0) {
+        ties_set(trial, count);
+    }
+    static const double odd[] = {INFINITY, -INFINITY, NAN};
+    for (int k = 0; k < 3 && kind == 2 && count > 0; k++) {
+        trial_set(trial, 0, trial_integer(trial, 0, count - 1), odd[k]);
+    }
+    if (all) {
+        trial_output(trial, trial_dtype(trial), LAYOUT_DENSE, 2, (const int64_t[]){pick[0], pick[2]});
+    }
+    trial_output(trial, DTYPE_INT64, LAYOUT_DENSE, all ? 2 : 1, (const int64_t[]){pick[0], pick[2]});
+    return true;
+}
+
+bool plan_gather(struct trial *trial, int variant)
+{
+    /* Groups, rows, columns, picked. */
+    static const int64_t shapes[][4] = {
+        {1, 1, 1, 1}, {2, 3, 5, 7}, {1, 4, 4096, 4}, {3, 300, 1, 40}, {2, 2, 1001, 4}, {1, 8, 0, 4}, {2, 6, 96, 3},
+    };
+    enum { SHAPES = sizeof shapes / sizeof shapes[0], DTYPES = 3 };
+    if (variant >= 2 * DTYPES * SHAPES) {
+        return false;
+    }
+    const int64_t *s = shapes[variant % SHAPES];
+    bool whole_rows = variant / SHAPES % 2 == 1; /* dimensions 0 and 2 of the ids have stride 0 */
+    int kind = variant / SHAPES / 2;
+    enum dtype dtype = kind == 0 ? trial_dtype(trial) : kind == 1 ? DTYPE_INT64 : DTYPE_BOOL;
+    int64_t from[] = {s[0], s[1], s[2]}, to[] = {s[0], s[3], s[2]};
+    trial_input(trial, dtype, LAYOUT_DENSE, 3, from, 0.0, kind == 2 ? 1.0 : 1000.0);
+    trial_input(trial, DTYPE_INT64, whole_rows ? LAYOUT_BROADCAST : trial_layout(trial, LAYOUT_PERMUTED), 3, to, 0.0,
+                (double)(s[1] - 1));
+    trial_output(trial, dtype, LAYOUT_DENSE, 3, to);
+    return true;
+}
+
+bool plan_divide(struct trial *trial, int variant)
+{
+    static const int64_t sizes[][3] = {{1, 1, 1}, {2, 3, 5}, {1, 5003, 1}, {0, 3, 4}, {7, 33, 129}};
+    static const int64_t divisors[] = {1, 7, 50257};
+    enum { SIZES = sizeof sizes / sizeof sizes[0], DIVISORS = sizeof divisors / sizeof divisors[0] };
+    if (variant >= SIZES * DIVISORS) {
+        return false;
+    }
+    trial->call.attributes.i[0] = divisors[variant / SIZES];
+    const int64_t *size = sizes[variant % SIZES];
+    trial_input(trial, DTYPE_INT64, trial_layout(trial, LAYOUT_BROADCAST), 3, size, -200000.0, 200000.0);
+    trial_output(trial, DTYPE_INT64, trial_layout(trial, LAYOUT_PERMUTED), 3, size);
+    return true;
+}
