@@ -115,6 +115,43 @@ static struct value *heads_join(struct tape *tape, struct value *out)
     return tape_frame_close(tape, frame, tape_reshape(tape, rows, 3, size));
 }
 
+/* A single query over a static cache, of which a mask hides what is not there yet. The heads that share keys become rows
+ * of one (pack_gqa), because the kernels that take a mask want as many heads as there are keys. */
+static struct value *attention_over_static(const struct forward *forward, struct attention_settings settings,
+                                           struct value *q, struct value *k, struct value *v)
+{
+    struct tape *tape = forward->tape;
+    int frame = tape_frame_open(tape);
+    int64_t batch = value_size(q, 0), heads = value_size(q, 1), groups = value_size(k, 1), width = value_size(q, 3);
+    int64_t packed[] = {batch, groups, heads / groups, width}, flat[] = {batch, 1, heads * width};
+    settings.mask = forward->mask;
+    struct value *out = tape_attention(tape, tape_reshape(tape, q, 4, packed), k, v, &settings);
+    int64_t unpacked[] = {batch, heads, 1, width};
+    return tape_frame_close(tape, frame, tape_reshape(tape, tape_reshape(tape, out, 4, unpacked), 3, flat));
+}
+
+/* A causal pass over more than one row; a single one sees all there is. During the prefill of a static cache the tokens
+ * that are there come first in it. */
+static struct value *attention_fused(const struct forward *forward, const struct attention_form *form, struct value *q,
+                                     struct value *k, struct value *v)
+{
+    struct tape *tape = forward->tape;
+    int64_t rows = value_size(q, 2);
+    struct attention_settings settings = {.scale = form->scale,
+                                          .dropout = form->dropout,
+                                          .causal = form->causal && rows > 1,
+                                          .native = forward->workload->attention == ATTENTION_NATIVE};
+    if (forward->mask != NULL) {
+        return attention_over_static(forward, settings, q, k, v);
+    }
+    int frame = tape_frame_open(tape);
+    bool over_static = forward->cache != NULL && forward->cache->kind == CACHE_STATIC;
+    struct value *keys = over_static ? tape_slice(tape, k, 2, 0, rows) : k;
+    struct value *values = over_static ? tape_slice(tape, v, 2, 0, rows) : v;
+    struct value *out = tape_attention(tape, q, keys, values, &settings);
+    return tape_frame_close(tape, frame, heads_join(tape, out));
+}
+
 static struct value *attention_weights(const struct forward *forward, const struct attention_form *form,
                                        struct value *q, struct value *k)
 {
@@ -139,13 +176,7 @@ struct value *forward_attention(const struct forward *forward, const struct atte
     struct tape *tape = forward->tape;
     *weights = NULL;
     if (forward->workload->attention != ATTENTION_EAGER) {
-        int frame = tape_frame_open(tape);
-        struct attention_settings settings = {.scale = form->scale,
-                                              .dropout = form->dropout,
-                                              .causal = form->causal && value_size(q, 2) > 1,
-                                              .native = forward->workload->attention == ATTENTION_NATIVE};
-        struct value *out = tape_attention(tape, q, k, v, &settings);
-        return tape_frame_close(tape, frame, heads_join(tape, out));
+        return attention_fused(forward, form, q, k, v);
     }
     int64_t heads = value_size(q, 1);
     struct value *key = tape_repeat_heads(tape, k, heads), *value = tape_repeat_heads(tape, v, heads);
@@ -165,8 +196,31 @@ struct value *forward_causal_mask(const struct forward *forward, struct value *l
     if (forward->workload->attention != ATTENTION_EAGER || like == NULL) {
         return NULL;
     }
+    if (forward->mask != NULL) {
+        return forward->mask;
+    }
+    int64_t seen = forward->cache != NULL ? forward->cache->length : 0;
     return tape_causal_mask(forward->tape, value_dtype(like), value_size(like, 0), value_size(like, 1),
-                            value_size(like, 1));
+                            seen + value_size(like, 1));
+}
+
+void layer_cache(const struct forward_layer *layer, struct value **keys, struct value **values)
+{
+    if (layer->forward->cache != NULL) {
+        cache_update(layer->forward->cache, layer->index, keys, values);
+    }
+}
+
+struct value *forward_positions(const struct forward *forward)
+{
+    if (forward->positions != NULL) {
+        return forward->positions;
+    }
+    int64_t size[] = {1, value_size(forward->ids, 1)};
+    struct value *positions =
+        tape_leaf(forward->tape, CATEGORY_TEMPORARIES, DTYPE_INT64, 2, size, false, "position ids");
+    tape_sequence(forward->tape, positions, 0);
+    return positions;
 }
 
 /* -- activations */
@@ -227,6 +281,7 @@ struct value *forward_layers(tape_block *block, struct forward_layer *layer, con
     struct value *hidden = input;
     for (int64_t i = 0; i < layer->forward->config->layers; i++) {
         snprintf(layer->prefix, sizeof layer->prefix, "%s%s%lld", root, stack, (long long)i);
+        layer->index = i;
         struct value *next = forward_block(layer->forward, block, layer, sizeof *layer, held, held_count, hidden);
         if (hidden != input) {
             tape_drop(layer->forward->tape, hidden);

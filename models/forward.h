@@ -6,6 +6,7 @@
 #define ASSAY_MODELS_FORWARD_H
 
 #include "harness/tape/build.h"
+#include "models/key_value_cache.h"
 #include "models/skeleton.h"
 #include "models/workload.h"
 
@@ -19,6 +20,10 @@ struct forward {
     struct value *ids;     /* i64 [batch, seq]; images: NULL */
     struct value *images;  /* [batch, channels, height, width]; text: NULL */
     struct value *labels;  /* i64 [batch, seq] or [batch] when training, else NULL */
+    /* Generation, else NULL. ids are then those of the new tokens. */
+    struct value *positions; /* i64, like ids: where in the sequence they are */
+    struct value *mask;      /* of a static cache: what create_masks_for_generate made of it, or NULL */
+    struct key_value_cache *cache;
 };
 
 /* Runs the model. Training: the loss, a scalar. Otherwise what the model returns; all of it belongs to the open frame. */
@@ -53,6 +58,7 @@ struct value *forward_layernorm(const struct forward *forward, const char *prefi
 struct forward_layer {
     const struct forward *forward;
     struct value *mask, *cosine, *sine;
+    int64_t index;
     char prefix[96]; /* "encoder.layer.0" */
 };
 
@@ -79,8 +85,15 @@ struct value *heads_view(const struct forward *forward, struct value *a, int64_t
 struct value *forward_attention(const struct forward *forward, const struct attention_form *form, struct value *q,
                                 struct value *k, struct value *v, struct value **weights);
 
-/* The eager form's causal mask [B, 1, S, S] in the dtype of like; NULL in the other forms. */
+/* The eager form's causal mask [B, 1, S, T] in the dtype of like [B, S, h], T being S and what is cached; NULL in
+ * the other forms. */
 struct value *forward_causal_mask(const struct forward *forward, struct value *like);
+
+/* Keys and values of the new tokens become those of all where the model generates. Takes them over then. */
+void layer_cache(const struct forward_layer *layer, struct value **keys, struct value **values);
+
+/* The positions of the tokens, i64 [1, S] counted from 0, or as the generation gives them. */
+struct value *forward_positions(const struct forward *forward);
 
 /* The activation function by its name in the configuration. Takes over a: it is dropped where its name would go. */
 struct value *forward_activation(const struct forward *forward, enum activation activation, struct value *a);

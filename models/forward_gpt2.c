@@ -25,6 +25,7 @@ static struct value *attention(const struct forward_layer *layer, struct value *
     struct tape *tape = f->tape;
     struct value *heads[3];
     heads_split(layer, hidden, heads);
+    layer_cache(layer, &heads[1], &heads[2]);
     struct attention_form form = {.scale = 1.0 / sqrt((double)f->config->head_dim),
                                   .dropout = f->config->attention_dropout,
                                   .causal = true,
@@ -69,10 +70,8 @@ static struct value *gpt2_block(struct tape *tape, const void *context, struct v
 static struct value *embeddings(const struct forward *f, const char *root, struct value **positions)
 {
     struct tape *tape = f->tape;
-    int64_t size[] = {1, value_size(f->ids, 1)};
     struct value *words = tape_embedding(tape, forward_tensor(f, "%swte.weight", root), f->ids, -1);
-    *positions = tape_leaf(tape, CATEGORY_TEMPORARIES, DTYPE_INT64, 2, size, false, "position ids");
-    tape_sequence(tape, *positions, 0);
+    *positions = forward_positions(f);
     struct value *places = tape_embedding(tape, forward_tensor(f, "%swpe.weight", root), *positions, -1);
     /* The real code keeps words and places by name until the model returns: they stay in the caller's frame. */
     return tape_add(tape, words, places);
@@ -87,7 +86,7 @@ static struct value *transformer(const struct forward *f, const char *root)
     struct value *mask = forward_causal_mask(f, hidden);
     value_rebind(tape, &hidden, tape_dropout(tape, hidden, f->config->embedding_dropout));
     for (int64_t i = 0; i < f->config->layers; i++) {
-        struct forward_layer layer = {.forward = f, .mask = mask};
+        struct forward_layer layer = {.forward = f, .mask = mask, .index = i};
         snprintf(layer.prefix, sizeof layer.prefix, "%sh.%lld", root, (long long)i);
         struct value *held[] = {mask, positions};
         value_rebind(tape, &hidden, forward_block(f, gpt2_block, &layer, sizeof layer, held, 2, hidden));

@@ -71,6 +71,7 @@ static struct value *attention(const struct forward_layer *layer, struct value *
     struct value *rotated_k = rotate(layer, k);
     value_rebind(tape, &q, rotated_q);
     value_rebind(tape, &k, rotated_k);
+    layer_cache(layer, &k, &v);
     struct attention_form form = {.scale = 1.0 / sqrt((double)f->config->head_dim),
                                   .dropout = f->config->attention_dropout,
                                   .causal = true,
@@ -115,7 +116,7 @@ static struct value *llama_layer(struct tape *tape, const void *context, struct 
     return tape_frame_close(tape, frame, hidden);
 }
 
-/* cos and sin of position * frequency, [1, S, D] in the dtype of like; made without gradients. */
+/* cos and sin of position * frequency, [1 or B, S, D] in the dtype of like; made without gradients. */
 static void rotary(const struct forward *f, const char *root, struct value *like, struct forward_layer *layer,
                    struct value *positions)
 {
@@ -123,7 +124,7 @@ static void rotary(const struct forward *f, const char *root, struct value *like
     bool gradients = tape_gradients_enabled(tape);
     tape_gradients(tape, false);
     int frame = tape_frame_open(tape);
-    int64_t column[] = {1, value_size(f->ids, 1), 1};
+    int64_t column[] = {value_size(positions, 0), value_size(f->ids, 1), 1};
     struct value *places = tape_cast(tape, tape_reshape(tape, positions, 3, column), DTYPE_FLOAT32);
     struct value *angles = tape_multiply(tape, places, forward_tensor(f, "%srotary_emb.inv_freq", root));
     tape_drop(tape, places);
@@ -143,15 +144,13 @@ static struct value *decoder(const struct forward *f, const char *root)
     struct tape *tape = f->tape;
     int frame = tape_frame_open(tape);
     struct forward_layer layer = {.forward = f};
-    int64_t size[] = {1, value_size(f->ids, 1)};
     struct value *hidden =
         tape_embedding(tape, forward_tensor(f, "%sembed_tokens.weight", root), f->ids, f->config->pad_token);
-    struct value *positions = tape_leaf(tape, CATEGORY_TEMPORARIES, DTYPE_INT64, 2, size, false, "position ids");
-    tape_sequence(tape, positions, 0);
+    struct value *positions = forward_positions(f);
     layer.mask = forward_causal_mask(f, hidden);
     rotary(f, root, hidden, &layer, positions);
-    /* [1, S, D] -> [1, 1, S, D]: one for all heads */
-    int64_t wide[] = {1, 1, value_size(f->ids, 1), f->config->head_dim};
+    /* [.., S, D] -> [.., 1, S, D]: one for all heads */
+    int64_t wide[] = {value_size(positions, 0), 1, value_size(f->ids, 1), f->config->head_dim};
     struct value *cosine = layer.cosine, *sine = layer.sine;
     layer.cosine = tape_reshape(tape, cosine, 4, wide);
     layer.sine = tape_reshape(tape, sine, 4, wide);

@@ -7,9 +7,10 @@
 #include "harness/base/size.h"
 #include "harness/base/text.h"
 
-static const char *const mode_names[MODE_COUNT] = {"load", "infer", "train"};
+static const char *const mode_names[MODE_COUNT] = {"load", "infer", "generate", "train"};
 static const char *const precision_names[PRECISION_COUNT] = {"float32", "float16", "bfloat16", "amp-float16",
                                                              "amp-bfloat16"};
+static const char *const cache_names[CACHE_COUNT] = {"dynamic", "static"};
 static const char *const attention_names[ATTENTION_COUNT] = {"sdpa", "eager", "native"};
 static const char *const optimizer_names[OPTIMIZER_COUNT] = {
     "none",        "adam-foreach", "adam-fused", "adam-single",  "adamw-foreach",
@@ -39,6 +40,9 @@ static const struct field_row {
     [FIELD_PRECISION] = NAME_ROW(precision, precision_names, 0, PRECISION_COUNT),
     [FIELD_BATCH] = COUNT_ROW(batch, 1),
     [FIELD_SEQ] = COUNT_ROW(seq, 1),
+    [FIELD_NEW_TOKENS] = COUNT_ROW(new_tokens, 1),
+    [FIELD_CACHE] = NAME_ROW(cache, cache_names, 0, CACHE_COUNT),
+    [FIELD_BEAMS] = COUNT_ROW(beams, 1),
     [FIELD_ATTENTION] = NAME_ROW(attention, attention_names, 0, ATTENTION_COUNT),
     [FIELD_OPTIMIZER] = NAME_ROW(optimizer, optimizer_names, OPTIMIZER_ADAM_FOREACH, OPTIMIZER_COUNT),
     [FIELD_CHECKPOINTING] = SWITCH_ROW(checkpointing),
@@ -94,6 +98,11 @@ const char *precision_name(enum precision precision)
     return precision_names[precision];
 }
 
+const char *cache_name(enum cache cache)
+{
+    return cache_names[cache];
+}
+
 const char *attention_name(enum attention attention)
 {
     return attention_names[attention];
@@ -121,10 +130,13 @@ struct workload workload_default(enum mode mode)
         .precision = PRECISION_FLOAT32,
         .batch = 1,
         .seq = 128,
+        .new_tokens = 32,
+        .cache = CACHE_DYNAMIC,
+        .beams = 1,
         .attention = ATTENTION_SDPA,
         .optimizer = mode == MODE_TRAIN ? OPTIMIZER_ADAMW_FUSED : OPTIMIZER_NONE,
         .accumulate = 1,
-        .logits = LOGITS_ALL,
+        .logits = mode == MODE_GENERATE ? LOGITS_LAST : LOGITS_ALL,
         .head = HEAD_DEFAULT,
     };
 }
@@ -215,6 +227,13 @@ enum status_code workload_check(const struct workload *workload, struct status *
     }
     if (trains && workload->head == HEAD_BARE) {
         return status_set(error, STATUS_INVALID, "head bare: training needs a loss; write head lm");
+    }
+    if (workload->mode == MODE_GENERATE && workload->head == HEAD_BARE) {
+        return status_set(error, STATUS_INVALID, "head bare: a token is chosen by the head; write head lm");
+    }
+    if (workload->mode != MODE_GENERATE && (workload->cache != CACHE_DYNAMIC || workload->beams != 1)) {
+        return status_set(error, STATUS_INVALID, "%s: mode %s does not generate; leave it out, or write mode generate",
+                          workload->beams != 1 ? "beams" : "cache", mode_name(workload->mode));
     }
     if (trains && workload->logits == LOGITS_LAST) {
         return status_set(error, STATUS_INVALID, "logits last: the loss of training is taken over all; write all");

@@ -7,7 +7,7 @@
 
 #include "harness/base/status.h"
 
-enum mode { MODE_LOAD, MODE_INFER, MODE_TRAIN, MODE_COUNT };
+enum mode { MODE_LOAD, MODE_INFER, MODE_GENERATE, MODE_TRAIN, MODE_COUNT };
 enum precision {
     PRECISION_FLOAT32,
     PRECISION_FLOAT16,
@@ -16,6 +16,8 @@ enum precision {
     PRECISION_AMP_BFLOAT16,
     PRECISION_COUNT
 };
+/* How keys and values are kept while generating: grown by copying, or allocated once for prompt and new tokens. */
+enum cache { CACHE_DYNAMIC, CACHE_STATIC, CACHE_COUNT };
 enum attention { ATTENTION_SDPA, ATTENTION_EAGER, ATTENTION_NATIVE, ATTENTION_COUNT };
 enum optimizer {
     OPTIMIZER_NONE, /* not a train case */
@@ -35,8 +37,11 @@ enum head { HEAD_DEFAULT, HEAD_BARE, HEAD_LM, HEAD_COUNT }; /* default: bare for
 struct workload {
     enum mode mode;
     enum precision precision;
-    int64_t batch; /* >= 1 */
-    int64_t seq;   /* >= 1; 0 for images, where the configuration gives the size */
+    int64_t batch;      /* >= 1 */
+    int64_t seq;        /* >= 1; 0 for images, where the configuration gives the size */
+    int64_t new_tokens; /* generate: >= 1; otherwise without meaning */
+    enum cache cache;
+    int64_t beams; /* >= 1; 1: greedy */
     enum attention attention;
     enum optimizer optimizer;
     bool checkpointing;
@@ -54,6 +59,9 @@ struct workload {
     X(PRECISION, precision)                                                                                            \
     X(BATCH, batch)                                                                                                    \
     X(SEQ, seq)                                                                                                        \
+    X(NEW_TOKENS, new_tokens)                                                                                          \
+    X(CACHE, cache)                                                                                                    \
+    X(BEAMS, beams)                                                                                                    \
     X(ATTENTION, attention)                                                                                            \
     X(OPTIMIZER, optimizer)                                                                                            \
     X(CHECKPOINTING, checkpointing)                                                                                    \
@@ -80,12 +88,14 @@ const char *workload_field_name(enum workload_field field, int64_t value);
 /* One value of an enumerated field, as the interface spells it. */
 const char *mode_name(enum mode mode);
 const char *precision_name(enum precision precision);
+const char *cache_name(enum cache cache);
 const char *attention_name(enum attention attention);
 const char *optimizer_name(enum optimizer optimizer); /* "none" for OPTIMIZER_NONE */
 const char *logits_name(enum logits logits);
 const char *head_name(enum head head);
 
-/* The defaults of a mode: float32, batch 1, seq 128, sdpa, adamw-fused when training, 1 micro-batch, all logits. */
+/* The defaults of a mode: float32, batch 1, seq 128, sdpa, adamw-fused when training, 1 micro-batch; all logits,
+ * but the last alone when generating, as transformers does; 32 new tokens, a dynamic cache, 1 beam. */
 struct workload workload_default(enum mode mode);
 
 /* Sets one field, named by its key, from text.

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "models/forward.h"
+#include "models/generate.h"
 
 enum { STEP_COUNT = 3, INFER_COUNT = 2 };
 
@@ -33,7 +34,7 @@ struct training_plan training_plan_default(void)
     return (struct training_plan){.step_count = STEP_COUNT, .learning_rate = 1e-4};
 }
 
-static enum dtype precision_dtype(enum precision precision)
+enum dtype precision_dtype(enum precision precision)
 {
     return precision == PRECISION_FLOAT16    ? DTYPE_FLOAT16
            : precision == PRECISION_BFLOAT16 ? DTYPE_BFLOAT16
@@ -162,6 +163,23 @@ static void infer(struct build *build)
     }
 }
 
+/* -- generate */
+
+static void generate(struct build *build)
+{
+    struct tape *tape = build->forward.tape;
+    const struct workload *workload = build->forward.workload;
+    int64_t size[] = {workload->batch, workload->seq};
+    tape_stage(tape, STAGE_FORWARD);
+    inputs_make(build);
+    struct value *mask = tape_leaf(tape, CATEGORY_INPUTS, DTYPE_INT64, 2, size, false, "attention_mask");
+    tape_fill(tape, tape_hold(tape, mask), 1.0);
+    tape_stage_again(tape, STAGE_FORWARD);
+    autocast_begin(build);
+    generate_build(&build->forward);
+    tape_autocast_close(tape);
+}
+
 /* -- train */
 
 static struct optimizer_settings settings_of(const struct build *build)
@@ -288,7 +306,7 @@ static enum status_code fit_check(const struct config *config, const struct work
             (long long)workload->seq, (long long)config->sliding_window, config->name,
             (long long)config->sliding_window);
     }
-    return STATUS_OK;
+    return workload->mode == MODE_GENERATE ? generate_check(config, workload, error) : STATUS_OK;
 }
 
 static void case_build(struct build *build)
@@ -297,6 +315,8 @@ static void case_build(struct build *build)
     enum mode mode = build->forward.workload->mode;
     if (mode == MODE_INFER) {
         infer(build);
+    } else if (mode == MODE_GENERATE) {
+        generate(build);
     } else if (mode == MODE_TRAIN) {
         train(build);
     }

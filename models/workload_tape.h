@@ -1,7 +1,8 @@
 /* Workload tape: a model and what is done with it, as a tape.
  *
  * Stages. load: every parameter and buffer, in the order of module.to(device), filled. infer: the forward pass twice, so
- * that the second shows the steady state. train: three steps, each with its micro-batches (forward, backward), then the
+ * that the second shows the steady state. generate: the prompt once (stage forward), then every new token (stage generate); see
+ * models/generate.h. train: three steps, each with its micro-batches (forward, backward), then the
  * optimizer; gradients are set to none after it. Where a stage occurs several times the last counts. */
 #ifndef ASSAY_MODELS_WORKLOAD_TAPE_H
 #define ASSAY_MODELS_WORKLOAD_TAPE_H
@@ -13,6 +14,9 @@
 
 /* The head that a workload runs with: its own, or the default of its mode. */
 enum head workload_head(const struct workload *workload);
+
+/* In what weights are kept and the model runs (under amp: what is not autocast). */
+enum dtype precision_dtype(enum precision precision);
 
 /* skeleton must have been built with workload_head. The tape borrows labels from skeleton and must be released before
  * it. STATUS_INVALID where the workload does not fit the model (a sequence longer than its positions). */

@@ -17,7 +17,7 @@ enum status_code case_options_read(const struct arguments *arguments, struct wor
 {
     const char *mode = arguments_value(arguments, "mode");
     if (mode == NULL) {
-        return status_set(error, STATUS_INVALID, "%s: the case has no mode; add --mode load, infer or train",
+        return status_set(error, STATUS_INVALID, "%s: the case has no mode; add --mode load, infer, generate or train",
                           arguments->command->name);
     }
     struct workload result = workload_default(MODE_LOAD);

@@ -7,16 +7,19 @@
 
 /* The rows, for the table of a command that takes a case. */
 #define CASE_OPTION_ROWS                                                                                               \
-    {"mode", OPTION_VALUE, "load|infer|train", "what is done with the model"},                                         \
+    {"mode", OPTION_VALUE, "load|infer|generate|train", "what is done with the model"},                                \
         {"precision", OPTION_VALUE, "P", "float32 (default), float16, bfloat16, amp-float16 or amp-bfloat16"},         \
         {"batch", OPTION_VALUE, "N", "samples at once (default: 1)"},                                                  \
         {"seq", OPTION_VALUE, "N", "tokens of a sample (default: 128); not for images"},                               \
+        {"new-tokens", OPTION_VALUE, "N", "tokens that are generated (generate; default: 32)"},                        \
+        {"cache", OPTION_VALUE, "dynamic|static", "keys and values grow by copying, or lie ready (generate)"},         \
+        {"beams", OPTION_VALUE, "N", "beams of the search (generate; default: 1, greedy)"},                            \
         {"attention", OPTION_VALUE, "A", "sdpa (default): as PyTorch chooses; eager: scores stored; native: ours"},    \
         {"optimizer", OPTION_VALUE, "O",                                                                               \
          "adam- or adamw- and foreach, fused or single; adam-8bit; sgd-momentum (train)"},                             \
         {"checkpointing", OPTION_BOOLEAN, NULL, "recompute each block in the backward pass (train)"},                  \
         {"accumulate", OPTION_VALUE, "N", "micro-batches for each step of the optimizer (train; default: 1)"},         \
-        {"logits", OPTION_VALUE, "all|last", "rows of the language-model head that are computed (default: all)"},      \
+        {"logits", OPTION_VALUE, "all|last", "rows of the head that are computed (default: all; generate: last)"},     \
     {                                                                                                                  \
         "head", OPTION_VALUE, "bare|lm", "without or with the head of the task (default: bare for load, else lm)"      \
     }

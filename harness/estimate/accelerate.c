@@ -210,7 +210,11 @@ static enum status_code accelerate_compute(const struct estimate_input *input, s
     if (input->workload->mode != MODE_TRAIN) {
         struct accelerate_row row =
             accelerate_row_of(&sizes, half_storage ? ACCELERATE_FLOAT16 : ACCELERATE_FLOAT32, options.rule);
-        estimate_add(estimate, "total_bytes", llround(row.total_bytes));
+        if (input->workload->mode == MODE_GENERATE) { /* no rule for a cache */
+            estimate_add_unknown(estimate, "total_bytes");
+        } else {
+            estimate_add(estimate, "total_bytes", llround(row.total_bytes));
+        }
         estimate_add(estimate, "largest_layer_bytes", llround(row.largest_layer_bytes));
         return STATUS_OK;
     }

@@ -98,7 +98,7 @@ static enum status_code anatomy_compute(const struct estimate_input *input, stru
         estimate_add(estimate, "total_bytes", count * rule->weights);
         return STATUS_OK;
     }
-    if (workload->mode == MODE_INFER) { /* no rule for what a forward pass needs besides the weights */
+    if (workload->mode != MODE_TRAIN) { /* no rule for what a forward pass needs besides the weights */
         estimate_add_unknown(estimate, "activations_bytes");
         estimate_add_unknown(estimate, "total_bytes");
         return STATUS_OK;

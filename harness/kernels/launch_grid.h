@@ -52,11 +52,6 @@ static inline int64_t elements_of(const struct tensor *tensor)
     return count;
 }
 
-BODY_COUNT int64_t element_bytes(enum dtype dtype)
-{
-    return dtype == DTYPE_FLOAT32 ? 4 : dtype == DTYPE_INT64 ? 8 : dtype == DTYPE_BOOL ? 1 : 2;
-}
-
 /* The elements of a tensor from `index` on. */
 BODY struct span span_at(const struct tensor *tensor, int64_t index)
 {

@@ -102,10 +102,12 @@ static void identity_read(const struct json *identity, struct case_view *view)
     view->optimizer = json_string_or(json_get(identity, "optimizer"), NULL);
     view->logits = json_string_or(json_get(identity, "logits"), NULL);
     view->head = json_string_or(json_get(identity, "head"), NULL);
+    view->cache = json_string_or(json_get(identity, "cache"), NULL);
     view->batch = json_integer_or(json_get(identity, "batch"), -1);
     view->seq = json_integer_or(json_get(identity, "seq"), -1);
     view->accumulate = json_integer_or(json_get(identity, "accumulate"), -1);
     view->new_tokens = json_integer_or(json_get(identity, "new_tokens"), -1);
+    view->beams = json_integer_or(json_get(identity, "beams"), -1);
     view->checkpointing = json_boolean_or(json_get(identity, "checkpointing"), false);
 }
 
@@ -143,13 +145,17 @@ static bool label_make(struct report *report, struct case_view *view)
         if (view->new_tokens >= 0) {
             text_format(&label, " +%lld", (long long)view->new_tokens);
         }
+        label_append(&label, unless(view->cache, "dynamic"));
+        if (view->beams > 1) {
+            text_format(&label, " beams%lld", (long long)view->beams);
+        }
         label_append(&label, unless(view->attention, "sdpa"));
         label_append(&label, mode_is(view, "train") ? view->optimizer : NULL);
         label_append(&label, view->checkpointing ? "checkpointing" : NULL);
         if (view->accumulate > 1) {
             text_format(&label, " accumulate%lld", (long long)view->accumulate);
         }
-        label_append(&label, unless(view->logits, "all"));
+        label_append(&label, mode_is(view, "generate") ? unless(view->logits, "last") : unless(view->logits, "all"));
     }
     label_append(&label, unless(view->head, mode_is(view, "load") ? "bare" : "lm"));
     const char *made = view->model != NULL ? text_string(&label) : view->id;

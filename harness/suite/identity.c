@@ -35,6 +35,9 @@ static unsigned axes_of(const struct workload *workload, enum family_kind family
         axes |= family == FAMILY_RESNET ? 0 : 1u << AXIS_ATTENTION;
         axes |= image || workload->head == HEAD_BARE ? 0 : 1u << AXIS_LOGITS;
     }
+    if (workload->mode == MODE_GENERATE) {
+        axes |= 1u << AXIS_NEW_TOKENS | 1u << AXIS_CACHE | 1u << AXIS_BEAMS;
+    }
     if (workload->mode == MODE_TRAIN) {
         axes |= 1u << AXIS_OPTIMIZER | 1u << AXIS_CHECKPOINTING | 1u << AXIS_ACCUMULATE;
     }
@@ -107,6 +110,9 @@ static const struct {
     {AXIS_PRECISION, "%", true},
     {AXIS_BATCH, "b%", true},
     {AXIS_SEQ, "s%", true},
+    {AXIS_NEW_TOKENS, "n%", true},
+    {AXIS_CACHE, "%", false},
+    {AXIS_BEAMS, "beams%", false},
     {AXIS_ATTENTION, "%", false},
     {AXIS_OPTIMIZER, "%", true},
     {AXIS_CHECKPOINTING, "checkpointing", false},

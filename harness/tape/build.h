@@ -61,6 +61,9 @@ void tape_init_integers(struct tape *tape, struct value *value, int64_t bound); 
 void tape_sequence(struct tape *tape, struct value *value, int64_t first);      /* each row counts from first */
 /* [1, 1, rows, columns]: 0 where a row may look at a column, the lowest finite number elsewhere. */
 struct value *tape_causal_mask(struct tape *tape, enum dtype dtype, int64_t batch, int64_t rows, int64_t columns);
+/* The same where the first row is position `first` of the columns. */
+struct value *tape_causal_mask_at(struct tape *tape, enum dtype dtype, int64_t batch, int64_t rows, int64_t columns,
+                                  int64_t first);
 
 /* -- element-wise; operands are broadcast and promoted as in PyTorch */
 struct value *tape_add(struct tape *tape, struct value *a, struct value *b);
@@ -119,7 +122,7 @@ struct attention_settings {
     double dropout; /* acts in training only */
     bool causal;    /* not together with a mask */
     bool native;    /* our own kernel, whatever the target */
-    /* [B, 1 or a, S, T], bool (true: may look) or numbers to be added; NULL: none. A bool mask is converted by every
+    /* [B, 1 or a, S or 1, T], bool (true: may look) or numbers to be added; NULL: none. A bool mask is converted by every
      * call and kept for the backward pass, as in PyTorch. */
     struct value *mask;
 };
@@ -129,6 +132,17 @@ struct value *tape_attention(struct tape *tape, struct value *q, struct value *k
                              const struct attention_settings *settings);
 /* [B, g, S, D] -> [B, heads, S, D], each repeated heads / g times: a copy where g < heads, else a itself. */
 struct value *tape_repeat_heads(struct tape *tape, struct value *a, int64_t heads);
+
+/* -- selection, without a graph */
+struct value *tape_argmax(struct tape *tape, struct value *a); /* [.., n] -> i64 [..] */
+/* [.., n] -> the count largest, falling, and where they were (i64). */
+struct value *tape_top_k(struct tape *tape, struct value *a, int64_t count, struct value **indices);
+struct value *tape_log_softmax(struct tape *tape, struct value *a);       /* over the last dimension; a dense */
+void tape_add_number_(struct tape *tape, struct value *a, double number); /* in place */
+/* place [G, N, C] = a [G, R, C] at ids, i64 [G, N, C] or [G, N, 1]: torch.gather along the second dimension. */
+void tape_gather_into(struct tape *tape, struct value *a, struct value *ids, struct value *place);
+struct value *tape_quotient(struct tape *tape, struct value *a, int64_t divisor); /* of i64, rounded down */
+struct value *tape_remainder(struct tape *tape, struct value *a, int64_t divisor);
 
 /* -- loss: logits [N, C], targets i64 [N]; the mean; rows with target -100 do not count */
 struct value *tape_cross_entropy(struct tape *tape, struct value *logits, struct value *targets);

@@ -50,9 +50,15 @@ void tape_sequence(struct tape *tape, struct value *value, int64_t first)
 
 struct value *tape_causal_mask(struct tape *tape, enum dtype dtype, int64_t batch, int64_t rows, int64_t columns)
 {
+    return tape_causal_mask_at(tape, dtype, batch, rows, columns, columns - rows);
+}
+
+struct value *tape_causal_mask_at(struct tape *tape, enum dtype dtype, int64_t batch, int64_t rows, int64_t columns,
+                                  int64_t first)
+{
     struct shape shape = {.rank = 4, .size = {batch, 1, rows, columns}};
     struct value *mask = value_new(tape, dtype, &shape, "causal mask");
-    struct operation_attributes attributes = attributes_i(columns - rows, 0);
+    struct operation_attributes attributes = attributes_i(first, 0);
     fill_run(tape, OPCODE_CAUSAL_MASK, mask, &attributes);
     return mask;
 }

@@ -263,6 +263,11 @@ struct value *tape_attention(struct tape *tape, struct value *q, struct value *k
     if (mask != NULL && backend == ATTENTION_BACKEND_EFFICIENT) {
         mask = mask_align(tape, mask);
     }
+    if (mask != NULL) { /* one row for all, as heads that were packed into rows have it */
+        struct shape shape = mask->shape;
+        shape.size[2] = q->shape.size[2];
+        mask = value_broadcast(tape, mask, &shape);
+    }
     struct value *result = NULL;
     if (backend == ATTENTION_BACKEND_MATH) {
         result = attention_math(tape, inputs, mask, settings);

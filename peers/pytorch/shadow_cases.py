@@ -88,5 +88,29 @@ def full_cases():
     return out
 
 
+def generate_cases():
+    """Decoding over each kind of cache; 16 new tokens, which is what truth_cases.py asks of a GPU."""
+    out = []
+    for precision in ("float32", "bfloat16"):
+        for model in ("tiny/gpt2", "tiny/llama", "tiny/llama-gqa", "tiny/qwen2"):
+            for attention in ("sdpa", "eager"):
+                for cache in ("dynamic", "static"):
+                    out.append(case_of(model, "generate", precision, 2, 8, attention, new_tokens=4, cache=cache))
+            out.append(case_of(model, "generate", precision, 2, 8, "sdpa", new_tokens=4, beams=3))
+        for model in ("gpt2", "llama-3.2-1b", "qwen2.5-0.5b"):
+            for batch, seq in ((1, 512), (4, 900)):
+                out.append(case_of(model, "generate", precision, batch, seq, "sdpa", new_tokens=16))
+            out.append(case_of(model, "generate", precision, 4, 512, "eager", new_tokens=16))
+            out.append(case_of(model, "generate", precision, 4, 512, "sdpa", new_tokens=16, cache="static"))
+            out.append(case_of(model, "generate", precision, 4, 512, "eager", new_tokens=16, cache="static"))
+            out.append(case_of(model, "generate", precision, 4, 512, "sdpa", new_tokens=16, logits="all"))
+            out.append(case_of(model, "generate", precision, 1, 512, "sdpa", new_tokens=16, beams=4))
+            out.append(case_of(model, "generate", precision, 4, 512, "sdpa", new_tokens=16, beams=4))
+            out.append(case_of(model, "generate", precision, 2, 512, "sdpa", new_tokens=16, beams=4, cache="static"))
+    for model in ("gpt2", "llama-3.2-1b", "qwen2.5-0.5b"):
+        out.append(case_of(model, "generate", "amp-bfloat16", 4, 512, "sdpa", new_tokens=16))
+    return out
+
+
 def cases():
-    return tiny_cases() + layer_pairs() + full_cases()
+    return tiny_cases() + layer_pairs() + full_cases() + generate_cases()

@@ -16,6 +16,7 @@ import sys
 import torch
 
 import peer_models
+import shadow_generate
 from shadow_autocast import CudaAutocast
 from shadow_cases import cases
 from shadow_device import compute_capability_90
@@ -94,6 +95,17 @@ def infer(case, family, model, config, ledger, stages, device):
             del out
 
 
+def generate(case, family, model, config, ledger, stages, device):
+    """Of one call; what it returns is alive at the end."""
+    model.eval()
+    inputs, labels = peer_models.make_inputs(case, family, config, device)
+    out, kv_cache_bytes = shadow_generate.generate(case, model, inputs, stages, precision_context(case))
+    return {"kv_cache_bytes": kv_cache_bytes}
+
+
+MODES = {"infer": infer, "generate": generate, "train": train}
+
+
 def run(case, events_dir=None, device="meta"):
     """The record of one case."""
     record = dict(case)
@@ -111,7 +123,8 @@ def run(case, events_dir=None, device="meta"):
         stages = Stages(ledger)
         record["load_bytes"] = ledger.live_bytes
         with ledger:
-            (train if case["mode"] == "train" else infer)(case, family, model, config, ledger, stages, device)
+            more = MODES[case["mode"]](case, family, model, config, ledger, stages, device)
+        record.update(more or {})
         record["stages"] = stages.rows
     if events_dir:
         name = re.sub(r"[^A-Za-z0-9._-]+", "_", case["id"]) + ".jsonl"

@@ -129,7 +129,7 @@ static void wrong_words_are_answered_in_one_line(void **state)
         {{"estimate"}, "assay: estimate: an operand is missing; write assay estimate MODEL\n"},
         {{"estimate", "gpt2", "--dtypes"}, "assay: estimate: --dtypes needs at least one value\n"},
         {{"estimate", "gpt2", "--batch", "8"},
-         "assay: estimate: the case has no mode; add --mode load, infer or train\n"},
+         "assay: estimate: the case has no mode; add --mode load, infer, generate or train\n"},
         {{"estimate", "gpt2", "--mode", "load", "--rule", "0.23"},
          "assay: estimate: --rule belongs to the table without --mode; leave one out\n"},
         {{"estimate", "gpt2", "--mode", "infer", "--checkpointing"},

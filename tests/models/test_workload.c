@@ -79,7 +79,7 @@ static void test_wrong_fields(void **state)
     static const struct {
         const char *key, *text, *message;
     } rows[] = {
-        {"mode", "fly", "mode: 'fly' is not known; write one of: load, infer, train"},
+        {"mode", "fly", "mode: 'fly' is not known; write one of: load, infer, generate, train"},
         {"precision", "fp16",
          "precision: 'fp16' is not known; write one of: float32, float16, bfloat16, amp-float16, amp-bfloat16"},
         {"optimizer", "none",
@@ -88,7 +88,8 @@ static void test_wrong_fields(void **state)
         {"checkpointing", "yes", "checkpointing: 'yes' is not known; write one of: false, true"},
         {"head", "default", "head: 'default' is not known; write one of: bare, lm"},
         {"colour", "red",
-         "'colour' is not a field of a case; known are mode, precision, batch, seq, attention, optimizer, "
+         "'colour' is not a field of a case; known are mode, precision, batch, seq, new_tokens, cache, beams, "
+         "attention, optimizer, "
          "checkpointing, "
          "accumulate, logits, head"},
     };

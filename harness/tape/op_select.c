@@ -1,0 +1,77 @@
+/* Selection without a graph: what choosing tokens is made of. */
+#include "harness/tape/graph.h"
+
+struct value *tape_argmax(struct tape *tape, struct value *a)
+{
+    if (a == NULL || tape_failed(tape)) {
+        return NULL;
+    }
+    struct shape shape = a->shape;
+    shape.rank--;
+    struct value *result = value_new(tape, DTYPE_INT64, &shape, "ARGMAX");
+    struct value *values[] = {a, result};
+    tape_run(tape, OPCODE_ARGMAX, NULL, 1, 2, values);
+    return result;
+}
+
+struct value *tape_top_k(struct tape *tape, struct value *a, int64_t count, struct value **indices)
+{
+    *indices = NULL;
+    if (a == NULL || tape_failed(tape)) {
+        return NULL;
+    }
+    struct shape shape = a->shape;
+    shape.size[shape.rank - 1] = count;
+    struct value *result = value_new(tape, a->dtype, &shape, "TOP_K");
+    *indices = value_new(tape, DTYPE_INT64, &shape, "TOP_K indices");
+    struct value *values[] = {a, result, *indices};
+    tape_run(tape, OPCODE_TOP_K, NULL, 1, 3, values);
+    return result;
+}
+
+struct value *tape_log_softmax(struct tape *tape, struct value *a)
+{
+    return make_unary(tape, OPCODE_LOG_SOFTMAX, NULL, a);
+}
+
+void tape_add_number_(struct tape *tape, struct value *a, double number)
+{
+    struct operation_attributes attributes = attributes_f(1.0, number);
+    struct value *values[] = {a, a};
+    if (a != NULL && value_count(a) > 0) {
+        tape_run(tape, OPCODE_AFFINE, &attributes, 1, 2, values);
+    }
+}
+
+void tape_gather_into(struct tape *tape, struct value *a, struct value *ids, struct value *place)
+{
+    if (a == NULL || ids == NULL || place == NULL || tape_failed(tape)) {
+        return;
+    }
+    int frame = tape_frame_open(tape);
+    struct value *values[] = {a, value_broadcast(tape, ids, &place->shape), place};
+    tape_run(tape, OPCODE_GATHER, NULL, 2, 3, values);
+    tape_frame_close(tape, frame, NULL);
+}
+
+static struct value *divide(struct tape *tape, enum opcode opcode, struct value *a, int64_t divisor)
+{
+    struct operation_attributes attributes = attributes_i(divisor, 0);
+    if (a == NULL || tape_failed(tape)) {
+        return NULL;
+    }
+    struct value *result = value_new(tape, DTYPE_INT64, &a->shape, opcode_name(opcode));
+    struct value *values[] = {a, result};
+    tape_run(tape, opcode, &attributes, 1, 2, values);
+    return result;
+}
+
+struct value *tape_quotient(struct tape *tape, struct value *a, int64_t divisor)
+{
+    return divide(tape, OPCODE_QUOTIENT, a, divisor);
+}
+
+struct value *tape_remainder(struct tape *tape, struct value *a, int64_t divisor)
+{
+    return divide(tape, OPCODE_REMAINDER, a, divisor);
+}

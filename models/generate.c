@@ -1,0 +1,222 @@
+/* Generation: the prefill, the greedy loop, and what both loops share. The beam search is in generate_beams.c. */
+#include "models/generate.h"
+
+#include "models/generate_loop.h"
+#include "models/workload_tape.h"
+
+void name_hold(struct tape *tape, struct value **name, struct value *next)
+{
+    tape_hold(tape, next);
+    tape_let_go(tape, *name);
+    *name = next;
+}
+
+/* -- one pass of the model */
+
+static struct value *model_run(struct generation *generation)
+{
+    struct forward *forward = &generation->forward;
+    int frame = tape_frame_open(forward->tape);
+    struct value *logits = forward_of(forward->config->family)(forward);
+    generation->cache.length += value_size(forward->ids, 1);
+    return tape_hold(forward->tape, tape_frame_close(forward->tape, frame, logits));
+}
+
+/* A static cache gets its mask from outside: with sdpa booleans for a single query and none for a prompt, in the eager
+ * form numbers. */
+static void static_mask_make(struct generation *generation, int64_t rows, int64_t count)
+{
+    const struct forward *forward = &generation->forward;
+    struct tape *tape = forward->tape;
+    const struct key_value_cache *cache = &generation->cache;
+    bool eager = forward->workload->attention == ATTENTION_EAGER;
+    int64_t size[] = {rows, 1, 1, cache->capacity};
+    struct value *mask = NULL;
+    if (cache->kind == CACHE_STATIC && eager) {
+        enum dtype dtype = precision_dtype(forward->workload->precision);
+        mask = tape_causal_mask_at(tape, dtype, rows, count, cache->capacity, cache->length);
+    } else if (cache->kind == CACHE_STATIC && count == 1 && cache->length > 0) {
+        mask = tape_leaf(tape, CATEGORY_TEMPORARIES, DTYPE_BOOL, 4, size, false, "mask of the static cache");
+        tape_fill(tape, mask, 0.0);
+        struct value *seen = tape_slice(tape, mask, 3, 0, cache->length + 1);
+        tape_fill(tape, seen, 1.0);
+        tape_drop(tape, seen);
+    }
+    name_hold(tape, &generation->forward.mask, mask);
+}
+
+struct value *prompt_run(struct generation *generation, struct value *ids)
+{
+    struct tape *tape = generation->forward.tape;
+    int frame = tape_frame_open(tape);
+    struct value *copy = tape_clone(tape, ids);
+    generation->forward.ids = copy;
+    generation->forward.positions = generation->positions;
+    static_mask_make(generation, value_size(ids, 0), value_size(ids, 1));
+    struct value *logits = model_run(generation);
+    name_hold(tape, &generation->forward.mask, NULL);
+    tape_frame_close(tape, frame, NULL);
+    return logits;
+}
+
+/* The last column, copied. */
+static struct value *last_column(struct tape *tape, struct value *a)
+{
+    int frame = tape_frame_open(tape);
+    return tape_frame_close(tape, frame, tape_clone(tape, tape_slice(tape, a, 1, value_size(a, 1) - 1, 1)));
+}
+
+struct value *token_run(struct generation *generation, struct value *ids)
+{
+    struct tape *tape = generation->forward.tape;
+    struct value *tokens = tape_hold(tape, last_column(tape, ids));
+    struct value *places = tape_hold(tape, last_column(tape, generation->positions));
+    static_mask_make(generation, value_size(ids, 0), 1);
+    tape_let_go(tape, generation->tokens);
+    tape_let_go(tape, generation->places);
+    generation->tokens = generation->forward.ids = tokens;
+    generation->places = generation->forward.positions = places;
+    return model_run(generation);
+}
+
+void positions_grow(struct generation *generation)
+{
+    struct tape *tape = generation->forward.tape;
+    int frame = tape_frame_open(tape);
+    int64_t count = value_size(generation->positions, 1);
+    int64_t size[] = {value_size(generation->positions, 0), 1};
+    struct value *next = tape_leaf(tape, CATEGORY_TEMPORARIES, DTYPE_INT64, 2, size, false, "next positions");
+    tape_sequence(tape, next, count);
+    name_hold(tape, &generation->positions, tape_concatenate(tape, generation->positions, next, 1));
+    tape_frame_close(tape, frame, NULL);
+}
+
+struct value *scores_copy(struct tape *tape, struct value *logits)
+{
+    int frame = tape_frame_open(tape);
+    struct value *last = tape_select(tape, logits, 1, value_size(logits, 1) - 1);
+    bool is_float32 = value_dtype(logits) == DTYPE_FLOAT32;
+    struct value *copy = is_float32 ? tape_clone(tape, last) : tape_cast(tape, last, DTYPE_FLOAT32);
+    return tape_frame_close(tape, frame, copy);
+}
+
+/* -- the greedy loop: GenerationMixin._sample without sampling */
+
+/* Which rows are not finished: all, until the length is reached. */
+static struct value *unfinished_make(struct generation *generation, bool last)
+{
+    struct tape *tape = generation->forward.tape;
+    int64_t rows = generation->forward.workload->batch;
+    struct value *stops = tape_leaf(tape, CATEGORY_TEMPORARIES, DTYPE_BOOL, 1, &rows, false, "stopping criteria");
+    tape_fill(tape, stops, last ? 0.0 : 1.0);
+    struct value *flags = tape_leaf(tape, CATEGORY_TEMPORARIES, DTYPE_INT64, 1, &rows, false, "unfinished sequences");
+    tape_fill(tape, flags, last ? 0.0 : 1.0);
+    tape_drop(tape, stops);
+    return flags;
+}
+
+struct greedy {
+    struct value *ids, *scores, *chosen, *unfinished;
+};
+
+/* The chosen ids behind those before: torch.cat, as an input of what follows. */
+static struct value *sequences_grow(struct tape *tape, struct value *ids, struct value *chosen)
+{
+    int frame = tape_frame_open(tape);
+    int64_t rows = value_size(ids, 0), count = value_size(ids, 1);
+    int64_t size[] = {rows, count + 1}, column[] = {rows, 1};
+    struct value *grown = tape_leaf(tape, CATEGORY_INPUTS, DTYPE_INT64, 2, size, false, "sequences");
+    tape_copy_into(tape, ids, tape_slice(tape, grown, 1, 0, count));
+    tape_copy_into(tape, tape_reshape(tape, chosen, 2, column), tape_slice(tape, grown, 1, count, 1));
+    return tape_frame_close(tape, frame, grown);
+}
+
+static void token_choose(struct generation *generation, struct greedy *names, struct value *logits, bool last)
+{
+    struct tape *tape = generation->forward.tape;
+    int frame = tape_frame_open(tape);
+    name_hold(tape, &names->scores, scores_copy(tape, logits));
+    name_hold(tape, &names->chosen, tape_argmax(tape, names->scores));
+    name_hold(tape, &names->ids, sequences_grow(tape, names->ids, names->chosen));
+    name_hold(tape, &names->unfinished, unfinished_make(generation, last));
+    tape_frame_close(tape, frame, NULL);
+}
+
+static struct value *greedy_run(struct generation *generation, struct value *prompt)
+{
+    struct tape *tape = generation->forward.tape;
+    struct greedy names = {.ids = tape_hold(tape, prompt)};
+    name_hold(tape, &names.unfinished, unfinished_make(generation, false));
+    struct value *logits = prompt_run(generation, prompt);
+    tape_stage(tape, STAGE_GENERATE);
+    for (int64_t step = 0; step < generation->new_tokens && !tape_failed(tape); step++) {
+        if (step > 0) {
+            logits = token_run(generation, names.ids);
+        }
+        positions_grow(generation);
+        token_choose(generation, &names, logits, step + 1 == generation->new_tokens);
+        tape_let_go(tape, logits);
+    }
+    tape_let_go(tape, names.unfinished);
+    tape_let_go(tape, names.scores);
+    tape_let_go(tape, names.chosen);
+    return names.ids;
+}
+
+/* -- the whole */
+
+enum status_code generate_check(const struct config *config, const struct workload *workload, struct status *error)
+{
+    int64_t fed = workload->seq + workload->new_tokens - 1;
+    if (config->family != FAMILY_GPT2 && config->family != FAMILY_LLAMA) {
+        return status_set(error, STATUS_INVALID,
+                          "mode generate: %s has no decoder that generates text; write mode infer", config->name);
+    }
+    if (config->family == FAMILY_GPT2 && fed > config->positions) {
+        return status_set(error, STATUS_INVALID,
+                          "new_tokens: a prompt of %lld and %lld new tokens are more than the %lld positions of %s; "
+                          "write less of either",
+                          (long long)workload->seq, (long long)workload->new_tokens, (long long)config->positions,
+                          config->name);
+    }
+    if (config->sliding_window > 0 && fed >= config->sliding_window) {
+        return status_set(error, STATUS_INVALID,
+                          "new_tokens: a prompt of %lld and %lld new tokens reach the sliding window of %lld of %s, "
+                          "whose cache is not modelled; write less of either",
+                          (long long)workload->seq, (long long)workload->new_tokens, (long long)config->sliding_window,
+                          config->name);
+    }
+    return STATUS_OK;
+}
+
+static void positions_make(struct generation *generation)
+{
+    struct tape *tape = generation->forward.tape;
+    int64_t size[] = {generation->forward.workload->batch, generation->prompt};
+    struct value *positions = tape_leaf(tape, CATEGORY_TEMPORARIES, DTYPE_INT64, 2, size, false, "position ids");
+    tape_sequence(tape, positions, 0);
+    generation->first_positions = tape_hold(tape, positions);
+    generation->positions = tape_hold(tape, positions);
+}
+
+struct value *generate_build(const struct forward *forward)
+{
+    const struct workload *workload = forward->workload;
+    struct tape *tape = forward->tape;
+    struct generation generation = {
+        .forward = *forward, .prompt = workload->seq, .new_tokens = workload->new_tokens, .beams = workload->beams};
+    int64_t fed = workload->seq + workload->new_tokens - 1; /* the last token is chosen, not read */
+    generation.cache = cache_open(tape, forward->config, workload->cache, fed);
+    generation.forward.cache = &generation.cache;
+    positions_make(&generation);
+    struct value *sequences =
+        workload->beams > 1 ? beams_run(&generation, forward->ids) : greedy_run(&generation, forward->ids);
+    tape_let_go(tape, generation.tokens);
+    tape_let_go(tape, generation.places);
+    tape_let_go(tape, generation.forward.mask);
+    tape_let_go(tape, generation.positions);
+    tape_let_go(tape, generation.first_positions);
+    cache_drop(&generation.cache);
+    cache_release(&generation.cache);
+    return sequences;
+}

@@ -1,0 +1,35 @@
+/* Generation's inside: what the greedy loop and the beam search share. For models/generate*.c only. */
+#ifndef ASSAY_MODELS_GENERATE_LOOP_H
+#define ASSAY_MODELS_GENERATE_LOOP_H
+
+#include "models/forward.h"
+
+struct generation {
+    struct forward forward; /* a copy; ids, positions, mask and cache change with every step */
+    struct key_value_cache cache;
+    int64_t prompt, new_tokens, beams;
+    struct value *positions;       /* i64 [rows, tokens so far] */
+    struct value *first_positions; /* those of the prompt, which stay the caller's */
+    struct value *tokens, *places; /* what the model was fed last, and its mask */
+};
+
+/* `name = next`: next is held, what the name held before is let go of. */
+void name_hold(struct tape *tape, struct value **name, struct value *next);
+
+/* The prefill: logits [rows, 1 or prompt, vocabulary], held. ids: i64 [rows, prompt]. */
+struct value *prompt_run(struct generation *generation, struct value *ids);
+
+/* One step over the last of ids [rows, tokens so far]: logits [rows, 1, vocabulary], held. */
+struct value *token_run(struct generation *generation, struct value *ids);
+
+/* One more position for each row. */
+void positions_grow(struct generation *generation);
+
+/* The last row of logits in float32, [rows, vocabulary]: always a copy, in the open frame. */
+struct value *scores_copy(struct tape *tape, struct value *logits);
+
+/* The search for the sequences with the highest sums of log probabilities. prompt: i64 [batch, columns]. The sequences
+ * of all beams, i64 [batch, beams, columns + new tokens], the best of an item first; held. */
+struct value *beams_run(struct generation *generation, struct value *prompt);
+
+#endif

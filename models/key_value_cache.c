@@ -1,0 +1,164 @@
+/* Key-value caches: growing, filling and reordering. Not here: what attention makes of them. */
+#include "models/key_value_cache.h"
+
+#include <stdlib.h>
+
+struct key_value_cache cache_open(struct tape *tape, const struct config *config, enum cache kind, int64_t tokens)
+{
+    struct key_value_cache cache = {.tape = tape,
+                                    .kind = kind,
+                                    .has_window = config->sliding_window > 0,
+                                    .layers = config->layers,
+                                    .capacity = tokens};
+    cache.layer = calloc((size_t)config->layers, sizeof *cache.layer);
+    if (cache.layer == NULL) {
+        tape_fail(tape, STATUS_OUT_OF_MEMORY, "the host has no memory for a cache of %lld layers",
+                  (long long)config->layers);
+        cache.layers = 0;
+    }
+    return cache;
+}
+
+void cache_drop(struct key_value_cache *cache)
+{
+    for (int64_t i = 0; i < cache->layers; i++) {
+        struct cache_layer *layer = &cache->layer[i];
+        tape_let_go(cache->tape, layer->keys);
+        tape_let_go(cache->tape, layer->values);
+        tape_let_go(cache->tape, layer->scalar);
+        *layer = (struct cache_layer){0};
+    }
+}
+
+void cache_release(struct key_value_cache *cache)
+{
+    free(cache->layer);
+    cache->layer = NULL;
+}
+
+/* A tensor of the cache, held: like states, but with so many tokens. */
+static struct value *tensor_new(struct tape *tape, struct value *states, enum dtype dtype, int64_t tokens,
+                                const char *label)
+{
+    int64_t size[] = {value_size(states, 0), value_size(states, 1), tokens, value_size(states, 3)};
+    return tape_hold(tape, tape_leaf(tape, CATEGORY_KV_CACHE, dtype, 4, size, false, label));
+}
+
+/* torch.cat of what there was and the states. Autocast brings both to one dtype first. */
+static void tensor_grow(struct tape *tape, struct value **kept, struct value *states, enum dtype dtype,
+                        const char *label)
+{
+    int frame = tape_frame_open(tape);
+    int64_t before = value_size(*kept, 2), added = value_size(states, 2);
+    struct value *added_states = tape_cast(tape, states, dtype);
+    struct value *whole = tensor_new(tape, states, dtype, before + added, label);
+    if (*kept != NULL) {
+        tape_copy_into(tape, *kept, tape_slice(tape, whole, 2, 0, before));
+    }
+    tape_copy_into(tape, added_states, tape_slice(tape, whole, 2, before, added));
+    tape_let_go(tape, *kept);
+    *kept = whole;
+    tape_frame_close(tape, frame, NULL);
+}
+
+static struct value *scalar_new(struct tape *tape, const char *label)
+{
+    int64_t one = 1;
+    struct value *scalar = tape_hold(tape, tape_leaf(tape, CATEGORY_KV_CACHE, DTYPE_INT64, 0, &one, false, label));
+    tape_fill(tape, scalar, 0.0);
+    return scalar;
+}
+
+/* StaticLayer.lazy_initialization */
+static void static_layer_make(struct key_value_cache *cache, struct cache_layer *layer, struct value *keys,
+                              struct value *values)
+{
+    struct tape *tape = cache->tape;
+    enum dtype dtype = value_dtype(keys);
+    layer->keys = tensor_new(tape, keys, dtype, cache->capacity, "static key cache");
+    tape_fill(tape, layer->keys, 0.0);
+    layer->values = tensor_new(tape, values, dtype, cache->capacity, "static value cache");
+    tape_fill(tape, layer->values, 0.0);
+    layer->scalar = scalar_new(tape, "tokens seen");
+}
+
+/* arange + cumulative_length: the places that the new tokens take */
+static void static_places_make(struct key_value_cache *cache, int64_t count)
+{
+    struct tape *tape = cache->tape;
+    struct value *range = tape_leaf(tape, CATEGORY_TEMPORARIES, DTYPE_INT64, 1, &count, false, "range");
+    tape_sequence(tape, range, 0);
+    struct value *places = tape_leaf(tape, CATEGORY_TEMPORARIES, DTYPE_INT64, 1, &count, false, "cache positions");
+    tape_sequence(tape, places, cache->length);
+    tape_drop(tape, range);
+}
+
+static void static_update(struct key_value_cache *cache, struct cache_layer *layer, struct value *keys,
+                          struct value *values)
+{
+    struct tape *tape = cache->tape;
+    int64_t count = value_size(keys, 2);
+    if (layer->keys == NULL) {
+        static_layer_make(cache, layer, keys, values);
+    }
+    int frame = tape_frame_open(tape);
+    static_places_make(cache, count);
+    tape_fill(tape, layer->scalar, (double)(cache->length + count));
+    tape_copy_into(tape, keys, tape_slice(tape, layer->keys, 2, cache->length, count));
+    tape_copy_into(tape, values, tape_slice(tape, layer->values, 2, cache->length, count));
+    tape_frame_close(tape, frame, NULL);
+}
+
+static void dynamic_update(struct key_value_cache *cache, struct cache_layer *layer, struct value *keys,
+                           struct value *values)
+{
+    struct tape *tape = cache->tape;
+    enum dtype dtype = value_dtype(keys);
+    if (cache->has_window && layer->scalar == NULL) {
+        layer->scalar = scalar_new(tape, "sliding window");
+    }
+    tensor_grow(tape, &layer->keys, keys, dtype, "key cache");
+    tensor_grow(tape, &layer->values, values, dtype, "value cache");
+}
+
+void cache_update(struct key_value_cache *cache, int64_t layer, struct value **keys, struct value **values)
+{
+    struct tape *tape = cache->tape;
+    if (*keys == NULL || *values == NULL || tape_failed(tape)) {
+        return;
+    }
+    struct cache_layer *kept = &cache->layer[layer];
+    if (cache->kind == CACHE_STATIC) {
+        static_update(cache, kept, *keys, *values);
+    } else {
+        dynamic_update(cache, kept, *keys, *values);
+    }
+    tape_drop(tape, *keys);
+    tape_drop(tape, *values);
+    *keys = kept->keys;
+    *values = kept->values;
+}
+
+/* index_select over the rows */
+static void tensor_reorder(struct tape *tape, struct value **kept, struct value *ids)
+{
+    int frame = tape_frame_open(tape);
+    struct value *old = *kept;
+    int64_t groups = value_size(ids, 0), rows = value_size(ids, 1);
+    int64_t flat[] = {groups, rows, value_size(old, 1) * value_size(old, 2) * value_size(old, 3)};
+    int64_t column[] = {groups, rows, 1};
+    struct value *made = tensor_new(tape, old, value_dtype(old), value_size(old, 2), "reordered cache");
+    tape_gather_into(tape, tape_reshape(tape, old, 3, flat), tape_reshape(tape, ids, 3, column),
+                     tape_reshape(tape, made, 3, flat));
+    tape_frame_close(tape, frame, NULL);
+    tape_let_go(tape, old);
+    *kept = made;
+}
+
+void cache_reorder(struct key_value_cache *cache, struct value *ids)
+{
+    for (int64_t i = 0; i < cache->layers && !tape_failed(cache->tape); i++) {
+        tensor_reorder(cache->tape, &cache->layer[i].keys, ids);
+        tensor_reorder(cache->tape, &cache->layer[i].values, ids);
+    }
+}
