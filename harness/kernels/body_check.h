@@ -52,8 +52,9 @@ static inline const char *element_pattern(enum opcode opcode)
     }
 }
 
-/* Tensors of a call, inputs then outputs, one letter each: f floating, s float32, i int64, b bool, u uint8, a any.
- * Capital letters: dense. In brackets: may be left out. "" for an opcode that is not known here. */
+/* Tensors of a call, inputs then outputs, one letter each: f floating, s float32, i int64, b bool, u uint8, a any, d that
+ * of the first tensor (the shape's check sees to it). Capital letters: dense. In brackets: may be left out. "" for an
+ * opcode that is not known here. */
 static inline const char *call_pattern(enum opcode opcode)
 {
     switch (opcode) {
@@ -85,7 +86,7 @@ static inline const char *call_pattern(enum opcode opcode)
     case OPCODE_ARGMAX:
         return "FI";
     case OPCODE_GATHER:
-        return "AiA";
+        return "AiD";
     case OPCODE_QUOTIENT:
     case OPCODE_REMAINDER:
         return "ii";

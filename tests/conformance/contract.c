@@ -39,6 +39,9 @@ bool contract_of(enum opcode opcode, struct contract *contract)
             contract->operands[at].takes[dtype] = letter_takes(*letter, (enum dtype)dtype);
             contract->operands[at].choice_count += contract->operands[at].takes[dtype];
         }
+        if (*letter == 'D') { /* whatever the first tensor has: nothing is left to choose */
+            contract->operands[at].choice_count = 1;
+        }
     }
     return contract->operand_count > 0;
 }

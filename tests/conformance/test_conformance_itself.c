@@ -47,7 +47,13 @@ static bool operation_has_inputs(enum opcode opcode)
 /* FILL writes a number that bfloat16 holds, and whole numbers are not rounded. */
 static bool operation_is_rounded(enum opcode opcode)
 {
-    return opcode != OPCODE_FILL && opcode != OPCODE_RANDOM_INTEGER && opcode != OPCODE_SEQUENCE;
+    static const enum opcode exact[] = {OPCODE_FILL,   OPCODE_RANDOM_INTEGER, OPCODE_SEQUENCE,
+                                        OPCODE_ARGMAX, OPCODE_QUOTIENT,       OPCODE_REMAINDER};
+    bool rounded = true;
+    for (size_t i = 0; i < sizeof exact / sizeof exact[0]; i++) {
+        rounded = rounded && opcode != exact[i];
+    }
+    return rounded;
 }
 
 static void corruption_is_found(const struct trial_site *site, enum corruption corruption, enum opcode opcode)

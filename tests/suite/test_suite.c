@@ -295,9 +295,9 @@ static const struct refusal REFUSALS[] = {
      "s.yaml:4:39: seq says nothing about any combination of this case (its mode or model has none); remove it"},
     {CASE("exclude: [{batch: 2}]"), "s.yaml:4:47: this exclude drops no combination; correct it or remove it"},
     {CASE("exclude: [{}]"), "s.yaml:4:47: an empty exclude would drop all; name an axis"},
-    {CASE("exclude: [{tags: x}]"),
-     "s.yaml:4:48: unknown key 'tags' in exclude; known are model, mode, precision, batch, seq, new_tokens, cache, beams, "
-     "attention, optimizer, checkpointing, accumulate, logits, head"},
+    {CASE("exclude: [{tags: x}]"), "s.yaml:4:48: unknown key 'tags' in exclude; known are model, mode, precision, "
+                                   "batch, seq, new_tokens, cache, beams, "
+                                   "attention, optimizer, checkpointing, accumulate, logits, head"},
     {CASE("exclude: [{batch: 1}]"),
      "s.yaml:1:1: the suite expands to nothing: every combination is excluded; shorten 'exclude'"},
     {HEAD "cases:\n  - {model: gpt2, mode: load}\n  - {model: gpt2, mode: [infer, load]}\n",
