@@ -18,8 +18,8 @@ static enum status_code cublas_handle_make(struct cublas_library *cublas, struct
     }
     if (status != CUBLAS_STATUS_SUCCESS) {
         /* A handle needs some device memory of its own. */
-        return status_set(error, status == CUBLAS_STATUS_ALLOC_FAILED ? STATUS_OUT_OF_MEMORY : STATUS_DEVICE,
-                          "cuda: %s: %s", doing, cublas->status_string(status));
+        return status_set(error, status == CUBLAS_STATUS_ALLOC_FAILED ? STATUS_OUT_OF_MEMORY : STATUS_DEVICE, "%s: %s",
+                          doing, cublas->status_string(status));
     }
     return STATUS_OK;
 }

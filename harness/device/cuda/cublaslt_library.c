@@ -30,7 +30,7 @@ enum status_code cublaslt_library_open(struct cublaslt_library *cublaslt, struct
     cublasStatus_t status = opened.create(&opened.handle);
     if (status != CUBLAS_STATUS_SUCCESS) {
         code = status_set(error, status == CUBLAS_STATUS_ALLOC_FAILED ? STATUS_OUT_OF_MEMORY : STATUS_DEVICE,
-                          "cuda: cublasLtCreate: %s", opened.status_string(status));
+                          "cublasLtCreate: %s", opened.status_string(status));
         opened.handle = NULL;
         cublaslt_library_close(&opened);
         return code;

@@ -14,34 +14,14 @@
 /* The oldest architecture that the kernels are compiled for; CUDA 13 offers none before it. */
 enum { ARCHITECTURE_OLDEST = 75 };
 
-enum status_code cuda_check(const struct cuda_device *cuda, cudaError_t code, const char *doing, struct status *error)
-{
-    if (code == cudaSuccess) {
-        return STATUS_OK;
-    }
-    cudaGetLastError(); /* else the next call would report this error again */
-    return status_set(error, code == cudaErrorMemoryAllocation ? STATUS_OUT_OF_MEMORY : STATUS_DEVICE,
-                      "cuda:%d: %s: %s (%s)", cuda->index, doing, cudaGetErrorString(code), cudaGetErrorName(code));
-}
-
-enum status_code cublas_check(const struct cuda_device *cuda, cublasStatus_t code, const char *doing,
-                              struct status *error)
-{
-    if (code == CUBLAS_STATUS_SUCCESS) {
-        return STATUS_OK;
-    }
-    cudaGetLastError();
-    const char *(*status_string)(cublasStatus_t) =
-        cuda->cublas.library != NULL ? cuda->cublas.status_string : cuda->cublaslt.status_string;
-    return status_set(error, code == CUBLAS_STATUS_ALLOC_FAILED ? STATUS_OUT_OF_MEMORY : STATUS_DEVICE,
-                      "cuda:%d: %s: %s", cuda->index, doing, status_string(code));
-}
-
 static void cuda_close(struct device *device)
 {
     struct cuda_device *cuda = (struct cuda_device *)device;
-    cublas_library_close(&cuda->cublas);
-    cublaslt_library_close(&cuda->cublaslt);
+    if (cuda->fault.code ==
+        STATUS_OK) { /* the handles of a lost context are the driver's, which the process's end frees */
+        cublas_library_close(&cuda->cublas);
+        cublaslt_library_close(&cuda->cublaslt);
+    }
     nvml_library_close(&cuda->nvml);
     free(cuda);
 }
@@ -49,11 +29,14 @@ static void cuda_close(struct device *device)
 static enum status_code cuda_properties(struct device *device, struct device_properties *properties,
                                         struct status *error)
 {
-    const struct cuda_device *cuda = (const struct cuda_device *)device;
+    struct cuda_device *cuda = (struct cuda_device *)device;
     struct device_properties read = {.kind = "cuda", .total_bytes = cuda->total_bytes, .computes = true};
     int driver = 0;
     int runtime = 0;
-    enum status_code code = cuda_check(cuda, cudaDriverGetVersion(&driver), "cudaDriverGetVersion", error);
+    enum status_code code = fault_check(cuda, error);
+    if (code == STATUS_OK) {
+        code = cuda_check(cuda, cudaDriverGetVersion(&driver), "cudaDriverGetVersion", error);
+    }
     if (code == STATUS_OK) {
         code = cuda_check(cuda, cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion", error);
     }
@@ -98,11 +81,17 @@ static enum status_code cuda_segment_alloc(struct device *device, int64_t bytes,
         return status_set(error, STATUS_INTERNAL, "cuda:%d: a segment of %" PRId64 " bytes was asked for", cuda->index,
                           bytes);
     }
+    enum status_code checked = fault_check(cuda, error);
+    if (checked != STATUS_OK) {
+        return checked;
+    }
     cudaError_t code = cudaMalloc(&memory, (size_t)bytes);
     if (code == cudaErrorMemoryAllocation) {
         return segment_refuse(cuda, bytes, error);
     }
-    enum status_code checked = cuda_check(cuda, code, "cudaMalloc", error);
+    char doing[64];
+    snprintf(doing, sizeof doing, "cudaMalloc of %" PRId64 " bytes", bytes);
+    checked = cuda_check(cuda, code, doing, error);
     if (checked == STATUS_OK) {
         cuda->held_bytes += bytes;
         *address = memory;
@@ -118,7 +107,12 @@ static enum status_code cuda_segment_free(struct device *device, void *address, 
                           "cuda:%d: a segment of %" PRId64 " bytes that was not taken is given back", cuda->index,
                           bytes);
     }
-    enum status_code code = cuda_check(cuda, cudaFree(address), "cudaFree", error);
+    enum status_code code = fault_check(cuda, error);
+    if (code == STATUS_OK) {
+        char doing[64];
+        snprintf(doing, sizeof doing, "cudaFree of %" PRId64 " bytes", bytes);
+        code = cuda_check(cuda, cudaFree(address), doing, error);
+    }
     if (code == STATUS_OK) {
         cuda->held_bytes -= bytes;
     }
@@ -129,6 +123,11 @@ static enum status_code cuda_run(struct device *device, const struct operation_c
 {
     struct cuda_device *cuda = (struct cuda_device *)device;
     char text[CALL_TEXT_BYTES];
+    enum status_code code = fault_check(cuda, error);
+    if (code != STATUS_OK) {
+        return code;
+    }
+    queued_note(cuda, call);
     if (call->opcode == OPCODE_MATMUL) {
         return cuda_matmul(cuda, call, error);
     }
@@ -137,42 +136,58 @@ static enum status_code cuda_run(struct device *device, const struct operation_c
         return cuda_convolution(cuda, call, error);
     }
     const char *reason = kernel_cuda_run(call, NULL);
-    if (reason != NULL) {
-        /* The runtime loads a kernel with its first launch, for which a full device has no memory. */
-        bool full = strcmp(reason, cudaGetErrorString(cudaErrorMemoryAllocation)) == 0;
-        cudaGetLastError();
-        return status_set(error, full ? STATUS_OUT_OF_MEMORY : STATUS_DEVICE, "cuda:%d: %s: %s", cuda->index,
-                          call_describe(call, text), reason);
+    return reason == NULL ? STATUS_OK : launch_check(cuda, reason, call_describe(call, text), error);
+}
+
+/* Waits for all work: cudaMemcpy on the default stream does too. */
+static enum status_code cuda_copy(struct cuda_device *cuda, void *to, const void *from, int64_t bytes,
+                                  enum cudaMemcpyKind kind, struct status *error)
+{
+    char doing[64];
+    enum status_code code = fault_check(cuda, error);
+    if (code != STATUS_OK) {
+        return code;
     }
-    return STATUS_OK;
+    snprintf(doing, sizeof doing, "copy of %" PRId64 " bytes %s the host", bytes,
+             kind == cudaMemcpyDeviceToHost ? "to" : "from");
+    code = cuda_check(cuda, cudaMemcpy(to, from, (size_t)bytes, kind), doing, error);
+    cuda->queued_count = code == STATUS_OK ? 0 : cuda->queued_count;
+    return code;
 }
 
 static enum status_code cuda_copy_to_host(struct device *device, void *host, const void *address, int64_t bytes,
                                           struct status *error)
 {
-    return cuda_check((struct cuda_device *)device, cudaMemcpy(host, address, (size_t)bytes, cudaMemcpyDeviceToHost),
-                      "copy to the host", error);
+    return cuda_copy((struct cuda_device *)device, host, address, bytes, cudaMemcpyDeviceToHost, error);
 }
 
 static enum status_code cuda_copy_from_host(struct device *device, void *address, const void *host, int64_t bytes,
                                             struct status *error)
 {
-    return cuda_check((struct cuda_device *)device, cudaMemcpy(address, host, (size_t)bytes, cudaMemcpyHostToDevice),
-                      "copy from the host", error);
+    return cuda_copy((struct cuda_device *)device, address, host, bytes, cudaMemcpyHostToDevice, error);
 }
 
 static enum status_code cuda_synchronize(struct device *device, struct status *error)
 {
-    return cuda_check((struct cuda_device *)device, cudaDeviceSynchronize(), "synchronize", error);
+    struct cuda_device *cuda = (struct cuda_device *)device;
+    enum status_code code = fault_check(cuda, error);
+    if (code == STATUS_OK) {
+        code = cuda_check(cuda, cudaDeviceSynchronize(), "synchronisation", error);
+    }
+    cuda->queued_count = code == STATUS_OK ? 0 : cuda->queued_count;
+    return code;
 }
 
 static enum status_code cuda_read_memory(struct device *device, struct device_reading *reading, struct status *error)
 {
-    const struct cuda_device *cuda = (const struct cuda_device *)device;
+    struct cuda_device *cuda = (struct cuda_device *)device;
     struct device_reading taken = {0};
     size_t free_bytes = 0;
     size_t total_bytes = 0;
-    enum status_code code = cuda_check(cuda, cudaMemGetInfo(&free_bytes, &total_bytes), "cudaMemGetInfo", error);
+    enum status_code code = fault_check(cuda, error);
+    if (code == STATUS_OK) {
+        code = cuda_check(cuda, cudaMemGetInfo(&free_bytes, &total_bytes), "cudaMemGetInfo", error);
+    }
     if (code != STATUS_OK) {
         return code;
     }
@@ -283,6 +298,7 @@ static enum status_code cuda_prepare(struct cuda_device *cuda, struct status *er
             cuda->index);
     }
     code = cuda_check(cuda, made, "making a context", error);
+    cuda->has_context = code == STATUS_OK;
     if (code == STATUS_OK) {
         code = cuda_code_check(cuda, error);
     }

@@ -32,15 +32,36 @@ struct cuda_device {
     struct cublas_library cublas;     /* opened by the first product */
     struct cublaslt_library cublaslt; /* opened by the first linear layer with a bias */
     struct nvml_library nvml;         /* not there where the library is missing: then no process reading */
+    struct operation_call last_call;  /* what was queued last, without its attributes; valid where queued_count > 0 */
+    int64_t queued_count;             /* operations queued since all were last known to be done */
+    bool has_context;                 /* false while it is opened: asking CUDA would make one */
+    struct status fault;              /* code not STATUS_OK: the context is lost, and this was the first to tell it */
 };
 
-/* STATUS_OK for cudaSuccess. cudaErrorMemoryAllocation becomes STATUS_OUT_OF_MEMORY, all else STATUS_DEVICE, with
- * "cuda:0: <doing>: <CUDA's text>". An error that CUDA remembers is cleared. */
-enum status_code cuda_check(const struct cuda_device *cuda, cudaError_t code, const char *doing, struct status *error);
+/* -- cuda_status.c: every status of CUDA and its libraries goes through one of these. doing: the operation with its shapes,
+ * or the call.
+ *
+ * STATUS_OK for cudaSuccess. cudaErrorMemoryAllocation becomes STATUS_OUT_OF_MEMORY, all else STATUS_DEVICE, with
+ * "cuda:0: <doing>: <CUDA's text>". An error that CUDA remembers is cleared. Where it cannot be cleared (an illegal address,
+ * a launch failure, an ECC error: the context is lost) the device is at fault from then on, and the text says what was
+ * queued, because work is asynchronous and who reports a fault has seldom made it. */
+enum status_code cuda_check(struct cuda_device *cuda, cudaError_t code, const char *doing, struct status *error);
 
-/* The same for cuBLAS. */
-enum status_code cublas_check(const struct cuda_device *cuda, cublasStatus_t code, const char *doing,
-                              struct status *error);
+/* The same for cuBLAS and cublasLt. */
+enum status_code cublas_check(struct cuda_device *cuda, cublasStatus_t code, const char *doing, struct status *error);
+
+/* The same for what kernel_cuda_run says; NULL: all is well. */
+enum status_code launch_check(struct cuda_device *cuda, const char *reason, const char *doing, struct status *error);
+
+/* What opening a library came to, with the operation that wanted it. */
+enum status_code library_check(const struct cuda_device *cuda, enum status_code code, const char *doing,
+                               struct status *error);
+
+/* The first fault of a device that is at fault, without asking it. Every entry of the table begins with it. */
+enum status_code fault_check(const struct cuda_device *cuda, struct status *error);
+
+/* Notes an operation that is about to be queued. */
+void queued_note(struct cuda_device *cuda, const struct operation_call *call);
 
 enum status_code cuda_open(int index, struct device **device, struct status *error);
 

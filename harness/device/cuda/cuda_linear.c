@@ -150,7 +150,7 @@ enum status_code cuda_linear(struct cuda_device *cuda, const struct matmul_plan 
         return STATUS_OK;
     }
     if (cuda->cublaslt.library == NULL) {
-        enum status_code code = cublaslt_library_open(&cuda->cublaslt, error);
+        enum status_code code = library_check(cuda, cublaslt_library_open(&cuda->cublaslt, error), doing, error);
         if (code != STATUS_OK) {
             return code;
         }

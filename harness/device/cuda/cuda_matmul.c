@@ -90,7 +90,7 @@ static enum status_code cublas_prepare(struct cuda_device *cuda, const struct pr
 {
     enum status_code code = STATUS_OK;
     if (cuda->cublas.library == NULL) {
-        code = cublas_library_open(&cuda->cublas, error);
+        code = library_check(cuda, cublas_library_open(&cuda->cublas, error), doing, error);
     }
     if (code == STATUS_OK) {
         code = cublas_check(cuda,

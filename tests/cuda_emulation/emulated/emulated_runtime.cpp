@@ -7,7 +7,9 @@
 #include <string>
 
 #include <cuda_runtime_api.h>
+#include <unistd.h>
 
+#include "tests/cuda_emulation/emulated/emulated_toolkit.h"
 #include "tests/cuda_emulation/emulated/emulation.h"
 
 namespace
@@ -32,6 +34,37 @@ std::map<const void *, size_t> shared_limits;
 cudaError_t last_error = cudaSuccess;
 std::string failure_text = "unspecified launch failure";
 
+/* Codes after which a context answers nothing else. */
+bool destroys_context(int code)
+{
+    return code >= 700 || code == cudaErrorECCUncorrectable;
+}
+
+/* What EMULATED_FAULT asks for: "cudaMemcpy:3:700:FILE", the third call of that name gives error 700. FILE is taken away by
+ * it, and without FILE nothing happens, so that of several processes one alone has the fault. */
+struct planned_fault {
+    char name[64];
+    long call;
+    int code;
+    char file[256];
+};
+
+struct planned_fault *plan()
+{
+    static struct planned_fault planned;
+    static bool read;
+    const char *text = getenv("EMULATED_FAULT");
+    if (!read && text != nullptr &&
+        sscanf(text, "%63[^:]:%ld:%d:%255s", planned.name, &planned.call, &planned.code, planned.file) != 4) {
+        planned = {};
+    }
+    read = true;
+    return &planned;
+}
+
+cudaError_t lost = cudaSuccess;    /* what every call answers once the context is gone */
+cudaError_t pending = cudaSuccess; /* of a kernel that has not been waited for */
+
 cudaError_t answer(cudaError_t error)
 {
     if (error != cudaSuccess) {
@@ -40,7 +73,50 @@ cudaError_t answer(cudaError_t error)
     return error;
 }
 
+/* What a call of that name is to answer before it does anything. */
+cudaError_t call_begin(const char *name)
+{
+    int code = emulated_fault(name);
+    if (lost == cudaSuccess && destroys_context(code)) {
+        lost = (cudaError_t)code;
+    }
+    if (lost == cudaSuccess && pending != cudaSuccess) {
+        lost = pending;
+    }
+    return lost != cudaSuccess ? lost : answer((cudaError_t)code);
+}
+
 } // namespace
+
+int emulated_fault(const char *name)
+{
+    struct planned_fault *planned = plan();
+    if (strcmp(planned->name, name) != 0 || --planned->call != 0 || unlink(planned->file) != 0) {
+        return 0;
+    }
+    return planned->code;
+}
+
+bool emulated_launch_begin(void)
+{
+    int code = emulated_fault("launch");
+    if (destroys_context(code)) {
+        pending = (cudaError_t)code; /* the launch itself is a success */
+    } else {
+        answer((cudaError_t)code);
+    }
+    return lost == cudaSuccess && code == 0;
+}
+
+cublasStatus_t emulated_library_call(const char *name)
+{
+    int code = emulated_fault(name);
+    if (destroys_context(code)) {
+        pending = (cudaError_t)code;
+        return CUBLAS_STATUS_EXECUTION_FAILED;
+    }
+    return lost != cudaSuccess ? CUBLAS_STATUS_EXECUTION_FAILED : (cublasStatus_t)code;
+}
 
 void emulation_error_set(cudaError_t error, const char *text)
 {
@@ -102,11 +178,19 @@ cudaError_t cudaSetDevice(int device)
 
 cudaError_t cudaDeviceSynchronize(void)
 {
+    cudaError_t error = call_begin("cudaDeviceSynchronize");
+    if (error != cudaSuccess) {
+        return error;
+    }
     return cudaSuccess;
 }
 
 cudaError_t cudaMalloc(void **memory, size_t bytes)
 {
+    cudaError_t error = call_begin("cudaMalloc");
+    if (error != cudaSuccess) {
+        return error;
+    }
     void *taken = bytes <= device_bytes - allocated_bytes ? aligned_alloc(256, (bytes + 255) / 256 * 256) : nullptr;
     if (taken == nullptr) {
         return answer(cudaErrorMemoryAllocation);
@@ -120,6 +204,10 @@ cudaError_t cudaMalloc(void **memory, size_t bytes)
 
 cudaError_t cudaFree(void *memory)
 {
+    cudaError_t error = call_begin("cudaFree");
+    if (error != cudaSuccess) {
+        return error;
+    }
     auto found = allocations.find(memory);
     if (found == allocations.end()) {
         return answer(memory == nullptr ? cudaSuccess : cudaErrorInvalidValue);
@@ -132,18 +220,30 @@ cudaError_t cudaFree(void *memory)
 
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind)
 {
+    cudaError_t error = call_begin("cudaMemcpy");
+    if (error != cudaSuccess) {
+        return error;
+    }
     memcpy(to, from, bytes);
     return cudaSuccess;
 }
 
 cudaError_t cudaMemset(void *memory, int value, size_t bytes)
 {
+    cudaError_t error = call_begin("cudaMemset");
+    if (error != cudaSuccess) {
+        return error;
+    }
     memset(memory, value, bytes);
     return cudaSuccess;
 }
 
 cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
 {
+    cudaError_t error = call_begin("cudaMemGetInfo");
+    if (error != cudaSuccess) {
+        return error;
+    }
     *free_bytes = device_bytes - allocated_bytes;
     *total_bytes = device_bytes;
     return cudaSuccess;
@@ -164,8 +264,16 @@ cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const v
     return cudaSuccess;
 }
 
+cudaError_t cudaStreamQuery(cudaStream_t)
+{
+    return call_begin("cudaStreamQuery");
+}
+
 cudaError_t cudaGetLastError(void)
 {
+    if (lost != cudaSuccess) {
+        return lost;
+    }
     cudaError_t error = last_error;
     last_error = cudaSuccess;
     return error;
@@ -180,6 +288,10 @@ const char *cudaGetErrorString(cudaError_t error)
         return "out of memory";
     case cudaErrorInvalidConfiguration:
         return "invalid configuration argument";
+    case cudaErrorIllegalAddress:
+        return "an illegal memory access was encountered";
+    case cudaErrorECCUncorrectable:
+        return "uncorrectable ECC error encountered";
     case cudaErrorLaunchFailure:
         return failure_text.c_str();
     default:
@@ -189,5 +301,9 @@ const char *cudaGetErrorString(cudaError_t error)
 
 const char *cudaGetErrorName(cudaError_t error)
 {
-    return error == cudaErrorMemoryAllocation ? "cudaErrorMemoryAllocation" : "cudaError";
+    return error == cudaErrorMemoryAllocation   ? "cudaErrorMemoryAllocation"
+           : error == cudaErrorIllegalAddress   ? "cudaErrorIllegalAddress"
+           : error == cudaErrorECCUncorrectable ? "cudaErrorECCUncorrectable"
+           : error == cudaErrorLaunchFailure    ? "cudaErrorLaunchFailure"
+                                                : "cudaError";
 }

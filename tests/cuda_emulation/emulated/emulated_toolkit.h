@@ -23,7 +23,8 @@ int emulated_compute_rounds(cublasComputeType_t compute_type);
 /* A factor as the product sees it. */
 float emulated_factor(float value, bool rounds);
 
-/* The status that this call is to give: an error where one was injected, as a device that has faulted gives. */
+/* The status that a call of that name is to give: an error where one was injected or the context is lost. In
+ * emulated_runtime.cpp. */
 cublasStatus_t emulated_library_call(const char *name);
 
 const char *emulated_status_string(cublasStatus_t status);

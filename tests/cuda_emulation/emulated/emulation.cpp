@@ -255,6 +255,9 @@ void emulation_launch::blocks_run(const void *kernel, const std::function<void()
         emulation_error_set(cudaErrorInvalidConfiguration, "");
         return;
     }
+    if (!emulated_launch_begin()) {
+        return;
+    }
     if (shared_pages == nullptr) {
         shared_pages = (char *)mmap(nullptr, SHARED_BYTES + PAGE_BYTES, PROT_READ | PROT_WRITE,
                                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

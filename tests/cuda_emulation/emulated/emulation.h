@@ -18,4 +18,10 @@ void emulated_copies_forget(void);
 /* Bytes of dynamic shared memory that a launch of the kernel may ask for. */
 size_t emulation_shared_limit(const void *kernel);
 
+/* The error that a call of that name is to give because EMULATED_FAULT says so; 0: none. emulated_runtime.cpp has its form. */
+int emulated_fault(const char *name);
+
+/* False where the launch does nothing: it was refused, or the context is lost. */
+bool emulated_launch_begin(void);
+
 #endif

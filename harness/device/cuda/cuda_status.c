@@ -1,0 +1,101 @@
+/* Statuses of CUDA and its libraries as statuses of ours, and the faults after which a device answers nothing else. What
+ * to do about a status is the caller's affair. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/device/cuda/cuda_device.h"
+
+void queued_note(struct cuda_device *cuda, const struct operation_call *call)
+{
+    cuda->queued_count++;
+    cuda->last_call.opcode = call->opcode;
+    cuda->last_call.input_count = call->input_count;
+    cuda->last_call.tensor_count = call->tensor_count;
+    memcpy(cuda->last_call.tensors, call->tensors, (size_t)call->tensor_count * sizeof call->tensors[0]);
+}
+
+/* An error of one call is cleared by asking for it; one that destroyed the context is told again by every call. */
+static bool context_is_lost(void)
+{
+    cudaGetLastError();
+    cudaError_t still = cudaStreamQuery(NULL);
+    cudaGetLastError();
+    return still != cudaSuccess && still != cudaErrorNotReady;
+}
+
+/* Kernels run long after they were queued: whoever reports a fault has seldom made it. */
+static void fault_note(struct cuda_device *cuda, struct status *told)
+{
+    char last[CALL_TEXT_BYTES];
+    char text[STATUS_TEXT_BYTES];
+    memcpy(text, told->text, sizeof text);
+    if (cuda->queued_count > 0) {
+        status_set(told, STATUS_DEVICE,
+                   "%s; the context is lost. The fault lies in one of the %" PRId64
+                   " operations queued since the last synchronisation, of which the last is %s",
+                   text, cuda->queued_count, call_describe(&cuda->last_call, last));
+    } else {
+        status_set(told, STATUS_DEVICE, "%s; the context is lost", text);
+    }
+    cuda->fault = *told;
+}
+
+/* Ends every failure: told is what is known of it. */
+static enum status_code failure_end(struct cuda_device *cuda, struct status *told, struct status *error)
+{
+    if (cuda->has_context && cuda->fault.code == STATUS_OK && context_is_lost()) {
+        fault_note(cuda, told);
+    }
+    return status_set(error, told->code, "%s", told->text);
+}
+
+enum status_code fault_check(const struct cuda_device *cuda, struct status *error)
+{
+    return cuda->fault.code == STATUS_OK ? STATUS_OK : status_set(error, cuda->fault.code, "%s", cuda->fault.text);
+}
+
+enum status_code cuda_check(struct cuda_device *cuda, cudaError_t code, const char *doing, struct status *error)
+{
+    struct status told;
+    if (code == cudaSuccess) {
+        return STATUS_OK;
+    }
+    status_set(&told, code == cudaErrorMemoryAllocation ? STATUS_OUT_OF_MEMORY : STATUS_DEVICE, "cuda:%d: %s: %s (%s)",
+               cuda->index, doing, cudaGetErrorString(code), cudaGetErrorName(code));
+    return failure_end(cuda, &told, error);
+}
+
+enum status_code cublas_check(struct cuda_device *cuda, cublasStatus_t code, const char *doing, struct status *error)
+{
+    struct status told;
+    if (code == CUBLAS_STATUS_SUCCESS) {
+        return STATUS_OK;
+    }
+    const char *(*status_string)(cublasStatus_t) =
+        cuda->cublas.library != NULL ? cuda->cublas.status_string : cuda->cublaslt.status_string;
+    status_set(&told, code == CUBLAS_STATUS_ALLOC_FAILED ? STATUS_OUT_OF_MEMORY : STATUS_DEVICE, "cuda:%d: %s: %s",
+               cuda->index, doing, status_string(code));
+    return failure_end(cuda, &told, error);
+}
+
+enum status_code launch_check(struct cuda_device *cuda, const char *reason, const char *doing, struct status *error)
+{
+    struct status told;
+    if (reason == NULL) {
+        return STATUS_OK;
+    }
+    /* The runtime loads a kernel with its first launch, for which a full device has no memory. */
+    bool full = strcmp(reason, cudaGetErrorString(cudaErrorMemoryAllocation)) == 0;
+    status_set(&told, full ? STATUS_OUT_OF_MEMORY : STATUS_DEVICE, "cuda:%d: %s: %s", cuda->index, doing, reason);
+    return failure_end(cuda, &told, error);
+}
+
+enum status_code library_check(const struct cuda_device *cuda, enum status_code code, const char *doing,
+                               struct status *error)
+{
+    if (code != STATUS_OK && code != STATUS_UNAVAILABLE) { /* that one is a sentence for itself */
+        status_prefix(error, "cuda:%d: %s", cuda->index, doing);
+    }
+    return code;
+}

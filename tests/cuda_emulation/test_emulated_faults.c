@@ -1,0 +1,149 @@
+/* Faults of a GPU, each once: what the device says of it and of everything after it, and that in a run it costs one row.
+ * The emulated runtime makes them (EMULATED_FAULT). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "harness/device/device.h"
+#include "tests/run/run_scene.h"
+
+/* One fault, planned for the next process that opens the emulated GPU. */
+static void fault_plan(const char *folder, const char *call)
+{
+    char file[128], text[256];
+    snprintf(file, sizeof file, "%s/fault", folder);
+    int made = open(file, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    assert_true(made >= 0);
+    close(made);
+    snprintf(text, sizeof text, "%s:%s", call, file);
+    assert_int_equal(setenv("EMULATED_FAULT", text, 1), 0);
+}
+
+static const char *reason_of_first(struct scene *scene, const char *call, const char *status)
+{
+    fault_plan(scene->folder, call);
+    struct run_options options = options_of(scene);
+    options.runner = &case_runner_measure;
+    options.device = "cuda:0";
+    enum run_outcome outcome = run_with(scene, &options);
+    assert_int_equal(unsetenv("EMULATED_FAULT"), 0);
+    if (strcmp(text_at(case_at(scene, 0), "status"), status) != 0) {
+        fail_msg("%s: %s: %s", call, text_at(case_at(scene, 0), "status"), text_at(case_at(scene, 0), "reason"));
+    }
+    assert_string_equal(text_at(case_at(scene, 1), "status"), "ok");
+    assert_int_equal(outcome, RUN_INCONCLUSIVE);
+    return text_at(case_at(scene, 0), "reason");
+}
+
+/* Each line: the call that fails, how the case ends, and two pieces of what is said. The second case is measured. */
+static void a_fault_costs_one_row(void **state)
+{
+    struct scene *scene = *state;
+    static const struct {
+        const char *call, *status, *cause, *where;
+    } rows[] = {
+        {"cudaMalloc:2:700", "error", "cudaMalloc of 2", "cudaErrorIllegalAddress); the context is lost"},
+        {"launch:40:9", "error", "invalid configuration argument", "cuda:0: "},
+        {"launch:40:700", "error", "an illegal memory access was encountered", "operations queued since the last"},
+        {"launch:40:214", "error", "uncorrectable ECC error", "of which the last is "},
+        {"cudaDeviceSynchronize:3:719", "error", "cuda:0: synchronisation: ", "of which the last is "},
+        {"cudaMemcpy:1:700", "error", "copy of 4 bytes to the host", "the context is lost"},
+        {"cudaMemGetInfo:2:999", "error", "cuda:0: cudaMemGetInfo", "the context is lost"},
+        {"cublasGemm:2:13", "error", "CUBLAS_STATUS_EXECUTION_FAILED", "cuda:0: MATMUL float32 ["},
+        {"cublasGemm:2:3", "oom", "CUBLAS_STATUS_ALLOC_FAILED", "cuda:0: MATMUL float32 ["},
+        {"cublasLtMatmul:2:700", "error", "CUBLAS_STATUS_EXECUTION_FAILED", "the context is lost"},
+    };
+    suite_release(&scene->suite);
+    static const char text[] =
+        "version: 1\nname: t\ncases:\n  - {model: tiny-bert, mode: train, seq: [4, 8], for: sm_75}\n";
+    if (suite_read_text("s.yaml", text, sizeof text - 1, "models/catalogue", &scene->suite, &scene->error) !=
+        STATUS_OK) {
+        fail_msg("%s", scene->error.text);
+    }
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const char *reason = reason_of_first(scene, rows[i].call, rows[i].status);
+        if (strstr(reason, rows[i].cause) == NULL || strstr(reason, rows[i].where) == NULL) {
+            fail_msg("%s: \"%s\" does not say \"%s\" and \"%s\"", rows[i].call, reason, rows[i].cause, rows[i].where);
+        }
+    }
+}
+
+/* In a process of its own, because the emulated context is lost for good. */
+static int fault_stays(void)
+{
+    struct device *device = NULL;
+    struct status first, again;
+    struct device_reading reading;
+    struct device_properties properties;
+    void *address = NULL;
+    float numbers[2] = {1.0f, 0.0f};
+    struct operation_call call = {
+        .opcode = OPCODE_RELU,
+        .input_count = 1,
+        .tensor_count = 2,
+        .tensors = {{.data = numbers, .dtype = DTYPE_FLOAT32, .rank = 1, .size = {1}, .stride = {1}},
+                    {.data = numbers + 1, .dtype = DTYPE_FLOAT32, .rank = 1, .size = {1}, .stride = {1}}}};
+    if (device_open("cuda:0", &device, &first) != STATUS_OK) {
+        return 1;
+    }
+    const struct device_table *table = device->table;
+    if (table->run(device, &call, &first) != STATUS_OK || table->synchronize(device, &first) != STATUS_DEVICE ||
+        strcmp(
+            first.text,
+            "cuda:0: synchronisation: an illegal memory access was encountered (cudaErrorIllegalAddress); the context "
+            "is lost. The fault lies in one of the 1 operations queued since the last synchronisation, of which the "
+            "last is RELU float32 [1] -> float32 [1]") != 0) {
+        return 2;
+    }
+    enum status_code codes[] = {
+        table->run(device, &call, &again),
+        table->synchronize(device, &again),
+        table->segment_alloc(device, 512, &address, &again),
+        table->copy_to_host(device, numbers, numbers + 1, 4, &again),
+        table->copy_from_host(device, numbers, numbers + 1, 4, &again),
+        table->properties(device, &properties, &again),
+        table->read_memory(device, &reading, &again),
+    };
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+        if (codes[i] != STATUS_DEVICE) {
+            return 3;
+        }
+    }
+    int code = strcmp(again.text, first.text) == 0 ? 0 : 4;
+    device_close(device);
+    return code;
+}
+
+static void the_first_fault_is_the_answer_to_everything_after_it(void **state)
+{
+    struct scene *scene = *state;
+    int wait_status = 0;
+    fault_plan(scene->folder, "launch:2:700"); /* the first launch is that of opening */
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        _exit(fault_stays());
+    }
+    assert_int_equal(waitpid(pid, &wait_status, 0), pid);
+    assert_int_equal(unsetenv("EMULATED_FAULT"), 0);
+    assert_true(WIFEXITED(wait_status));
+    assert_int_equal(WEXITSTATUS(wait_status), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_fault_costs_one_row, scene_open, scene_close),
+        cmocka_unit_test_setup_teardown(the_first_fault_is_the_answer_to_everything_after_it, scene_open, scene_close),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
