@@ -161,9 +161,11 @@ BODY uint64_t score_counter(const struct attention *attention, struct attention_
     return (head * (uint64_t)attention->rows + (uint64_t)row) * (uint64_t)attention->columns + (uint64_t)column;
 }
 
-BODY float dropout_factor(const struct attention *attention, struct random_key key, uint64_t counter)
+/* Of the score `offset` places after the one whose counter is `first`. A tile reaches over less than 2^32 scores, see
+ * attention_check. */
+BODY float dropout_factor(const struct attention *attention, struct random_key key, uint64_t first, uint32_t offset)
 {
-    return dropout_keeps(key, counter, attention->probability) ? attention->keep_scale : 0.0f;
+    return dropout_keeps_after(key, first, offset, attention->probability) ? attention->keep_scale : 0.0f;
 }
 
 /* ---- forward ---- */
@@ -207,54 +209,63 @@ BODY void forward_scores(struct team team, const struct attention *attention, st
                          struct forward_tiles tiles)
 {
     int rows = tiles.scores.columns;
+    bool masked = attention->mask.data != NULL;
     float scale = attention->scale;
-    float *maximum = tiles.maximum, *previous = tiles.factor;
-    for (int i = team.lane; i < rows; i += team.lanes) {
-        previous[i] = maximum[i];
-    }
-    for (int j = 0; j < tiles.scores.rows; j++) {
-        float *line = tiles.scores.at + j * rows;
-        const float *mask = attention->mask.data != NULL ? tiles.mask.at + j * rows : tiles.zero;
-        int first = first_row_of(attention, place, j);
+    for (int group = team_group_first(team); group < rows; group += team_group_step(team)) {
+        float maximum[TEAM_GROUP];
         BODY_SIMD()
-        for (int i = team.lane; i < rows; i += team.lanes) {
-            float x = line[i] * scale + mask[i];
-            x = i >= first ? x : -INFINITY;
-            line[i] = x;
-            maximum[i] = x > maximum[i] ? x : maximum[i];
+        for (int i = 0; i < TEAM_GROUP; i++) {
+            maximum[i] = tiles.maximum[group + i];
         }
-    }
-    BODY_SIMD()
-    for (int i = team.lane; i < rows; i += team.lanes) {
-        float base = maximum[i] == -INFINITY ? 0.0f : maximum[i];
-        tiles.factor[i] = body_exponential_falling(previous[i] - base);
+        for (int j = 0; j < tiles.scores.rows; j++) {
+            float *line = tiles.scores.at + j * rows + group;
+            const float *mask = (masked ? tiles.mask.at + j * rows : tiles.zero) + group;
+            int first = first_row_of(attention, place, j) - group;
+            BODY_SIMD()
+            for (int i = 0; i < TEAM_GROUP; i++) {
+                float x = line[i] * scale + mask[i];
+                x = i >= first ? x : -INFINITY;
+                line[i] = x;
+                maximum[i] = x > maximum[i] ? x : maximum[i];
+            }
+        }
+        BODY_SIMD()
+        for (int i = 0; i < TEAM_GROUP; i++) {
+            float base = maximum[i] == -INFINITY ? 0.0f : maximum[i];
+            tiles.factor[group + i] = body_exponential_falling(tiles.maximum[group + i] - base);
+            tiles.maximum[group + i] = maximum[i];
+        }
     }
 }
 
-/* Scores become probabilities relative to the rows' maxima, and after they are summed, dropout is applied. */
+/* Scores become probabilities relative to the rows' maxima, and after they are summed, dropout is applied. `dropping` is
+ * a constant where it is called: vectorised code would otherwise make random numbers that nobody needs. */
 BODY void forward_probabilities(struct team team, const struct attention *attention, struct attention_place place,
-                                struct random_key key, struct forward_tiles tiles)
+                                struct random_key key, struct forward_tiles tiles, bool dropping)
 {
     int rows = tiles.scores.columns;
-    float *sum = tiles.sum;
-    for (int i = team.lane; i < rows; i += team.lanes) {
-        sum[i] *= tiles.factor[i];
-    }
-    for (int j = 0; j < tiles.scores.rows; j++) {
-        float *line = tiles.scores.at + j * rows;
+    uint32_t step = (uint32_t)attention->columns;
+    for (int group = team_group_first(team); group < rows; group += team_group_step(team)) {
+        float base[TEAM_GROUP], sum[TEAM_GROUP];
         BODY_SIMD()
-        for (int i = team.lane; i < rows; i += team.lanes) {
-            float base = tiles.maximum[i] == -INFINITY ? 0.0f : tiles.maximum[i];
-            float p = body_exponential_falling(line[i] - base);
-            sum[i] += p;
-            line[i] = p;
+        for (int i = 0; i < TEAM_GROUP; i++) {
+            float maximum = tiles.maximum[group + i];
+            base[i] = maximum == -INFINITY ? 0.0f : maximum;
+            sum[i] = tiles.sum[group + i] * tiles.factor[group + i];
         }
-        if (attention->probability > 0.0f) {
-            uint64_t counter = score_counter(attention, place, place.row, place.column + j);
+        for (int j = 0; j < tiles.scores.rows; j++) {
+            float *line = tiles.scores.at + j * rows + group;
+            uint64_t counter = score_counter(attention, place, place.row + group, place.column + j);
             BODY_SIMD()
-            for (int i = team.lane; i < rows; i += team.lanes) {
-                line[i] *= dropout_factor(attention, key, counter + (uint64_t)i * (uint64_t)attention->columns);
+            for (int i = 0; i < TEAM_GROUP; i++) {
+                float p = body_exponential_falling(line[i] - base[i]);
+                sum[i] += p;
+                line[i] = dropping ? p * dropout_factor(attention, key, counter, (uint32_t)i * step) : p;
             }
+        }
+        BODY_SIMD()
+        for (int i = 0; i < TEAM_GROUP; i++) {
+            tiles.sum[group + i] = sum[i];
         }
     }
 }
@@ -273,11 +284,13 @@ BODY void forward_column_block(struct team team, const struct attention *attenti
     tile_multiply_add(team, tiles.scores, tile_factor_of(tiles.k), tiles.q_transposed);
     team_wait(team);
     forward_scores(team, attention, place, tiles);
-    forward_probabilities(team, attention, place, key, tiles);
-    team_wait(team);
-    for (int k = team.lane; k < tiles.out.rows * tiles.out.columns; k += team.lanes) {
-        tiles.out.at[k] *= tiles.factor[k / tiles.out.columns];
+    if (attention->probability > 0.0f) {
+        forward_probabilities(team, attention, place, key, tiles, true);
+    } else {
+        forward_probabilities(team, attention, place, key, tiles, false);
     }
+    team_wait(team);
+    tile_scale_rows(team, tiles.out, tiles.factor);
     team_wait(team);
     tile_multiply_add(team, tiles.out, tile_factor_transposed(tiles.scores), tiles.v);
     team_wait(team);
@@ -306,10 +319,11 @@ BODY void attention_forward(struct team team, const struct attention *attention,
     for (place.column = 0; place.column < end; place.column += attention->tile_columns) {
         forward_column_block(team, attention, place, key, tiles);
     }
-    for (int k = team.lane; k < tiles.out.rows * tiles.out.columns; k += team.lanes) {
-        float sum = tiles.sum[k / tiles.out.columns];
-        tiles.out.at[k] = sum == 0.0f ? 0.0f : tiles.out.at[k] / sum;
+    for (int i = team.lane; i < attention->tile_rows; i += team.lanes) {
+        tiles.factor[i] = tiles.sum[i] == 0.0f ? 0.0f : 1.0f / tiles.sum[i];
     }
+    team_wait(team);
+    tile_scale_rows(team, tiles.out, tiles.factor);
     team_wait(team);
     tile_store(team, tiles.out, head_rows(&attention->out, place.batch, place.head, place.row));
     for (int i = team.lane; i < attention->tile_rows; i += team.lanes) {

@@ -60,12 +60,7 @@ BODY void backward_rows(struct team team, const struct attention *attention, str
     struct tile_source out = head_rows(&attention->out, place.batch, place.head, place.row);
     for (int i = team.lane; i < attention->tile_rows; i += team.lanes) {
         bool inside = place.row + i < attention->rows;
-        float sum = 0.0f;
-        for (int64_t k = 0; inside && k < attention->width; k++) {
-            sum += float_load(grad.data, grad.dtype, i * grad.row_stride + k) *
-                   float_load(out.data, out.dtype, i * out.row_stride + k);
-        }
-        tiles.delta[i] = sum;
+        tiles.delta[i] = inside ? row_product(grad, out, i, attention->width) : 0.0f;
         tiles.lse[i] = inside ? lse[place.row + i] : INFINITY;
     }
 }
@@ -98,13 +93,14 @@ BODY void backward_lines_of_columns(struct team team, const struct attention *at
         const float *mask = tiles.mask.at + j * rows;
         int first = first_row_of(attention, place, j);
         uint64_t counter = score_counter(attention, place, place.row, place.column + j);
+        uint32_t step = (uint32_t)attention->columns;
         BODY_SIMD()
         for (int i = lines.lane; i < rows; i += lines.lanes) {
             float x = scores[i] * scale + (masked ? mask[i] : 0.0f);
             x = i >= first ? x : -INFINITY;
             float dropout = 1.0f;
             if (dropping) {
-                dropout = dropout_factor(attention, key, counter + (uint64_t)i * (uint64_t)attention->columns);
+                dropout = dropout_factor(attention, key, counter, (uint32_t)i * step);
             }
             struct score_gradient gradient =
                 score_gradient_of(x, slopes[i], tiles.lse[i], tiles.delta[i], dropout, scale);
@@ -135,7 +131,7 @@ BODY void backward_lines_of_rows(struct team team, const struct attention *atten
             x = j < seen ? x : -INFINITY;
             float dropout = 1.0f;
             if (dropping) {
-                dropout = dropout_factor(attention, key, counter + (uint64_t)j);
+                dropout = dropout_factor(attention, key, counter, (uint32_t)j);
             }
             struct score_gradient gradient = score_gradient_of(x, slopes[j], lse, delta, dropout, scale);
             scores[j] = gradient.kept;
@@ -191,13 +187,19 @@ BODY void attention_backward_rows(struct team team, const struct attention *atte
     team_wait(team);
 }
 
-/* What one block of rows of one head adds to the results of a block of columns. */
-BODY void backward_row_block(struct team team, const struct attention *attention, struct attention_place place,
-                             struct random_key key, struct backward_tiles tiles)
+/* q and grad of one block of rows of one head. */
+BODY void backward_row_load(struct team team, const struct attention *attention, struct attention_place place,
+                            struct backward_tiles tiles)
 {
     tile_load(team, tiles.moving[0], head_rows(&attention->q, place.batch, place.head, place.row));
     tile_load(team, tiles.moving[1], head_rows(&attention->grad, place.batch, place.head, place.row));
-    backward_rows(team, attention, place, tiles);
+}
+
+/* What one block of rows of one head, with its lse and delta, adds to the results of a block of columns. The slopes are
+ * left in their tile. */
+BODY void backward_row_add(struct team team, const struct attention *attention, struct attention_place place,
+                           struct random_key key, struct backward_tiles tiles)
+{
     if (attention->mask.data != NULL) {
         tile_load(team, tiles.mask, mask_at(attention, place));
     }
@@ -213,6 +215,34 @@ BODY void backward_row_block(struct team team, const struct attention *attention
     team_wait(team);
 }
 
+/* k and v of a block of columns, and results of zero. */
+BODY void backward_columns_begin(struct team team, const struct attention *attention, struct attention_place place,
+                                 struct backward_tiles tiles)
+{
+    struct tile_source k = head_rows(&attention->k, place.batch, place.head, place.column);
+    struct tile_source v = head_rows(&attention->v, place.batch, place.head, place.column);
+    tile_load(team, tiles.still_transposed[0], source_transposed(k));
+    tile_load(team, tiles.still_transposed[1], source_transposed(v));
+    tile_clear(team, tiles.result[0]);
+    tile_clear(team, tiles.result[1]);
+    team_wait(team);
+}
+
+BODY void backward_columns_end(struct team team, const struct attention *attention, struct attention_place place,
+                               struct backward_tiles tiles)
+{
+    tile_store(team, tiles.result[0], head_rows(&attention->grad_k, place.batch, place.head, place.column));
+    tile_store(team, tiles.result[1], head_rows(&attention->grad_v, place.batch, place.head, place.column));
+    team_wait(team);
+}
+
+/* Whether any row of the block that begins with `row` looks at columns from `column` on. */
+BODY bool row_block_meets(const struct attention *attention, int64_t row, int64_t column)
+{
+    int64_t last = row + attention->tile_rows - 1;
+    return columns_end(attention, last < attention->rows ? last : attention->rows - 1) > column;
+}
+
 /* One block of columns of one head of k and v: grad k and grad v, summed over the heads of q that read it. */
 BODY void attention_backward_columns(struct team team, const struct attention *attention, int64_t batch, int64_t group,
                                      int64_t column, float *scratch)
@@ -220,23 +250,19 @@ BODY void attention_backward_columns(struct team team, const struct attention *a
     struct backward_tiles tiles = backward_tiles_of(attention, scratch, false);
     struct random_key key = random_key_of(attention->seed);
     int64_t heads_each = attention->heads / attention->groups;
-    tile_load(team, tiles.still_transposed[0], source_transposed(head_rows(&attention->k, batch, group, column)));
-    tile_load(team, tiles.still_transposed[1], source_transposed(head_rows(&attention->v, batch, group, column)));
-    tile_clear(team, tiles.result[0]);
-    tile_clear(team, tiles.result[1]);
-    team_wait(team);
+    struct attention_place columns = {batch, group, 0, column};
+    backward_columns_begin(team, attention, columns, tiles);
     for (int64_t head = group * heads_each; head < (group + 1) * heads_each; head++) {
         for (int64_t row = 0; row < attention->rows; row += attention->tile_rows) {
-            int64_t last = row + attention->tile_rows - 1;
-            if (columns_end(attention, last < attention->rows ? last : attention->rows - 1) > column) {
+            if (row_block_meets(attention, row, column)) {
                 struct attention_place place = {batch, head, row, column};
-                backward_row_block(team, attention, place, key, tiles);
+                backward_row_load(team, attention, place, tiles);
+                backward_rows(team, attention, place, tiles);
+                backward_row_add(team, attention, place, key, tiles);
             }
         }
     }
-    tile_store(team, tiles.result[0], head_rows(&attention->grad_k, batch, group, column));
-    tile_store(team, tiles.result[1], head_rows(&attention->grad_v, batch, group, column));
-    team_wait(team);
+    backward_columns_end(team, attention, columns, tiles);
 }
 
 #endif

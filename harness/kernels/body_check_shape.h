@@ -175,6 +175,9 @@ static inline const char *attention_check(const struct operation_call *call)
         fit = fit && shapes_equal(&t[outs], q);
     }
     double probability = call->attributes.f[1];
+    if (fit && probability > 0.0 && k->size[2] >= (int64_t)1 << 26) {
+        return "attention drops out of fewer than 2^26 columns"; /* its counters step within 32 bits in a tile */
+    }
     return !fit ? shapes_wrong : probability >= 0.0 && probability <= 1.0 ? NULL : attributes_wrong;
 }
 

@@ -70,7 +70,28 @@ BODY struct team_lines team_lines_of(struct team team)
     return lines;
 }
 
-enum { TILE_STEP = 2 };
+/* Rows of a tile that a lane takes together. */
+enum { TILE_STEP = 2, TEAM_GROUP = 1 };
+
+BODY int team_group_first(struct team team)
+{
+    return team.lane;
+}
+
+BODY int team_group_step(struct team team)
+{
+    return team.lanes;
+}
+
+/* The sum of the products of row i of both. */
+BODY float row_product(struct tile_source a, struct tile_source b, int64_t i, int64_t count)
+{
+    float sum = 0.0f;
+    for (int64_t k = 0; k < count; k++) {
+        sum += float_load(a.data, a.dtype, i * a.row_stride + k) * float_load(b.data, b.dtype, i * b.row_stride + k);
+    }
+    return sum;
+}
 
 /* Fills the tile; zero beyond the source. */
 BODY void tile_load(struct team team, struct tile to, struct tile_source from)
@@ -132,12 +153,75 @@ BODY struct team_lines team_lines_of(struct team team)
     return lines;
 }
 
-enum { TILE_STEP = 16 };
+/* Rows of a tile are taken together in groups that fill a register, or some. */
+enum { TILE_STEP = 16, TEAM_GROUP = TILE_STEP };
+
+BODY int team_group_first(struct team team)
+{
+    (void)team;
+    return 0;
+}
+
+BODY int team_group_step(struct team team)
+{
+    (void)team;
+    return TEAM_GROUP;
+}
+
+BODY float row_product(struct tile_source a, struct tile_source b, int64_t i, int64_t count)
+{
+    enum { CHUNK = 128 };
+    float x[CHUNK], y[CHUNK];
+    float sum = 0.0f;
+    for (int64_t k = 0; k < count; k += CHUNK) {
+        int64_t length = count - k < CHUNK ? count - k : CHUNK;
+        span_load(x, element_address(a.data, a.dtype, i * a.row_stride + k), a.dtype, 1, length);
+        span_load(y, element_address(b.data, b.dtype, i * b.row_stride + k), b.dtype, 1, length);
+        BODY_SIMD(reduction(+ : sum))
+        for (int64_t n = 0; n < length; n++) {
+            sum += x[n] * y[n];
+        }
+    }
+    return sum;
+}
+
+/* From a source whose columns lie side by side: read as it lies, TEAM_GROUP columns at a time. */
+BODY void tile_load_transposed(struct tile to, struct tile_source from)
+{
+    enum { CHUNK = 64 };
+    float scratch[TEAM_GROUP][CHUNK];
+    for (int row = 0; row < to.rows; row += CHUNK) {
+        int height = to.rows - row < CHUNK ? to.rows - row : CHUNK;
+        int64_t filled = from.rows - row < height ? from.rows - row : height;
+        for (int column = 0; column < to.columns; column += TEAM_GROUP) {
+            for (int k = 0; k < TEAM_GROUP; k++) {
+                int64_t length = column + k < from.columns && filled > 0 ? filled : 0;
+                int64_t index = row + (column + k) * from.column_stride;
+                if (length > 0) {
+                    span_load(scratch[k], element_address(from.data, from.dtype, index), from.dtype, 1, length);
+                }
+                for (int64_t n = length; n < height; n++) {
+                    scratch[k][n] = 0.0f;
+                }
+            }
+            for (int n = 0; n < height; n++) {
+                float *line = to.at + (row + n) * to.columns + column;
+                for (int k = 0; k < TEAM_GROUP; k++) {
+                    line[k] = scratch[k][n];
+                }
+            }
+        }
+    }
+}
 
 BODY void tile_load(struct team team, struct tile to, struct tile_source from)
 {
     (void)team;
     int64_t columns = from.columns < to.columns ? from.columns : to.columns;
+    if (from.row_stride == 1 && from.column_stride != 1) {
+        tile_load_transposed(to, from);
+        return;
+    }
     for (int row = 0; row < to.rows; row++) {
         float *line = to.at + row * to.columns;
         int64_t filled = row < from.rows ? columns : 0;
@@ -161,48 +245,29 @@ BODY void tile_store(struct team team, struct tile from, struct tile_source to)
     }
 }
 
-/* Eight floats: a register of AVX2. Wider ones would be taken apart in memory where the processor has not got them. The
- * memory need not be aligned. */
-typedef float tile_vector __attribute__((vector_size(32), aligned(4)));
-
-enum { TILE_BLOCK_ROWS = 4, TILE_VECTOR = 8 };
-
-/* out[4][16] += a[4][depth] b[depth][16]; the eight sums stay in registers. */
-BODY void tile_block(float *out, int out_step, struct tile_factor a, const float *b, int b_step)
-{
-    tile_vector left[TILE_BLOCK_ROWS] = {{0}}, right[TILE_BLOCK_ROWS] = {{0}};
-    for (int k = 0; k < a.depth; k++) {
-        tile_vector y = *(const tile_vector *)(const void *)(b + k * b_step);
-        tile_vector z = *(const tile_vector *)(const void *)(b + k * b_step + TILE_VECTOR);
-        const float *x = a.at + k * a.column_step;
-        float x0 = x[0], x1 = x[a.row_step], x2 = x[2 * a.row_step], x3 = x[3 * a.row_step];
-        left[0] += x0 * y;
-        right[0] += x0 * z;
-        left[1] += x1 * y;
-        right[1] += x1 * z;
-        left[2] += x2 * y;
-        right[2] += x2 * z;
-        left[3] += x3 * y;
-        right[3] += x3 * z;
-    }
-    for (int i = 0; i < TILE_BLOCK_ROWS; i++) {
-        tile_vector *to = (tile_vector *)(void *)(out + i * out_step);
-        to[0] += left[i];
-        to[1] += right[i];
-    }
-}
+/* out += a b, with the widest registers that the processor has (host_tile.c). */
+void host_tile_multiply_add(struct tile out, struct tile_factor a, struct tile b);
 
 BODY void tile_multiply_add(struct team team, struct tile out, struct tile_factor a, struct tile b)
 {
     (void)team;
-    for (int j = 0; j < out.columns; j += TILE_STEP) {
-        for (int i = 0; i < out.rows; i += TILE_BLOCK_ROWS) {
-            struct tile_factor strip = {a.at + i * a.row_step, a.row_step, a.column_step, a.depth};
-            tile_block(out.at + i * out.columns + j, out.columns, strip, b.at + j, b.columns);
-        }
-    }
+    host_tile_multiply_add(out, a, b);
 }
 
 #endif
+
+/* Row i of the tile times factor[i]. */
+BODY void tile_scale_rows(struct team team, struct tile tile, const float *factor)
+{
+    struct team_lines lines = team_lines_of(team);
+    for (int i = lines.first; i < tile.rows; i += lines.step) {
+        float *line = tile.at + i * tile.columns;
+        float scale = factor[i];
+        BODY_SIMD()
+        for (int k = lines.lane; k < tile.columns; k += lines.lanes) {
+            line[k] *= scale;
+        }
+    }
+}
 
 #endif

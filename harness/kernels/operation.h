@@ -87,6 +87,7 @@
  *                            of g: head h reads h / (a / g). f[0] = scale, f[1] = dropout probability, i[0] = 1: causal,
  *                            i[1] = seed. S' >= S; what lies beyond S is set to +infinity. Scores are never stored.
  *                            Causal: column <= row + (T - S). A row that sees nothing is 0 and has lse +infinity.
+ *                            With dropout T is below 2^26.
  *                            CUDA on tensor cores (sm_80 on; all of it float16 or bfloat16, D a multiple of 8 up to 128,
  *                            rows on 16 bytes) rounds what it multiplies with v, and the gradients of scores, to 16 bits
  * ATTENTION_BACKWARD grad out, q, k, v, out, lse, (mask) -> grad q any, grad k any, grad v any; attributes likewise

@@ -125,7 +125,7 @@ struct attention_shape {
 };
 
 /* One element; odd sizes; several tiles; grouped heads; decoding; S > T under a causal mask leaves rows without any; no
- * rows but an lse to pad. */
+ * rows but an lse to pad; so many groups that a thread of the host takes whole ones. */
 static const struct attention_shape attention_shapes[] = {
     {1, 1, 1, 1, 1, 1, 0, false, false, false, 0.0},     {2, 3, 3, 5, 7, 9, 0, false, false, false, 0.0},
     {1, 2, 2, 70, 70, 16, 2, true, false, false, 0.0},   {2, 4, 2, 33, 65, 64, 31, true, false, false, 0.1},
@@ -135,6 +135,7 @@ static const struct attention_shape attention_shapes[] = {
     {1, 2, 2, 65, 66, 128, 0, true, true, false, 0.3},   {1, 2, 1, 0, 5, 8, 3, false, false, false, 0.0},
     {1, 4, 2, 260, 200, 32, 0, true, false, false, 0.1}, {1, 2, 1, 128, 128, 64, 0, false, false, false, 0.0},
     {1, 2, 2, 130, 150, 96, 0, true, true, true, 0.2},   {2, 8, 2, 1, 300, 128, 0, false, false, false, 0.0},
+    {4, 4, 2, 70, 130, 20, 0, true, false, false, 0.2},  {8, 2, 1, 33, 65, 24, 3, false, true, true, 0.1},
 };
 
 enum { ATTENTION_SHAPE_COUNT = sizeof attention_shapes / sizeof attention_shapes[0] };
