@@ -165,12 +165,27 @@ static struct value *greedy_run(struct generation *generation, struct value *pro
 
 /* -- the whole */
 
+/* Passes of a layer for one token, each of which takes some 20 KiB of a tape. */
+enum { LAYER_PASSES_MAXIMUM = 1 << 17, ROWS_MAXIMUM = 1 << 20 };
+
 enum status_code generate_check(const struct config *config, const struct workload *workload, struct status *error)
 {
     int64_t fed = workload->seq + workload->new_tokens - 1;
     if (config->family != FAMILY_GPT2 && config->family != FAMILY_LLAMA) {
         return status_set(error, STATUS_INVALID,
                           "mode generate: %s has no decoder that generates text; write mode infer", config->name);
+    }
+    if (workload->new_tokens > LAYER_PASSES_MAXIMUM / config->layers) {
+        return status_set(
+            error, STATUS_INVALID,
+            "new_tokens: %lld through the %lld layers of %s are more than a tape holds; write at most %lld",
+            (long long)workload->new_tokens, (long long)config->layers, config->name,
+            (long long)(LAYER_PASSES_MAXIMUM / config->layers));
+    }
+    if (workload->batch * workload->beams > ROWS_MAXIMUM) {
+        return status_set(error, STATUS_INVALID,
+                          "beams: %lld for each of %lld samples are too many; write less of either",
+                          (long long)workload->beams, (long long)workload->batch);
     }
     if (config->family == FAMILY_GPT2 && fed > config->positions) {
         return status_set(error, STATUS_INVALID,

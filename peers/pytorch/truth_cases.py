@@ -30,6 +30,8 @@ def truth_case(model, mode, precision, batch=1, seq=None, attention="sdpa", opti
         more["use_cache"] = True
     case = case_of(model, mode, precision, batch, seq, attention, optimizer, head_of(model, mode), **more)
     case["id"] = case["id"].replace("/use_cache", "")
+    if mode == "generate":
+        case["new_tokens"] = GENERATED_TOKENS
     return case
 
 

@@ -18,7 +18,7 @@ NAMES = {"llama-3.2-1b": "meta-llama/Llama-3.2-1B", "llama-2-7b": "meta-llama/Ll
          "qwen2.5-0.5b": "Qwen/Qwen2.5-0.5B", "vit-base": "google/vit-base-patch16-224",
          "resnet18": "timm/resnet18.a1_in1k", "resnet50": "timm/resnet50.a1_in1k", "resnet152": "timm/resnet152.a1_in1k"}
 LEVELS = ("requested", "allocated", "reserved")
-STAGES = ("load", "forward", "backward", "step")
+STAGES = ("load", "forward", "backward", "step", "generate")
 BEYOND = 0.02  # a difference that is shown case by case
 TURNS = 2  # from here on the spread of repeated cases means something
 
@@ -54,12 +54,18 @@ def estimate(assay, case, target):
     if case["mode"] != "load":
         command += ["--batch", str(case["batch"]), "--attention", case["attention"]]
         command += ["--seq", str(case["seq"])] if case["seq"] else []
+    if case["mode"] == "generate":
+        command += ["--new-tokens", str(case["new_tokens"])]
     if case["mode"] == "train":
         command += ["--optimizer", case["optimizer"]] + ["--checkpointing"] * case["checkpointing"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         return None, (done.stderr.strip().splitlines() or ["no reason"])[-1]
-    return json.loads(done.stdout)["estimates"]["replay"]["stages"], None
+    stages = json.loads(done.stdout)["estimates"]["replay"]["stages"]
+    if case["mode"] == "generate":  # truth.py reads one stage: the prefill is in its peak
+        prefill, whole = stages.pop("forward"), stages["generate"]
+        whole.update({key: max(figure, prefill[key]) for key, figure in whole.items() if key.endswith("_peak")})
+    return stages, None
 
 
 def differences(line, stages):

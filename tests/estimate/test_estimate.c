@@ -188,6 +188,23 @@ static void test_eleutherai(void **state)
     known_check(&estimate, "total_bytes", INT64_C(16172197478));
 }
 
+/* No rule of thumb knows a cache that grows: null, not the figure of inference. */
+static void test_generation(void **state)
+{
+    static const char *const rules[] = {"accelerate", "anatomy", "eleutherai"};
+    (void)state;
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        struct estimate estimate = estimate_of(rules[i], "gpt2", workload_default(MODE_GENERATE));
+        unknown_check(&estimate, "total_bytes");
+    }
+    struct workload generate = workload_default(MODE_GENERATE);
+    generate.seq = 512;
+    generate.new_tokens = 16;
+    generate.batch = 2;
+    struct estimate estimate = estimate_of("replay", "gpt2", generate);
+    known_check(&estimate, "categories_at_peak.kv_cache", INT64_C(2) * 12 * 2 * 12 * 512 * 64 * 4); /* in the prefill */
+}
+
 static void test_overflow(void **state)
 {
     struct subject *subject = subject_new("gpt2", train(PRECISION_BFLOAT16, OPTIMIZER_ADAMW_FUSED));
@@ -228,7 +245,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table),      cmocka_unit_test(test_accelerate_cases), cmocka_unit_test(test_anatomy),
-        cmocka_unit_test(test_eleutherai), cmocka_unit_test(test_overflow),         cmocka_unit_test(test_json),
+        cmocka_unit_test(test_eleutherai), cmocka_unit_test(test_generation),       cmocka_unit_test(test_overflow),
+        cmocka_unit_test(test_json),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,8 @@
 #include <cmocka.h>
 
 #include "harness/base/json.h"
+#include "models/catalogue.h"
+#include "models/generate.h"
 #include "tests/models/tape_machine.h"
 
 static const char tokens_path[] = "peers/pytorch/tiny_tokens.json";
@@ -233,13 +235,67 @@ static void shortest_is_right(void **state)
     assert_int_equal(first.ids[3], whole.ids[whole.columns + 1]);
 }
 
+/* -- what is refused, with the reason and the remedy */
+
+static void refused(const char *model, struct workload workload, const char *message)
+{
+    struct status error = {0};
+    struct config config;
+    if (config_find("models/catalogue", model, &config, &error) != STATUS_OK) {
+        fail_msg("%s", error.text);
+    }
+    assert_int_equal(generate_check(&config, &workload, &error), STATUS_INVALID);
+    assert_string_equal(error.text, message);
+}
+
+static void what_cannot_be_is_refused(void **state)
+{
+    (void)state;
+    struct workload workload = workload_default(MODE_GENERATE);
+    refused("bert-base-cased", workload,
+            "mode generate: bert-base-cased has no decoder that generates text; write mode infer");
+    refused("timm/resnet18.a1_in1k", workload,
+            "mode generate: timm/resnet18.a1_in1k has no decoder that generates text; write mode infer");
+    workload.seq = 1000;
+    refused("gpt2", workload,
+            "new_tokens: a prompt of 1000 and 32 new tokens are more than the 1024 positions of gpt2; write less of "
+            "either");
+    workload.seq = 4090;
+    refused("mistralai/Mistral-7B-v0.1", workload,
+            "new_tokens: a prompt of 4090 and 32 new tokens reach the sliding window of 4096 of "
+            "mistralai/Mistral-7B-v0.1, whose cache is not modelled; write less of either");
+    workload.new_tokens = 1 << 20;
+    refused("meta-llama/Llama-3.1-8B", workload,
+            "new_tokens: 1048576 through the 32 layers of meta-llama/Llama-3.1-8B are more than a tape holds; write at "
+            "most 4096");
+    workload.new_tokens = 1;
+    workload.beams = 1 << 20;
+    workload.batch = 2;
+    refused("meta-llama/Llama-3.1-8B", workload,
+            "beams: 1048576 for each of 2 samples are too many; write less of either");
+}
+
+/* The last of 1,024 positions is used: 1,000 tokens are read, and the 25th new one is chosen at position 1,023. */
+static void the_last_position_is_used(void **state)
+{
+    (void)state;
+    struct status error = {0};
+    struct config config;
+    struct workload workload = workload_default(MODE_GENERATE);
+    workload.seq = 1000;
+    workload.new_tokens = 25;
+    assert_int_equal(config_find("models/catalogue", "gpt2", &config, &error), STATUS_OK);
+    assert_int_equal(generate_check(&config, &workload, &error), STATUS_OK);
+    workload.new_tokens = 26;
+    assert_int_equal(generate_check(&config, &workload, &error), STATUS_INVALID);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tokens_are_pytorchs),
-        cmocka_unit_test(a_cache_changes_nothing),
-        cmocka_unit_test(all_logits_choose_the_same),
-        cmocka_unit_test(shortest_is_right),
+        cmocka_unit_test(tokens_are_pytorchs),        cmocka_unit_test(a_cache_changes_nothing),
+        cmocka_unit_test(all_logits_choose_the_same), cmocka_unit_test(shortest_is_right),
+        cmocka_unit_test(what_cannot_be_is_refused),  cmocka_unit_test(the_last_position_is_used),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -111,13 +111,6 @@ static void config_take(const char *model, struct config *config)
     }
 }
 
-/* PyTorch materialises scores for float32 attention with fewer key heads; sdpa here never does (docs/decisions). */
-static bool falls_back(const struct config *config, const struct workload *workload)
-{
-    return workload->attention == ATTENTION_SDPA && workload->precision == PRECISION_FLOAT32 &&
-           config->kv_heads < config->heads;
-}
-
 static int cases_exact, cases_all;
 
 /* A beam's flags and the indices of its next step live a little differently: two integers for each. A model whose keys
@@ -154,9 +147,6 @@ static void case_check(const struct json *line)
     const char *id = text_of(line, "id");
     config_take(text_of(line, "model"), &config);
     struct workload workload = workload_of(line);
-    if (falls_back(&config, &workload)) {
-        return;
-    }
     if (target_find("sm_90", &target, &error) != STATUS_OK ||
         skeleton_build(&config, workload_head(&workload), &skeleton, &error) != STATUS_OK ||
         workload_tape(&config, &skeleton, &workload, target, &tape, &error) != STATUS_OK) {

@@ -131,6 +131,16 @@ static void test_check(void **state)
     workload.optimizer = OPTIMIZER_NONE;
     assert_int_equal(workload_check(&workload, &error), STATUS_INVALID);
     assert_string_equal(error.text, "mode train needs an optimizer; write one, for example adamw-fused");
+    workload = workload_default(MODE_INFER);
+    workload.beams = 2;
+    assert_int_equal(workload_check(&workload, &error), STATUS_INVALID);
+    assert_string_equal(error.text, "beams: mode infer does not generate; leave it out, or write mode generate");
+    workload = workload_default(MODE_GENERATE);
+    assert_int_equal(workload_check(&workload, &error), STATUS_OK);
+    assert_int_equal(workload.logits, LOGITS_LAST);
+    workload.head = HEAD_BARE;
+    assert_int_equal(workload_check(&workload, &error), STATUS_INVALID);
+    assert_string_equal(error.text, "head bare: a token is chosen by the head; write head lm");
     workload = workload_default(MODE_TRAIN);
     workload.head = HEAD_BARE;
     assert_int_equal(workload_check(&workload, &error), STATUS_INVALID);

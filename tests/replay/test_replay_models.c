@@ -100,6 +100,36 @@ static void training_agrees(const char *model, int64_t seq, enum attention atten
     modelled_close(&tiny);
 }
 
+static void generation_agrees(const char *model, enum cache cache, int64_t beams)
+{
+    struct modelled tiny = {0};
+    struct workload generate = workload_default(MODE_GENERATE);
+    generate.batch = 2;
+    generate.seq = 8;
+    generate.new_tokens = 6;
+    generate.cache = cache;
+    generate.beams = beams;
+    modelled_open(&tiny, model, &generate);
+    struct tape_view tape = tape_view(tiny.tape);
+    struct replay_result predicted = replay_on(&tape, "meta"), measured = replay_on(&tape, "host");
+    figures_agree(&predicted, &measured);
+    assert_true(predicted.stages[STAGE_FORWARD].present && predicted.stages[STAGE_GENERATE].present);
+    assert_true(predicted.stages[STAGE_GENERATE].categories_at_peak[CATEGORY_KV_CACHE] > 0);
+    modelled_close(&tiny);
+}
+
+static void text_models_generate_as_predicted(void **state)
+{
+    (void)state;
+    static const char *const models[] = {"tiny-gpt2", "tiny-llama", "tiny-mistral", "tiny-qwen2"};
+    for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
+        generation_agrees(models[i], CACHE_DYNAMIC, 1);
+        generation_agrees(models[i], CACHE_STATIC, 1);
+        generation_agrees(models[i], CACHE_DYNAMIC, 3);
+        generation_agrees(models[i], CACHE_STATIC, 3);
+    }
+}
+
 static void text_models_train_as_predicted(void **state)
 {
     (void)state;
@@ -146,9 +176,8 @@ static void the_predicted_bytes_are_enough_and_tight(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(loading_bert_shows_the_published_pair),
-        cmocka_unit_test(text_models_train_as_predicted),
-        cmocka_unit_test(image_models_train_as_predicted),
+        cmocka_unit_test(loading_bert_shows_the_published_pair),    cmocka_unit_test(text_models_generate_as_predicted),
+        cmocka_unit_test(text_models_train_as_predicted),           cmocka_unit_test(image_models_train_as_predicted),
         cmocka_unit_test(the_predicted_bytes_are_enough_and_tight),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
