@@ -1,4 +1,4 @@
-/* Whole models trained on the emulated GPU: the sequence and the bytes predicted on meta, and the host's loss. */
+/* Whole models on the emulated GPU: the sequence and the bytes predicted on meta, and the host's loss and tokens. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,11 +6,14 @@
 
 #include <cmocka.h>
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "harness/replay/replay.h"
 #include "harness/tape/target.h"
 #include "models/catalogue.h"
 #include "models/workload_tape.h"
+#include "tests/models/tape_machine.h"
 #include "tests/support/device_use.h"
 
 /* tolerance: of the loss, relative. Several steps amplify what the order of a sum changes in the last place. */
@@ -69,11 +72,54 @@ static void image_models_train_as_on_the_host(void **state)
     training_agrees("tiny-resnet", &train, 1e-4);
 }
 
+/* The ids of a generation on a device; the emulated GPU's memory is the host's. At most `count` are written. */
+static int64_t ids_on(const char *device, const char *model, const struct workload *workload, int64_t count,
+                      int64_t *ids)
+{
+    struct tape_machine machine;
+    struct status error = {0};
+    char path[128];
+    snprintf(path, sizeof path, "models/catalogue/%s/config.json", model);
+    machine_open(&machine, path, workload, 1, 0.0);
+    device_close(machine.device);
+    if (device_open(device, &machine.device, &error) != STATUS_OK) {
+        fail_msg("%s", error.text);
+    }
+    assert_false(machine_run_until(&machine, STAGE_COUNT, 1));
+    int storage = machine_find(&machine, CATEGORY_INPUTS, "sequences");
+    assert_true(storage >= 0 && machine_bytes(&machine, storage) <= count * (int64_t)sizeof *ids);
+    memcpy(ids, machine.memory[storage], (size_t)machine_bytes(&machine, storage));
+    int64_t written = machine_bytes(&machine, storage) / (int64_t)sizeof *ids;
+    machine_close(&machine);
+    return written;
+}
+
+static void text_models_generate_as_on_the_host(void **state)
+{
+    enum { IDS_MAXIMUM = 256 };
+    static const char *const models[] = {"tiny-gpt2", "tiny-llama"};
+    (void)state;
+    for (int kind = 0; kind < 8; kind++) {
+        int64_t gpu[IDS_MAXIMUM], host[IDS_MAXIMUM];
+        struct workload generate = workload_default(MODE_GENERATE);
+        generate.batch = 2;
+        generate.seq = 8;
+        generate.new_tokens = 6;
+        generate.cache = kind & 1 ? CACHE_STATIC : CACHE_DYNAMIC;
+        generate.beams = kind & 2 ? 3 : 1;
+        const char *model = models[kind >> 2];
+        int64_t count = ids_on("cuda:0", model, &generate, IDS_MAXIMUM, gpu);
+        assert_int_equal(count, ids_on("host", model, &generate, IDS_MAXIMUM, host));
+        assert_memory_equal(gpu, host, (size_t)count * sizeof *gpu);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(text_models_train_as_on_the_host),
         cmocka_unit_test(image_models_train_as_on_the_host),
+        cmocka_unit_test(text_models_generate_as_on_the_host),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
