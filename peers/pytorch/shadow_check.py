@@ -36,10 +36,21 @@ def train_steps(case, family, model, optimizer, inputs, labels):
         optimizer.zero_grad(set_to_none=True)
 
 
+def work(case, family, model, optimizer, inputs, labels):
+    if case["mode"] == "train":
+        return train_steps(case, family, model, optimizer, inputs, labels)
+    model.generation_config.eos_token_id = None
+    cache = {"cache_implementation": "static"} if case.get("cache") == "static" else {}
+    with torch.no_grad():
+        return model.generate(inputs, attention_mask=torch.ones_like(inputs), max_new_tokens=case["new_tokens"],
+                              do_sample=False, num_beams=case.get("beams", 1), use_cache=True, pad_token_id=0,
+                              disable_compile=True, **cache)
+
+
 def prepare(case):
     family, model, config = peer_models.build(case, "cpu")
-    model.train()
-    optimizer = peer_models.make_optimizer(case["optimizer"], list(model.parameters()))
+    model.train(case["mode"] == "train")
+    optimizer = peer_models.make_optimizer(case["optimizer"], list(model.parameters())) if case["optimizer"] else None
     return family, model, optimizer, *peer_models.make_inputs(case, family, config, "cpu")
 
 
@@ -51,7 +62,7 @@ def ledger_sizes(case):
         ledger.adopt(tensor, "existing")
     start = len(ledger.events)
     with ledger:
-        train_steps(case, family, model, optimizer, inputs, labels)
+        work(case, family, model, optimizer, inputs, labels)
     size_of = {event[1]: event[2] for event in ledger.events if event[0] == "alloc"}
     rows = [[event[1], event[2] if event[0] == "alloc" else -size_of[event[1]]] for event in ledger.events[start:]]
     return [row for row in rows if abs(row[1]) > SCALAR_BYTES], ledger.operators
@@ -61,7 +72,7 @@ def profiler_sizes(case, operators):
     """The same from the CPU allocator, without what one operator of the ledger takes and gives back itself."""
     family, model, optimizer, inputs, labels = prepare(case)
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
-        train_steps(case, family, model, optimizer, inputs, labels)
+        work(case, family, model, optimizer, inputs, labels)
     rows, open_rows = [], {}
 
     def walk(node, owner):
@@ -127,8 +138,11 @@ def check_allocations():
               ("tiny/gpt2-dropout", "adam-single", {"checkpointing": True}),
               ("tiny/llama", "adamw-foreach", {"checkpointing": True}),
               ("tiny/gpt2-dropout", "adamw-foreach", {"use_cache": True})]
-    for model, optimizer, more in plain + others:
-        case = case_of(model, "train", "float32", 2, None if "vit" in model else 8, "eager", optimizer, **more)
+    trained = [case_of(model, "train", "float32", 2, None if "vit" in model else 8, "eager", optimizer, **more)
+               for model, optimizer, more in plain + others]
+    generated = [case_of(model, "generate", "float32", 2, 8, "eager", new_tokens=4, **more)
+                 for model in ("tiny/gpt2", "tiny/llama-gqa") for more in ({}, {"cache": "static"}, {"beams": 3})]
+    for case in trained + generated:
         with compute_capability_90(answers=False), exact_lifetimes():
             ours, operators = ledger_sizes(case)
             theirs = profiler_sizes(case, operators)
