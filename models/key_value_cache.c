@@ -44,21 +44,20 @@ static struct value *tensor_new(struct tape *tape, struct value *states, enum dt
     return tape_hold(tape, tape_leaf(tape, CATEGORY_KV_CACHE, dtype, 4, size, false, label));
 }
 
-/* torch.cat of what there was and the states. Autocast brings both to one dtype first. */
-static void tensor_grow(struct tape *tape, struct value **kept, struct value *states, enum dtype dtype,
-                        const char *label)
+/* torch.cat of what there was (NULL: nothing) and the states, held. Autocast brings both to one dtype first. */
+static struct value *tensor_grown(struct tape *tape, struct value *kept, struct value *states, enum dtype dtype,
+                                  const char *label)
 {
     int frame = tape_frame_open(tape);
-    int64_t before = value_size(*kept, 2), added = value_size(states, 2);
+    int64_t before = value_size(kept, 2), added = value_size(states, 2);
     struct value *added_states = tape_cast(tape, states, dtype);
     struct value *whole = tensor_new(tape, states, dtype, before + added, label);
-    if (*kept != NULL) {
-        tape_copy_into(tape, *kept, tape_slice(tape, whole, 2, 0, before));
+    if (kept != NULL) {
+        tape_copy_into(tape, kept, tape_slice(tape, whole, 2, 0, before));
     }
     tape_copy_into(tape, added_states, tape_slice(tape, whole, 2, before, added));
-    tape_let_go(tape, *kept);
-    *kept = whole;
     tape_frame_close(tape, frame, NULL);
+    return whole;
 }
 
 static struct value *scalar_new(struct tape *tape, const char *label)
@@ -117,8 +116,16 @@ static void dynamic_update(struct key_value_cache *cache, struct cache_layer *la
     if (cache->has_window && layer->scalar == NULL) {
         layer->scalar = scalar_new(tape, "sliding window");
     }
-    tensor_grow(tape, &layer->keys, keys, dtype, "key cache");
-    tensor_grow(tape, &layer->values, values, dtype, "value cache");
+    struct value *old_keys = layer->keys, *old_values = layer->values;
+    layer->keys = tensor_grown(tape, old_keys, keys, dtype, "key cache");
+    if (!cache->has_window) {
+        tape_let_go(tape, old_keys);
+    }
+    layer->values = tensor_grown(tape, old_values, values, dtype, "value cache");
+    if (cache->has_window) { /* its layer gives its names to the new ones when both are there */
+        tape_let_go(tape, old_keys);
+    }
+    tape_let_go(tape, old_values);
 }
 
 void cache_update(struct key_value_cache *cache, int64_t layer, struct value **keys, struct value **values)
