@@ -68,6 +68,7 @@ endif
 ifeq ($(CUDA_WHY_NOT),)
 PLUGIN     := $(BUILD)/libassay_cuda.so
 CUDA_HOME  := $(abspath $(dir $(realpath $(NVCC)))..)
+# Toolkits from 12.0 to 13.x build it, each for those of these that it knows: 12.0 ends at 90, 13 begins at 75.
 CUDA_WISH  := 75 80 86 89 90 100 120
 CUDA_OFFER := $(patsubst compute_%,%,$(shell $(NVCC) --list-gpu-code 2>/dev/null | sed 's/sm_/compute_/'))
 CUDA_ARCHS ?= $(filter $(CUDA_OFFER),$(CUDA_WISH))

@@ -47,6 +47,7 @@ struct workload {
     bool checkpointing;
     int64_t accumulate; /* >= 1 */
     enum logits logits;
+    bool tf32; /* products may round float32 factors to TF32; changes no byte */
     enum head head;
 };
 
@@ -67,6 +68,7 @@ struct workload {
     X(CHECKPOINTING, checkpointing)                                                                                    \
     X(ACCUMULATE, accumulate)                                                                                          \
     X(LOGITS, logits)                                                                                                  \
+    X(TF32, tf32)                                                                                                      \
     X(HEAD, head)
 
 enum workload_field {

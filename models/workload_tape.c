@@ -347,6 +347,7 @@ enum status_code workload_tape_planned(const struct config *config, const struct
     }
     if (code == STATUS_OK) {
         build.forward.tape = made;
+        tape_tf32(made, workload->tf32);
         case_build(&build);
         code = tape_finish(made, error);
     }

@@ -57,6 +57,7 @@ static const struct field CASE_FIELDS[] = {
     {"identity.checkpointing", KIND_BOOLEAN | KIND_NULL, true},
     {"identity.accumulate", KIND_INTEGER | KIND_NULL, true},
     {"identity.logits", KIND_STRING | KIND_NULL, true},
+    {"identity.tf32", KIND_BOOLEAN | KIND_NULL, false},
     {"identity.head", KIND_STRING | KIND_NULL, true},
     {"status", KIND_STRING, true},
     {"reason", KIND_STRING | KIND_NULL, true},

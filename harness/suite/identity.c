@@ -30,6 +30,7 @@ static unsigned axes_of(const struct workload *workload, enum family_kind family
     bool image = family == FAMILY_VIT || family == FAMILY_RESNET;
     unsigned axes = 1u << AXIS_MODEL | 1u << AXIS_MODE | 1u << AXIS_PRECISION | 1u << AXIS_HEAD;
     if (workload->mode != MODE_LOAD) {
+        axes |= workload->precision == PRECISION_FLOAT32 ? 1u << AXIS_TF32 : 0;
         axes |= 1u << AXIS_BATCH;
         axes |= image ? 0 : 1u << AXIS_SEQ;
         axes |= family == FAMILY_RESNET ? 0 : 1u << AXIS_ATTENTION;
@@ -118,6 +119,7 @@ static const struct {
     {AXIS_CHECKPOINTING, "checkpointing", false},
     {AXIS_ACCUMULATE, "accumulate%", false},
     {AXIS_LOGITS, "logits-%", false},
+    {AXIS_TF32, "tf32", false},
     {AXIS_HEAD, "head-%", false},
 };
 

@@ -88,6 +88,11 @@ void tape_gradients(struct tape *tape, bool enabled)
     tape->gradients = enabled;
 }
 
+void tape_tf32(struct tape *tape, bool allowed)
+{
+    tape->tf32 = allowed;
+}
+
 bool tape_gradients_enabled(const struct tape *tape)
 {
     return tape->gradients;

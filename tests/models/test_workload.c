@@ -91,7 +91,7 @@ static void test_wrong_fields(void **state)
          "'colour' is not a field of a case; known are mode, precision, batch, seq, new_tokens, cache, beams, "
          "attention, optimizer, "
          "checkpointing, "
-         "accumulate, logits, head"},
+         "accumulate, logits, tf32, head"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -148,6 +148,13 @@ static void test_check(void **state)
     workload = workload_default(MODE_TRAIN);
     workload.logits = LOGITS_LAST;
     assert_int_equal(workload_check(&workload, &error), STATUS_INVALID);
+    workload = workload_default(MODE_INFER);
+    workload.tf32 = true;
+    assert_int_equal(workload_check(&workload, &error), STATUS_OK);
+    workload.precision = PRECISION_BFLOAT16;
+    assert_int_equal(workload_check(&workload, &error), STATUS_INVALID);
+    assert_string_equal(error.text, "tf32: mode infer in bfloat16 multiplies nothing in float32; write false, or mode "
+                                    "infer and precision float32");
 }
 
 int main(void)

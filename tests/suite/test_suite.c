@@ -57,6 +57,19 @@ static void lists_multiply_with_the_last_axis_fastest(void **state)
 }
 
 /* Of load, infer and train only the last has an optimizer, so its two values give one load, one infer, two trains. */
+/* It changes results, so it is part of what a case is; only float32 has anything to round. */
+static void tf32_makes_another_case_of_float32(void **state)
+{
+    (void)state;
+    struct suite suite =
+        suite_of(HEAD "cases:\n  - {model: tiny-bert, mode: [load, infer], precision: [float32, bfloat16], "
+                      "tf32: [false, true]}\n");
+    const char *ids[] = {"tiny-bert/load/float32", "tiny-bert/load/bfloat16", "tiny-bert/infer/float32/b1/s128",
+                         "tiny-bert/infer/float32/b1/s128/tf32", "tiny-bert/infer/bfloat16/b1/s128"};
+    ids_are(&suite, ids, 5);
+    suite_release(&suite);
+}
+
 static void axes_that_say_nothing_do_not_multiply(void **state)
 {
     (void)state;
@@ -136,11 +149,11 @@ static void identities_are_json_with_null_for_what_says_nothing(void **state)
         "{\"model\": \"tiny-bert\", \"mode\": \"load\", \"precision\": \"float32\", \"batch\": null, \"seq\": null, "
         "\"new_tokens\": null, \"cache\": null, \"beams\": null, "
         "\"attention\": null, \"optimizer\": null, \"checkpointing\": null, \"accumulate\": null, \"logits\": null, "
-        "\"head\": \"bare\"}",
+        "\"tf32\": null, \"head\": \"bare\"}",
         "{\"model\": \"tiny-bert\", \"mode\": \"train\", \"precision\": \"float32\", \"batch\": 4, \"seq\": 128, "
         "\"new_tokens\": null, \"cache\": null, \"beams\": null, "
         "\"attention\": \"sdpa\", \"optimizer\": \"adamw-fused\", \"checkpointing\": false, \"accumulate\": 1, "
-        "\"logits\": \"all\", \"head\": \"lm\"}"};
+        "\"logits\": \"all\", \"tf32\": false, \"head\": \"lm\"}"};
     for (int i = 0; i < 2; i++) {
         struct text text = {0};
         struct json *json = identity_json(&suite.cases[i].identity);
@@ -297,7 +310,7 @@ static const struct refusal REFUSALS[] = {
     {CASE("exclude: [{}]"), "s.yaml:4:47: an empty exclude would drop all; name an axis"},
     {CASE("exclude: [{tags: x}]"), "s.yaml:4:48: unknown key 'tags' in exclude; known are model, mode, precision, "
                                    "batch, seq, new_tokens, cache, beams, "
-                                   "attention, optimizer, checkpointing, accumulate, logits, head"},
+                                   "attention, optimizer, checkpointing, accumulate, logits, tf32, head"},
     {CASE("exclude: [{batch: 1}]"),
      "s.yaml:1:1: the suite expands to nothing: every combination is excluded; shorten 'exclude'"},
     {HEAD "cases:\n  - {model: gpt2, mode: load}\n  - {model: gpt2, mode: [infer, load]}\n",
@@ -463,6 +476,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lists_multiply_with_the_last_axis_fastest),
         cmocka_unit_test(axes_that_say_nothing_do_not_multiply),
+        cmocka_unit_test(tf32_makes_another_case_of_float32),
         cmocka_unit_test(exclude_drops_and_include_adds),
         cmocka_unit_test(ids_name_what_is_unusual),
         cmocka_unit_test(odd_model_names_keep_their_ids_apart),

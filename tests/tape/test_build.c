@@ -291,6 +291,37 @@ static void convolutions_have_a_workspace_while_they_run(void **state)
     }
 }
 
+/* What is allowed is said by every call, forward and backward. */
+static void tf32_is_said_by_each_call(void **state)
+{
+    (void)state;
+    for (int allowed = 0; allowed < 2; allowed++) {
+        struct tape *tape = tape_for("host");
+        struct value *image =
+            tape_leaf(tape, CATEGORY_INPUTS, DTYPE_FLOAT32, 4, (int64_t[]){1, 2, 4, 4}, true, "image");
+        struct value *filters =
+            tape_leaf(tape, CATEGORY_WEIGHTS, DTYPE_FLOAT32, 4, (int64_t[]){2, 2, 3, 3}, true, "filters");
+        tape_tf32(tape, allowed == 1);
+        tape_gradients(tape, true);
+        struct value *y = tape_convolution(tape, image, filters, NULL, 1, 1);
+        y = tape_linear(tape, tape_reshape(tape, y, 2, (int64_t[]){4, 8}), leaf(tape, 8, 8, true), NULL);
+        tape_backward(tape, tape_mean_last(tape, tape_reshape(tape, y, 1, (int64_t[]){32})));
+        finish(tape);
+        struct tape_view view = tape_view(tape);
+        int calls = 0;
+        for (int i = 0; i < view.op_count; i++) {
+            const struct op *op = &view.ops[i];
+            bool convolves = op->opcode >= OPCODE_CONVOLUTION && op->opcode <= OPCODE_CONVOLUTION_BACKWARD_WEIGHT;
+            if (convolves || op->opcode == OPCODE_MATMUL) {
+                assert_int_equal(op->attributes.i[convolves ? 2 : 0], allowed);
+                calls++;
+            }
+        }
+        assert_int_equal(calls, 6);
+        tape_release(tape);
+    }
+}
+
 static void workspaces_come_with_the_first_products(void **state)
 {
     (void)state;
@@ -392,6 +423,7 @@ int main(void)
         cmocka_unit_test(workspaces_come_with_the_first_products),
         cmocka_unit_test(products_carry_the_workspace_of_their_thread),
         cmocka_unit_test(convolutions_have_a_workspace_while_they_run),
+        cmocka_unit_test(tf32_is_said_by_each_call),
         cmocka_unit_test(optimizers_take_what_their_form_takes),
         cmocka_unit_test(targets_are_found_by_name),
         cmocka_unit_test(the_first_error_sticks),
