@@ -123,20 +123,50 @@ static int fault_stays(void)
     return code;
 }
 
-static void the_first_fault_is_the_answer_to_everything_after_it(void **state)
+/* cuBLAS refuses for want of a workspace: the product is made all the same, by a kernel that needs none. */
+static int product_is_made(void)
 {
-    struct scene *scene = *state;
+    struct device *device = NULL;
+    struct status error;
+    float numbers[3] = {3.0f, 5.0f, 0.0f};
+    struct operation_call call = {
+        .opcode = OPCODE_MATMUL, .input_count = 2, .tensor_count = 3, .attributes = {.f = {2.0}}};
+    for (int t = 0; t < 3; t++) {
+        call.tensors[t] =
+            (struct tensor){.data = &numbers[t], .dtype = DTYPE_FLOAT32, .rank = 2, .size = {1, 1}, .stride = {1, 1}};
+    }
+    if (device_open("cuda:0", &device, &error) != STATUS_OK || device->table->run(device, &call, &error) != STATUS_OK) {
+        return 1;
+    }
+    int code = numbers[2] == 30.0f ? 0 : 2;
+    device_close(device);
+    return code;
+}
+
+static int answer_of_child(struct scene *scene, const char *fault, int (*run)(void))
+{
     int wait_status = 0;
-    fault_plan(scene->folder, "launch:2:700"); /* the first launch is that of opening */
+    fault_plan(scene->folder, fault);
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
-        _exit(fault_stays());
+        _exit(run());
     }
     assert_int_equal(waitpid(pid, &wait_status, 0), pid);
     assert_int_equal(unsetenv("EMULATED_FAULT"), 0);
     assert_true(WIFEXITED(wait_status));
-    assert_int_equal(WEXITSTATUS(wait_status), 0);
+    return WEXITSTATUS(wait_status);
+}
+
+static void the_first_fault_is_the_answer_to_everything_after_it(void **state)
+{
+    /* The first launch is that of opening. */
+    assert_int_equal(answer_of_child(*state, "launch:2:700", fault_stays), 0);
+}
+
+static void a_product_without_workspace_that_cublas_refuses_is_made(void **state)
+{
+    assert_int_equal(answer_of_child(*state, "cublasGemm:1:3", product_is_made), 0);
 }
 
 int main(void)
@@ -144,6 +174,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_fault_costs_one_row, scene_open, scene_close),
         cmocka_unit_test_setup_teardown(the_first_fault_is_the_answer_to_everything_after_it, scene_open, scene_close),
+        cmocka_unit_test_setup_teardown(a_product_without_workspace_that_cublas_refuses_is_made, scene_open,
+                                        scene_close),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
