@@ -18,9 +18,20 @@ forward_run *forward_of(enum family_kind family)
 
 enum { PATH_BYTES = 256 };
 
+/* NULL where the model has no such tensor, or one that is not quantised. */
+static const struct quantized *quantized_find(const struct forward *forward, const char *path)
+{
+    int index = skeleton_find(forward->skeleton, path);
+    return index >= 0 && forward->quantized[index].codes != NULL ? &forward->quantized[index] : NULL;
+}
+
 static struct value *value_find(const struct forward *forward, const char *path)
 {
     int index = skeleton_find(forward->skeleton, path);
+    const struct quantized *quantized = quantized_find(forward, path);
+    if (quantized != NULL) {
+        return tape_dequantize(forward->tape, quantized, DTYPE_BFLOAT16);
+    }
     return index >= 0 ? forward->values[index] : NULL;
 }
 
@@ -48,22 +59,51 @@ struct value *forward_optional(const struct forward *forward, const char *format
     return value_find(forward, path);
 }
 
+/* What is dequantised for a call goes with its frame. */
+static struct value *linear_of(const struct forward *forward, const char *prefix, struct value *a, bool stored_in_out)
+{
+    struct tape *tape = forward->tape;
+    char path[PATH_BYTES];
+    snprintf(path, sizeof path, "%s.weight", prefix);
+    int frame = tape_frame_open(tape);
+    const struct quantized *weight = quantized_find(forward, path);
+    struct value *result = NULL;
+    if (weight != NULL) {
+        result = tape_linear_quantized(tape, a, weight, forward_optional(forward, "%s.bias", prefix));
+    } else {
+        result = (stored_in_out ? tape_linear_t : tape_linear)(tape, a, forward_tensor(forward, "%s", path),
+                                                               forward_optional(forward, "%s.bias", prefix));
+    }
+    return tape_frame_close(tape, frame, result);
+}
+
 struct value *forward_linear(const struct forward *forward, const char *prefix, struct value *a)
 {
-    return tape_linear(forward->tape, a, forward_tensor(forward, "%s.weight", prefix),
-                       forward_optional(forward, "%s.bias", prefix));
+    return linear_of(forward, prefix, a, false);
 }
 
 struct value *forward_linear_t(const struct forward *forward, const char *prefix, struct value *a)
 {
-    return tape_linear_t(forward->tape, a, forward_tensor(forward, "%s.weight", prefix),
-                         forward_optional(forward, "%s.bias", prefix));
+    return linear_of(forward, prefix, a, true);
 }
 
 struct value *forward_layernorm(const struct forward *forward, const char *prefix, struct value *a)
 {
-    return tape_layernorm(forward->tape, a, forward_tensor(forward, "%s.weight", prefix),
-                          forward_tensor(forward, "%s.bias", prefix), forward->config->norm_epsilon);
+    int frame = tape_frame_open(forward->tape);
+    struct value *weight = forward_tensor(forward, "%s.weight", prefix);
+    struct value *bias = forward_tensor(forward, "%s.bias", prefix);
+    return tape_frame_close(forward->tape, frame,
+                            tape_layernorm(forward->tape, a, weight, bias, forward->config->norm_epsilon));
+}
+
+struct value *forward_embedding(const struct forward *forward, const char *prefix, struct value *ids,
+                                int64_t padding_id)
+{
+    char path[PATH_BYTES];
+    snprintf(path, sizeof path, "%s.weight", prefix);
+    const struct quantized *table = quantized_find(forward, path);
+    return table != NULL ? tape_embedding_quantized(forward->tape, table, ids, DTYPE_BFLOAT16)
+                         : tape_embedding(forward->tape, forward_tensor(forward, "%s", path), ids, padding_id);
 }
 
 enum { LAYER_PATH_BYTES = 192 };

@@ -6,6 +6,7 @@
 #define ASSAY_MODELS_FORWARD_H
 
 #include "harness/tape/build.h"
+#include "harness/tape/quantized.h"
 #include "models/key_value_cache.h"
 #include "models/skeleton.h"
 #include "models/workload.h"
@@ -16,10 +17,11 @@ struct forward {
     const struct config *config;
     const struct skeleton *skeleton;
     const struct workload *workload;
-    struct value **values; /* one for each tensor of the skeleton; tied ones are the same value */
-    struct value *ids;     /* i64 [batch, seq]; images: NULL */
-    struct value *images;  /* [batch, channels, height, width]; text: NULL */
-    struct value *labels;  /* i64 [batch, seq] or [batch] when training, else NULL */
+    struct value **values; /* one for each tensor of the skeleton; tied ones are the same value; NULL: quantised */
+    const struct quantized *quantized; /* one for each tensor; codes NULL: not quantised */
+    struct value *ids;                 /* i64 [batch, seq]; images: NULL */
+    struct value *images;              /* [batch, channels, height, width]; text: NULL */
+    struct value *labels;              /* i64 [batch, seq] or [batch] when training, else NULL */
     /* Generation, else NULL. ids are then those of the new tokens. */
     struct value *positions; /* i64, like ids: where in the sequence they are */
     struct value *mask;      /* of a static cache: what create_masks_for_generate made of it, or NULL */
@@ -32,7 +34,8 @@ typedef struct value *forward_run(const struct forward *forward);
 /* The forward pass of a family; the table has a row for every family. */
 forward_run *forward_of(enum family_kind family);
 
-/* The parameter or buffer with that path. A path that the skeleton lacks is an error of the tape. */
+/* The parameter or buffer with that path; one that is quantised as a whole in bfloat16, a temporary of the open frame. A
+ * path that the skeleton lacks is an error of the tape. */
 __attribute__((format(printf, 2, 3))) struct value *forward_tensor(const struct forward *forward, const char *format,
                                                                    ...);
 /* Like forward_tensor, but NULL where the model has no such tensor. */
@@ -52,6 +55,9 @@ static inline void value_rebind(struct tape *tape, struct value **name, struct v
 struct value *forward_linear(const struct forward *forward, const char *prefix, struct value *a);
 struct value *forward_linear_t(const struct forward *forward, const char *prefix, struct value *a);
 struct value *forward_layernorm(const struct forward *forward, const char *prefix, struct value *a);
+/* Rows of "prefix.weight" by their ids. */
+struct value *forward_embedding(const struct forward *forward, const char *prefix, struct value *ids,
+                                int64_t padding_id);
 
 /* One layer of a stack: where its tensors are, and what all layers read besides the hidden state. It is copied into a
  * checkpoint; what a family does not have is NULL. */

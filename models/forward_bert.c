@@ -62,13 +62,13 @@ static struct value *embeddings(const struct forward *f, const char *root)
     struct value *types =
         tape_clone(tape, tape_slice(tape, forward_tensor(f, "%sembeddings.token_type_ids", root), 1, 0, rows));
     int64_t whole[] = {value_size(f->ids, 0), rows};
-    struct value *words = tape_embedding(tape, forward_tensor(f, "%sembeddings.word_embeddings.weight", root), f->ids,
-                                         f->config->pad_token);
-    struct value *kinds = tape_embedding(tape, forward_tensor(f, "%sembeddings.token_type_embeddings.weight", root),
-                                         tape_expand(tape, types, 2, whole), -1);
+    snprintf(path, sizeof path, "%sembeddings.word_embeddings", root);
+    struct value *words = forward_embedding(f, path, f->ids, f->config->pad_token);
+    snprintf(path, sizeof path, "%sembeddings.token_type_embeddings", root);
+    struct value *kinds = forward_embedding(f, path, tape_expand(tape, types, 2, whole), -1);
     struct value *sum = tape_add(tape, words, kinds);
-    struct value *places =
-        tape_embedding(tape, forward_tensor(f, "%sembeddings.position_embeddings.weight", root), positions, -1);
+    snprintf(path, sizeof path, "%sembeddings.position_embeddings", root);
+    struct value *places = forward_embedding(f, path, positions, -1);
     value_rebind(tape, &sum, tape_add(tape, sum, places));
     snprintf(path, sizeof path, "%sembeddings.LayerNorm", root);
     value_rebind(tape, &sum, forward_layernorm(f, path, sum));
@@ -100,8 +100,7 @@ struct value *forward_bert(const struct forward *f)
     struct value *transformed = forward_linear(f, "cls.predictions.transform.dense", hidden);
     transformed = forward_activation(f, f->config->activation, transformed);
     value_rebind(tape, &transformed, forward_layernorm(f, "cls.predictions.transform.LayerNorm", transformed));
-    struct value *logits = tape_linear(tape, transformed, forward_tensor(f, "cls.predictions.decoder.weight"),
-                                       forward_tensor(f, "cls.predictions.decoder.bias"));
+    struct value *logits = forward_linear(f, "cls.predictions.decoder", transformed);
     tape_drop(tape, transformed);
     if (f->labels == NULL) {
         return logits;

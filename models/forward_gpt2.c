@@ -70,9 +70,12 @@ static struct value *gpt2_block(struct tape *tape, const void *context, struct v
 static struct value *embeddings(const struct forward *f, const char *root, struct value **positions)
 {
     struct tape *tape = f->tape;
-    struct value *words = tape_embedding(tape, forward_tensor(f, "%swte.weight", root), f->ids, -1);
+    char path[64];
+    snprintf(path, sizeof path, "%swte", root);
+    struct value *words = forward_embedding(f, path, f->ids, -1);
     *positions = forward_positions(f);
-    struct value *places = tape_embedding(tape, forward_tensor(f, "%swpe.weight", root), *positions, -1);
+    snprintf(path, sizeof path, "%swpe", root);
+    struct value *places = forward_embedding(f, path, *positions, -1);
     /* The real code keeps words and places by name until the model returns: they stay in the caller's frame. */
     return tape_add(tape, words, places);
 }
@@ -104,7 +107,7 @@ struct value *forward_gpt2(const struct forward *f)
     }
     int frame = tape_frame_open(f->tape);
     struct value *hidden = transformer(f, "transformer.");
-    struct value *logits = tape_linear(f->tape, forward_rows(f, hidden), forward_tensor(f, "lm_head.weight"), NULL);
+    struct value *logits = forward_linear(f, "lm_head", forward_rows(f, hidden));
     if (f->labels == NULL) {
         return tape_frame_close(f->tape, frame, logits);
     }

@@ -144,8 +144,9 @@ static struct value *decoder(const struct forward *f, const char *root)
     struct tape *tape = f->tape;
     int frame = tape_frame_open(tape);
     struct forward_layer layer = {.forward = f};
-    struct value *hidden =
-        tape_embedding(tape, forward_tensor(f, "%sembed_tokens.weight", root), f->ids, f->config->pad_token);
+    char path[64];
+    snprintf(path, sizeof path, "%sembed_tokens", root);
+    struct value *hidden = forward_embedding(f, path, f->ids, f->config->pad_token);
     struct value *positions = forward_positions(f);
     layer.mask = forward_causal_mask(f, hidden);
     rotary(f, root, hidden, &layer, positions);
@@ -159,7 +160,6 @@ static struct value *decoder(const struct forward *f, const char *root)
     struct value *held[] = {layer.mask, layer.cosine, layer.sine, positions};
     /* inputs_embeds is another name of the first hidden state: it stays until the model returns. */
     hidden = forward_layers(llama_layer, &layer, root, "layers.", held, 4, hidden);
-    char path[64];
     snprintf(path, sizeof path, "%snorm", root);
     return tape_frame_close(tape, frame, rms_norm(f, path, hidden));
 }
@@ -171,7 +171,7 @@ struct value *forward_llama(const struct forward *f)
     }
     int frame = tape_frame_open(f->tape);
     struct value *hidden = decoder(f, "model.");
-    struct value *logits = tape_linear(f->tape, forward_rows(f, hidden), forward_tensor(f, "lm_head.weight"), NULL);
+    struct value *logits = forward_linear(f, "lm_head", forward_rows(f, hidden));
     if (f->labels == NULL) {
         return tape_frame_close(f->tape, frame, logits);
     }

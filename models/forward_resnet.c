@@ -11,15 +11,19 @@ struct block_context {
 static struct value *convolution(const struct forward *f, const char *path, struct value *a, int64_t stride,
                                  int64_t padding)
 {
-    return tape_convolution(f->tape, a, forward_tensor(f, "%s.weight", path), NULL, stride, padding);
+    int frame = tape_frame_open(f->tape);
+    struct value *weight = forward_tensor(f, "%s.weight", path);
+    return tape_frame_close(f->tape, frame, tape_convolution(f->tape, a, weight, NULL, stride, padding));
 }
 
 static struct value *batchnorm(const struct forward *f, const char *path, struct value *a)
 {
     double epsilon = 1e-5, momentum = 0.1;
-    return tape_batchnorm(f->tape, a, forward_tensor(f, "%s.weight", path), forward_tensor(f, "%s.bias", path),
-                          forward_tensor(f, "%s.running_mean", path), forward_tensor(f, "%s.running_var", path),
-                          epsilon, momentum);
+    int frame = tape_frame_open(f->tape);
+    struct value *out = tape_batchnorm(f->tape, a, forward_tensor(f, "%s.weight", path),
+                                       forward_tensor(f, "%s.bias", path), forward_tensor(f, "%s.running_mean", path),
+                                       forward_tensor(f, "%s.running_var", path), epsilon, momentum);
+    return tape_frame_close(f->tape, frame, out);
 }
 
 /* out = convN(a), out = bnN(out) of a block; the ReLU follows in place where it is asked for. What *out named goes as
@@ -42,10 +46,11 @@ static struct value *shortcut(const struct block_context *context, struct value 
 {
     const struct forward *f = context->forward;
     char path[64];
-    snprintf(path, sizeof path, "layer%d.%d.downsample.0", context->stage + 1, context->index);
-    if (forward_optional(f, "%s.weight", path) == NULL) {
+    snprintf(path, sizeof path, "layer%d.%d.downsample.0.weight", context->stage + 1, context->index);
+    if (skeleton_find(f->skeleton, path) < 0) {
         return NULL;
     }
+    snprintf(path, sizeof path, "layer%d.%d.downsample.0", context->stage + 1, context->index);
     int frame = tape_frame_open(f->tape);
     struct value *out = convolution(f, path, input, stride, 0);
     snprintf(path, sizeof path, "layer%d.%d.downsample.1", context->stage + 1, context->index);

@@ -71,7 +71,9 @@ static struct value *embeddings(const struct forward *f, const char *root)
     struct value *rows = tape_concatenate(tape, token, patches, 1);
     /* map, flat view and patches are one name in the real code: gone once the rows are there */
     struct value *result = tape_frame_close(tape, frame, rows);
-    value_rebind(tape, &result, tape_add(tape, result, forward_tensor(f, "%sembeddings.position_embeddings", root)));
+    frame = tape_frame_open(tape);
+    struct value *placed = tape_add(tape, result, forward_tensor(f, "%sembeddings.position_embeddings", root));
+    value_rebind(tape, &result, tape_frame_close(tape, frame, placed));
     value_rebind(tape, &result, tape_dropout(tape, result, f->config->hidden_dropout));
     return result;
 }

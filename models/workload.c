@@ -8,9 +8,10 @@
 #include "harness/base/text.h"
 
 static const char *const mode_names[MODE_COUNT] = {"load", "infer", "generate", "train"};
-static const char *const precision_names[PRECISION_COUNT] = {"float32", "float16", "bfloat16", "amp-float16",
-                                                             "amp-bfloat16"};
 static const char *const cache_names[CACHE_COUNT] = {"dynamic", "static"};
+static const char *const precision_names[PRECISION_COUNT] = {"float32",      "float16", "bfloat16", "amp-float16",
+                                                             "amp-bfloat16", "int8",    "int4",     "fp8"};
+static const char *const quantize_names[QUANTIZE_COUNT] = {"linear", "all"};
 static const char *const attention_names[ATTENTION_COUNT] = {"sdpa", "eager", "native"};
 static const char *const optimizer_names[OPTIMIZER_COUNT] = {
     "none",        "adam-foreach", "adam-fused", "adam-single",  "adamw-foreach",
@@ -38,6 +39,7 @@ static const struct field_row {
 #define SWITCH_ROW(member)                    FIELD_ROW(member, FIELD_KIND_SWITCH, switch_names, 0, 2)
     [FIELD_MODE] = NAME_ROW(mode, mode_names, 0, MODE_COUNT),
     [FIELD_PRECISION] = NAME_ROW(precision, precision_names, 0, PRECISION_COUNT),
+    [FIELD_QUANTIZE] = NAME_ROW(quantize, quantize_names, 0, QUANTIZE_COUNT),
     [FIELD_BATCH] = COUNT_ROW(batch, 1),
     [FIELD_SEQ] = COUNT_ROW(seq, 1),
     [FIELD_NEW_TOKENS] = COUNT_ROW(new_tokens, 1),
@@ -104,6 +106,11 @@ const char *cache_name(enum cache cache)
     return cache_names[cache];
 }
 
+const char *quantize_name(enum quantize quantize)
+{
+    return quantize_names[quantize];
+}
+
 const char *attention_name(enum attention attention)
 {
     return attention_names[attention];
@@ -129,6 +136,7 @@ struct workload workload_default(enum mode mode)
     return (struct workload){
         .mode = mode,
         .precision = PRECISION_FLOAT32,
+        .quantize = QUANTIZE_LINEAR,
         .batch = 1,
         .seq = 128,
         .new_tokens = 32,
@@ -207,6 +215,12 @@ enum status_code workload_set(struct workload *workload, const char *key, const 
 enum status_code workload_check(const struct workload *workload, struct status *error)
 {
     bool trains = workload->mode == MODE_TRAIN;
+    if (trains && workload->precision >= PRECISION_INT8) {
+        return status_set(error, STATUS_INVALID,
+                          "precision %s: quantised weights are not trained; train LoRA adapters beside them, or write "
+                          "bfloat16",
+                          precision_name(workload->precision));
+    }
     if (trains && workload->optimizer == OPTIMIZER_NONE) {
         return status_set(error, STATUS_INVALID, "mode train needs an optimizer; write one, for example adamw-fused");
     }

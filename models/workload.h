@@ -14,10 +14,14 @@ enum precision {
     PRECISION_BFLOAT16,
     PRECISION_AMP_FLOAT16,
     PRECISION_AMP_BFLOAT16,
+    PRECISION_INT8, /* the last three: weight storage, computed in bfloat16 */
+    PRECISION_INT4,
+    PRECISION_FP8,
     PRECISION_COUNT
 };
 /* How keys and values are kept while generating: grown by copying, or allocated once for prompt and new tokens. */
 enum cache { CACHE_DYNAMIC, CACHE_STATIC, CACHE_COUNT };
+enum quantize { QUANTIZE_LINEAR, QUANTIZE_ALL, QUANTIZE_COUNT }; /* what int8, int4 and fp8 store so: quantization.h */
 enum attention { ATTENTION_SDPA, ATTENTION_EAGER, ATTENTION_NATIVE, ATTENTION_COUNT };
 enum optimizer {
     OPTIMIZER_NONE, /* not a train case */
@@ -37,6 +41,7 @@ enum head { HEAD_DEFAULT, HEAD_BARE, HEAD_LM, HEAD_COUNT }; /* default: bare for
 struct workload {
     enum mode mode;
     enum precision precision;
+    enum quantize quantize;
     int64_t batch;      /* >= 1 */
     int64_t seq;        /* >= 1; 0 for images, where the configuration gives the size */
     int64_t new_tokens; /* generate: >= 1; otherwise without meaning */
@@ -58,6 +63,7 @@ struct workload {
 #define WORKLOAD_FIELD_TABLE(X)                                                                                        \
     X(MODE, mode)                                                                                                      \
     X(PRECISION, precision)                                                                                            \
+    X(QUANTIZE, quantize)                                                                                              \
     X(BATCH, batch)                                                                                                    \
     X(SEQ, seq)                                                                                                        \
     X(NEW_TOKENS, new_tokens)                                                                                          \
@@ -91,12 +97,13 @@ const char *workload_field_name(enum workload_field field, int64_t value);
 const char *mode_name(enum mode mode);
 const char *precision_name(enum precision precision);
 const char *cache_name(enum cache cache);
+const char *quantize_name(enum quantize quantize);
 const char *attention_name(enum attention attention);
 const char *optimizer_name(enum optimizer optimizer); /* "none" for OPTIMIZER_NONE */
 const char *logits_name(enum logits logits);
 const char *head_name(enum head head);
 
-/* The defaults of a mode: float32, batch 1, seq 128, sdpa, adamw-fused when training, 1 micro-batch; all logits,
+/* The defaults of a mode: float32 (quantised: linear), batch 1, seq 128, sdpa, adamw-fused when training, 1 micro-batch; all logits,
  * but the last alone when generating, as transformers does; 32 new tokens, a dynamic cache, 1 beam. */
 struct workload workload_default(enum mode mode);
 

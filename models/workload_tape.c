@@ -6,6 +6,7 @@
 
 #include "models/forward.h"
 #include "models/generate.h"
+#include "models/quantization.h"
 
 enum { STEP_COUNT = 3, INFER_COUNT = 2 };
 
@@ -15,6 +16,7 @@ static const double loss_scale = 1024.0;
 struct build {
     struct forward forward;
     struct training_plan plan;
+    struct quantized *quantized;
     struct value **parameters; /* in the order of the optimizer */
     struct optimizer_state *states;
     int parameter_count;
@@ -34,11 +36,14 @@ struct training_plan training_plan_default(void)
     return (struct training_plan){.step_count = STEP_COUNT, .learning_rate = 1e-4};
 }
 
+/* Of what is not quantised, and of what is computed. */
 enum dtype precision_dtype(enum precision precision)
 {
-    return precision == PRECISION_FLOAT16    ? DTYPE_FLOAT16
-           : precision == PRECISION_BFLOAT16 ? DTYPE_BFLOAT16
-                                             : DTYPE_FLOAT32;
+    enum quantized_form form;
+    bool quantized = precision_is_quantized(precision, &form);
+    return precision == PRECISION_FLOAT16                 ? DTYPE_FLOAT16
+           : quantized || precision == PRECISION_BFLOAT16 ? DTYPE_BFLOAT16
+                                                          : DTYPE_FLOAT32;
 }
 
 static bool precision_is_amp(enum precision precision)
@@ -80,29 +85,61 @@ static void tensor_fill(struct build *build, struct value *value, const struct s
     }
 }
 
-static void tensors_load(struct build *build)
+static void tensor_load(struct build *build, int index)
+{
+    const struct workload *workload = build->forward.workload;
+    struct tape *tape = build->forward.tape;
+    const struct skeleton_tensor *own = &build->forward.skeleton->tensors[index];
+    enum dtype dtype = precision_dtype(workload->precision);
+    bool trains = workload->mode == MODE_TRAIN || precision_is_amp(workload->precision);
+    struct value *value = tape_leaf(tape, own->is_buffer ? CATEGORY_BUFFERS : CATEGORY_WEIGHTS,
+                                    own->rounds_with_model ? dtype : own->dtype, own->rank, own->size,
+                                    !own->is_buffer && trains, own->path);
+    tensor_fill(build, value, own);
+    build->forward.values[index] = tape_hold(tape, value);
+}
+
+/* As transformers loads for bitsandbytes: the 16-bit tensor comes to the device, is quantised there, and goes. */
+static void tensor_load_quantized(struct build *build, int index, enum quantized_form form)
 {
     const struct skeleton *skeleton = build->forward.skeleton;
     struct tape *tape = build->forward.tape;
-    enum dtype dtype = precision_dtype(build->forward.workload->precision);
-    bool training = build->forward.workload->mode == MODE_TRAIN;
-    bool amp = precision_is_amp(build->forward.workload->precision);
+    const struct skeleton_tensor *own = &skeleton->tensors[index];
+    int frame = tape_frame_open(tape);
+    struct value *whole = tape_leaf(tape, CATEGORY_TEMPORARIES, DTYPE_BFLOAT16, own->rank, own->size, false, own->path);
+    tensor_fill(build, whole, own);
+    struct value *stored = tensor_is_turned(skeleton, index) ? tape_transpose(tape, whole, 0, 1) : whole;
+    struct quantized *quantized = &build->quantized[index];
+    *quantized = tape_quantize(tape, form, stored, own->path);
+    quantized->codes = tape_hold(tape, quantized->codes);
+    quantized->scales = tape_hold(tape, quantized->scales);
+    quantized->table = tape_hold(tape, quantized->table);
+    tape_frame_close(tape, frame, NULL);
+}
+
+static void tensors_load(struct build *build)
+{
+    const struct skeleton *skeleton = build->forward.skeleton;
+    const struct workload *workload = build->forward.workload;
+    enum quantized_form form = QUANTIZED_INT8;
+    bool quantizes = precision_is_quantized(workload->precision, &form);
     for (int i = 0; i < skeleton->tensor_count; i++) {
         int index = skeleton->load_order[i];
         const struct skeleton_tensor *tensor = &skeleton->tensors[index];
         int owner = tensor->tied_to >= 0 ? tensor->tied_to : index;
-        if (build->forward.values[owner] == NULL) {
-            const struct skeleton_tensor *own = &skeleton->tensors[owner];
-            struct value *value = tape_leaf(tape, own->is_buffer ? CATEGORY_BUFFERS : CATEGORY_WEIGHTS,
-                                            own->rounds_with_model ? dtype : own->dtype, own->rank, own->size,
-                                            !own->is_buffer && (training || amp), own->path);
-            tensor_fill(build, value, own);
-            build->forward.values[owner] = tape_hold(tape, value);
+        if (build->forward.values[owner] == NULL && build->quantized[owner].codes == NULL) {
+            if (quantizes && tensor_is_quantized(skeleton, owner, workload->quantize)) {
+                tensor_load_quantized(build, owner, form);
+            } else {
+                tensor_load(build, owner);
+            }
         }
         build->forward.values[index] = build->forward.values[owner];
+        build->quantized[index] = build->quantized[owner];
     }
     for (int i = 0; i < skeleton->tensor_count; i++) {
-        if (!skeleton->tensors[i].is_buffer && skeleton->tensors[i].tied_to < 0) {
+        const struct skeleton_tensor *tensor = &skeleton->tensors[i];
+        if (!tensor->is_buffer && tensor->tied_to < 0 && build->forward.values[i] != NULL) {
             build->parameters[build->parameter_count++] = build->forward.values[i];
         }
     }
@@ -339,8 +376,10 @@ enum status_code workload_tape_planned(const struct config *config, const struct
     build.forward.values = calloc(count, sizeof *build.forward.values);
     build.parameters = calloc(count, sizeof *build.parameters);
     build.states = calloc(count, sizeof *build.states);
+    build.quantized = calloc(count, sizeof *build.quantized);
+    build.forward.quantized = build.quantized;
     struct tape *made = NULL;
-    if (build.forward.values == NULL || build.parameters == NULL || build.states == NULL) {
+    if (build.forward.values == NULL || build.parameters == NULL || build.states == NULL || build.quantized == NULL) {
         code = status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory for a tape");
     } else {
         code = tape_new(target, &made, error);
@@ -359,6 +398,7 @@ enum status_code workload_tape_planned(const struct config *config, const struct
     free(build.forward.values);
     free(build.parameters);
     free(build.states);
+    free(build.quantized);
     return code;
 }
 

@@ -8,7 +8,9 @@
 /* The rows, for the table of a command that takes a case. */
 #define CASE_OPTION_ROWS                                                                                               \
     {"mode", OPTION_VALUE, "load|infer|generate|train", "what is done with the model"},                                \
-        {"precision", OPTION_VALUE, "P", "float32 (default), float16, bfloat16, amp-float16 or amp-bfloat16"},         \
+        {"precision", OPTION_VALUE, "P",                                                                               \
+         "float32 (default), float16, bfloat16, amp-float16, amp-bfloat16, int8, int4, fp8"},                          \
+        {"quantize", OPTION_VALUE, "linear|all", "what int8, int4 and fp8 store so (default: linear, projections)"},   \
         {"batch", OPTION_VALUE, "N", "samples at once (default: 1)"},                                                  \
         {"seq", OPTION_VALUE, "N", "tokens of a sample (default: 128); not for images"},                               \
         {"new-tokens", OPTION_VALUE, "N", "tokens that are generated (generate; default: 32)"},                        \

@@ -17,10 +17,20 @@ void floats_load(float *to, const void *from, enum dtype dtype, int64_t count)
         for (int64_t k = 0; k < count; k++) {
             to[k] = float_from_float16(halves[k]);
         }
-    } else {
+    } else if (dtype == DTYPE_BFLOAT16) {
 #pragma omp simd
         for (int64_t k = 0; k < count; k++) {
             to[k] = float_from_bfloat16(halves[k]);
+        }
+    } else if (dtype == DTYPE_INT8) {
+        const int8_t *codes = from;
+#pragma omp simd
+        for (int64_t k = 0; k < count; k++) {
+            to[k] = (float)codes[k];
+        }
+    } else {
+        for (int64_t k = 0; k < count; k++) {
+            to[k] = float_load(from, dtype, k);
         }
     }
 }

@@ -80,7 +80,7 @@ static enum status_code host_properties(struct device *device, struct device_pro
 static enum status_code host_run(struct device *device, const struct operation_call *call, struct status *error)
 {
     struct host_device *host = (struct host_device *)device;
-    if (call->opcode == OPCODE_MATMUL) {
+    if (call_is_matmul(call)) {
         return host_matmul(host, call, error);
     }
     if (call->opcode == OPCODE_CONVOLUTION || call->opcode == OPCODE_CONVOLUTION_BACKWARD_INPUT ||

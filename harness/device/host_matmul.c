@@ -2,6 +2,7 @@
  * So many small products (attention heads) and one large product keep all cores busy in the same way. Elements of 16 bits
  * are made float32 in panels of bounded size, summed in float32, and rounded once at the end. */
 #include <limits.h>
+#include <string.h>
 
 #include "harness/base/size.h"
 #include "harness/device/float_panel.h"
@@ -112,7 +113,32 @@ static void bias_add(const struct tile *tile, float *sums, int64_t leading)
     }
 }
 
-/* sums = alpha a b + beta sums, in panels along k where something must be converted. */
+/* The scales of a host lie in memory that it can read. */
+static float tile_alpha(const struct matmul_plan *plan)
+{
+    return plan->a_scale != NULL ? plan->alpha * *plan->a_scale * *plan->b_scale : plan->alpha;
+}
+
+/* sums = alpha a b + beta sums over [k, k + count) of the inner dimension. */
+static void panel_multiply(const struct host_device *host, const struct tile *tile, struct host_scratch *scratch,
+                           int64_t k, int count, float beta, float *sums, int sums_leading)
+{
+    const struct matmul_plan *plan = tile->plan;
+    struct sgemm product = {.a_transposed = plan->a.transposed,
+                            .b_transposed = plan->b.transposed,
+                            .m = tile->rows,
+                            .n = tile->columns,
+                            .k = count,
+                            .alpha = tile_alpha(plan),
+                            .beta = beta,
+                            .c = sums,
+                            .ldc = sums_leading};
+    product.a = panel_take(tile->a, &plan->a, tile->row, tile->rows, k, count, scratch->a, &product.lda);
+    product.b = panel_take(tile->b, &plan->b, k, count, tile->column, tile->columns, scratch->b, &product.ldb);
+    openblas_sgemm(&host->openblas, &product);
+}
+
+/* In panels along k where something must be converted. */
 static void tile_multiply(const struct host_device *host, const struct tile *tile, struct host_scratch *scratch,
                           float *sums, int sums_leading)
 {
@@ -121,20 +147,32 @@ static void tile_multiply(const struct host_device *host, const struct tile *til
     int64_t k_step = whole || plan->k == 0 ? plan->k : PANEL_SIDE;
     int64_t k = 0;
     do { /* once even for k = 0, which leaves beta sums */
-        struct sgemm product = {.a_transposed = plan->a.transposed,
-                                .b_transposed = plan->b.transposed,
-                                .m = tile->rows,
-                                .n = tile->columns,
-                                .k = (int)(plan->k - k < k_step ? plan->k - k : k_step),
-                                .alpha = plan->alpha,
-                                .beta = k == 0 ? plan->beta : 1.0f,
-                                .c = sums,
-                                .ldc = sums_leading};
-        product.a = panel_take(tile->a, &plan->a, tile->row, tile->rows, k, product.k, scratch->a, &product.lda);
-        product.b = panel_take(tile->b, &plan->b, k, product.k, tile->column, tile->columns, scratch->b, &product.ldb);
-        openblas_sgemm(&host->openblas, &product);
+        int count = (int)(plan->k - k < k_step ? plan->k - k : k_step);
+        panel_multiply(host, tile, scratch, k, count, k == 0 ? plan->beta : 1.0f, sums, sums_leading);
         k += k_step;
     } while (k < plan->k);
+}
+
+/* int8: the sum of a panel is at most 512 * 128^2 = 2^23, which float32 holds exactly; panels are added as integers. */
+static void tile_multiply_integers(const struct host_device *host, const struct tile *tile,
+                                   struct host_scratch *scratch, int32_t *out)
+{
+    const struct matmul_plan *plan = tile->plan;
+    for (int row = 0; row < tile->rows; row++) {
+        memset(out + row * plan->out.leading, 0, (size_t)tile->columns * sizeof *out);
+    }
+    for (int64_t k = 0; k < plan->k; k += PANEL_SIDE) {
+        int count = (int)(plan->k - k < PANEL_SIDE ? plan->k - k : PANEL_SIDE);
+        panel_multiply(host, tile, scratch, k, count, 0.0f, scratch->sums, tile->columns);
+        for (int row = 0; row < tile->rows; row++) {
+            int32_t *line = out + row * plan->out.leading;
+            const float *sums = scratch->sums + (int64_t)row * tile->columns;
+#pragma omp simd
+            for (int column = 0; column < tile->columns; column++) {
+                line[column] += (int32_t)sums[column];
+            }
+        }
+    }
 }
 
 static void tile_run(const struct host_device *host, const struct tile *tile, struct host_scratch *scratch)
@@ -142,6 +180,10 @@ static void tile_run(const struct host_device *host, const struct tile *tile, st
     const struct matmul_plan *plan = tile->plan;
     int element = dtype_bytes(plan->out.dtype);
     char *first = tile->out + (tile->row * plan->out.leading + tile->column) * element;
+    if (plan->out.dtype == DTYPE_INT32) {
+        tile_multiply_integers(host, tile, scratch, (int32_t *)(void *)first);
+        return;
+    }
     if (plan->out.dtype == DTYPE_FLOAT32) {
         float *sums = (float *)(void *)first;
         tile_multiply(host, tile, scratch, sums, (int)plan->out.leading);

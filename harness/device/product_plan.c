@@ -54,7 +54,7 @@ static const char *options_read(const struct operation_call *call, int required,
         options->bias = &call->tensors[--inputs];
     }
     if (inputs != required || call->tensor_count != call->input_count + 1) {
-        return bias_allowed ? "takes two tensors, an optional bias, an optional workspace and one out"
+        return bias_allowed ? "takes its tensors, an optional bias, an optional workspace and one out"
                             : "takes two tensors, an optional workspace and one out";
     }
     return NULL;
@@ -85,6 +85,25 @@ static bool matrix_from_tensor(const struct tensor *tensor, struct product_matri
     return true;
 }
 
+static const char *matmul_dtypes_check(const struct operation_call *call, const struct tensor *bias)
+{
+    enum dtype a = call->tensors[0].dtype, b = call->tensors[1].dtype, out = call->tensors[call->input_count].dtype;
+    if (call->opcode == OPCODE_SCALED_MATMUL) {
+        const struct tensor *scales = &call->tensors[2];
+        bool scaled = tensor_element_count(&scales[0]) == 1 && tensor_element_count(&scales[1]) == 1 &&
+                      scales[0].dtype == DTYPE_FLOAT32 && scales[1].dtype == DTYPE_FLOAT32;
+        bool fit = scaled && a == DTYPE_FLOAT8_E4M3FN && b == a && dtype_is_floating(out);
+        return fit ? NULL : "takes float8_e4m3fn, a float32 scale for each, and gives a floating tensor";
+    }
+    if (call->opcode == OPCODE_INTEGER_MATMUL) {
+        bool fit = a == DTYPE_INT8 && b == a && out == DTYPE_INT32 && bias == NULL;
+        return fit ? NULL : "takes int8 and gives int32";
+    }
+    return dtype_is_floating(a) && dtype_is_floating(b) && dtype_is_floating(out)
+               ? NULL
+               : "only floating tensors can be multiplied";
+}
+
 static const char *matmul_shapes_check(const struct operation_call *call, const struct tensor *bias)
 {
     const struct tensor *a = &call->tensors[0];
@@ -103,8 +122,9 @@ static const char *matmul_shapes_check(const struct operation_call *call, const 
         a->size[rank - 1] != b->size[rank - 2]) {
         return "the sizes of the matrices do not fit";
     }
-    if (!dtype_is_floating(a->dtype) || !dtype_is_floating(b->dtype) || !dtype_is_floating(out->dtype)) {
-        return "only floating tensors can be multiplied";
+    const char *reason = matmul_dtypes_check(call, bias);
+    if (reason != NULL) {
+        return reason;
     }
     if (bias != NULL && (bias->rank != 1 || bias->size[0] != out->size[rank - 1] || !tensor_is_dense(bias) ||
                          !dtype_is_floating(bias->dtype))) {
@@ -126,6 +146,9 @@ static void matmul_plan_turn(struct matmul_plan *plan)
     plan->m = plan->n;
     plan->n = m;
     plan->bias_along_rows = true;
+    const float *a_scale = plan->a_scale;
+    plan->a_scale = plan->b_scale;
+    plan->b_scale = a_scale;
 }
 
 static bool batch_merges(const struct product_matrix *matrix, int64_t inner_count)
@@ -176,10 +199,17 @@ static void matmul_plan_merge_rows(struct matmul_plan *plan)
     }
 }
 
+bool call_is_matmul(const struct operation_call *call)
+{
+    return call->opcode == OPCODE_MATMUL || call->opcode == OPCODE_INTEGER_MATMUL ||
+           call->opcode == OPCODE_SCALED_MATMUL;
+}
+
 enum status_code matmul_plan(const struct operation_call *call, struct matmul_plan *plan, struct status *error)
 {
     struct product_options options;
-    const char *reason = options_read(call, 2, true, &options);
+    bool scaled = call->opcode == OPCODE_SCALED_MATMUL, integers = call->opcode == OPCODE_INTEGER_MATMUL;
+    const char *reason = options_read(call, scaled ? 4 : 2, true, &options);
     if (reason == NULL) {
         reason = matmul_shapes_check(call, options.bias);
     }
@@ -192,9 +222,11 @@ enum status_code matmul_plan(const struct operation_call *call, struct matmul_pl
                                .n = out->size[rank - 1],
                                .k = call->tensors[0].size[rank - 1],
                                .batch = {rank == 4 ? out->size[0] : 1, rank >= 3 ? out->size[rank - 3] : 1},
-                               .alpha = (float)call->attributes.f[0],
-                               .beta = (float)call->attributes.f[1],
+                               .alpha = integers ? 1.0f : (float)call->attributes.f[0],
+                               .beta = integers ? 0.0f : (float)call->attributes.f[1],
                                .tf32_allowed = call->attributes.i[0] != 0,
+                               .a_scale = scaled ? call->tensors[2].data : NULL,
+                               .b_scale = scaled ? call->tensors[3].data : NULL,
                                .workspace = options.workspace};
     if (!matrix_from_tensor(&call->tensors[0], &made.a) || !matrix_from_tensor(&call->tensors[1], &made.b) ||
         !matrix_from_tensor(out, &made.out)) {

@@ -1,4 +1,4 @@
-/* Product plans: a MATMUL or CONVOLUTION call as a matrix library wants to see it. Pure arithmetic on shapes and strides;
+/* Product plans: a matrix product or a CONVOLUTION call as a matrix library wants to see it. Pure arithmetic on shapes and strides;
  * shared by the host and the CUDA plug-in, so that both multiply the same matrices. */
 #ifndef ASSAY_DEVICE_PRODUCT_PLAN_H
 #define ASSAY_DEVICE_PRODUCT_PLAN_H
@@ -36,11 +36,15 @@ struct matmul_plan {
     const void *bias;
     enum dtype bias_dtype;
     float alpha, beta;
-    bool tf32_allowed; /* float32 factors may be rounded to TF32 */
+    bool tf32_allowed;              /* float32 factors may be rounded to TF32 */
+    const float *a_scale, *b_scale; /* where the device keeps factors of alpha; NULL: none (MATMUL) */
     struct product_workspace workspace;
 };
 
-/* From a MATMUL call. Leading dimensions that one stride spans are merged; a batch that shares one b becomes rows.
+/* Whether matmul_plan reads it. */
+bool call_is_matmul(const struct operation_call *call);
+
+/* From a MATMUL, INTEGER_MATMUL or SCALED_MATMUL call. Leading dimensions that one stride spans are merged; a batch that shares one b becomes rows.
  * STATUS_INTERNAL with shapes and the reason where the call breaks the contract of kernels/operation.h. */
 enum status_code matmul_plan(const struct operation_call *call, struct matmul_plan *plan, struct status *error);
 

@@ -190,8 +190,25 @@ struct json *accelerate_to_json(const char *model, const struct config *config, 
 static bool accelerate_applies(const struct estimate_input *input)
 {
     enum optimizer optimizer = input->workload->optimizer;
-    return input->workload->mode != MODE_TRAIN ||
-           (optimizer != OPTIMIZER_SGD_MOMENTUM && optimizer != OPTIMIZER_ADAM_8BIT);
+    return input->workload->precision != PRECISION_FP8 && /* it has no row for it */
+           (input->workload->mode != MODE_TRAIN ||
+            (optimizer != OPTIMIZER_SGD_MOMENTUM && optimizer != OPTIMIZER_ADAM_8BIT));
+}
+
+/* The row in which weights of this precision stand. */
+static enum accelerate_dtype storage_of(enum precision precision)
+{
+    switch (precision) {
+    case PRECISION_FLOAT16:
+    case PRECISION_BFLOAT16:
+        return ACCELERATE_FLOAT16;
+    case PRECISION_INT8:
+        return ACCELERATE_INT8;
+    case PRECISION_INT4:
+        return ACCELERATE_INT4;
+    default:
+        return ACCELERATE_FLOAT32;
+    }
 }
 
 /* It sizes loading and training, and says of inference only that loading is not all of it: there total_bytes is loading. */
@@ -206,10 +223,8 @@ static enum status_code accelerate_compute(const struct estimate_input *input, s
     }
     enum precision precision = input->workload->precision;
     bool half_training = precision != PRECISION_FLOAT32;
-    bool half_storage = precision == PRECISION_FLOAT16 || precision == PRECISION_BFLOAT16;
     if (input->workload->mode != MODE_TRAIN) {
-        struct accelerate_row row =
-            accelerate_row_of(&sizes, half_storage ? ACCELERATE_FLOAT16 : ACCELERATE_FLOAT32, options.rule);
+        struct accelerate_row row = accelerate_row_of(&sizes, storage_of(precision), options.rule);
         if (input->workload->mode == MODE_GENERATE) { /* no rule for a cache */
             estimate_add_unknown(estimate, "total_bytes");
         } else {

@@ -16,6 +16,7 @@
  * 85 GB that the text gives for batch 16. */
 #include "harness/base/size.h"
 #include "harness/estimate/estimate.h"
+#include "models/quantization.h"
 
 struct anatomy_rule {
     int weights, gradients, adam, adam_8bit, momentum; /* bytes per parameter; 0: no rule */
@@ -49,6 +50,10 @@ static int optimizer_bytes_of(const struct anatomy_rule *rule, enum optimizer op
 
 static bool anatomy_applies(const struct estimate_input *input)
 {
+    enum quantized_form form;
+    if (precision_is_quantized(input->workload->precision, &form)) {
+        return false; /* it has no bytes for them */
+    }
     return input->workload->mode != MODE_TRAIN || rule_of(input->workload->precision)->gradients > 0;
 }
 

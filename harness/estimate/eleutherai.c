@@ -23,6 +23,7 @@ struct eleutherai_rule {
 
 static const struct eleutherai_rule eleutherai_mixed = {2, 4, 12, 6, 8};
 static const struct eleutherai_rule eleutherai_16bit = {2, 2, 12, 6, 8};
+static const struct eleutherai_rule eleutherai_int8 = {1, 0, 0, 0, 0};
 static const struct eleutherai_rule eleutherai_float32 = {4, 4, 8, 2, 4};
 
 /* Autocast keeps float32 weights, and so it loads and infers with those; mixed training is the rule for it. */
@@ -35,6 +36,8 @@ static const struct eleutherai_rule *rule_of(const struct workload *workload)
     case PRECISION_FLOAT16:
     case PRECISION_BFLOAT16:
         return &eleutherai_16bit;
+    case PRECISION_INT8:
+        return &eleutherai_int8;
     default:
         return &eleutherai_float32;
     }
@@ -49,8 +52,8 @@ static int optimizer_bytes_of(const struct eleutherai_rule *rule, enum optimizer
 
 static bool eleutherai_applies(const struct estimate_input *input)
 {
-    (void)input;
-    return true;
+    enum precision precision = input->workload->precision;
+    return precision != PRECISION_INT4 && precision != PRECISION_FP8; /* it has no bytes for them */
 }
 
 static bool activations_of(const struct estimate_input *input, int64_t *bytes)

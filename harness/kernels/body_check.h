@@ -53,7 +53,8 @@ static inline const char *element_pattern(enum opcode opcode)
 }
 
 /* Tensors of a call, inputs then outputs, one letter each: f floating, s float32, i int64, b bool, u uint8, a any, d that
- * of the first tensor (the shape's check sees to it). Capital letters: dense. In brackets: may be left out. "" for an
+ * of the first tensor (the shape's check sees to it), q codes of quantised storage (int8, float8_e4m3fn, nf4x2), k int8,
+ * e float8_e4m3fn, w int32. Capital letters: dense. In brackets: may be left out. "" for an
  * opcode that is not known here. */
 static inline const char *call_pattern(enum opcode opcode)
 {
@@ -105,6 +106,14 @@ static inline const char *call_pattern(enum opcode opcode)
         return "FSS(S)FUUSS";
     case OPCODE_UNSCALE:
         return "FS";
+    case OPCODE_QUANTIZE:
+        return "FQS";
+    case OPCODE_DEQUANTIZE:
+        return "QS(I)F";
+    case OPCODE_QUANTIZED_LINEAR:
+        return "FQS(F)F";
+    case OPCODE_DEQUANTIZE_SUMS:
+        return "WSSF";
     default:
         return element_pattern(opcode);
     }
@@ -151,9 +160,11 @@ static inline const char *tensor_check(const struct tensor *tensor, char letter)
     char lower = (char)(letter | 0x20);
     enum dtype dtype = tensor->dtype;
     bool floating = dtype == DTYPE_FLOAT32 || dtype == DTYPE_FLOAT16 || dtype == DTYPE_BFLOAT16;
+    bool codes = dtype == DTYPE_INT8 || dtype == DTYPE_FLOAT8_E4M3FN || dtype == DTYPE_NF4X2;
     if ((unsigned)dtype >= DTYPE_COUNT || (lower == 'f' && !floating) || (lower == 's' && dtype != DTYPE_FLOAT32) ||
-        (lower == 'i' && dtype != DTYPE_INT64) || (lower == 'b' && dtype != DTYPE_BOOL) ||
-        (lower == 'u' && dtype != DTYPE_UINT8)) {
+        (lower == 'i' && dtype != DTYPE_INT64) || (lower == 'b' && dtype != DTYPE_BOOL) || (lower == 'q' && !codes) ||
+        (lower == 'u' && dtype != DTYPE_UINT8) || (lower == 'w' && dtype != DTYPE_INT32) ||
+        (lower == 'k' && dtype != DTYPE_INT8) || (lower == 'e' && dtype != DTYPE_FLOAT8_E4M3FN)) {
         return "a tensor has a dtype that the operation does not take";
     }
     if (tensor->rank < 0 || tensor->rank > TENSOR_RANK_MAXIMUM) {

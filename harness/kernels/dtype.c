@@ -8,9 +8,16 @@ static const struct {
     int bytes;
     bool floating;
 } dtypes[DTYPE_COUNT] = {
-    [DTYPE_FLOAT32] = {"float32", 4, true},   [DTYPE_FLOAT16] = {"float16", 2, true},
-    [DTYPE_BFLOAT16] = {"bfloat16", 2, true}, [DTYPE_INT64] = {"int64", 8, false},
-    [DTYPE_BOOL] = {"bool", 1, false},        [DTYPE_UINT8] = {"uint8", 1, false},
+    [DTYPE_FLOAT32] = {"float32", 4, true},
+    [DTYPE_FLOAT16] = {"float16", 2, true},
+    [DTYPE_BFLOAT16] = {"bfloat16", 2, true},
+    [DTYPE_INT64] = {"int64", 8, false},
+    [DTYPE_BOOL] = {"bool", 1, false},
+    [DTYPE_UINT8] = {"uint8", 1, false},
+    [DTYPE_INT8] = {"int8", 1, false},
+    [DTYPE_INT32] = {"int32", 4, false},
+    [DTYPE_FLOAT8_E4M3FN] = {"float8_e4m3fn", 1, false},
+    [DTYPE_NF4X2] = {"nf4x2", 1, false},
 };
 
 int dtype_bytes(enum dtype dtype)

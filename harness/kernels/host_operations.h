@@ -21,6 +21,7 @@ host_function host_embedding, host_embedding_backward;
 host_function host_top_k, host_gather, host_divide;
 host_function host_max_pool, host_max_pool_backward;
 host_function host_attention, host_attention_backward;
+host_function host_quantize, host_dequantize, host_quantized_linear, host_dequantize_sums;
 host_function host_adam_moments, host_adam_apply, host_adam, host_sgd_momentum, host_unscale;
 host_function host_dynamic_map, host_adam_8bit;
 

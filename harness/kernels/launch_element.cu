@@ -84,15 +84,14 @@ const char *launch_copy(const struct operation_call *call, cudaStream_t stream)
     }
     struct element_launch launch = element_launch_of(call);
     unsigned blocks = grid_blocks(launch.count, LANES);
-    switch (call->tensors[0].dtype) {
-    case DTYPE_FLOAT32:
+    switch (element_bytes(call->tensors[0].dtype)) {
+    case 4:
         copy_kernel<uint32_t><<<blocks, LANES, 0, stream>>>(launch);
         break;
-    case DTYPE_INT64:
+    case 8:
         copy_kernel<uint64_t><<<blocks, LANES, 0, stream>>>(launch);
         break;
-    case DTYPE_BOOL:
-    case DTYPE_UINT8:
+    case 1:
         copy_kernel<uint8_t><<<blocks, LANES, 0, stream>>>(launch);
         break;
     default:

@@ -18,7 +18,7 @@
  * Row:  X(opcode, inputs, outputs)  -- counts; operations with optional tensors say so and read tensor_count.
  *
  * -- creation
- * FILL                    -> out any; out = f[0] (i64, u8 and bool too)
+ * FILL                    -> out any; out = f[0] (any dtype; nf4x2: the byte)
  * RANDOM_NORMAL           -> out dense; f[0] = mean, f[1] = deviation, i[0] = seed; element k depends on (seed, k) only
  * RANDOM_INTEGER          -> out i64 dense; uniform in [0, i[1]); i[0] = seed
  * SEQUENCE                -> out i64 dense; element k = i[0] + (k modulo columns): each row counts from i[0]
@@ -26,8 +26,8 @@
  * DYNAMIC_MAP             -> out f32 dense [256]; the numbers that the codes of ADAM_8BIT stand for (body_adam_8bit.h);
  *                            i[0] = 1: signed
  * -- copies and element-wise arithmetic (out dense unless "any"; in place allowed)
- * COPY          a any     -> out any; converts the dtype (bool, u8 and i64 to floating too, nothing to them; any dtype
- *                            to itself). Not in place.
+ * COPY          a any     -> out any; converts any dtype but nf4x2 to floating ones, and copies any dtype to itself. Not
+ *                            in place.
  * ADD           a any, b any -> out any; out = a + f[0] * b
  * MULTIPLY      a any, b any -> out any
  * AFFINE        a any     -> out any; out = f[0] * a + f[1]
@@ -91,6 +91,20 @@
  *                            CUDA on tensor cores (sm_80 on; all of it float16 or bfloat16, D a multiple of 8 up to 128,
  *                            rows on 16 bytes) rounds what it multiplies with v, and the gradients of scores, to 16 bits
  * ATTENTION_BACKWARD grad out, q, k, v, out, lse, (mask) -> grad q any, grad k any, grad v any; attributes likewise
+ * -- quantised storage: codes dense of dtype int8, float8_e4m3fn or nf4x2, and scales f32 dense, one for each block of
+ *    i[0] elements (row-major; the last block may be shorter; even for nf4x2). An element is worth
+ *    int8: code * scale / 127;   float8_e4m3fn: code * scale;   nf4x2: level[code] * scale, the 16 levels of NF4
+ * QUANTIZE      a dense   -> codes, scales; int8 and nf4x2: scale = the block's largest magnitude, float8_e4m3fn: that / 448;
+ *                            codes rounded to nearest, int8 ties to even, nf4 ties to the lower level. A block of zeros
+ *                            has scale 0
+ * DEQUANTIZE    codes, scales, (ids i64) -> out dense; with ids: rows of a matrix of i[1] rows, as EMBEDDING takes them
+ * QUANTIZED_LINEAR a dense [.., k], codes of [n, k], scales, (bias [n]) -> out dense [.., n]; a times the transposed
+ *                            matrix, dequantised in registers: for few rows
+ * DEQUANTIZE_SUMS sums i32 dense [.., n], row scales f32 [rows], column scales f32 [n] -> out dense;
+ *                            sum * row scale * column scale / 127^2
+ * INTEGER_MATMUL a, b int8 -> out i32; as MATMUL, without scalars; exact sums
+ * SCALED_MATMUL a, b float8_e4m3fn, a scale f32 [1], b scale f32 [1], (bias [n]), (workspace) -> out; as MATMUL, a b times
+ *                            both scales
  * -- optimizers (all dense, one parameter each; "updates" = read and written outs). found f32 [1] is optional and last
  *    among the ins: where it is there and not 0, nothing is changed
  * ADAM_MOMENTS  grad, (found) -> m, v updates; m += (1 - f[0]) (grad - m); v = f[1] v + (1 - f[1]) grad^2
@@ -164,6 +178,12 @@
     X(MATMUL, 2, 1)                                                                                                    \
     X(ATTENTION, 3, 2)                                                                                                 \
     X(ATTENTION_BACKWARD, 6, 3)                                                                                        \
+    X(QUANTIZE, 1, 2)                                                                                                  \
+    X(DEQUANTIZE, 2, 1)                                                                                                \
+    X(QUANTIZED_LINEAR, 3, 1)                                                                                          \
+    X(DEQUANTIZE_SUMS, 3, 1)                                                                                           \
+    X(INTEGER_MATMUL, 2, 1)                                                                                            \
+    X(SCALED_MATMUL, 4, 1)                                                                                             \
     X(ADAM_MOMENTS, 1, 2)                                                                                              \
     X(ADAM_APPLY, 2, 1)                                                                                                \
     X(ADAM, 1, 3)                                                                                                      \

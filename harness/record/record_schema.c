@@ -47,6 +47,7 @@ static const struct field CASE_FIELDS[] = {
     {"identity.model", KIND_STRING, true},
     {"identity.mode", KIND_STRING, true},
     {"identity.precision", KIND_STRING, true},
+    {"identity.quantize", KIND_STRING | KIND_NULL, false},
     {"identity.batch", KIND_INTEGER | KIND_NULL, true},
     {"identity.seq", KIND_INTEGER | KIND_NULL, true},
     {"identity.new_tokens", KIND_INTEGER | KIND_NULL, false},

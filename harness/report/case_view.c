@@ -98,6 +98,7 @@ static void identity_read(const struct json *identity, struct case_view *view)
     view->model = json_string_or(json_get(identity, "model"), NULL);
     view->mode = json_string_or(json_get(identity, "mode"), NULL);
     view->precision = json_string_or(json_get(identity, "precision"), NULL);
+    view->quantize = json_string_or(json_get(identity, "quantize"), NULL);
     view->attention = json_string_or(json_get(identity, "attention"), NULL);
     view->optimizer = json_string_or(json_get(identity, "optimizer"), NULL);
     view->logits = json_string_or(json_get(identity, "logits"), NULL);
@@ -136,6 +137,7 @@ static bool label_make(struct report *report, struct case_view *view)
     label_append(&label, view->model);
     label_append(&label, view->mode);
     label_append(&label, view->precision);
+    label_append(&label, unless(view->quantize, "linear"));
     if (!mode_is(view, "load")) {
         if (view->batch >= 0) {
             text_format(&label, " b%lld", (long long)view->batch);

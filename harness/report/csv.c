@@ -21,9 +21,9 @@ static void integer_add(struct text *text, int64_t value)
 
 static void header_write(const struct report *report, struct text *text)
 {
-    text_append(text,
-                "id,model,mode,precision,batch,seq,new_tokens,cache,beams,attention,optimizer,checkpointing,accumulate,"
-                "logits,head,attention_backend,status,device,");
+    text_append(text, "id,model,mode,precision,quantize,batch,seq,new_tokens,cache,beams,attention,optimizer,"
+                      "checkpointing,accumulate,"
+                      "logits,head,attention_backend,status,device,");
     for (int index = 0; index < report->estimator_count; index++) {
         struct text name = {0};
         text_format(&name, "%s_total_bytes", report->estimators[index]);
@@ -43,6 +43,7 @@ static void identity_write(const struct report *report, const struct case_view *
     cell_add(text, view->model);
     cell_add(text, view->mode);
     cell_add(text, view->precision);
+    cell_add(text, view->quantize);
     integer_add(text, view->batch);
     integer_add(text, view->seq);
     integer_add(text, view->new_tokens);

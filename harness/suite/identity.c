@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "models/quantization.h"
+
 static enum workload_field field_of(enum axis axis)
 {
     return (enum workload_field)((int)axis - (int)AXIS_MODEL - 1);
@@ -29,6 +31,8 @@ static unsigned axes_of(const struct workload *workload, enum family_kind family
 {
     bool image = family == FAMILY_VIT || family == FAMILY_RESNET;
     unsigned axes = 1u << AXIS_MODEL | 1u << AXIS_MODE | 1u << AXIS_PRECISION | 1u << AXIS_HEAD;
+    enum quantized_form form;
+    axes |= precision_is_quantized(workload->precision, &form) ? 1u << AXIS_QUANTIZE : 0;
     if (workload->mode != MODE_LOAD) {
         axes |= workload->precision == PRECISION_FLOAT32 ? 1u << AXIS_TF32 : 0;
         axes |= 1u << AXIS_BATCH;
@@ -109,6 +113,7 @@ static const struct {
 } spellings[] = {
     {AXIS_MODE, "%", true},
     {AXIS_PRECISION, "%", true},
+    {AXIS_QUANTIZE, "quantize-%", false},
     {AXIS_BATCH, "b%", true},
     {AXIS_SEQ, "s%", true},
     {AXIS_NEW_TOKENS, "n%", true},

@@ -153,6 +153,15 @@ bool node_wants(const struct node *node, int input);
 /* The backward function of an operation that changes no element: the engine fits shape and dtype to the input's. */
 node_backward gradient_pass;
 
+/* Products without a graph of their own (op_product.c). a with all dimensions but the last joined: [rows, columns]. */
+struct value *make_rows(struct tape *tape, struct value *a);
+/* A view with the last two dimensions exchanged. */
+struct value *value_turned(struct tape *tape, struct value *matrix);
+struct value *make_product(struct tape *tape, struct value *a, struct value *b, struct value *bias, const char *label);
+/* The workspace of one product: cublasLt's for a linear layer with a bias, else cuBLAS's; NULL where the target has none.
+ * What the thread lacks is taken: getting a handle takes cuBLAS's, so a biased layer takes both. */
+struct value *workspace_take(struct tape *tape, bool biased_linear);
+
 /* The gradient through an operation that has no graph of its own (used by backward functions): plain operations that
  * allocate their result in the open frame. */
 struct value *make_add(struct tape *tape, struct value *a, struct value *b);

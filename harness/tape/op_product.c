@@ -14,9 +14,7 @@ static struct value *workspace_new(struct tape *tape, int64_t bytes, const char 
     return workspace;
 }
 
-/* The workspace of one product: cublasLt's for a linear layer with a bias, else cuBLAS's; NULL where the target has none.
- * What the thread lacks is taken: getting a handle takes cuBLAS's, so a biased layer takes both. */
-static struct value *workspace_take(struct tape *tape, bool biased_linear)
+struct value *workspace_take(struct tape *tape, bool biased_linear)
 {
     const struct target *target = tape->target;
     struct workspaces *taken = tape->in_backward ? &tape->backward_workspaces : &tape->forward_workspaces;
@@ -66,8 +64,7 @@ struct value *tape_embedding(struct tape *tape, struct value *weight, struct val
 
 /* -- linear layers */
 
-/* a with all dimensions but the last joined: [rows, columns]. */
-static struct value *rows_of(struct tape *tape, struct value *a)
+struct value *make_rows(struct tape *tape, struct value *a)
 {
     if (a == NULL) {
         return NULL;
@@ -81,7 +78,7 @@ static struct value *rows_of(struct tape *tape, struct value *a)
     return make_reshape(tape, a, &flat);
 }
 
-static struct value *turned(struct tape *tape, struct value *matrix)
+struct value *value_turned(struct tape *tape, struct value *matrix)
 {
     struct value *view = value_alias(tape, matrix);
     if (view != NULL) {
@@ -94,7 +91,7 @@ static struct value *turned(struct tape *tape, struct value *matrix)
     return view;
 }
 
-static struct value *product(struct tape *tape, struct value *a, struct value *b, struct value *bias, const char *label)
+struct value *make_product(struct tape *tape, struct value *a, struct value *b, struct value *bias, const char *label)
 {
     if (a == NULL || b == NULL || tape_failed(tape)) {
         return NULL;
@@ -125,8 +122,9 @@ static void linear_input_gradient(struct tape *tape, struct node *node, struct v
 {
     if (node_wants(node, 0)) {
         struct value *weight = node->saved[1];
-        struct value *slope = product(tape, gradient, node->attributes.i[0] != 0 ? turned(tape, weight) : weight, NULL,
-                                      "linear input gradient");
+        struct value *slope =
+            make_product(tape, gradient, node->attributes.i[0] != 0 ? value_turned(tape, weight) : weight, NULL,
+                         "linear input gradient");
         in[0] = slope != NULL ? make_reshape(tape, slope, &node->edges[0].shape) : NULL;
     }
 }
@@ -135,9 +133,9 @@ static void linear_weight_gradient(struct tape *tape, struct node *node, struct 
 {
     bool stored_in_out = node->attributes.i[0] != 0;
     if (node_wants(node, 1)) {
-        struct value *rows = rows_of(tape, node->saved[0]);
-        in[1] = stored_in_out ? product(tape, turned(tape, rows), gradient, NULL, "linear weight gradient")
-                              : product(tape, turned(tape, gradient), rows, NULL, "linear weight gradient");
+        struct value *rows = make_rows(tape, node->saved[0]);
+        in[1] = stored_in_out ? make_product(tape, value_turned(tape, rows), gradient, NULL, "linear weight gradient")
+                              : make_product(tape, value_turned(tape, gradient), rows, NULL, "linear weight gradient");
         if (in[1] != NULL && !stored_in_out) {
             in[1]->is_view = true; /* PyTorch hands on the transpose of a transpose */
         }
@@ -146,7 +144,7 @@ static void linear_weight_gradient(struct tape *tape, struct node *node, struct 
 
 static void linear_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
 {
-    struct value *gradient = rows_of(tape, out[0]);
+    struct value *gradient = make_rows(tape, out[0]);
     bool biased = node->attributes.i[1] != 0;
     if (biased) { /* addmm */
         linear_input_gradient(tape, node, gradient, in);
@@ -177,7 +175,7 @@ static struct value *linear_make(struct tape *tape, struct value *a, struct valu
     } else {
         autocast_lower_all(tape, inputs, 3);
     }
-    struct value *rows = rows_of(tape, inputs[0]);
+    struct value *rows = make_rows(tape, inputs[0]);
     /* What is kept is kept before the product is made: a recomputed block that ends here needs no product. */
     struct node *node = rows != NULL ? node_new(tape, linear_backward, 3, inputs, NULL) : NULL;
     if (node != NULL) {
@@ -185,7 +183,8 @@ static struct value *linear_make(struct tape *tape, struct value *a, struct valu
         node_save(tape, node, 0, node_wants(node, 1) ? rows : NULL);
         node_save(tape, node, 1, node_wants(node, 0) ? inputs[1] : NULL);
     }
-    struct value *flat = product(tape, rows, stored_in_out ? inputs[1] : turned(tape, inputs[1]), inputs[2], "linear");
+    struct value *flat =
+        make_product(tape, rows, stored_in_out ? inputs[1] : value_turned(tape, inputs[1]), inputs[2], "linear");
     struct shape shape = a->shape;
     shape.size[shape.rank - 1] = weight->shape.size[stored_in_out ? 1 : 0];
     struct value *result = make_reshape(tape, flat, &shape);
@@ -217,10 +216,10 @@ static struct value *batch_of(struct tape *tape, struct value *a)
 static void bmm_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
 {
     if (node_wants(node, 1)) {
-        in[1] = product(tape, turned(tape, node->saved[0]), out[0], NULL, "product gradient");
+        in[1] = make_product(tape, value_turned(tape, node->saved[0]), out[0], NULL, "product gradient");
     }
     if (node_wants(node, 0)) {
-        in[0] = product(tape, out[0], turned(tape, node->saved[1]), NULL, "product gradient");
+        in[0] = make_product(tape, out[0], value_turned(tape, node->saved[1]), NULL, "product gradient");
     }
 }
 
@@ -234,7 +233,7 @@ struct value *tape_matmul(struct tape *tape, struct value *a, struct value *b)
     autocast_lower_all(tape, inputs, 2);
     inputs[0] = batch_of(tape, inputs[0]);
     inputs[1] = batch_of(tape, inputs[1]);
-    struct value *flat = product(tape, inputs[0], inputs[1], NULL, "product");
+    struct value *flat = make_product(tape, inputs[0], inputs[1], NULL, "product");
     struct node *node = flat != NULL ? node_new(tape, bmm_backward, 2, inputs, flat) : NULL;
     if (node != NULL) {
         node_save(tape, node, 0, node_wants(node, 1) ? inputs[0] : NULL);

@@ -5,6 +5,7 @@
 #ifndef ASSAY_TAPE_TARGET_H
 #define ASSAY_TAPE_TARGET_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "harness/base/status.h"
@@ -15,7 +16,7 @@ struct target {
     int64_t
         biased_linear_workspace_bytes;   /* cublasLt, per such thread, at its first linear layer with a bias; 0: none */
     int64_t convolution_workspace_bytes; /* the most that one convolution is given while it runs; 0: none */
-    int capability; /* compute capability: 90 for sm_90; 0: no GPU. Chooses among the kernels of attention */
+    int capability; /* compute capability: 90 for sm_90; 0: no GPU. Chooses among the kernels of attention, and float8 */
 };
 
 /* NULL error text lists the names. */

@@ -8,6 +8,10 @@ static const char *pattern_of(enum opcode opcode)
     switch (opcode) {
     case OPCODE_MATMUL:
         return "ff(f)(B)f";
+    case OPCODE_INTEGER_MATMUL:
+        return "kkw";
+    case OPCODE_SCALED_MATMUL:
+        return "eeSS(f)(B)f";
     case OPCODE_CONVOLUTION:
         return "FF(F)(B)F";
     case OPCODE_CONVOLUTION_BACKWARD_INPUT:
@@ -97,7 +101,7 @@ bool contract_has_class(const struct contract *contract, int class)
         floating += is_free && contract->operands[operand].takes[DTYPE_FLOAT32];
     }
     if (class == CLASS_MIXED) {
-        return floating > 1;
+        return floating > 1 && floating == free_count; /* else the class is that of one that cannot be floating */
     }
     if (free_count == 0) {
         return contract->operands[contract->operand_count - 1].takes[class];

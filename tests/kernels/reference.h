@@ -25,6 +25,8 @@ reference_function reference_top_k, reference_gather, reference_divide;
 reference_function reference_max_pool, reference_max_pool_backward, reference_convolution, reference_matmul;
 reference_function reference_attention, reference_attention_backward, reference_optimizer;
 reference_function reference_dynamic_map, reference_adam_8bit;
+reference_function reference_integer_matmul, reference_scaled_matmul;
+reference_function reference_quantize, reference_dequantize, reference_quantized_linear, reference_dequantize_sums;
 
 /* bounds[t]: for each element of output t of ATTENTION or ATTENTION_BACKWARD the most that a kernel may be off, before
  * it rounds the output, whose sums are float32 and which rounds the left factors of its second products (probabilities,

@@ -1,16 +1,21 @@
 /* Reference of the products: matrices and convolutions straight from their definitions. */
 #include "tests/kernels/reference.h"
 
-/* A bool behind the two factors is the workspace. */
-static bool bias_is_there(const struct operation_call *call)
+#include <stddef.h>
+
+/* What comes behind the required inputs: a bias; a bool is the workspace. NULL: no bias. */
+static const double *bias_of(const struct operation_call *call, double *const *values)
 {
-    return call->input_count > 2 && call->tensors[2].dtype != DTYPE_BOOL;
+    int required = opcode_input_count(call->opcode);
+    bool there = call->input_count > required && call->tensors[required].dtype != DTYPE_BOOL;
+    return there ? values[required] : NULL;
 }
 
-void reference_matmul(const struct operation_call *call, double *const *values)
+/* out = alpha a b + beta out + bias */
+static void matrices_multiply(const struct operation_call *call, double *const *values, double alpha, double beta)
 {
     const struct tensor *a = &call->tensors[0], *out = &call->tensors[call->input_count];
-    bool has_bias = bias_is_there(call);
+    const double *bias = bias_of(call, values);
     int64_t m = out->size[out->rank - 2], n = out->size[out->rank - 1], k = a->size[a->rank - 1];
     double *result = values[call->input_count];
     int64_t count = tensor_element_count(out);
@@ -21,9 +26,24 @@ void reference_matmul(const struct operation_call *call, double *const *values)
         for (int64_t term = 0; term < k; term++) {
             sum += row[term] * matrix[term * n];
         }
-        double before = call->attributes.f[1] != 0.0 ? call->attributes.f[1] * result[at] : 0.0;
-        result[at] = call->attributes.f[0] * sum + before + (has_bias ? values[2][column] : 0.0);
+        double before = beta != 0.0 ? beta * result[at] : 0.0;
+        result[at] = alpha * sum + before + (bias != NULL ? bias[column] : 0.0);
     }
+}
+
+void reference_matmul(const struct operation_call *call, double *const *values)
+{
+    matrices_multiply(call, values, call->attributes.f[0], call->attributes.f[1]);
+}
+
+void reference_integer_matmul(const struct operation_call *call, double *const *values)
+{
+    matrices_multiply(call, values, 1.0, 0.0);
+}
+
+void reference_scaled_matmul(const struct operation_call *call, double *const *values)
+{
+    matrices_multiply(call, values, call->attributes.f[0] * values[2][0] * values[3][0], call->attributes.f[1]);
 }
 
 /* The three tensors that every convolution joins, whichever of them it writes. */
@@ -71,11 +91,12 @@ void reference_convolution(const struct operation_call *call, double *const *val
 {
     struct convolution_parts p = parts_of(call, values);
     int out = call->input_count;
+    const double *bias = bias_of(call, values);
     const int64_t *result = p.result->size;
     int64_t plane = result[2] * result[3];
     int64_t count = tensor_element_count(&call->tensors[out]);
     for (int64_t k = 0; k < count; k++) {
-        values[out][k] = bias_is_there(call) ? values[2][k / plane % result[1]] : 0.0;
+        values[out][k] = bias != NULL ? bias[k / plane % result[1]] : 0.0;
     }
     for (int64_t k = 0; k < result[0] * result[1] * plane; k++) {
         const int64_t place[4] = {k / plane / result[1], k / plane % result[1], k / result[3] % result[2],

@@ -145,8 +145,11 @@ static double element_get(const struct tensor *tensor, int64_t offset)
     if (tensor->dtype == DTYPE_INT64) {
         return (double)((const int64_t *)tensor->data)[offset];
     }
-    if (tensor->dtype == DTYPE_BOOL) {
+    if (tensor->dtype == DTYPE_BOOL || tensor->dtype == DTYPE_NF4X2) {
         return (double)((const uint8_t *)tensor->data)[offset];
+    }
+    if (tensor->dtype == DTYPE_INT32) {
+        return (double)((const int32_t *)tensor->data)[offset];
     }
     return (double)float_load(tensor->data, tensor->dtype, offset);
 }
@@ -155,6 +158,10 @@ static void element_set(const struct tensor *tensor, int64_t offset, double valu
 {
     if (tensor->dtype == DTYPE_INT64) {
         ((int64_t *)tensor->data)[offset] = (int64_t)value;
+    } else if (tensor->dtype == DTYPE_NF4X2) {
+        ((uint8_t *)tensor->data)[offset] = (uint8_t)value;
+    } else if (tensor->dtype == DTYPE_INT32) {
+        ((int32_t *)tensor->data)[offset] = (int32_t)value;
     } else {
         float_store(tensor->data, tensor->dtype, offset, (float)value);
     }
@@ -163,7 +170,7 @@ static void element_set(const struct tensor *tensor, int64_t offset, double valu
 void trial_fill(struct trial *trial, int tensor, double low, double high)
 {
     const struct tensor *at = &trial->call.tensors[tensor];
-    bool whole = !dtype_is_floating(at->dtype);
+    bool whole = !dtype_is_floating(at->dtype) && at->dtype != DTYPE_FLOAT8_E4M3FN;
     int64_t count = tensor_element_count(at);
     for (int64_t k = 0; k < count; k++) {
         double value = whole ? (double)trial_integer(trial, (int64_t)low, (int64_t)high) : trial_real(trial, low, high);

@@ -56,6 +56,12 @@ static trial_plan *const plans[OPCODE_COUNT] = {
     [OPCODE_MATMUL] = plan_matmul,
     [OPCODE_ATTENTION] = plan_attention,
     [OPCODE_ATTENTION_BACKWARD] = plan_attention_backward,
+    [OPCODE_INTEGER_MATMUL] = plan_integer_matmul,
+    [OPCODE_SCALED_MATMUL] = plan_scaled_matmul,
+    [OPCODE_QUANTIZE] = plan_quantize,
+    [OPCODE_DEQUANTIZE] = plan_dequantize,
+    [OPCODE_QUANTIZED_LINEAR] = plan_quantized_linear,
+    [OPCODE_DEQUANTIZE_SUMS] = plan_dequantize_sums,
     [OPCODE_ADAM_MOMENTS] = plan_optimizer,
     [OPCODE_ADAM_APPLY] = plan_optimizer,
     [OPCODE_ADAM] = plan_optimizer,
@@ -108,10 +114,11 @@ bool plan_create(struct trial *trial, int variant)
     enum layout layout = LAYOUT_DENSE;
     i[0] = trial_integer(trial, 0, INT64_MAX - 1);
     if (opcode == OPCODE_FILL) {
-        static const enum dtype all[] = {DTYPE_FLOAT32, DTYPE_FLOAT16, DTYPE_BFLOAT16,
-                                         DTYPE_INT64,   DTYPE_BOOL,    DTYPE_UINT8};
-        static const double values[] = {0.25, 0.25, 0.25, -123456789012.0, 1.0, 200.0};
-        dtype = trial->mix == MIX_ANY ? trial_dtype_among(trial, all, 6) : dtype;
+        static const enum dtype all[] = {DTYPE_FLOAT32,       DTYPE_FLOAT16, DTYPE_BFLOAT16, DTYPE_INT64,
+                                         DTYPE_BOOL,          DTYPE_UINT8,   DTYPE_INT8,     DTYPE_INT32,
+                                         DTYPE_FLOAT8_E4M3FN, DTYPE_NF4X2};
+        static const double values[] = {0.25, 0.25, 0.25, -123456789012.0, 1.0, 200.0, -7.0, -123456.0, 0.25, 119.0};
+        dtype = trial->mix == MIX_ANY ? trial_dtype_among(trial, all, sizeof all / sizeof all[0]) : dtype;
         f[0] = values[dtype];
         layout = trial_layout(trial, LAYOUT_PERMUTED);
     } else if (opcode == OPCODE_RANDOM_NORMAL) {
@@ -162,11 +169,12 @@ bool plan_element(struct trial *trial, int variant)
     element_range(trial, &low, &high);
     enum dtype from = trial_dtype(trial);
     if (opcode == OPCODE_COPY && repeat == 3) {
-        static const enum dtype whole[] = {DTYPE_INT64, DTYPE_BOOL, DTYPE_UINT8};
-        from = trial_dtype_among(trial, whole, 3);
-        low = 0.0, high = from == DTYPE_BOOL ? 1.0 : 200.0;
+        static const enum dtype others[] = {DTYPE_INT64, DTYPE_BOOL,          DTYPE_UINT8, DTYPE_INT8,
+                                            DTYPE_INT32, DTYPE_FLOAT8_E4M3FN, DTYPE_NF4X2};
+        from = trial_dtype_among(trial, others, sizeof others / sizeof others[0]);
+        low = 0.0, high = from == DTYPE_BOOL ? 1.0 : 120.0;
     }
-    bool to_same = opcode == OPCODE_COPY && (repeat == 2 || (repeat == 3 && variant % 3 == 0));
+    bool to_same = opcode == OPCODE_COPY && (repeat == 2 || (repeat == 3 && variant % 3 == 0) || from == DTYPE_NF4X2);
     trial_input(trial, from, trial_layout(trial, LAYOUT_BROADCAST), shape.rank, shape.size, low, high);
     if (opcode_input_count(opcode) == 2) {
         low = opcode == OPCODE_DROPOUT_BACKWARD ? 0.0 : opcode == OPCODE_TANH_BACKWARD ? -1.0 : -6.0;

@@ -17,5 +17,7 @@ trial_plan plan_embedding, plan_embedding_backward, plan_max_pool, plan_max_pool
     plan_matmul;
 trial_plan plan_top_k, plan_gather, plan_divide;
 trial_plan plan_attention, plan_attention_backward, plan_optimizer, plan_dynamic_map, plan_adam_8bit;
+trial_plan plan_integer_matmul, plan_scaled_matmul;
+trial_plan plan_quantize, plan_dequantize, plan_quantized_linear, plan_dequantize_sums;
 
 #endif

@@ -119,6 +119,59 @@ bool plan_matmul(struct trial *trial, int variant)
     return true;
 }
 
+/* A linear layer of quantised storage: a [m, k] and the transposed weight [n, k]; of every third one b is [k, n]. */
+static void factors_input(struct trial *trial, const struct product_shape *s, enum dtype dtype, bool turned, double low,
+                          double high)
+{
+    const struct placement rows = {.order = {1, 0}}, columns = {.order = {0, 1}};
+    trial_input_placed(trial, dtype, &rows, 2, (const int64_t[]){s->m, s->k}, low, high);
+    trial_input_placed(trial, dtype, turned ? &columns : &rows, 2, (const int64_t[]){s->k, s->n}, low, high);
+}
+
+/* Aligned to 4 and to 16, and not; terms enough to leave float32, panels and tiles behind. */
+static const struct product_shape linear_shapes[] = {
+    {2, {1, 1}, 1, 1, 1},   {2, {1, 1}, 3, 5, 7},      {2, {1, 1}, 4, 8, 16},     {2, {1, 1}, 5, 12, 20},
+    {2, {1, 1}, 1, 33, 64}, {2, {1, 1}, 65, 17, 36},   {2, {1, 1}, 2, 3, 1500},   {2, {1, 1}, 4, 8, 4096},
+    {2, {1, 1}, 0, 4, 8},   {2, {1, 1}, 4, 0, 8},      {2, {1, 1}, 4, 4, 0},      {2, {1, 1}, 530, 12, 520},
+    {2, {1, 1}, 7, 531, 1}, {2, {1, 1}, 33, 64, 1028}, {2, {1, 1}, 16, 160, 160},
+};
+
+enum { LINEAR_SHAPE_COUNT = sizeof linear_shapes / sizeof linear_shapes[0] };
+
+/* Every second variant has the largest magnitudes: sums beyond 2^24, where float32 no longer counts one by one. */
+bool plan_integer_matmul(struct trial *trial, int variant)
+{
+    if (variant >= 2 * LINEAR_SHAPE_COUNT) {
+        return false;
+    }
+    const struct product_shape *s = &linear_shapes[variant % LINEAR_SHAPE_COUNT];
+    bool large = variant >= LINEAR_SHAPE_COUNT;
+    factors_input(trial, s, DTYPE_INT8, variant % 3 != 0, large ? -128.0 : -127.0, large ? -125.0 : 127.0);
+    trial_output(trial, DTYPE_INT32, LAYOUT_DENSE, 2, (const int64_t[]){s->m, s->n});
+    return true;
+}
+
+bool plan_scaled_matmul(struct trial *trial, int variant)
+{
+    if (variant >= 2 * LINEAR_SHAPE_COUNT) {
+        return false;
+    }
+    const struct product_shape *s = &linear_shapes[variant % LINEAR_SHAPE_COUNT];
+    const int64_t one = 1;
+    trial->call.attributes.f[0] = 1.0;
+    trial->tolerance = 0.0;
+    trial->allowance = sum_allowance(s->k);
+    factors_input(trial, s, DTYPE_FLOAT8_E4M3FN, variant % 3 != 0, -448.0, 448.0);
+    trial_input(trial, DTYPE_FLOAT32, LAYOUT_DENSE, 1, &one, 0.001, 1.0 / 448.0);
+    trial_input(trial, DTYPE_FLOAT32, LAYOUT_DENSE, 1, &one, 0.001, 1.0 / 448.0);
+    if (variant >= LINEAR_SHAPE_COUNT) {
+        trial_input(trial, trial_dtype(trial), LAYOUT_DENSE, 1, &s->n, -1.0, 1.0);
+    }
+    workspace_draw(trial);
+    trial_output(trial, trial_dtype(trial), LAYOUT_DENSE, 2, (const int64_t[]){s->m, s->n});
+    return true;
+}
+
 struct convolution_shape {
     int64_t images, channels, height, width, filters, kernel, stride, padding;
 };

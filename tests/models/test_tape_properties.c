@@ -129,11 +129,36 @@ static void every_combination_is_well_formed(void **state)
                     struct workload workload = small((enum mode)mode);
                     workload.precision = (enum precision)precision;
                     workload.attention = (enum attention)attention;
+                    if (mode == MODE_TRAIN && precision >= PRECISION_INT8) {
+                        assert_int_equal(workload_check(&workload, NULL), STATUS_INVALID);
+                        continue;
+                    }
                     assert_true(outcome_of(tiny[m], &workload, "sm_90").peak > 0);
                     workload.checkpointing = mode == MODE_TRAIN;
                     workload.accumulate = mode == MODE_TRAIN ? 3 : 1;
                     assert_true(outcome_of(tiny[m], &workload, "host").peak > 0);
                 }
+            }
+        }
+    }
+}
+
+/* Both schemes; 2 and 32 rows, which nf4 multiplies in two ways; a target that multiplies float8 and one that does not. */
+static void every_quantised_case_is_well_formed(void **state)
+{
+    (void)state;
+    for (int m = 0; m < TINY_COUNT; m++) {
+        for (int precision = PRECISION_INT8; precision <= PRECISION_FP8; precision++) {
+            for (int quantize = 0; quantize < QUANTIZE_COUNT; quantize++) {
+                struct workload workload = small(MODE_INFER);
+                workload.precision = (enum precision)precision;
+                workload.quantize = (enum quantize)quantize;
+                assert_true(outcome_of(tiny[m], &workload, "sm_90").peak > 0);
+                assert_true(outcome_of(tiny[m], &workload, "sm_80").peak > 0);
+                workload.seq = 1;
+                assert_true(outcome_of(tiny[m], &workload, "host").peak > 0);
+                workload.mode = MODE_LOAD;
+                assert_true(outcome_of(tiny[m], &workload, "host").peak > 0);
             }
         }
     }
@@ -236,9 +261,13 @@ static void sequences_that_do_not_fit_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_combination_is_well_formed), cmocka_unit_test(every_optimizer_is_well_formed),
-        cmocka_unit_test(large_models_are_well_formed),     cmocka_unit_test(more_batch_takes_more),
-        cmocka_unit_test(what_is_asked_to_be_leaner_is),    cmocka_unit_test(sequences_that_do_not_fit_are_refused),
+        cmocka_unit_test(every_combination_is_well_formed),
+        cmocka_unit_test(every_quantised_case_is_well_formed),
+        cmocka_unit_test(every_optimizer_is_well_formed),
+        cmocka_unit_test(large_models_are_well_formed),
+        cmocka_unit_test(more_batch_takes_more),
+        cmocka_unit_test(what_is_asked_to_be_leaner_is),
+        cmocka_unit_test(sequences_that_do_not_fit_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,6 +68,10 @@ static void test_names(void **state)
         assert_int_equal(workload_set(&workload, "attention", attention_name((enum attention)i), NULL), STATUS_OK);
         assert_int_equal(workload.attention, i);
     }
+    for (int i = 0; i < QUANTIZE_COUNT; i++) {
+        assert_int_equal(workload_set(&workload, "quantize", quantize_name((enum quantize)i), NULL), STATUS_OK);
+        assert_int_equal(workload.quantize, i);
+    }
     assert_string_equal(mode_name(MODE_INFER), "infer");
     assert_string_equal(logits_name(LOGITS_ALL), "all");
     assert_string_equal(head_name(HEAD_LM), "lm");
@@ -81,14 +85,16 @@ static void test_wrong_fields(void **state)
     } rows[] = {
         {"mode", "fly", "mode: 'fly' is not known; write one of: load, infer, generate, train"},
         {"precision", "fp16",
-         "precision: 'fp16' is not known; write one of: float32, float16, bfloat16, amp-float16, amp-bfloat16"},
+         "precision: 'fp16' is not known; write one of: float32, float16, bfloat16, amp-float16, amp-bfloat16, int8, "
+         "int4, fp8"},
         {"optimizer", "none",
          "optimizer: 'none' is not known; write one of: adam-foreach, adam-fused, adam-single, adamw-foreach, "
          "adamw-fused, adamw-single, adam-8bit, sgd-momentum"},
         {"checkpointing", "yes", "checkpointing: 'yes' is not known; write one of: false, true"},
         {"head", "default", "head: 'default' is not known; write one of: bare, lm"},
         {"colour", "red",
-         "'colour' is not a field of a case; known are mode, precision, batch, seq, new_tokens, cache, beams, "
+         "'colour' is not a field of a case; known are mode, precision, quantize, batch, seq, new_tokens, cache, "
+         "beams, "
          "attention, optimizer, "
          "checkpointing, "
          "accumulate, logits, tf32, head"},

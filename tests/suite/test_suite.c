@@ -146,11 +146,13 @@ static void identities_are_json_with_null_for_what_says_nothing(void **state)
     (void)state;
     struct suite suite = suite_of(HEAD "cases:\n  - {model: tiny-bert, mode: [load, train], batch: 4}\n");
     const char *wanted[] = {
-        "{\"model\": \"tiny-bert\", \"mode\": \"load\", \"precision\": \"float32\", \"batch\": null, \"seq\": null, "
+        "{\"model\": \"tiny-bert\", \"mode\": \"load\", \"precision\": \"float32\", \"quantize\": null, \"batch\": "
+        "null, \"seq\": null, "
         "\"new_tokens\": null, \"cache\": null, \"beams\": null, "
         "\"attention\": null, \"optimizer\": null, \"checkpointing\": null, \"accumulate\": null, \"logits\": null, "
         "\"tf32\": null, \"head\": \"bare\"}",
-        "{\"model\": \"tiny-bert\", \"mode\": \"train\", \"precision\": \"float32\", \"batch\": 4, \"seq\": 128, "
+        "{\"model\": \"tiny-bert\", \"mode\": \"train\", \"precision\": \"float32\", \"quantize\": null, \"batch\": 4, "
+        "\"seq\": 128, "
         "\"new_tokens\": null, \"cache\": null, \"beams\": null, "
         "\"attention\": \"sdpa\", \"optimizer\": \"adamw-fused\", \"checkpointing\": false, \"accumulate\": 1, "
         "\"logits\": \"all\", \"tf32\": false, \"head\": \"lm\"}"};
@@ -309,7 +311,7 @@ static const struct refusal REFUSALS[] = {
     {CASE("exclude: [{batch: 2}]"), "s.yaml:4:47: this exclude drops no combination; correct it or remove it"},
     {CASE("exclude: [{}]"), "s.yaml:4:47: an empty exclude would drop all; name an axis"},
     {CASE("exclude: [{tags: x}]"), "s.yaml:4:48: unknown key 'tags' in exclude; known are model, mode, precision, "
-                                   "batch, seq, new_tokens, cache, beams, "
+                                   "quantize, batch, seq, new_tokens, cache, beams, "
                                    "attention, optimizer, checkpointing, accumulate, logits, tf32, head"},
     {CASE("exclude: [{batch: 1}]"),
      "s.yaml:1:1: the suite expands to nothing: every combination is excluded; shorten 'exclude'"},

@@ -128,7 +128,7 @@ static enum status_code cuda_run(struct device *device, const struct operation_c
         return code;
     }
     queued_note(cuda, call);
-    if (call->opcode == OPCODE_MATMUL) {
+    if (call_is_matmul(call)) {
         return cuda_matmul(cuda, call, error);
     }
     if (call->opcode == OPCODE_CONVOLUTION || call->opcode == OPCODE_CONVOLUTION_BACKWARD_INPUT ||

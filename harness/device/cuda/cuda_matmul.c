@@ -8,7 +8,10 @@
 
 cudaDataType cuda_type_of(enum dtype dtype)
 {
-    return dtype == DTYPE_FLOAT32 ? CUDA_R_32F : dtype == DTYPE_FLOAT16 ? CUDA_R_16F : CUDA_R_16BF;
+    static const cudaDataType types[DTYPE_COUNT] = {
+        [DTYPE_FLOAT32] = CUDA_R_32F, [DTYPE_FLOAT16] = CUDA_R_16F, [DTYPE_BFLOAT16] = CUDA_R_16BF,
+        [DTYPE_INT8] = CUDA_R_8I,     [DTYPE_INT32] = CUDA_R_32I,   [DTYPE_FLOAT8_E4M3FN] = CUDA_R_8F_E4M3};
+    return types[dtype];
 }
 
 cublasComputeType_t cuda_compute_type_of(const struct matmul_plan *plan)
@@ -24,11 +27,28 @@ static bool bias_suits_cublas(const struct matmul_plan *plan)
            (plan->beta == 0.0f && plan->bias_dtype == plan->out.dtype);
 }
 
-/* cuBLAS with float32 sums takes two factors of one dtype, and gives that dtype or float32. */
+/* A factor of int8 products: rows and the first element at multiples of 4 bytes. */
+static bool integers_align(const struct product_matrix *matrix)
+{
+    return (uintptr_t)matrix->data % 4 == 0 && matrix->leading % 4 == 0 && matrix->batch_stride[0] % 4 == 0 &&
+           matrix->batch_stride[1] % 4 == 0;
+}
+
+/* cuBLAS with float32 sums takes two factors of one dtype, and gives that dtype or float32. int8 it sums in int32, along
+ * the rows of both factors. */
+static bool dtypes_suit_cublas(const struct matmul_plan *plan)
+{
+    if (plan->a.dtype == DTYPE_INT8) {
+        return plan->batch[0] * plan->batch[1] == 1 && !plan->a.transposed && plan->b.transposed &&
+               integers_align(&plan->a) && integers_align(&plan->b);
+    }
+    return plan->a_scale == NULL && plan->a.dtype == plan->b.dtype &&
+           (plan->out.dtype == plan->a.dtype || plan->out.dtype == DTYPE_FLOAT32) && bias_suits_cublas(plan);
+}
+
 static bool plan_suits_cublas(const struct matmul_plan *plan)
 {
-    return plan->a.dtype == plan->b.dtype && (plan->out.dtype == plan->a.dtype || plan->out.dtype == DTYPE_FLOAT32) &&
-           bias_suits_cublas(plan) && plan->k > 0 && plan->m <= INT_MAX && plan->n <= INT_MAX && plan->k <= INT_MAX &&
+    return dtypes_suit_cublas(plan) && plan->k > 0 && plan->m <= INT_MAX && plan->n <= INT_MAX && plan->k <= INT_MAX &&
            plan->a.leading <= INT_MAX && plan->b.leading <= INT_MAX && plan->out.leading <= INT_MAX &&
            plan->batch[1] <= INT_MAX;
 }
@@ -43,10 +63,15 @@ static cublasOperation_t operation_of(const struct product_matrix *matrix)
     return matrix->transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
 }
 
-/* One product, or one for each element of the inner batch. */
+/* One product, or one for each element of the inner batch. Scalars are of the type in which cuBLAS sums. */
 static cublasStatus_t cublas_multiply(const struct cublas_library *cublas, const struct matmul_plan *plan,
-                                      int64_t outer, const float *beta)
+                                      int64_t outer, float beta)
 {
+    static const int32_t one = 1, zero = 0;
+    bool integers = plan->out.dtype == DTYPE_INT32;
+    const void *alpha = integers ? (const void *)&one : (const void *)&plan->alpha;
+    const void *keep = integers ? (const void *)&zero : (const void *)&beta;
+    cublasComputeType_t compute = integers ? CUBLAS_COMPUTE_32I : cuda_compute_type_of(plan);
     const void *a = batch_element(&plan->a, outer);
     const void *b = batch_element(&plan->b, outer);
     void *out = batch_element(&plan->out, outer);
@@ -56,22 +81,21 @@ static cublasStatus_t cublas_multiply(const struct cublas_library *cublas, const
     cudaDataType factor = cuda_type_of(plan->a.dtype);
     cudaDataType result = cuda_type_of(plan->out.dtype);
     if (plan->batch[1] == 1) {
-        return cublas->gemm(cublas->handle, operation_of(&plan->b), operation_of(&plan->a), n, m, k, &plan->alpha, b,
-                            factor, (int)plan->b.leading, a, factor, (int)plan->a.leading, beta, out, result,
-                            (int)plan->out.leading, cuda_compute_type_of(plan), CUBLAS_GEMM_DEFAULT);
+        return cublas->gemm(cublas->handle, operation_of(&plan->b), operation_of(&plan->a), n, m, k, alpha, b, factor,
+                            (int)plan->b.leading, a, factor, (int)plan->a.leading, keep, out, result,
+                            (int)plan->out.leading, compute, CUBLAS_GEMM_DEFAULT);
     }
-    return cublas->gemm_strided_batched(cublas->handle, operation_of(&plan->b), operation_of(&plan->a), n, m, k,
-                                        &plan->alpha, b, factor, (int)plan->b.leading, plan->b.batch_stride[1], a,
-                                        factor, (int)plan->a.leading, plan->a.batch_stride[1], beta, out, result,
-                                        (int)plan->out.leading, plan->out.batch_stride[1], (int)plan->batch[1],
-                                        cuda_compute_type_of(plan), CUBLAS_GEMM_DEFAULT);
+    return cublas->gemm_strided_batched(
+        cublas->handle, operation_of(&plan->b), operation_of(&plan->a), n, m, k, alpha, b, factor, (int)plan->b.leading,
+        plan->b.batch_stride[1], a, factor, (int)plan->a.leading, plan->a.batch_stride[1], keep, out, result,
+        (int)plan->out.leading, plan->out.batch_stride[1], (int)plan->batch[1], compute, CUBLAS_GEMM_DEFAULT);
 }
 
 /* One step of the outer batch. cuBLAS may find no way without a workspace; the kernel of ours needs none. */
 static enum status_code cublas_step(struct cuda_device *cuda, const struct matmul_plan *plan, int64_t outer, float beta,
                                     const char *doing, struct status *error)
 {
-    cublasStatus_t status = cublas_multiply(&cuda->cublas, plan, outer, &beta);
+    cublasStatus_t status = cublas_multiply(&cuda->cublas, plan, outer, beta);
     if (status != CUBLAS_STATUS_ALLOC_FAILED || plan->workspace.bytes > 0) {
         return cublas_check(cuda, status, doing, error);
     }

@@ -52,7 +52,28 @@ __global__ void product_bias(struct matmul_plan plan, int64_t count)
     }
 }
 
-/* A block of TILE x TILE threads makes one tile of out after the other; tiles of a and b pass through shared memory. */
+__device__ float plan_alpha(const struct matmul_plan &plan)
+{
+    return plan.a_scale != NULL ? plan.alpha * *plan.a_scale * *plan.b_scale : plan.alpha;
+}
+
+__device__ void sum_store(const struct matmul_plan &plan, int64_t place, int64_t row, int64_t column, float sum)
+{
+    float value = plan_alpha(plan) * sum + bias_value(plan, row, column);
+    if (plan.beta != 0.0f) {
+        value += plan.beta * float_load(plan.out.data, plan.out.dtype, place);
+    }
+    float_store(plan.out.data, plan.out.dtype, place, value);
+}
+
+__device__ void sum_store(const struct matmul_plan &plan, int64_t place, int64_t, int64_t, int sum)
+{
+    ((int32_t *)plan.out.data)[place] = sum;
+}
+
+/* A block of TILE x TILE threads makes one tile of out after the other; tiles of a and b pass through shared memory. A
+ * product of two int8 is exact in float. */
+template <typename number>
 __global__ void product_any(struct matmul_plan plan, int64_t tile_rows, int64_t tile_columns, int64_t tile_count)
 {
     __shared__ float a_tile[TILE][TILE + 1];
@@ -65,7 +86,7 @@ __global__ void product_any(struct matmul_plan plan, int64_t tile_rows, int64_t 
         int64_t element = tile / (tile_columns * tile_rows);
         int64_t outer = element / plan.batch[1];
         int64_t inner = element % plan.batch[1];
-        float sum = 0.0f;
+        number sum = 0;
         for (int64_t first = 0; first < plan.k; first += TILE) {
             bool a_inside = row < plan.m && first + x < plan.k;
             bool b_inside = first + y < plan.k && column < plan.n;
@@ -77,17 +98,12 @@ __global__ void product_any(struct matmul_plan plan, int64_t tile_rows, int64_t 
                          : 0.0f;
             __syncthreads();
             for (int k = 0; k < TILE; k++) {
-                sum += a_tile[y][k] * b_tile[k][x];
+                sum += (number)(a_tile[y][k] * b_tile[k][x]);
             }
             __syncthreads();
         }
         if (row < plan.m && column < plan.n) {
-            int64_t place = matrix_offset(plan.out, outer, inner, row, column);
-            float value = plan.alpha * sum + bias_value(plan, row, column);
-            if (plan.beta != 0.0f) {
-                value += plan.beta * float_load(plan.out.data, plan.out.dtype, place);
-            }
-            float_store(plan.out.data, plan.out.dtype, place, value);
+            sum_store(plan, matrix_offset(plan.out, outer, inner, row, column), row, column, sum);
         }
     }
 }
@@ -289,7 +305,11 @@ extern "C" cudaError_t product_any_launch(const struct matmul_plan *plan)
     int64_t tile_count = plan->batch[0] * plan->batch[1] * tile_rows * tile_columns;
     if (tile_count > 0) {
         unsigned blocks = (unsigned)(tile_count < BLOCKS_MAXIMUM ? tile_count : BLOCKS_MAXIMUM);
-        product_any<<<blocks, dim3(TILE, TILE)>>>(*plan, tile_rows, tile_columns, tile_count);
+        if (plan->out.dtype == DTYPE_INT32) {
+            product_any<int><<<blocks, dim3(TILE, TILE)>>>(*plan, tile_rows, tile_columns, tile_count);
+        } else {
+            product_any<float><<<blocks, dim3(TILE, TILE)>>>(*plan, tile_rows, tile_columns, tile_count);
+        }
     }
     return cudaGetLastError();
 }

@@ -16,7 +16,8 @@ extern "C" {
 /* out = beta out + bias for the whole plan; the plan has a bias. out is not read where beta is 0. */
 cudaError_t product_bias_launch(const struct matmul_plan *plan);
 
-/* The whole product, any floating dtypes, k = 0 too; sums in float32, rounded once. Much slower than cuBLAS. */
+/* The whole product, any floating dtypes, k = 0 too; sums in float32, rounded once; float8 with its scales; int8 with sums
+ * in int32. Much slower than cuBLAS. */
 cudaError_t product_any_launch(const struct matmul_plan *plan);
 
 /* Part of the columns of a convolution: images [image, image + images), channels [channel, channel + channels), result

@@ -52,6 +52,27 @@ bool workspace_use(cublasHandle_t handle)
     return handle->workspace_given;
 }
 
+/* int8 with int32 sums, as the documentation allows it: factors that lie along k, aligned to 4 bytes, whole scalars. */
+cublasStatus_t integers_multiply(const side &left, const side &right, int32_t *c, int ldc, int m, int n, int k,
+                                 const int32_t *alpha, const int32_t *beta)
+{
+    bool aligned = (uintptr_t)left.data % 4 == 0 && (uintptr_t)right.data % 4 == 0 && left.leading % 4 == 0 &&
+                   right.leading % 4 == 0;
+    if (!left.transposed || right.transposed || !aligned) {
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    }
+    for (int64_t index = 0; index < (int64_t)m * n; index++) {
+        int64_t row = index % m, column = index / m;
+        int32_t sum = 0;
+        for (int64_t term = 0; term < k; term++) {
+            sum += (int32_t)side_get(left, 0, row, term) * (int32_t)side_get(right, 0, term, column);
+        }
+        int32_t *to = &c[column * ldc + row];
+        *to = *alpha * sum + (*beta != 0 ? *beta * *to : 0);
+    }
+    return CUBLAS_STATUS_SUCCESS;
+}
+
 cublasStatus_t gemm_strided_batched(cublasHandle_t handle, cublasOperation_t transpose_a, cublasOperation_t transpose_b,
                                     int m, int n, int k, const void *alpha, const void *a, cudaDataType a_type, int lda,
                                     long long stride_a, const void *b, cudaDataType b_type, int ldb, long long stride_b,
@@ -61,12 +82,18 @@ cublasStatus_t gemm_strided_batched(cublasHandle_t handle, cublasOperation_t tra
     side left = {a, emulated_dtype(a_type), transpose_a == CUBLAS_OP_T, lda};
     side right = {b, emulated_dtype(b_type), transpose_b == CUBLAS_OP_T, ldb};
     side out = {c, emulated_dtype(c_type), false, ldc};
-    bool rounds = emulated_compute_rounds(compute_type) > 0;
-    float scale = *(const float *)alpha, keep = *(const float *)beta;
     if (m < 0 || n < 0 || k < 0 || batch_count < 0 || !leading_fits(left, m, k) || !leading_fits(right, k, n) ||
         !leading_fits(out, m, n)) {
         return CUBLAS_STATUS_INVALID_VALUE;
     }
+    if (a_type == CUDA_R_8I) {
+        bool typed = b_type == CUDA_R_8I && c_type == CUDA_R_32I && compute_type == CUBLAS_COMPUTE_32I;
+        return !typed || batch_count != 1 ? CUBLAS_STATUS_NOT_SUPPORTED
+                                          : integers_multiply(left, right, (int32_t *)c, ldc, m, n, k,
+                                                              (const int32_t *)alpha, (const int32_t *)beta);
+    }
+    bool rounds = emulated_compute_rounds(compute_type) > 0;
+    float scale = *(const float *)alpha, keep = *(const float *)beta;
     if (a_type != b_type || (c_type != a_type && c_type != CUDA_R_32F) || emulated_compute_rounds(compute_type) < 0) {
         return CUBLAS_STATUS_NOT_SUPPORTED;
     }

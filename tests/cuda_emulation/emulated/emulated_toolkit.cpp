@@ -20,7 +20,12 @@ const struct {
 
 enum dtype emulated_dtype(cudaDataType type)
 {
-    return type == CUDA_R_32F ? DTYPE_FLOAT32 : type == CUDA_R_16F ? DTYPE_FLOAT16 : DTYPE_BFLOAT16;
+    return type == CUDA_R_32F       ? DTYPE_FLOAT32
+           : type == CUDA_R_16F     ? DTYPE_FLOAT16
+           : type == CUDA_R_8I      ? DTYPE_INT8
+           : type == CUDA_R_32I     ? DTYPE_INT32
+           : type == CUDA_R_8F_E4M3 ? DTYPE_FLOAT8_E4M3FN
+                                    : DTYPE_BFLOAT16;
 }
 
 int emulated_compute_rounds(cublasComputeType_t compute_type)

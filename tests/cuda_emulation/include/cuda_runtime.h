@@ -45,6 +45,14 @@ void *emulation_shared_memory(void);
 #define __syncwarp()                            ((void)emulation_warp_offer(__LINE__, "", 0))
 #define __shfl_xor_sync(mask, value, lane_mask) emulation_warp_exchange(__LINE__, mask, value, lane_mask)
 
+/* Lanes take turns: none is interrupted between reading and writing. */
+static inline int atomicMax(int *address, int value)
+{
+    int before = *address;
+    *address = before > value ? before : value;
+    return before;
+}
+
 class emulation_launch
 {
   public:

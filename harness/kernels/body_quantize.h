@@ -1,0 +1,131 @@
+/* Bodies of quantised storage: a block's scale, its codes, and what a code is worth.
+ *
+ * int8 is LLM.int8's form (Dettmers et al. 2022): one scale for each row, the largest magnitude, which becomes 127. nf4 is
+ * QLoRA's (Dettmers et al. 2023): 16 levels, the quantiles of a normal distribution scaled to [-1, 1]; the levels are
+ * those that bitsandbytes stores. float8_e4m3fn is scaled so that the largest magnitude becomes 448.
+ *
+ * Worked: 0.5 in a block whose largest magnitude is 2 is int8 round(0.5 * 63.5) = 32, worth 32 * 2 / 127 = 0.503937; nf4
+ * level 10 of 16 (0.246112, nearest to 0.25), worth 0.492225; float8 0.5 * 224 = 112 exactly, worth 0.5. */
+#ifndef ASSAY_KERNELS_BODY_QUANTIZE_H
+#define ASSAY_KERNELS_BODY_QUANTIZE_H
+
+#include "harness/kernels/body.h"
+
+#define FLOAT8_E4M3FN_LARGEST 448.0f
+
+/* The 16 levels of NF4, ascending. */
+BODY float nf4_level(int code)
+{
+    static const float levels[16] = {-1.0f,
+                                     -0.6961928009986877f,
+                                     -0.5250730514526367f,
+                                     -0.39491748809814453f,
+                                     -0.28444138169288635f,
+                                     -0.18477343022823334f,
+                                     -0.09105003625154495f,
+                                     0.0f,
+                                     0.07958029955625534f,
+                                     0.16093020141124725f,
+                                     0.24611230194568634f,
+                                     0.33791524171829224f,
+                                     0.44070982933044434f,
+                                     0.5626170039176941f,
+                                     0.7229568362236023f,
+                                     1.0f};
+    return levels[code];
+}
+
+BODY float nf4_midpoint(int code)
+{
+    return (nf4_level(code) + nf4_level(code + 1)) / 2.0f;
+}
+
+/* The nearest level, by halving: how many midpoints between neighbours lie below. A tie goes to the lower one. */
+BODY uint8_t nf4_nearest(float value)
+{
+    int code = value > nf4_midpoint(7) ? 8 : 0;
+    code += value > nf4_midpoint(code + 3) ? 4 : 0;
+    code += value > nf4_midpoint(code + 1) ? 2 : 0;
+    code += value > nf4_midpoint(code) ? 1 : 0;
+    return (uint8_t)code;
+}
+
+/* The scale that stands for a block of this largest magnitude. */
+BODY float block_scale(enum dtype codes, float magnitude)
+{
+    return codes == DTYPE_FLOAT8_E4M3FN ? magnitude / FLOAT8_E4M3FN_LARGEST : magnitude;
+}
+
+/* What an element is multiplied by before it is rounded to a code; 0 for a block of zeros. */
+BODY float block_factor(enum dtype codes, float scale)
+{
+    return scale > 0.0f ? (codes == DTYPE_INT8 ? 127.0f : 1.0f) / scale : 0.0f;
+}
+
+BODY float block_magnitude(struct team team, struct span a, int64_t count)
+{
+    float largest = 0.0f;
+    BODY_SIMD(reduction(max : largest))
+    for (int64_t k = team.lane; k < count; k += team.lanes) {
+        float magnitude = fabsf(span_get(a, k));
+        largest = magnitude > largest ? magnitude : largest;
+    }
+    return team_maximum(team, largest);
+}
+
+/* Codes [first, first + count) of a tensor; a holds the elements. first is even for nf4x2. */
+BODY void block_codes(struct team team, struct span a, int64_t first, int64_t count, void *codes, enum dtype dtype,
+                      float factor)
+{
+    if (dtype == DTYPE_NF4X2) {
+        uint8_t *pairs = (uint8_t *)codes + first / 2;
+        for (int64_t k = team.lane; k < (count + 1) / 2; k += team.lanes) {
+            uint8_t high = nf4_nearest(span_get(a, 2 * k) * factor);
+            uint8_t low = nf4_nearest(2 * k + 1 < count ? span_get(a, 2 * k + 1) * factor : 0.0f);
+            pairs[k] = (uint8_t)(high << 4 | low);
+        }
+        return;
+    }
+    for (int64_t k = team.lane; k < count; k += team.lanes) {
+        float value = span_get(a, k) * factor;
+        if (dtype == DTYPE_INT8) {
+            ((int8_t *)codes)[first + k] = (int8_t)(value == value ? rintf(value) : 0.0f); /* NaN has no code */
+        } else {
+            float largest = FLOAT8_E4M3FN_LARGEST;
+            value = value > largest ? largest : value < -largest ? -largest : value;
+            ((uint8_t *)codes)[first + k] = float_to_float8_e4m3(value);
+        }
+    }
+}
+
+/* The worth of code `index` of a block with this scale. */
+BODY float code_value(const void *codes, enum dtype dtype, int64_t index, float scale)
+{
+    if (dtype == DTYPE_NF4X2) {
+        uint8_t pair = ((const uint8_t *)codes)[index / 2];
+        return nf4_level(index % 2 == 0 ? pair >> 4 : pair & 15) * scale;
+    }
+    if (dtype == DTYPE_INT8) {
+        return (float)((const int8_t *)codes)[index] * scale * (1.0f / 127.0f);
+    }
+    return float_from_float8_e4m3(((const uint8_t *)codes)[index]) * scale;
+}
+
+/* An element of LLM.int8's product. */
+BODY float sum_value(int32_t sum, float row_scale, float column_scale)
+{
+    return (float)sum * (row_scale * column_scale) * (1.0f / 16129.0f);
+}
+
+/* The dot product of a row of `columns` elements with codes [first, first + columns) in blocks of `block`. */
+BODY float quantized_dot(struct team team, struct span a, const void *codes, enum dtype dtype, const float *scales,
+                         int64_t block, int64_t first, int64_t columns)
+{
+    float sum = 0.0f;
+    for (int64_t k = team.lane; k < columns; k += team.lanes) {
+        sum += span_get(a, k) * code_value(codes, dtype, first + k, scales[(first + k) / block]);
+    }
+    return team_sum(team, sum);
+}
+
+#endif

@@ -1,0 +1,182 @@
+/* Quantised storage on the host: codes and scales made, read back, and multiplied with a few rows. Not the products of
+ * many rows: those go to a BLAS after DEQUANTIZE, or as int8 (host_matmul.c). */
+#include "harness/kernels/body_quantize.h"
+#include "harness/kernels/body_rows.h"
+#include "harness/kernels/host_operations.h"
+#include "harness/kernels/host_span.h"
+
+#include <string.h>
+
+/* The largest magnitude of elements [first, first + count). */
+static float magnitude_of(const struct tensor *a, int64_t first, int64_t count)
+{
+    float scratch[SPAN_ELEMENTS];
+    float largest = 0.0f;
+    for (int64_t at = 0; at < count; at += SPAN_ELEMENTS) {
+        int64_t piece = count - at < SPAN_ELEMENTS ? count - at : SPAN_ELEMENTS;
+        float magnitude = block_magnitude(team_of_one, span_read(a, first + at, 1, piece, scratch), piece);
+        largest = magnitude > largest ? magnitude : largest;
+    }
+    return largest;
+}
+
+static void codes_write(const struct tensor *a, int64_t first, int64_t count, const struct tensor *codes, float factor)
+{
+    float scratch[SPAN_ELEMENTS];
+    for (int64_t at = 0; at < count; at += SPAN_ELEMENTS) {
+        int64_t piece = count - at < SPAN_ELEMENTS ? count - at : SPAN_ELEMENTS;
+        struct span from = span_read(a, first + at, 1, piece, scratch);
+        block_codes(team_of_one, from, first + at, piece, codes->data, codes->dtype, factor);
+    }
+}
+
+/* One scale for all: the threads share the one block. */
+static void whole_quantize(const struct operation_call *call, int64_t count)
+{
+    enum { PARTS = 64 };
+    const struct tensor *a = &call->tensors[0], *codes = &call->tensors[1];
+    float magnitudes[PARTS] = {0};
+    int64_t part = (count / PARTS / SPAN_ELEMENTS + 1) * SPAN_ELEMENTS;
+    HOST_PARALLEL_FOR(count >= PARALLEL_ELEMENTS)
+    for (int p = 0; p < PARTS; p++) {
+        int64_t left = count - p * part;
+        magnitudes[p] = left > 0 ? magnitude_of(a, p * part, left < part ? left : part) : 0.0f;
+    }
+    float largest = 0.0f;
+    for (int p = 0; p < PARTS; p++) {
+        largest = magnitudes[p] > largest ? magnitudes[p] : largest;
+    }
+    float scale = block_scale(codes->dtype, largest);
+    float factor = block_factor(codes->dtype, scale);
+    *(float *)call->tensors[2].data = scale;
+    HOST_PARALLEL_FOR(count >= PARALLEL_ELEMENTS)
+    for (int p = 0; p < PARTS; p++) {
+        int64_t left = count - p * part;
+        if (left > 0) {
+            codes_write(a, p * part, left < part ? left : part, codes, factor);
+        }
+    }
+}
+
+const char *host_quantize(const struct operation_call *call)
+{
+    const struct tensor *a = &call->tensors[0], *codes = &call->tensors[1];
+    float *scales = call->tensors[2].data;
+    int64_t count = tensor_element_count(a), block = call->attributes.i[0];
+    int64_t blocks = tensor_element_count(&call->tensors[2]);
+    if (blocks == 1) {
+        whole_quantize(call, count);
+        return NULL;
+    }
+    HOST_PARALLEL_FOR(count >= PARALLEL_ELEMENTS)
+    for (int64_t b = 0; b < blocks; b++) {
+        int64_t elements = count - b * block < block ? count - b * block : block;
+        scales[b] = block_scale(codes->dtype, magnitude_of(a, b * block, elements));
+        codes_write(a, b * block, elements, codes, block_factor(codes->dtype, scales[b]));
+    }
+    return NULL;
+}
+
+/* Elements [first, first + count) of the quantised tensor, at most SPAN_ELEMENTS, as float32. */
+static void codes_read(const struct operation_call *call, int codes_at, int64_t first, int64_t count, float *to)
+{
+    const struct tensor *codes = &call->tensors[codes_at];
+    const float *scales = call->tensors[codes_at + 1].data;
+    int64_t block = call->attributes.i[0];
+    int64_t k = 0;
+    while (k < count) {
+        int64_t b = (first + k) / block;
+        int64_t end = (b + 1) * block - first < count ? (b + 1) * block - first : count;
+        for (; k < end; k++) {
+            to[k] = code_value(codes->data, codes->dtype, first + k, scales[b]);
+        }
+    }
+}
+
+/* Elements [first, first + count) of the quantised tensor to [at, at + count) of out. */
+static void run_dequantize(const struct operation_call *call, int64_t first, int64_t at, int64_t count)
+{
+    const struct tensor *out = &call->tensors[call->input_count];
+    float scratch[SPAN_ELEMENTS];
+    for (int64_t k = 0; k < count; k += SPAN_ELEMENTS) {
+        int64_t piece = count - k < SPAN_ELEMENTS ? count - k : SPAN_ELEMENTS;
+        struct span to = span_target(out, at + k, 1, scratch);
+        codes_read(call, 0, first + k, piece, to.data);
+        span_write(to, out, at + k, 1, piece);
+    }
+}
+
+const char *host_dequantize(const struct operation_call *call)
+{
+    const struct tensor *out = &call->tensors[call->input_count];
+    const int64_t *ids = call->input_count == 3 ? call->tensors[2].data : NULL;
+    int64_t count = tensor_element_count(out);
+    struct rows rows = rows_of(out);
+    int64_t length = ids != NULL ? rows.columns : SPAN_ELEMENTS;
+    int64_t runs = length > 0 ? (count + length - 1) / length : 0;
+    for (int64_t row = 0; ids != NULL && row < rows.count; row++) {
+        if (ids[row] < 0 || ids[row] >= call->attributes.i[1]) {
+            return "an id is not a row of the quantised table";
+        }
+    }
+    HOST_PARALLEL_FOR(count >= PARALLEL_ELEMENTS)
+    for (int64_t run = 0; run < runs; run++) {
+        int64_t at = run * length;
+        run_dequantize(call, ids != NULL ? ids[run] * length : at, at, count - at < length ? count - at : length);
+    }
+    return NULL;
+}
+
+/* One element of QUANTIZED_LINEAR: row `row` of a with row `column` of the matrix. */
+static float linear_element(const struct operation_call *call, int64_t row, int64_t column, int64_t columns)
+{
+    float a[SPAN_ELEMENTS], weight[SPAN_ELEMENTS];
+    float sum = 0.0f;
+    for (int64_t k = 0; k < columns; k += SPAN_ELEMENTS) {
+        int64_t piece = columns - k < SPAN_ELEMENTS ? columns - k : SPAN_ELEMENTS;
+        struct span from = span_read(&call->tensors[0], row * columns + k, 1, piece, a);
+        codes_read(call, 1, column * columns + k, piece, weight);
+        BODY_SIMD(reduction(+ : sum))
+        for (int64_t j = 0; j < piece; j++) {
+            sum += from.data[j] * weight[j];
+        }
+    }
+    return sum;
+}
+
+const char *host_quantized_linear(const struct operation_call *call)
+{
+    const struct tensor *out = &call->tensors[call->input_count];
+    const struct tensor *bias = call->input_count == 4 ? &call->tensors[3] : NULL;
+    struct rows a = rows_of(&call->tensors[0]), to = rows_of(out);
+    HOST_PARALLEL_FOR(to.columns * a.columns >= PARALLEL_ELEMENTS)
+    for (int64_t column = 0; column < to.columns; column++) {
+        float offset = bias != NULL ? float_load(bias->data, bias->dtype, column) : 0.0f;
+        for (int64_t row = 0; row < to.count; row++) {
+            float_store(out->data, out->dtype, row * to.columns + column,
+                        linear_element(call, row, column, a.columns) + offset);
+        }
+    }
+    return NULL;
+}
+
+const char *host_dequantize_sums(const struct operation_call *call)
+{
+    const struct tensor *out = &call->tensors[3];
+    const int32_t *sums = call->tensors[0].data;
+    const float *row_scales = call->tensors[1].data, *column_scales = call->tensors[2].data;
+    struct rows rows = rows_of(&call->tensors[0]);
+    HOST_PARALLEL_FOR(rows.count * rows.columns >= PARALLEL_ELEMENTS)
+    for (int64_t row = 0; row < rows.count; row++) {
+        float scratch[SPAN_ELEMENTS];
+        for (int64_t k = 0; k < rows.columns; k += SPAN_ELEMENTS) {
+            int64_t piece = rows.columns - k < SPAN_ELEMENTS ? rows.columns - k : SPAN_ELEMENTS;
+            struct span to = span_target(out, row * rows.columns + k, 1, scratch);
+            for (int64_t j = 0; j < piece; j++) {
+                to.data[j] = sum_value(sums[row * rows.columns + k + j], row_scales[row], column_scales[k + j]);
+            }
+            span_write(to, out, row * rows.columns + k, 1, piece);
+        }
+    }
+    return NULL;
+}
