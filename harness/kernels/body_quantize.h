@@ -56,8 +56,14 @@ BODY float block_scale(enum dtype codes, float magnitude)
     return codes == DTYPE_FLOAT8_E4M3FN ? magnitude / FLOAT8_E4M3FN_LARGEST : magnitude;
 }
 
-/* What an element is multiplied by before it is rounded to a code; 0 for a block of zeros. */
-BODY float block_factor(enum dtype codes, float scale)
+/* An element in units of its block's code, before it is rounded to one; 0 in a block of zeros. The libraries multiply by a
+ * reciprocal for int8 and nf4, and divide for float8: the last bit decides ties. */
+BODY float element_scaled(float value, enum dtype codes, float scale, float reciprocal)
+{
+    return codes == DTYPE_FLOAT8_E4M3FN ? (scale > 0.0f ? value / scale : 0.0f) : value * reciprocal;
+}
+
+BODY float block_reciprocal(enum dtype codes, float scale)
 {
     return scale > 0.0f ? (codes == DTYPE_INT8 ? 127.0f : 1.0f) / scale : 0.0f;
 }
@@ -75,19 +81,20 @@ BODY float block_magnitude(struct team team, struct span a, int64_t count)
 
 /* Codes [first, first + count) of a tensor; a holds the elements. first is even for nf4x2. */
 BODY void block_codes(struct team team, struct span a, int64_t first, int64_t count, void *codes, enum dtype dtype,
-                      float factor)
+                      float scale)
 {
+    float reciprocal = block_reciprocal(dtype, scale);
     if (dtype == DTYPE_NF4X2) {
         uint8_t *pairs = (uint8_t *)codes + first / 2;
         for (int64_t k = team.lane; k < (count + 1) / 2; k += team.lanes) {
-            uint8_t high = nf4_nearest(span_get(a, 2 * k) * factor);
-            uint8_t low = nf4_nearest(2 * k + 1 < count ? span_get(a, 2 * k + 1) * factor : 0.0f);
+            uint8_t high = nf4_nearest(span_get(a, 2 * k) * reciprocal);
+            uint8_t low = nf4_nearest(2 * k + 1 < count ? span_get(a, 2 * k + 1) * reciprocal : 0.0f);
             pairs[k] = (uint8_t)(high << 4 | low);
         }
         return;
     }
     for (int64_t k = team.lane; k < count; k += team.lanes) {
-        float value = span_get(a, k) * factor;
+        float value = element_scaled(span_get(a, k), dtype, scale, reciprocal);
         if (dtype == DTYPE_INT8) {
             ((int8_t *)codes)[first + k] = (int8_t)(value == value ? rintf(value) : 0.0f); /* NaN has no code */
         } else {

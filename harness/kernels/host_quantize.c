@@ -20,13 +20,13 @@ static float magnitude_of(const struct tensor *a, int64_t first, int64_t count)
     return largest;
 }
 
-static void codes_write(const struct tensor *a, int64_t first, int64_t count, const struct tensor *codes, float factor)
+static void codes_write(const struct tensor *a, int64_t first, int64_t count, const struct tensor *codes, float scale)
 {
     float scratch[SPAN_ELEMENTS];
     for (int64_t at = 0; at < count; at += SPAN_ELEMENTS) {
         int64_t piece = count - at < SPAN_ELEMENTS ? count - at : SPAN_ELEMENTS;
         struct span from = span_read(a, first + at, 1, piece, scratch);
-        block_codes(team_of_one, from, first + at, piece, codes->data, codes->dtype, factor);
+        block_codes(team_of_one, from, first + at, piece, codes->data, codes->dtype, scale);
     }
 }
 
@@ -47,13 +47,12 @@ static void whole_quantize(const struct operation_call *call, int64_t count)
         largest = magnitudes[p] > largest ? magnitudes[p] : largest;
     }
     float scale = block_scale(codes->dtype, largest);
-    float factor = block_factor(codes->dtype, scale);
     *(float *)call->tensors[2].data = scale;
     HOST_PARALLEL_FOR(count >= PARALLEL_ELEMENTS)
     for (int p = 0; p < PARTS; p++) {
         int64_t left = count - p * part;
         if (left > 0) {
-            codes_write(a, p * part, left < part ? left : part, codes, factor);
+            codes_write(a, p * part, left < part ? left : part, codes, scale);
         }
     }
 }
@@ -72,7 +71,7 @@ const char *host_quantize(const struct operation_call *call)
     for (int64_t b = 0; b < blocks; b++) {
         int64_t elements = count - b * block < block ? count - b * block : block;
         scales[b] = block_scale(codes->dtype, magnitude_of(a, b * block, elements));
-        codes_write(a, b * block, elements, codes, block_factor(codes->dtype, scales[b]));
+        codes_write(a, b * block, elements, codes, scales[b]);
     }
     return NULL;
 }

@@ -13,7 +13,7 @@ ROW_KERNEL_FUNCTION quantize_kernel(const __grid_constant__ struct operation_cal
         int64_t elements = count - b * block < block ? count - b * block : block;
         struct span a = span_at(&call.tensors[0], b * block);
         float scale = block_scale(dtype, block_magnitude(team, a, elements));
-        block_codes(team, a, b * block, elements, call.tensors[1].data, dtype, block_factor(dtype, scale));
+        block_codes(team, a, b * block, elements, call.tensors[1].data, dtype, scale);
         if (team.lane == 0) {
             ((float *)call.tensors[2].data)[b] = scale;
         }
@@ -45,11 +45,11 @@ static __global__ void scale_kernel(const __grid_constant__ struct operation_cal
 
 static __global__ void codes_kernel(const __grid_constant__ struct operation_call call, int64_t count)
 {
-    float factor = block_factor(call.tensors[1].dtype, *(const float *)call.tensors[2].data);
+    float scale = *(const float *)call.tensors[2].data;
     struct team one = {0, 1, NULL};
     for (int64_t k = 2 * thread_first(); k < count; k += 2 * thread_step()) {
         block_codes(one, span_at(&call.tensors[0], k), k, count - k < 2 ? count - k : 2, call.tensors[1].data,
-                    call.tensors[1].dtype, factor);
+                    call.tensors[1].dtype, scale);
     }
 }
 

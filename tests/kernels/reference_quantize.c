@@ -73,7 +73,8 @@ static void block_quantize(enum dtype dtype, const double *a, int64_t first, int
     float factor = unit > 0.0f ? (dtype == DTYPE_INT8 ? 127.0f : 1.0f) / unit : 0.0f;
     *scale = (double)unit;
     for (int64_t k = first; k < first + count; k++) {
-        double scaled = (double)((float)a[k] * factor);
+        bool divided = dtype == DTYPE_FLOAT8_E4M3FN && unit > 0.0f;
+        double scaled = (double)(divided ? (float)a[k] / unit : (float)a[k] * factor);
         if (dtype == DTYPE_INT8) {
             codes[k] = nearbyint(scaled);
         } else if (dtype == DTYPE_FLOAT8_E4M3FN) {
