@@ -1,5 +1,5 @@
-/* Linear layers with a bias on CUDA: one call of cublasLt that adds the bias before the sum is rounded, where PyTorch makes
- * one too. What cublasLt does not take is left to cuda_matmul.c. It counts columns first, as cuBLAS does: it is asked for
+/* Linear layers with a bias, and of float8, on CUDA: one call of cublasLt that adds the bias before the sum is rounded,
+ * where PyTorch makes one too. What cublasLt does not take is left to cuda_matmul.c. It counts columns first, as cuBLAS does: it is asked for
  * out^T = b^T a^T, whose rows are the columns that the bias runs along. */
 #include "harness/device/cuda/cuda_device.h"
 
@@ -10,14 +10,31 @@ struct linear_call {
     cublasLtMatmulPreference_t preference;
 };
 
-enum { ALIGNMENT_MAXIMUM_BYTES = 256 };
+enum { ALIGNMENT_MAXIMUM_BYTES = 256, FLOAT8_ALIGNMENT = 16 };
+
+static bool float8_aligns(const struct product_matrix *matrix)
+{
+    return (uintptr_t)matrix->data % FLOAT8_ALIGNMENT == 0 && matrix->leading % FLOAT8_ALIGNMENT == 0;
+}
+
+/* cublasLt's conditions for float8 on Ada and Hopper: both factors along k, multiples of 16; a bias of 16 bits. Older GPUs
+ * have no algorithm for it, which the heuristic says. */
+static bool plan_suits_float8(const struct matmul_plan *plan)
+{
+    bool biased = plan->bias_dtype == plan->out.dtype && plan->out.dtype != DTYPE_FLOAT32;
+    return !plan->a.transposed && plan->b.transposed && float8_aligns(&plan->a) && float8_aligns(&plan->b) &&
+           plan->k % FLOAT8_ALIGNMENT == 0 && plan->n % FLOAT8_ALIGNMENT == 0 && (!plan->has_bias || biased);
+}
 
 /* PyTorch's condition for addmm: one matrix, a bias of the result's dtype along its columns, added once. */
 static bool plan_suits_linear(const struct matmul_plan *plan)
 {
     enum dtype dtype = plan->out.dtype;
-    return plan->has_bias && !plan->bias_along_rows && plan->beta == 0.0f && plan->batch[0] == 1 &&
-           plan->batch[1] == 1 && plan->k > 0 && plan->a.dtype == dtype && plan->b.dtype == dtype &&
+    bool once = !plan->bias_along_rows && plan->beta == 0.0f && plan->batch[0] == 1 && plan->batch[1] == 1;
+    if (plan->a_scale != NULL) {
+        return once && plan->k > 0 && plan_suits_float8(plan);
+    }
+    return once && plan->has_bias && plan->k > 0 && plan->a.dtype == dtype && plan->b.dtype == dtype &&
            plan->bias_dtype == dtype;
 }
 
@@ -36,19 +53,25 @@ static cublasStatus_t desc_make(const struct cublaslt_library *lt, const struct 
     const cublasOperation_t first = plan->b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
     const cublasOperation_t second = plan->a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
     const cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_BIAS;
+    const bool biased = plan->has_bias, scaled = plan->a_scale != NULL;
     const struct {
+        bool wanted;
         cublasLtMatmulDescAttributes_t attribute;
         const void *value;
         size_t bytes;
     } rows[] = {
-        {CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof first},
-        {CUBLASLT_MATMUL_DESC_TRANSB, &second, sizeof second},
-        {CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue},
-        {CUBLASLT_MATMUL_DESC_BIAS_POINTER, &plan->bias, sizeof plan->bias},
+        {true, CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof first},
+        {true, CUBLASLT_MATMUL_DESC_TRANSB, &second, sizeof second},
+        {biased, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue},
+        {biased, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &plan->bias, sizeof plan->bias},
+        {scaled, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, &plan->b_scale, sizeof plan->b_scale},
+        {scaled, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, &plan->a_scale, sizeof plan->a_scale},
     };
     cublasStatus_t status = lt->matmul_desc_create(&call->desc, cuda_compute_type_of(plan), CUDA_R_32F);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0] && status == CUBLAS_STATUS_SUCCESS; i++) {
-        status = lt->matmul_desc_set(call->desc, rows[i].attribute, rows[i].value, rows[i].bytes);
+        if (rows[i].wanted) {
+            status = lt->matmul_desc_set(call->desc, rows[i].attribute, rows[i].value, rows[i].bytes);
+        }
     }
     return status;
 }

@@ -16,6 +16,7 @@ struct emulation_lt_desc {
     cublasOperation_t transpose_a, transpose_b;
     cublasLtEpilogue_t epilogue;
     const void *bias;
+    const float *a_scale, *b_scale;
 };
 
 struct emulation_lt_layout {
@@ -47,7 +48,8 @@ cublasStatus_t destroy(cublasLtHandle_t)
 
 cublasStatus_t desc_create(cublasLtMatmulDesc_t *desc, cublasComputeType_t compute_type, cudaDataType)
 {
-    *desc = new emulation_lt_desc{compute_type, CUBLAS_OP_N, CUBLAS_OP_N, CUBLASLT_EPILOGUE_DEFAULT, nullptr};
+    *desc = new emulation_lt_desc{compute_type, CUBLAS_OP_N, CUBLAS_OP_N, CUBLASLT_EPILOGUE_DEFAULT,
+                                  nullptr,      nullptr,     nullptr};
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -61,7 +63,9 @@ cublasStatus_t desc_set(cublasLtMatmulDesc_t desc, cublasLtMatmulDescAttributes_
     } fields[] = {{CUBLASLT_MATMUL_DESC_TRANSA, &desc->transpose_a, sizeof desc->transpose_a},
                   {CUBLASLT_MATMUL_DESC_TRANSB, &desc->transpose_b, sizeof desc->transpose_b},
                   {CUBLASLT_MATMUL_DESC_EPILOGUE, &desc->epilogue, sizeof desc->epilogue},
-                  {CUBLASLT_MATMUL_DESC_BIAS_POINTER, &desc->bias, sizeof desc->bias}};
+                  {CUBLASLT_MATMUL_DESC_BIAS_POINTER, &desc->bias, sizeof desc->bias},
+                  {CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, &desc->a_scale, sizeof desc->a_scale},
+                  {CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, &desc->b_scale, sizeof desc->b_scale}};
     for (auto &field : fields) {
         if (field.attribute == attribute && field.bytes == bytes) {
             memcpy(field.field, value, bytes);
@@ -125,7 +129,13 @@ cublasStatus_t heuristic(cublasLtHandle_t, cublasLtMatmulDesc_t desc, cublasLtMa
                          int *found)
 {
     *found = 0;
-    if (a->type != b->type || a->type != d->type || emulated_compute_rounds(desc->compute_type) < 0) {
+    if (a->type == CUDA_R_8F_E4M3) {
+        bool along_k = desc->transpose_a == CUBLAS_OP_T && desc->transpose_b == CUBLAS_OP_N;
+        if (b->type != a->type || !along_k || a->rows % 16 != 0 || d->rows % 16 != 0 || a->leading % 16 != 0 ||
+            b->leading % 16 != 0 || emulated_compute_rounds(desc->compute_type) != 0) {
+            return CUBLAS_STATUS_NOT_SUPPORTED;
+        }
+    } else if (a->type != b->type || a->type != d->type || emulated_compute_rounds(desc->compute_type) < 0) {
         return CUBLAS_STATUS_NOT_SUPPORTED;
     }
     if (preference->alignment[0] < 16 || preference->alignment[1] < 16 || preference->alignment[3] < 16) {
@@ -165,6 +175,9 @@ cublasStatus_t matmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc, const void *a
                    emulated_factor(element(b, b_layout, desc->transpose_b, term, column), rounds);
         }
         sum *= *(const float *)alpha;
+        if (desc->a_scale != nullptr) {
+            sum *= *desc->a_scale * *desc->b_scale;
+        }
         if (desc->epilogue == CUBLASLT_EPILOGUE_BIAS) {
             sum += float_load(desc->bias, emulated_dtype(d_layout->type), row);
         }
