@@ -54,7 +54,7 @@ static const char *options_read(const struct operation_call *call, int required,
         options->bias = &call->tensors[--inputs];
     }
     if (inputs != required || call->tensor_count != call->input_count + 1) {
-        return bias_allowed ? "takes its tensors, an optional bias, an optional workspace and one out"
+        return bias_allowed ? "takes two tensors, an optional bias, an optional workspace and one out"
                             : "takes two tensors, an optional workspace and one out";
     }
     return NULL;

@@ -257,6 +257,21 @@ static inline const char *sums_check(const struct operation_call *call)
     return shapes_verdict(fit && count_of(&t[1]) == rows.count && count_of(&t[2]) == rows.columns);
 }
 
+static inline const char *quantized_storage_check(const struct operation_call *call)
+{
+    const struct tensor *t = call->tensors;
+    switch (call->opcode) {
+    case OPCODE_QUANTIZE:
+        return quantized_check(&t[1], &t[2], count_of(&t[0]), call->attributes.i[0]);
+    case OPCODE_DEQUANTIZE:
+        return dequantize_check(call);
+    case OPCODE_QUANTIZED_LINEAR:
+        return quantized_linear_check(call);
+    default:
+        return sums_check(call);
+    }
+}
+
 static inline const char *creation_check(const struct operation_call *call)
 {
     const struct tensor *out = &call->tensors[0];
@@ -325,14 +340,10 @@ static inline const char *shape_check(const struct operation_call *call)
     case OPCODE_UNSCALE:
         return shapes_verdict(count_of(&call->tensors[1]) == 1);
     case OPCODE_QUANTIZE:
-        return quantized_check(&call->tensors[1], &call->tensors[2], count_of(&call->tensors[0]),
-                               call->attributes.i[0]);
     case OPCODE_DEQUANTIZE:
-        return dequantize_check(call);
     case OPCODE_QUANTIZED_LINEAR:
-        return quantized_linear_check(call);
     case OPCODE_DEQUANTIZE_SUMS:
-        return sums_check(call);
+        return quantized_storage_check(call);
     case OPCODE_DROPOUT:
         return call->attributes.f[0] >= 0.0 && call->attributes.f[0] <= 1.0 ? shapes_verdict(all_agree(call))
                                                                             : attributes_wrong;

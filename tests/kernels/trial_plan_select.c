@@ -50,17 +50,18 @@ bool plan_gather(struct trial *trial, int variant)
     static const int64_t shapes[][4] = {
         {1, 1, 1, 1}, {2, 3, 5, 7}, {1, 4, 4096, 4}, {3, 300, 1, 40}, {2, 2, 1001, 4}, {1, 8, 0, 4}, {2, 6, 96, 3},
     };
-    enum { SHAPES = sizeof shapes / sizeof shapes[0], DTYPES = 4 };
+    enum { SHAPES = sizeof shapes / sizeof shapes[0], DTYPES = 8 };
     if (variant >= 2 * DTYPES * SHAPES) {
         return false;
     }
-    static const enum dtype others[DTYPES - 1] = {DTYPE_INT64, DTYPE_BOOL, DTYPE_UINT8};
+    static const enum dtype others[DTYPES - 1] = {DTYPE_INT64, DTYPE_BOOL,          DTYPE_UINT8, DTYPE_INT8,
+                                                  DTYPE_INT32, DTYPE_FLOAT8_E4M3FN, DTYPE_NF4X2};
     const int64_t *s = shapes[variant % SHAPES];
     bool whole_rows = variant / SHAPES % 2 == 1; /* dimensions 0 and 2 of the ids have stride 0 */
     int kind = variant / SHAPES / 2;
     enum dtype dtype = kind == 0 ? trial_dtype(trial) : others[kind - 1];
     int64_t from[] = {s[0], s[1], s[2]}, to[] = {s[0], s[3], s[2]};
-    trial_input(trial, dtype, LAYOUT_DENSE, 3, from, 0.0, kind == 2 ? 1.0 : 200.0);
+    trial_input(trial, dtype, LAYOUT_DENSE, 3, from, 0.0, kind == 2 ? 1.0 : 120.0);
     trial_input(trial, DTYPE_INT64, whole_rows ? LAYOUT_BROADCAST : trial_layout(trial, LAYOUT_PERMUTED), 3, to, 0.0,
                 (double)(s[1] - 1));
     trial_output(trial, dtype, LAYOUT_DENSE, 3, to);

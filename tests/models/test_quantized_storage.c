@@ -26,10 +26,12 @@ static int lines_read(void **state)
 {
     (void)state;
     char *text = whole_file_read(stored_path);
-    for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+    size_t length = 0;
+    for (const char *line = text; *line != '\0'; line += length + (line[length] == '\n' ? 1 : 0)) {
         struct status error = {0};
+        length = strcspn(line, "\n");
         assert_true(line_count < LINES_MAXIMUM);
-        if (json_parse_text(stored_path, line, strlen(line), &lines[line_count++], &error) != STATUS_OK) {
+        if (json_parse_text(stored_path, line, length, &lines[line_count++], &error) != STATUS_OK) {
             print_error("%s\n", error.text);
             return -1;
         }
