@@ -69,7 +69,7 @@ static int64_t forward_peak(const struct tape *tape)
     return peak;
 }
 
-/* docs/NUMBERS.md, 11. */
+/* docs/NUMBERS.md, 12. */
 static void products_take_what_the_libraries_take(void **state)
 {
     (void)state;
