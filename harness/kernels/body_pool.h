@@ -3,6 +3,8 @@
 #ifndef ASSAY_KERNELS_BODY_POOL_H
 #define ASSAY_KERNELS_BODY_POOL_H
 
+#include <stdbool.h>
+
 #include "harness/kernels/body.h"
 
 struct pool {
@@ -34,7 +36,13 @@ struct pool_winner {
     int64_t index; /* y * width + x */
 };
 
-/* The window of result element (row, column). The first of equals wins; a NaN beats all numbers. */
+/* Whether a value takes the place of the best before it: the first of equals wins; a NaN beats all numbers. */
+BODY bool pool_beats(float value, float best)
+{
+    return value > best || (value != value && best == best);
+}
+
+/* The window of result element (row, column). */
 BODY struct pool_winner pool_window(struct pool pool, struct span plane, int64_t row, int64_t column)
 {
     int64_t top = row * pool.stride - pool.padding;
@@ -47,7 +55,7 @@ BODY struct pool_winner pool_window(struct pool pool, struct span plane, int64_t
     for (int64_t y = top; y < bottom; y++) {
         for (int64_t x = left; x < right; x++) {
             float value = span_get(plane, y * pool.width + x);
-            if (value > winner.value || (value != value && winner.value == winner.value)) {
+            if (pool_beats(value, winner.value)) {
                 winner.value = value;
                 winner.index = y * pool.width + x;
             }
