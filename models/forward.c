@@ -77,14 +77,39 @@ static struct value *linear_of(const struct forward *forward, const char *prefix
     return tape_frame_close(tape, frame, result);
 }
 
+/* peft's lora.Linear around a frozen layer that made result of a: result + B(A(a)) * scaling, the adapter in its own
+ * dtype. It is lora_alpha / rank, with LoraConfig's alpha of 8; its dropout is 0. */
+static struct value *linear_adapted(const struct forward *forward, const char *prefix, struct value *a,
+                                    struct value *result)
+{
+    enum { LORA_ALPHA = 8 };
+    struct tape *tape = forward->tape;
+    int64_t rank = forward->workload->lora_rank;
+    struct value *first = rank > 0 ? forward_optional(forward, LORA_PATH ".weight", prefix, "A") : NULL;
+    if (first == NULL || result == NULL) {
+        return result;
+    }
+    int frame = tape_frame_open(tape);
+    enum dtype dtype = value_dtype(result);
+    struct value *input = tape_cast(tape, a, value_dtype(first));
+    struct value *update = tape_linear(tape, input, first, NULL);
+    value_rebind(tape, &update,
+                 tape_linear(tape, update, forward_tensor(forward, LORA_PATH ".weight", prefix, "B"), NULL));
+    value_rebind(tape, &update, tape_scale(tape, update, (double)LORA_ALPHA / (double)rank));
+    value_rebind(tape, &result, tape_add(tape, result, update));
+    tape_drop(tape, update);
+    value_rebind(tape, &result, tape_cast(tape, result, dtype));
+    return tape_frame_close(tape, frame, result);
+}
+
 struct value *forward_linear(const struct forward *forward, const char *prefix, struct value *a)
 {
-    return linear_of(forward, prefix, a, false);
+    return linear_adapted(forward, prefix, a, linear_of(forward, prefix, a, false));
 }
 
 struct value *forward_linear_t(const struct forward *forward, const char *prefix, struct value *a)
 {
-    return linear_of(forward, prefix, a, true);
+    return linear_adapted(forward, prefix, a, linear_of(forward, prefix, a, true));
 }
 
 struct value *forward_layernorm(const struct forward *forward, const char *prefix, struct value *a)
@@ -104,6 +129,16 @@ struct value *forward_embedding(const struct forward *forward, const char *prefi
     const struct quantized *table = quantized_find(forward, path);
     return table != NULL ? tape_embedding_quantized(forward->tape, table, ids, DTYPE_BFLOAT16)
                          : tape_embedding(forward->tape, forward_tensor(forward, "%s", path), ids, padding_id);
+}
+
+struct value *forward_words(const struct forward *forward, const char *prefix, int64_t padding_id)
+{
+    struct value *words = forward_embedding(forward, prefix, forward->ids, padding_id);
+    if (forward->workload->checkpointing && forward->workload->lora_rank > 0) {
+        tape_leaf_begin(forward->tape, words);
+        *forward->embedded = words;
+    }
+    return words;
 }
 
 enum { LAYER_PATH_BYTES = 192 };

@@ -22,6 +22,7 @@ struct forward {
     struct value *ids;                 /* i64 [batch, seq]; images: NULL */
     struct value *images;              /* [batch, channels, height, width]; text: NULL */
     struct value *labels;              /* i64 [batch, seq] or [batch] when training, else NULL */
+    struct value **embedded;           /* where a pass notes the output of the word embedding that it made a leaf of */
     /* Generation, else NULL. ids are then those of the new tokens. */
     struct value *positions; /* i64, like ids: where in the sequence they are */
     struct value *mask;      /* of a static cache: what create_masks_for_generate made of it, or NULL */
@@ -50,6 +51,10 @@ static inline void value_rebind(struct tape *tape, struct value **name, struct v
     }
     *name = next;
 }
+
+/* The word embedding of the ids. Where a frozen model is checkpointed its output is asked for a gradient, as
+ * gradient_checkpointing_enable does (enable_input_require_grads); without adapters it has one anyway. */
+struct value *forward_words(const struct forward *forward, const char *prefix, int64_t padding_id);
 
 /* "prefix.weight" and "prefix.bias" of a layer; a bias that is not there is none. */
 struct value *forward_linear(const struct forward *forward, const char *prefix, struct value *a);

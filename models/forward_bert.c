@@ -63,7 +63,7 @@ static struct value *embeddings(const struct forward *f, const char *root)
         tape_clone(tape, tape_slice(tape, forward_tensor(f, "%sembeddings.token_type_ids", root), 1, 0, rows));
     int64_t whole[] = {value_size(f->ids, 0), rows};
     snprintf(path, sizeof path, "%sembeddings.word_embeddings", root);
-    struct value *words = forward_embedding(f, path, f->ids, f->config->pad_token);
+    struct value *words = forward_words(f, path, f->config->pad_token);
     snprintf(path, sizeof path, "%sembeddings.token_type_embeddings", root);
     struct value *kinds = forward_embedding(f, path, tape_expand(tape, types, 2, whole), -1);
     struct value *sum = tape_add(tape, words, kinds);

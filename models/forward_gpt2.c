@@ -72,7 +72,7 @@ static struct value *embeddings(const struct forward *f, const char *root, struc
     struct tape *tape = f->tape;
     char path[64];
     snprintf(path, sizeof path, "%swte", root);
-    struct value *words = forward_embedding(f, path, f->ids, -1);
+    struct value *words = forward_words(f, path, -1);
     *positions = forward_positions(f);
     snprintf(path, sizeof path, "%swpe", root);
     struct value *places = forward_embedding(f, path, *positions, -1);

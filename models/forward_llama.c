@@ -146,7 +146,7 @@ static struct value *decoder(const struct forward *f, const char *root)
     struct forward_layer layer = {.forward = f};
     char path[64];
     snprintf(path, sizeof path, "%sembed_tokens", root);
-    struct value *hidden = forward_embedding(f, path, f->ids, f->config->pad_token);
+    struct value *hidden = forward_words(f, path, f->config->pad_token);
     struct value *positions = forward_positions(f);
     layer.mask = forward_causal_mask(f, hidden);
     rotary(f, root, hidden, &layer, positions);

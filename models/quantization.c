@@ -39,8 +39,8 @@ bool tensor_is_turned(const struct skeleton *skeleton, int tensor)
 bool tensor_is_quantized(const struct skeleton *skeleton, int tensor, enum quantize quantize)
 {
     const struct skeleton_tensor *row = &skeleton->tensors[tensor];
-    if (row->is_buffer || quantize == QUANTIZE_ALL) {
-        return !row->is_buffer;
+    if (row->is_buffer || row->is_adapter || quantize == QUANTIZE_ALL) {
+        return !row->is_buffer && !row->is_adapter;
     }
     bool projection = row->rank == 2 && (strcmp(class_of(skeleton, tensor), "Linear") == 0 ||
                                          strcmp(class_of(skeleton, tensor), "Conv1D") == 0);

@@ -109,6 +109,12 @@ static enum status_code skeleton_index(struct skeleton *skeleton, struct status 
 enum status_code skeleton_build(const struct config *config, enum head head, struct skeleton *skeleton,
                                 struct status *error)
 {
+    return skeleton_build_adapted(config, head, 0, LORA_TARGETS_ATTENTION, skeleton, error);
+}
+
+enum status_code skeleton_build_adapted(const struct config *config, enum head head, int64_t lora_rank,
+                                        enum lora_targets lora_targets, struct skeleton *skeleton, struct status *error)
+{
     if (head != HEAD_BARE && head != HEAD_LM) {
         return status_set(error, STATUS_INTERNAL, "a skeleton was asked for without saying bare or lm");
     }
@@ -116,6 +122,9 @@ enum status_code skeleton_build(const struct config *config, enum head head, str
     struct skeleton_builder builder = {.skeleton = &result, .config = config, .error = error, .code = STATUS_OK};
     families[config->family](&builder, head);
     enum status_code code = builder.code;
+    if (code == STATUS_OK && lora_rank > 0) {
+        code = skeleton_lora(&builder, lora_rank, lora_targets);
+    }
     if (code == STATUS_OK) {
         code = skeleton_totals(&result, error);
     }

@@ -37,6 +37,7 @@ struct skeleton_tensor {
     const char *path; /* "encoder.layer.0.attention.self.query.weight" */
     int module;       /* the owner: index into modules */
     bool is_buffer;
+    bool is_adapter;        /* of LoRA: trained where all others are frozen */
     bool persistent;        /* in the state dict; parameters always */
     bool rounds_with_model; /* cast with the model's dtype: floating and not exempt (inv_freq is exempt) */
     enum dtype dtype;       /* float32 for what follows the precision of the case */
@@ -68,6 +69,13 @@ struct skeleton {
  * ResNets and ViT for classification have). STATUS_OVERFLOW where sizes do not fit. */
 enum status_code skeleton_build(const struct config *config, enum head head, struct skeleton *skeleton,
                                 struct status *error);
+/* The same with the LoRA adapters that a workload asks for (lora_rank, lora_targets), behind the model's own tensors: the
+ * tensors of the model keep their paths, an adapter's is LORA_PATH of its layer's path and "A" or "B", and ".weight".
+ * STATUS_INVALID for a model that PEFT has no targets for. */
+#define LORA_PATH "base_model.model.%s.lora_%s.default"
+enum status_code skeleton_build_adapted(const struct config *config, enum head head, int64_t lora_rank,
+                                        enum lora_targets lora_targets, struct skeleton *skeleton,
+                                        struct status *error);
 void skeleton_release(struct skeleton *skeleton);
 
 /* Index of the tensor with this path, or -1. */

@@ -71,4 +71,7 @@ void skeleton_llama(struct skeleton_builder *builder, enum head head);
 void skeleton_vit(struct skeleton_builder *builder, enum head head);
 void skeleton_resnet(struct skeleton_builder *builder, enum head head);
 
+/* Adds the adapters of LoRA once the model is listed. */
+enum status_code skeleton_lora(struct skeleton_builder *builder, int64_t rank, enum lora_targets targets);
+
 #endif

@@ -35,6 +35,7 @@ enum optimizer {
     OPTIMIZER_SGD_MOMENTUM,
     OPTIMIZER_COUNT
 };
+enum lora_targets { LORA_TARGETS_ATTENTION, LORA_TARGETS_LINEAR, LORA_TARGETS_COUNT };
 enum logits { LOGITS_ALL, LOGITS_LAST, LOGITS_COUNT };
 enum head { HEAD_DEFAULT, HEAD_BARE, HEAD_LM, HEAD_COUNT }; /* default: bare for load, lm otherwise */
 
@@ -49,6 +50,8 @@ struct workload {
     int64_t beams; /* >= 1; 1: greedy */
     enum attention attention;
     enum optimizer optimizer;
+    int64_t lora_rank; /* of the adapters that are trained instead of the model; 0: none */
+    enum lora_targets lora_targets;
     bool checkpointing;
     int64_t accumulate; /* >= 1 */
     enum logits logits;
@@ -71,6 +74,8 @@ struct workload {
     X(BEAMS, beams)                                                                                                    \
     X(ATTENTION, attention)                                                                                            \
     X(OPTIMIZER, optimizer)                                                                                            \
+    X(LORA_RANK, lora_rank)                                                                                            \
+    X(LORA_TARGETS, lora_targets)                                                                                      \
     X(CHECKPOINTING, checkpointing)                                                                                    \
     X(ACCUMULATE, accumulate)                                                                                          \
     X(LOGITS, logits)                                                                                                  \
@@ -100,10 +105,12 @@ const char *cache_name(enum cache cache);
 const char *quantize_name(enum quantize quantize);
 const char *attention_name(enum attention attention);
 const char *optimizer_name(enum optimizer optimizer); /* "none" for OPTIMIZER_NONE */
+const char *lora_targets_name(enum lora_targets targets);
 const char *logits_name(enum logits logits);
 const char *head_name(enum head head);
 
-/* The defaults of a mode: float32 (quantised: linear), batch 1, seq 128, sdpa, adamw-fused when training, 1 micro-batch; all logits,
+/* The defaults of a mode: float32 (quantised: linear), batch 1, seq 128, sdpa, adamw-fused when training, no
+ * adapters, 1 micro-batch; all logits,
  * but the last alone when generating, as transformers does; 32 new tokens, a dynamic cache, 1 beam. */
 struct workload workload_default(enum mode mode);
 

@@ -21,6 +21,7 @@ struct build {
     struct optimizer_state *states;
     int parameter_count;
     struct value *scale, *found; /* of the gradient scaler, else NULL */
+    struct value *embedded;      /* see struct forward */
 };
 
 enum head workload_head(const struct workload *workload)
@@ -29,6 +30,13 @@ enum head workload_head(const struct workload *workload)
         return workload->head;
     }
     return workload->mode == MODE_LOAD ? HEAD_BARE : HEAD_LM;
+}
+
+enum status_code workload_skeleton(const struct config *config, const struct workload *workload,
+                                   struct skeleton *skeleton, struct status *error)
+{
+    return skeleton_build_adapted(config, workload_head(workload), workload->lora_rank, workload->lora_targets,
+                                  skeleton, error);
 }
 
 struct training_plan training_plan_default(void)
@@ -85,16 +93,23 @@ static void tensor_fill(struct build *build, struct value *value, const struct s
     }
 }
 
+/* Whether gradients are wanted of a tensor. Under autocast inference a parameter is told by this from an activation. */
+static bool tensor_learns(const struct build *build, const struct skeleton_tensor *tensor)
+{
+    const struct workload *workload = build->forward.workload;
+    bool learns = workload->mode == MODE_TRAIN || precision_is_amp(workload->precision);
+    return learns && !tensor->is_buffer && (tensor->is_adapter || workload->lora_rank == 0);
+}
+
 static void tensor_load(struct build *build, int index)
 {
     const struct workload *workload = build->forward.workload;
     struct tape *tape = build->forward.tape;
     const struct skeleton_tensor *own = &build->forward.skeleton->tensors[index];
     enum dtype dtype = precision_dtype(workload->precision);
-    bool trains = workload->mode == MODE_TRAIN || precision_is_amp(workload->precision);
     struct value *value = tape_leaf(tape, own->is_buffer ? CATEGORY_BUFFERS : CATEGORY_WEIGHTS,
                                     own->rounds_with_model ? dtype : own->dtype, own->rank, own->size,
-                                    !own->is_buffer && trains, own->path);
+                                    tensor_learns(build, own), own->path);
     tensor_fill(build, value, own);
     build->forward.values[index] = tape_hold(tape, value);
 }
@@ -139,7 +154,7 @@ static void tensors_load(struct build *build)
     }
     for (int i = 0; i < skeleton->tensor_count; i++) {
         const struct skeleton_tensor *tensor = &skeleton->tensors[i];
-        if (!tensor->is_buffer && tensor->tied_to < 0 && build->forward.values[i] != NULL) {
+        if (tensor_learns(build, tensor) && tensor->tied_to < 0 && build->forward.values[i] != NULL) {
             build->parameters[build->parameter_count++] = build->forward.values[i];
         }
     }
@@ -254,17 +269,19 @@ static void scaler_make(struct build *build)
     build->found = tape_hold(tape, tape_leaf(tape, CATEGORY_OPTIMIZER, DTYPE_FLOAT32, 0, &one, false, "found_inf"));
 }
 
-/* One micro-batch. The loss keeps its name until the next one is there. */
+/* One micro-batch. The loss keeps its name until the next one is there, and with it the leaf of its graph. */
 static void micro_batch(struct build *build, struct value **loss)
 {
     struct tape *tape = build->forward.tape;
     tape_stage_again(tape, STAGE_FORWARD);
     int frame = tape_frame_open(tape);
+    struct value *embedded = build->embedded;
     autocast_begin(build);
     struct value *made = forward_of(build->forward.config->family)(&build->forward);
     tape_autocast_close(tape);
     made = tape_hold(tape, tape_frame_close(tape, frame, made));
     tape_let_go(tape, *loss);
+    tape_leaf_end(tape, embedded);
     *loss = made;
     tape_stage(tape, STAGE_BACKWARD);
     frame = tape_frame_open(tape);
@@ -386,6 +403,7 @@ enum status_code workload_tape_planned(const struct config *config, const struct
     }
     if (code == STATUS_OK) {
         build.forward.tape = made;
+        build.forward.embedded = &build.embedded;
         tape_tf32(made, workload->tf32);
         case_build(&build);
         code = tape_finish(made, error);

@@ -18,7 +18,11 @@ enum head workload_head(const struct workload *workload);
 /* In what weights are kept and the model runs (under amp: what is not autocast). */
 enum dtype precision_dtype(enum precision precision);
 
-/* skeleton must have been built with workload_head. The tape borrows labels from skeleton and must be released before
+/* The skeleton of the model with that head and, where the workload trains them, adapters. */
+enum status_code workload_skeleton(const struct config *config, const struct workload *workload,
+                                   struct skeleton *skeleton, struct status *error);
+
+/* skeleton must have been built by workload_skeleton. The tape borrows labels from skeleton and must be released before
  * it. STATUS_INVALID where the workload does not fit the model (a sequence longer than its positions). */
 enum status_code workload_tape(const struct config *config, const struct skeleton *skeleton,
                                const struct workload *workload, const struct target *target, struct tape **tape,

@@ -19,6 +19,9 @@
         {"attention", OPTION_VALUE, "A", "sdpa (default): as PyTorch chooses; eager: scores stored; native: ours"},    \
         {"optimizer", OPTION_VALUE, "O",                                                                               \
          "adam- or adamw- and foreach, fused or single; adam-8bit; sgd-momentum (train)"},                             \
+        {"lora-rank", OPTION_VALUE, "N", "train LoRA adapters of this rank on a frozen model (train; default: 0)"},    \
+        {"lora-targets", OPTION_VALUE, "attention|linear",                                                             \
+         "PEFT's defaults, or all but the head (default: attention)"},                                                 \
         {"checkpointing", OPTION_BOOLEAN, NULL, "recompute each block in the backward pass (train)"},                  \
         {"accumulate", OPTION_VALUE, "N", "micro-batches for each step of the optimizer (train; default: 1)"},         \
         {"logits", OPTION_VALUE, "all|last", "rows of the head that are computed (default: all; generate: last)"},     \

@@ -152,7 +152,7 @@ static enum status_code case_print(const struct arguments *arguments, const stru
         return code;
     }
     struct identity identity = identity_make(arguments->operands[0], &workload, config->family);
-    code = skeleton_build(config, identity.workload.head, &skeleton, error);
+    code = workload_skeleton(config, &identity.workload, &skeleton, error);
     if (code == STATUS_OK) {
         struct estimate_input input = {config, &skeleton, &identity.workload, target->name};
         code = estimates_give(&input, &identity, arguments_value(arguments, "json") != NULL, error);

@@ -41,7 +41,7 @@ static enum status_code case_predict(struct plan *plan, const struct suite_case 
                                                            : target_at(0)->name;
     enum status_code code = config_find(plan->catalogue, case_->identity.model, &config, error);
     if (code == STATUS_OK) {
-        code = skeleton_build(&config, case_->identity.workload.head, &skeleton, error);
+        code = workload_skeleton(&config, &case_->identity.workload, &skeleton, error);
     }
     if (code == STATUS_OK) {
         struct estimate_input input = {&config, &skeleton, &case_->identity.workload, target};

@@ -192,7 +192,8 @@ static bool accelerate_applies(const struct estimate_input *input)
     enum optimizer optimizer = input->workload->optimizer;
     return input->workload->precision != PRECISION_FP8 && /* it has no row for it */
            (input->workload->mode != MODE_TRAIN ||
-            (optimizer != OPTIMIZER_SGD_MOMENTUM && optimizer != OPTIMIZER_ADAM_8BIT));
+            (optimizer != OPTIMIZER_SGD_MOMENTUM && optimizer != OPTIMIZER_ADAM_8BIT &&
+             input->workload->lora_rank == 0));
 }
 
 /* The row in which weights of this precision stand. */

@@ -54,7 +54,8 @@ static bool anatomy_applies(const struct estimate_input *input)
     if (precision_is_quantized(input->workload->precision, &form)) {
         return false; /* it has no bytes for them */
     }
-    return input->workload->mode != MODE_TRAIN || rule_of(input->workload->precision)->gradients > 0;
+    bool trains_all = input->workload->lora_rank == 0;
+    return input->workload->mode != MODE_TRAIN || (trains_all && rule_of(input->workload->precision)->gradients > 0);
 }
 
 /* Rows of the sequence: patches and the class token for images. */

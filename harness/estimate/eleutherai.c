@@ -53,7 +53,8 @@ static int optimizer_bytes_of(const struct eleutherai_rule *rule, enum optimizer
 static bool eleutherai_applies(const struct estimate_input *input)
 {
     enum precision precision = input->workload->precision;
-    return precision != PRECISION_INT4 && precision != PRECISION_FP8; /* it has no bytes for them */
+    bool adapts = input->workload->lora_rank > 0;
+    return precision != PRECISION_INT4 && precision != PRECISION_FP8 && !adapts; /* it has no bytes for them */
 }
 
 static bool activations_of(const struct estimate_input *input, int64_t *bytes)

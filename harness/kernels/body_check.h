@@ -73,6 +73,8 @@ static inline const char *call_pattern(enum opcode opcode)
         return "FFFFSS";
     case OPCODE_LAYERNORM_BACKWARD:
         return "FFSSFFFF";
+    case OPCODE_LAYERNORM_BACKWARD_INPUT:
+        return "FFSSFF";
     case OPCODE_BATCHNORM:
         return "FFFFFFSS";
     case OPCODE_BATCHNORM_BACKWARD:

@@ -64,7 +64,7 @@ static inline const char *loss_check(const struct operation_call *call)
 static inline const char *layernorm_check(const struct operation_call *call)
 {
     const struct tensor *t = call->tensors;
-    bool backward = call->opcode == OPCODE_LAYERNORM_BACKWARD;
+    bool backward = call->opcode != OPCODE_LAYERNORM, sloped = call->opcode == OPCODE_LAYERNORM_BACKWARD;
     struct rows rows = rows_of(&t[0]);
     int same = backward ? 5 : 3, other_same = backward ? 1 : 0;
     int mean = backward ? 2 : 4, weight = backward ? 4 : 1;
@@ -72,8 +72,8 @@ static inline const char *layernorm_check(const struct operation_call *call)
                rows_of(&t[same]).columns == rows.columns && rows_of(&t[other_same]).columns == rows.columns &&
                count_of(&t[other_same]) == rows.count * rows.columns;
     fit = fit && count_of(&t[mean]) == rows.count && count_of(&t[mean + 1]) == rows.count;
-    fit = fit && count_of(&t[weight]) == rows.columns && count_of(&t[backward ? 6 : 2]) == rows.columns;
-    return shapes_verdict(fit && (!backward || count_of(&t[7]) == rows.columns));
+    fit = fit && count_of(&t[weight]) == rows.columns && (backward || count_of(&t[2]) == rows.columns);
+    return shapes_verdict(fit && (!sloped || (count_of(&t[6]) == rows.columns && count_of(&t[7]) == rows.columns)));
 }
 
 static inline const char *batchnorm_check(const struct operation_call *call)
@@ -308,6 +308,7 @@ static inline const char *shape_check(const struct operation_call *call)
         return loss_check(call);
     case OPCODE_LAYERNORM:
     case OPCODE_LAYERNORM_BACKWARD:
+    case OPCODE_LAYERNORM_BACKWARD_INPUT:
         return layernorm_check(call);
     case OPCODE_BATCHNORM:
     case OPCODE_BATCHNORM_BACKWARD:

@@ -39,6 +39,7 @@ static host_function *const functions[OPCODE_COUNT] = {
     [OPCODE_NLL_LOSS_BACKWARD] = host_nll_loss_backward,
     [OPCODE_LAYERNORM] = host_layernorm,
     [OPCODE_LAYERNORM_BACKWARD] = host_layernorm_backward,
+    [OPCODE_LAYERNORM_BACKWARD_INPUT] = host_layernorm_backward_input,
     [OPCODE_BATCHNORM] = host_batchnorm,
     [OPCODE_BATCHNORM_BACKWARD] = host_batchnorm_backward,
     [OPCODE_EMBEDDING] = host_embedding,

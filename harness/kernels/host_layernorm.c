@@ -88,7 +88,7 @@ static void layernorm_backward_loop(struct span grad, struct span a, struct row_
  * with the root of the rows and not with the rows. */
 enum { BLOCKS_MAXIMUM = 64, JOINED_ROWS = 64 };
 
-/* float [columns] each, of one block or of a few rows. */
+/* float [columns] each, of one block or of a few rows; NULL where they are not wanted. */
 struct column_sums {
     float *weight, *bias;
 };
@@ -129,7 +129,9 @@ static void layernorm_backward_row_run(const struct layernorm_job *job, int64_t 
     struct span to = span_target(out, at, 1, part + 2 * columns);
     struct row_moments moments = {((const float *)job->tensors[2].data)[row],
                                   ((const float *)job->tensors[3].data)[row]};
-    sums_add_row(sums, grad, a, moments, columns);
+    if (sums.weight != NULL) {
+        sums_add_row(sums, grad, a, moments, columns);
+    }
     layernorm_backward_loop(grad, a, moments, job->weight, to, columns);
     span_write(to, out, at, 1, columns);
 }
@@ -175,6 +177,20 @@ const char *host_layernorm_backward(const struct operation_call *call)
     span_store(totals, call->tensors[6].data, call->tensors[6].dtype, 1, columns);
     span_store(totals + columns, call->tensors[7].data, call->tensors[7].dtype, 1, columns);
     free(totals);
+    layernorm_close(&job);
+    return NULL;
+}
+
+const char *host_layernorm_backward_input(const struct operation_call *call)
+{
+    struct layernorm_job job;
+    if (!layernorm_open(&job, call, 1, 4, 4)) {
+        return no_memory;
+    }
+    HOST_PARALLEL_FOR(job.rows.count * job.rows.columns >= PARALLEL_ELEMENTS)
+    for (int64_t row = 0; row < job.rows.count; row++) {
+        layernorm_backward_row_run(&job, row, host_scratch_part(&job.scratch), (struct column_sums){NULL, NULL});
+    }
     layernorm_close(&job);
     return NULL;
 }

@@ -44,6 +44,7 @@ static const struct launch_row launch_table[] = {
     {OPCODE_NLL_LOSS_BACKWARD, launch_nll_loss_backward},
     {OPCODE_LAYERNORM, launch_layernorm},
     {OPCODE_LAYERNORM_BACKWARD, launch_layernorm_backward},
+    {OPCODE_LAYERNORM_BACKWARD_INPUT, launch_layernorm_backward},
     {OPCODE_BATCHNORM, launch_batchnorm},
     {OPCODE_BATCHNORM_BACKWARD, launch_batchnorm_backward},
     {OPCODE_EMBEDDING, launch_embedding},

@@ -135,7 +135,9 @@ const char *launch_layernorm_backward(const struct operation_call *call, cudaStr
     if (rows.count > 0) {
         layernorm_backward_kernel<<<grid_blocks(rows.count, 1), row_lanes(rows.columns), 0, stream>>>(*call, rows);
     }
-    dim3 lanes(COLUMN_LANES, ROW_LANES);
-    layernorm_columns_kernel<<<grid_blocks(rows.columns, COLUMN_LANES), lanes, 0, stream>>>(*call, rows);
+    if (call->opcode == OPCODE_LAYERNORM_BACKWARD) {
+        dim3 lanes(COLUMN_LANES, ROW_LANES);
+        layernorm_columns_kernel<<<grid_blocks(rows.columns, COLUMN_LANES), lanes, 0, stream>>>(*call, rows);
+    }
     return launch_result();
 }

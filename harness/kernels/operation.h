@@ -51,6 +51,7 @@
  * -- normalisation
  * LAYERNORM     a dense, weight, bias -> out, mean f32 [rows], reciprocal deviation f32 [rows]; f[0] = epsilon
  * LAYERNORM_BACKWARD grad, a, mean, reciprocal deviation, weight -> grad a, grad weight, grad bias
+ * LAYERNORM_BACKWARD_INPUT likewise -> grad a alone, where weight and bias are frozen
  * BATCHNORM     a dense NCHW, weight f32, bias f32, running mean f32, running variance f32
  *                         -> out, mean f32 [C], reciprocal deviation f32 [C]; i[0] = 1 training: batch statistics, the
  *                            running ones are updated with momentum f[1] (variance unbiased); 0: running statistics are
@@ -161,6 +162,7 @@
     X(NLL_LOSS_BACKWARD, 3, 1)                                                                                         \
     X(LAYERNORM, 3, 3)                                                                                                 \
     X(LAYERNORM_BACKWARD, 5, 3)                                                                                        \
+    X(LAYERNORM_BACKWARD_INPUT, 5, 1)                                                                                  \
     X(BATCHNORM, 5, 3)                                                                                                 \
     X(BATCHNORM_BACKWARD, 5, 3)                                                                                        \
     X(EMBEDDING, 2, 1)                                                                                                 \

@@ -55,6 +55,8 @@ static const struct field CASE_FIELDS[] = {
     {"identity.beams", KIND_INTEGER | KIND_NULL, false},
     {"identity.attention", KIND_STRING | KIND_NULL, true},
     {"identity.optimizer", KIND_STRING | KIND_NULL, true},
+    {"identity.lora_rank", KIND_INTEGER | KIND_NULL, false},
+    {"identity.lora_targets", KIND_STRING | KIND_NULL, false},
     {"identity.checkpointing", KIND_BOOLEAN | KIND_NULL, true},
     {"identity.accumulate", KIND_INTEGER | KIND_NULL, true},
     {"identity.logits", KIND_STRING | KIND_NULL, true},

@@ -101,6 +101,8 @@ static void identity_read(const struct json *identity, struct case_view *view)
     view->quantize = json_string_or(json_get(identity, "quantize"), NULL);
     view->attention = json_string_or(json_get(identity, "attention"), NULL);
     view->optimizer = json_string_or(json_get(identity, "optimizer"), NULL);
+    view->lora_rank = json_integer_or(json_get(identity, "lora_rank"), -1);
+    view->lora_targets = json_string_or(json_get(identity, "lora_targets"), NULL);
     view->logits = json_string_or(json_get(identity, "logits"), NULL);
     view->head = json_string_or(json_get(identity, "head"), NULL);
     view->cache = json_string_or(json_get(identity, "cache"), NULL);
@@ -154,6 +156,10 @@ static bool label_make(struct report *report, struct case_view *view)
         }
         label_append(&label, unless(view->attention, "sdpa"));
         label_append(&label, mode_is(view, "train") ? view->optimizer : NULL);
+        if (view->lora_rank > 0) {
+            text_format(&label, " lora%lld", (long long)view->lora_rank);
+            label_append(&label, unless(view->lora_targets, "attention"));
+        }
         label_append(&label, view->checkpointing ? "checkpointing" : NULL);
         if (view->accumulate > 1) {
             text_format(&label, " accumulate%lld", (long long)view->accumulate);

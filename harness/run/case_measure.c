@@ -34,7 +34,7 @@ static enum status_code model_prepare(struct measuring *measuring, struct status
     const struct identity *identity = &measuring->job->case_->identity;
     enum status_code code = config_find(measuring->job->catalogue_dir, identity->model, &measuring->config, error);
     if (code == STATUS_OK) {
-        code = skeleton_build(&measuring->config, workload_head(&identity->workload), &measuring->skeleton, error);
+        code = workload_skeleton(&measuring->config, &identity->workload, &measuring->skeleton, error);
     }
     return code;
 }

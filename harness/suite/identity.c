@@ -45,6 +45,8 @@ static unsigned axes_of(const struct workload *workload, enum family_kind family
     }
     if (workload->mode == MODE_TRAIN) {
         axes |= 1u << AXIS_OPTIMIZER | 1u << AXIS_CHECKPOINTING | 1u << AXIS_ACCUMULATE;
+        axes |= image ? 0 : 1u << AXIS_LORA_RANK;
+        axes |= image || workload->lora_rank == 0 ? 0 : 1u << AXIS_LORA_TARGETS;
     }
     return axes;
 }
@@ -121,6 +123,8 @@ static const struct {
     {AXIS_BEAMS, "beams%", false},
     {AXIS_ATTENTION, "%", false},
     {AXIS_OPTIMIZER, "%", true},
+    {AXIS_LORA_RANK, "lora%", false},
+    {AXIS_LORA_TARGETS, "lora-%", false},
     {AXIS_CHECKPOINTING, "checkpointing", false},
     {AXIS_ACCUMULATE, "accumulate%", false},
     {AXIS_LOGITS, "logits-%", false},

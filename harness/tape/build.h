@@ -160,6 +160,10 @@ struct value *tape_checkpoint(struct tape *tape, tape_block *block, const void *
 /* -- backward: gradients of every leaf that requires one, summed into what a leaf has already. Also notes
  * saved_for_backward_bytes. The loss stays the caller's. */
 void tape_backward(struct tape *tape, struct value *loss);
+/* value.requires_grad_() of a result without a graph: it becomes a leaf and is held, with the gradient that it is given,
+ * until tape_leaf_end. Nothing happens where it has a graph. NULL is accepted by both. */
+void tape_leaf_begin(struct tape *tape, struct value *value);
+void tape_leaf_end(struct tape *tape, struct value *value);
 struct value *tape_gradient(struct value *leaf); /* NULL: none */
 void tape_gradient_drop(struct tape *tape, struct value *leaf);
 

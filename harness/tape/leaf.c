@@ -16,6 +16,23 @@ struct value *tape_leaf(struct tape *tape, enum category category, enum dtype dt
     return leaf;
 }
 
+void tape_leaf_begin(struct tape *tape, struct value *value)
+{
+    if (value != NULL && !tape_failed(tape)) {
+        value_retain(value);
+        value->is_leaf = value->is_leaf || value->node == NULL;
+        value->requires_grad = true;
+    }
+}
+
+void tape_leaf_end(struct tape *tape, struct value *value)
+{
+    if (value != NULL && !tape_failed(tape)) {
+        tape_gradient_drop(tape, value);
+        value_release(tape, value);
+    }
+}
+
 static void fill_run(struct tape *tape, enum opcode opcode, struct value *value,
                      const struct operation_attributes *attributes)
 {

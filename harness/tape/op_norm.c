@@ -1,4 +1,6 @@
 /* Reductions, softmax, layer and batch normalisation, with their gradients. */
+#include <string.h>
+
 #include "harness/tape/graph.h"
 
 /* -- means */
@@ -165,9 +167,15 @@ static void layernorm_backward(struct tape *tape, struct node *node, struct valu
     struct value *input = node->saved[0], *weight = node->saved[3];
     struct value *gradient = make_dense(tape, out[0]);
     static const char *const labels[] = {"LAYERNORM gradient", "LAYERNORM weight gradient", "LAYERNORM bias gradient"};
+    struct value *values[8] = {gradient, input, node->saved[1], node->saved[2], weight};
     struct value *slopes[3];
+    if (!node_wants(node, 1) && !node_wants(node, 2)) {
+        in[0] = values[5] = value_new(tape, input->dtype, &input->shape, labels[0]);
+        tape_run(tape, OPCODE_LAYERNORM_BACKWARD_INPUT, NULL, 5, 6, values);
+        return;
+    }
     slopes_new(tape, input, weight, labels, slopes);
-    struct value *values[] = {gradient, input, node->saved[1], node->saved[2], weight, slopes[0], slopes[1], slopes[2]};
+    memcpy(&values[5], slopes, sizeof slopes);
     tape_run(tape, OPCODE_LAYERNORM_BACKWARD, NULL, 5, 8, values);
     slopes_hand_on(node, slopes, in);
 }

@@ -100,7 +100,14 @@ def build(case, device, checkpointing=SHADOW_CHECKPOINTING):
         model = kind._from_config(config, attn_implementation=case["attention"], dtype=dtype)
     if case["checkpointing"]:
         model.gradient_checkpointing_enable(checkpointing)
-    return family, model, config
+    return family, adapt(model, case) if case.get("lora_rank") else model, config
+
+
+def adapt(model, case):
+    """The model with LoRA adapters; all but the rank and the targets are LoraConfig's own defaults."""
+    import peft  # here alone: other cases do without it
+    targets = None if case["lora_targets"] == "attention" else "all-linear"
+    return peft.get_peft_model(model, peft.LoraConfig(r=case["lora_rank"], target_modules=targets))
 
 
 def make_inputs(case, family, config, device):
@@ -132,7 +139,18 @@ def forward(case, family, model, inputs, labels):
 
 def make_optimizer(name, parameters):
     family, form = name.rsplit("-", 1)
+    if form == "8bit":
+        return make_adam_8bit(parameters)
     if family == "sgd":
         return torch.optim.SGD(parameters, lr=1e-4, momentum=0.9, foreach=True)
     forms = {"foreach": {"foreach": True}, "single": {"foreach": False}, "fused": {"fused": True}}
     return {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[family](parameters, lr=1e-4, **forms[form])
+
+
+def make_adam_8bit(parameters):
+    """bitsandbytes' own optimizer; on meta its kernel, which allocates nothing, does not run."""
+    import bitsandbytes
+    if parameters[0].device.type == "meta":
+        for name in ("optimizer_update_8bit_blockwise", "optimizer_update_32bit"):
+            setattr(bitsandbytes.functional, name, lambda *arguments, **keywords: None)
+    return bitsandbytes.optim.Adam8bit(parameters, lr=1e-4)

@@ -112,5 +112,24 @@ def generate_cases():
     return out
 
 
+def adapter_cases():
+    """Adapters of LoRA on frozen models, and 8-bit Adam: what needs peft and bitsandbytes besides."""
+    out = []
+    for model in ("bert-base-cased", "gpt2", "llama-mha", "llama-3.2-1b", "qwen2.5-0.5b"):
+        for precision in ("float32", "bfloat16", "amp-bfloat16"):
+            optimizer = optimizer_for(precision)
+            for targets in ("attention", "linear"):
+                for attention in ("sdpa", "eager"):
+                    out.append(case_of(model, "train", precision, 2, 96, attention, optimizer, lora_rank=8,
+                                       lora_targets=targets))
+            out.append(case_of(model, "train", precision, 2, 96, "sdpa", optimizer, checkpointing=True, lora_rank=8,
+                               lora_targets="attention"))
+    for model in ("bert-base-cased", "gpt2", "qwen2.5-0.5b"):
+        for precision in ("float32", "bfloat16"):
+            out.append(case_of(model, "train", precision, 2, 96, "sdpa", "adam-8bit"))
+        out.append(case_of(model, "train", "bfloat16", 2, 96, "sdpa", "adam-8bit", lora_rank=8, lora_targets="linear"))
+    return out
+
+
 def cases():
-    return tiny_cases() + layer_pairs() + full_cases() + generate_cases()
+    return tiny_cases() + layer_pairs() + full_cases() + generate_cases() + adapter_cases()

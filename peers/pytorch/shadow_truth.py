@@ -8,6 +8,7 @@ Each case runs on the meta device under a ledger (shadow_ledger.py) with the ope
 """
 import argparse
 import contextlib
+import importlib.metadata
 import json
 import os
 import re
@@ -67,7 +68,7 @@ class Stages:
 
 def train(case, family, model, config, ledger, stages, device):
     model.train()
-    optimizer = peer_models.make_optimizer(case["optimizer"], list(model.parameters()))
+    optimizer = peer_models.make_optimizer(case["optimizer"], [p for p in model.parameters() if p.requires_grad])
     inputs, labels = peer_models.make_inputs(case, family, config, device)
     for step in range(STEPS):
         if step == EVENT_STEPS:
@@ -134,6 +135,13 @@ def run(case, events_dir=None, device="meta"):
     return record
 
 
+def adapter_versions(todo):
+    """Of the libraries that only some cases need."""
+    needed = {"peft": any(case.get("lora_rank") for case in todo),
+              "bitsandbytes": any(case["optimizer"] == "adam-8bit" for case in todo)}
+    return {name: importlib.metadata.version(name) for name, wanted in needed.items() if wanted}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", default="-")
@@ -148,7 +156,7 @@ def main():
     if options.events:
         os.makedirs(options.events, exist_ok=True)
     sink = sys.stdout if options.out == "-" else open(options.out, "w")
-    head = {"type": "run", **peer_models.library_versions(), "device": "meta as sm_90"}
+    head = {"type": "run", **peer_models.library_versions(), **adapter_versions(todo), "device": "meta as sm_90"}
     sink.write(json.dumps(head) + "\n")
     for case in todo:
         want = case.pop("events", False)

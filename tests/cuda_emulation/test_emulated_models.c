@@ -26,7 +26,7 @@ static void training_agrees(const char *model, const struct workload *workload, 
     const struct target *target = NULL;
     enum status_code code = config_find("models/catalogue", model, &config, &error);
     code = code == STATUS_OK ? target_find("sm_75", &target, &error) : code;
-    code = code == STATUS_OK ? skeleton_build(&config, workload_head(workload), &skeleton, &error) : code;
+    code = code == STATUS_OK ? workload_skeleton(&config, workload, &skeleton, &error) : code;
     code = code == STATUS_OK ? workload_tape(&config, &skeleton, workload, target, &tape, &error) : code;
     if (code != STATUS_OK) {
         fail_msg("%s: %s", model, error.text);

@@ -22,7 +22,7 @@ static struct subject *subject_new(const char *model, struct workload workload)
     struct subject *subject = test_calloc(1, sizeof *subject);
     subject->workload = workload;
     if (config_find("models/catalogue", model, &subject->config, &error) != STATUS_OK ||
-        skeleton_build(&subject->config, workload_head(&workload), &subject->skeleton, &error) != STATUS_OK) {
+        workload_skeleton(&subject->config, &workload, &subject->skeleton, &error) != STATUS_OK) {
         fail_msg("%s", error.text);
     }
     return subject;

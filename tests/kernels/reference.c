@@ -41,6 +41,7 @@ static reference_function *const references[OPCODE_COUNT] = {
     [OPCODE_NLL_LOSS_BACKWARD] = reference_loss_backward,
     [OPCODE_LAYERNORM] = reference_layernorm,
     [OPCODE_LAYERNORM_BACKWARD] = reference_layernorm_backward,
+    [OPCODE_LAYERNORM_BACKWARD_INPUT] = reference_layernorm_backward,
     [OPCODE_BATCHNORM] = reference_batchnorm,
     [OPCODE_BATCHNORM_BACKWARD] = reference_batchnorm_backward,
     [OPCODE_EMBEDDING] = reference_embedding,

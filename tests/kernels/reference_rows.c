@@ -118,7 +118,8 @@ void reference_layernorm(const struct operation_call *call, double *const *v)
 void reference_layernorm_backward(const struct operation_call *call, double *const *v)
 {
     int64_t columns = columns_of(&call->tensors[0]);
-    for (int64_t k = 0; k < columns; k++) {
+    bool sloped = call->opcode == OPCODE_LAYERNORM_BACKWARD;
+    for (int64_t k = 0; k < columns && sloped; k++) {
         v[6][k] = v[7][k] = 0.0;
     }
     for (int64_t row = 0; row < rows_count(&call->tensors[0]); row++) {
@@ -128,8 +129,10 @@ void reference_layernorm_backward(const struct operation_call *call, double *con
             double x = (a[k] - mean) * reciprocal;
             sum += grad[k] * v[4][k];
             product += grad[k] * v[4][k] * x;
-            v[6][k] += grad[k] * x;
-            v[7][k] += grad[k];
+            if (sloped) {
+                v[6][k] += grad[k] * x;
+                v[7][k] += grad[k];
+            }
         }
         for (int64_t k = 0; k < columns; k++) {
             double x = (a[k] - mean) * reciprocal;

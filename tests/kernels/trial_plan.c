@@ -39,6 +39,7 @@ static trial_plan *const plans[OPCODE_COUNT] = {
     [OPCODE_NLL_LOSS_BACKWARD] = plan_loss_backward,
     [OPCODE_LAYERNORM] = plan_layernorm,
     [OPCODE_LAYERNORM_BACKWARD] = plan_layernorm_backward,
+    [OPCODE_LAYERNORM_BACKWARD_INPUT] = plan_layernorm_backward,
     [OPCODE_BATCHNORM] = plan_batchnorm,
     [OPCODE_BATCHNORM_BACKWARD] = plan_batchnorm_backward,
     [OPCODE_EMBEDDING] = plan_embedding,

@@ -120,8 +120,9 @@ bool plan_layernorm_backward(struct trial *trial, int variant)
     trial_input(trial, DTYPE_FLOAT32, LAYOUT_DENSE, 2, size, 0.5, 2.0);
     trial_input(trial, trial_dtype(trial), LAYOUT_DENSE, 1, &size[2], 0.5, 1.5);
     trial_output(trial, trial_dtype(trial), LAYOUT_DENSE, 3, size);
-    trial_output(trial, trial_dtype(trial), LAYOUT_DENSE, 1, &size[2]);
-    trial_output(trial, trial_dtype(trial), LAYOUT_DENSE, 1, &size[2]);
+    for (int slope = 1; slope < opcode_output_count(trial->call.opcode); slope++) {
+        trial_output(trial, trial_dtype(trial), LAYOUT_DENSE, 1, &size[2]);
+    }
     return true;
 }
 

@@ -23,7 +23,7 @@ void machine_open(struct tape_machine *machine, const char *path, const struct w
     const struct target *target = NULL;
     *machine = (struct tape_machine){0};
     require(config_read(path, path, &machine->config, &error), &error);
-    require(skeleton_build(&machine->config, workload_head(workload), &machine->skeleton, &error), &error);
+    require(workload_skeleton(&machine->config, workload, &machine->skeleton, &error), &error);
     require(target_find("host", &target, &error), &error);
     struct training_plan plan = {.step_count = step_count, .learning_rate = learning_rate};
     require(

@@ -23,16 +23,9 @@ static void test_defaults(void **state)
 static void test_set(void **state)
 {
     static const char *const fields[][2] = {
-        {"mode", "train"},
-        {"precision", "amp-bfloat16"},
-        {"batch", "8"},
-        {"seq", "512"},
-        {"attention", "eager"},
-        {"optimizer", "sgd-momentum"},
-        {"checkpointing", "true"},
-        {"accumulate", "4"},
-        {"logits", "last"},
-        {"head", "bare"},
+        {"mode", "train"},         {"precision", "amp-bfloat16"}, {"batch", "8"},      {"seq", "512"},
+        {"attention", "eager"},    {"optimizer", "sgd-momentum"}, {"lora_rank", "16"}, {"lora_targets", "linear"},
+        {"checkpointing", "true"}, {"accumulate", "4"},           {"logits", "last"},  {"head", "bare"},
     };
     struct workload workload = workload_default(MODE_LOAD);
     (void)state;
@@ -95,7 +88,7 @@ static void test_wrong_fields(void **state)
         {"colour", "red",
          "'colour' is not a field of a case; known are mode, precision, quantize, batch, seq, new_tokens, cache, "
          "beams, "
-         "attention, optimizer, "
+         "attention, optimizer, lora_rank, lora_targets, "
          "checkpointing, "
          "accumulate, logits, tf32, head"},
     };
@@ -133,6 +126,10 @@ static void test_check(void **state)
     workload = workload_default(MODE_LOAD);
     workload.accumulate = 2;
     assert_int_equal(workload_check(&workload, &error), STATUS_INVALID);
+    workload = workload_default(MODE_INFER);
+    workload.lora_rank = 8;
+    assert_int_equal(workload_check(&workload, &error), STATUS_INVALID);
+    assert_string_equal(error.text, "lora_rank: mode infer trains no adapters; write 0, or mode train");
     workload = workload_default(MODE_TRAIN);
     workload.optimizer = OPTIMIZER_NONE;
     assert_int_equal(workload_check(&workload, &error), STATUS_INVALID);
