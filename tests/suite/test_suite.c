@@ -150,16 +150,12 @@ static void identities_are_json_with_null_for_what_says_nothing(void **state)
     struct suite suite = suite_of(HEAD "cases:\n  - {model: tiny-bert, mode: [load, train], batch: 4}\n");
     const char *wanted[] = {
         "{\"model\": \"tiny-bert\", \"mode\": \"load\", \"precision\": \"float32\", \"quantize\": null, \"batch\": "
-        "null, \"seq\": null, "
-        "\"new_tokens\": null, \"cache\": null, \"beams\": null, "
-        "\"attention\": null, \"optimizer\": null, \"lora_rank\": null, \"lora_targets\": null, \"checkpointing\": "
-        "null, \"accumulate\": null, \"logits\": null, "
-        "\"tf32\": null, \"head\": \"bare\"}",
+        "null, \"seq\": null, \"new_tokens\": null, \"cache\": null, \"beams\": null, \"attention\": null, "
+        "\"optimizer\": null, \"lora_rank\": null, \"lora_targets\": null, \"checkpointing\": null, \"accumulate\": "
+        "null, \"logits\": null, \"tf32\": null, \"head\": \"bare\"}",
         "{\"model\": \"tiny-bert\", \"mode\": \"train\", \"precision\": \"float32\", \"quantize\": null, \"batch\": 4, "
-        "\"seq\": 128, "
-        "\"new_tokens\": null, \"cache\": null, \"beams\": null, "
-        "\"attention\": \"sdpa\", \"optimizer\": \"adamw-fused\", \"lora_rank\": 0, \"lora_targets\": null, "
-        "\"checkpointing\": false, \"accumulate\": 1, "
+        "\"seq\": 128, \"new_tokens\": null, \"cache\": null, \"beams\": null, \"attention\": \"sdpa\", \"optimizer\": "
+        "\"adamw-fused\", \"lora_rank\": 0, \"lora_targets\": null, \"checkpointing\": false, \"accumulate\": 1, "
         "\"logits\": \"all\", \"tf32\": false, \"head\": \"lm\"}"};
     for (int i = 0; i < 2; i++) {
         struct text text = {0};
