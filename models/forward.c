@@ -205,6 +205,25 @@ static struct value *attention_over_static(const struct forward *forward, struct
     return tape_frame_close(tape, frame, tape_reshape(tape, tape_reshape(tape, out, 4, unpacked), 3, flat));
 }
 
+/* A padded batch: keys and values are repeated where a mask is given. Our own kernel reads grouped heads. */
+static struct value *attention_masked(const struct forward *forward, struct attention_settings settings,
+                                      struct value *q, struct value *k, struct value *v)
+{
+    struct tape *tape = forward->tape;
+    int frame = tape_frame_open(tape);
+    settings.causal = false;
+    int64_t heads = settings.native ? value_size(k, 1) : value_size(q, 1);
+    struct value *keys = tape_repeat_heads(tape, k, heads), *values = tape_repeat_heads(tape, v, heads);
+    struct value *out = tape_attention(tape, q, keys, values, &settings);
+    struct value *joined = heads_join(tape, out);
+    tape_drop(tape, out);
+    if (keys != k) {
+        tape_drop(tape, keys);
+        tape_drop(tape, values);
+    }
+    return tape_frame_close(tape, frame, joined);
+}
+
 /* A causal pass over more than one row; a single one sees all there is. During the prefill of a static cache the tokens
  * that are there come first in it. */
 static struct value *attention_fused(const struct forward *forward, const struct attention_form *form, struct value *q,
@@ -218,6 +237,10 @@ static struct value *attention_fused(const struct forward *forward, const struct
                                           .native = forward->workload->attention == ATTENTION_NATIVE};
     if (forward->mask != NULL) {
         return attention_over_static(forward, settings, q, k, v);
+    }
+    if (form->mask != NULL) {
+        settings.mask = form->mask;
+        return attention_masked(forward, settings, q, k, v);
     }
     int frame = tape_frame_open(tape);
     bool over_static = forward->cache != NULL && forward->cache->kind == CACHE_STATIC;
@@ -264,19 +287,6 @@ struct value *forward_attention(const struct forward *forward, const struct atte
         tape_drop(tape, value);
     }
     return joined;
-}
-
-struct value *forward_causal_mask(const struct forward *forward, struct value *like)
-{
-    if (forward->workload->attention != ATTENTION_EAGER || like == NULL) {
-        return NULL;
-    }
-    if (forward->mask != NULL) {
-        return forward->mask;
-    }
-    int64_t seen = forward->cache != NULL ? forward->cache->length : 0;
-    return tape_causal_mask(forward->tape, value_dtype(like), value_size(like, 0), value_size(like, 1),
-                            seen + value_size(like, 1));
 }
 
 void layer_cache(const struct forward_layer *layer, struct value **keys, struct value **values)

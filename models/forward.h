@@ -21,6 +21,7 @@ struct forward {
     const struct quantized *quantized; /* one for each tensor; codes NULL: not quantised */
     struct value *ids;                 /* i64 [batch, seq]; images: NULL */
     struct value *images;              /* [batch, channels, height, width]; text: NULL */
+    struct value *seen;                /* i64 [batch, seq], 1 where a token is not padding; NULL: none is */
     struct value *labels;              /* i64 [batch, seq] or [batch] when training, else NULL */
     struct value **embedded;           /* where a pass notes the output of the word embedding that it made a leaf of */
     /* Generation, else NULL. ids are then those of the new tokens. */
@@ -85,7 +86,7 @@ struct attention_form {
     bool softmax_in_float32; /* Llama's eager form */
     bool casts_weights;      /* GPT-2's and Llama's: the eager form's weights are cast to weights_dtype */
     enum dtype weights_dtype;
-    struct value *mask; /* eager only; additive; NULL: none */
+    struct value *mask; /* of forward_mask; NULL: none */
 };
 
 /* [B, S, heads * D] -> a view [B, heads, S, D]. */
@@ -96,9 +97,10 @@ struct value *heads_view(const struct forward *forward, struct value *a, int64_t
 struct value *forward_attention(const struct forward *forward, const struct attention_form *form, struct value *q,
                                 struct value *k, struct value *v, struct value **weights);
 
-/* The eager form's causal mask [B, 1, S, T] in the dtype of like [B, S, h], T being S and what is cached; NULL in
- * the other forms. */
-struct value *forward_causal_mask(const struct forward *forward, struct value *like);
+/* The mask that attention is given, made as transformers makes it (forward_mask.c), or NULL: bool [B, 1, S, S] with sdpa
+ * on a padded batch; in the dtype of like [B, S, h] with eager where anything is masked, with native on a padded batch.
+ * causal, unpadded: [B, 1, S, T], T being S and what is cached. */
+struct value *forward_mask(const struct forward *forward, struct value *like, bool causal);
 
 /* Keys and values of the new tokens become those of all where the model generates. Takes them over then. */
 void layer_cache(const struct forward_layer *layer, struct value **keys, struct value **values);

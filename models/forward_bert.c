@@ -16,8 +16,8 @@ static struct value *self_attention(const struct forward_layer *layer, struct va
         int frame = tape_frame_open(tape);
         names[i] = tape_frame_close(tape, frame, heads_view(f, layer_linear(layer, paths[i], hidden), heads));
     }
-    struct attention_form form = {.scale = 1.0 / sqrt((double)f->config->head_dim),
-                                  .dropout = f->config->attention_dropout};
+    struct attention_form form = {
+        .scale = 1.0 / sqrt((double)f->config->head_dim), .dropout = f->config->attention_dropout, .mask = layer->mask};
     struct value *weights = NULL;
     struct value *out = forward_attention(f, &form, names[0], names[1], names[2], &weights);
     for (int i = 0; i < 3; i++) {
@@ -78,9 +78,11 @@ static struct value *embeddings(const struct forward *f, const char *root)
 
 static struct value *encoder(const struct forward *f, const char *root)
 {
-    struct forward_layer layer = {.forward = f};
-    /* The embeddings keep their name until the model returns. */
-    return forward_layers(bert_layer, &layer, root, "encoder.layer.", NULL, 0, embeddings(f, root));
+    /* The embeddings and the mask keep their names until the model returns. */
+    struct value *embedded = embeddings(f, root);
+    struct forward_layer layer = {.forward = f, .mask = forward_mask(f, embedded, false)};
+    tape_checkpoint_argument(f->tape, layer.mask);
+    return forward_layers(bert_layer, &layer, root, "encoder.layer.", &layer.mask, 1, embedded);
 }
 
 struct value *forward_bert(const struct forward *f)

@@ -86,7 +86,8 @@ static struct value *transformer(const struct forward *f, const char *root)
     int frame = tape_frame_open(tape);
     struct value *positions = NULL;
     struct value *hidden = embeddings(f, root, &positions);
-    struct value *mask = forward_causal_mask(f, hidden);
+    struct value *mask = forward_mask(f, hidden, true);
+    tape_checkpoint_argument(tape, mask);
     value_rebind(tape, &hidden, tape_dropout(tape, hidden, f->config->embedding_dropout));
     for (int64_t i = 0; i < f->config->layers; i++) {
         struct forward_layer layer = {.forward = f, .mask = mask, .index = i};

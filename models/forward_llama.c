@@ -148,7 +148,7 @@ static struct value *decoder(const struct forward *f, const char *root)
     snprintf(path, sizeof path, "%sembed_tokens", root);
     struct value *hidden = forward_words(f, path, f->config->pad_token);
     struct value *positions = forward_positions(f);
-    layer.mask = forward_causal_mask(f, hidden);
+    layer.mask = forward_mask(f, hidden, true);
     rotary(f, root, hidden, &layer, positions);
     /* [.., S, D] -> [.., 1, S, D]: one for all heads */
     int64_t wide[] = {value_size(positions, 0), 1, value_size(f->ids, 1), f->config->head_dim};

@@ -47,6 +47,7 @@ static const struct field_row {
     [FIELD_CACHE] = NAME_ROW(cache, cache_names, 0, CACHE_COUNT),
     [FIELD_BEAMS] = COUNT_ROW(beams, 1),
     [FIELD_ATTENTION] = NAME_ROW(attention, attention_names, 0, ATTENTION_COUNT),
+    [FIELD_PADDING] = SWITCH_ROW(padding),
     [FIELD_OPTIMIZER] = NAME_ROW(optimizer, optimizer_names, OPTIMIZER_ADAM_FOREACH, OPTIMIZER_COUNT),
     [FIELD_LORA_RANK] = COUNT_ROW(lora_rank, 0),
     [FIELD_LORA_TARGETS] = NAME_ROW(lora_targets, lora_targets_names, 0, LORA_TARGETS_COUNT),
@@ -260,6 +261,9 @@ enum status_code workload_check(const struct workload *workload, struct status *
     }
     if (trains && workload->head == HEAD_BARE) {
         return status_set(error, STATUS_INVALID, "head bare: training needs a loss; write head lm");
+    }
+    if (workload->padding && workload->mode == MODE_GENERATE) {
+        return status_set(error, STATUS_INVALID, "padding: the prompts of mode generate have one length; write false");
     }
     if (workload->mode == MODE_GENERATE && workload->head == HEAD_BARE) {
         return status_set(error, STATUS_INVALID, "head bare: a token is chosen by the head; write head lm");

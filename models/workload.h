@@ -49,6 +49,7 @@ struct workload {
     enum cache cache;
     int64_t beams; /* >= 1; 1: greedy */
     enum attention attention;
+    bool padding; /* text: sequences of different lengths under an attention mask */
     enum optimizer optimizer;
     int64_t lora_rank; /* of the adapters that are trained instead of the model; 0: none */
     enum lora_targets lora_targets;
@@ -73,6 +74,7 @@ struct workload {
     X(CACHE, cache)                                                                                                    \
     X(BEAMS, beams)                                                                                                    \
     X(ATTENTION, attention)                                                                                            \
+    X(PADDING, padding)                                                                                                \
     X(OPTIMIZER, optimizer)                                                                                            \
     X(LORA_RANK, lora_rank)                                                                                            \
     X(LORA_TARGETS, lora_targets)                                                                                      \

@@ -162,6 +162,36 @@ static void tensors_load(struct build *build)
 
 /* -- inputs */
 
+/* The second half of the batch, or the only sequence, ends after half of the tokens, rounded up. */
+static void padding_fill(struct tape *tape, struct value *rows, double number)
+{
+    int frame = tape_frame_open(tape);
+    int64_t batch = value_size(rows, 0), seq = value_size(rows, 1);
+    int64_t whole = batch / 2, kept = seq - seq / 2;
+    struct value *shorter = tape_slice(tape, rows, 0, whole, batch - whole);
+    tape_fill(tape, tape_slice(tape, shorter, 1, kept, seq - kept), number);
+    tape_frame_close(tape, frame, NULL);
+}
+
+/* Labels are the ids themselves; those of a padded batch are its own, with -100 where nothing counts. */
+static void padding_make(struct forward *f)
+{
+    struct tape *tape = f->tape;
+    bool training = f->workload->mode == MODE_TRAIN;
+    f->labels = training ? f->ids : NULL;
+    if (!f->workload->padding) {
+        return;
+    }
+    int64_t size[] = {value_size(f->ids, 0), value_size(f->ids, 1)};
+    f->seen = tape_hold(tape, tape_leaf(tape, CATEGORY_INPUTS, DTYPE_INT64, 2, size, false, "attention_mask"));
+    tape_fill(tape, f->seen, 1.0);
+    padding_fill(tape, f->seen, 0.0);
+    struct value *labels = tape_hold(tape, tape_leaf(tape, CATEGORY_INPUTS, DTYPE_INT64, 2, size, false, "labels"));
+    tape_copy_into(tape, f->ids, labels);
+    padding_fill(tape, labels, -100.0);
+    f->labels = training ? labels : NULL;
+}
+
 static void inputs_make(struct build *build)
 {
     struct forward *f = &build->forward;
@@ -173,7 +203,7 @@ static void inputs_make(struct build *build)
         int64_t size[] = {batch, f->workload->seq};
         f->ids = tape_hold(tape, tape_leaf(tape, CATEGORY_INPUTS, DTYPE_INT64, 2, size, false, "input_ids"));
         tape_init_integers(tape, f->ids, config->vocab);
-        f->labels = f->workload->mode == MODE_TRAIN ? f->ids : NULL;
+        padding_make(f);
         return;
     }
     int64_t size[] = {batch, config->channels, config->image, config->image};
@@ -345,6 +375,10 @@ static enum status_code fit_check(const struct config *config, const struct work
     if (text && workload->seq < 1) {
         return status_set(error, STATUS_INVALID, "seq: %s reads text; give a sequence length of at least 1",
                           config->name);
+    }
+    if (text && workload->padding && workload->seq < 2) {
+        return status_set(error, STATUS_INVALID,
+                          "padding: a sequence of 1 cannot be shorter; write a seq of at least 2");
     }
     bool table = config->family == FAMILY_BERT || config->family == FAMILY_GPT2;
     if (table && workload->seq > config->positions) {

@@ -17,6 +17,7 @@
         {"cache", OPTION_VALUE, "dynamic|static", "keys and values grow by copying, or lie ready (generate)"},         \
         {"beams", OPTION_VALUE, "N", "beams of the search (generate; default: 1, greedy)"},                            \
         {"attention", OPTION_VALUE, "A", "sdpa (default): as PyTorch chooses; eager: scores stored; native: ours"},    \
+        {"padding", OPTION_BOOLEAN, NULL, "sequences of different lengths, under an attention mask (text)"},           \
         {"optimizer", OPTION_VALUE, "O",                                                                               \
          "adam- or adamw- and foreach, fused or single; adam-8bit; sgd-momentum (train)"},                             \
         {"lora-rank", OPTION_VALUE, "N", "train LoRA adapters of this rank on a frozen model (train; default: 0)"},    \

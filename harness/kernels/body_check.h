@@ -65,6 +65,8 @@ static inline const char *call_pattern(enum opcode opcode)
     case OPCODE_SOFTMAX_BACKWARD:
     case OPCODE_LOG_SOFTMAX_BACKWARD:
         return "FFF";
+    case OPCODE_ATTENTION_MASK:
+        return "IB";
     case OPCODE_NLL_LOSS:
         return "FIFF";
     case OPCODE_NLL_LOSS_BACKWARD:

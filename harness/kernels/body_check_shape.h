@@ -284,6 +284,13 @@ static inline const char *creation_check(const struct operation_call *call)
     return shapes_verdict(call->opcode != OPCODE_CAUSAL_MASK || out->rank >= 2);
 }
 
+static inline const char *attention_mask_check(const struct operation_call *call)
+{
+    const struct tensor *seen = &call->tensors[0], *out = &call->tensors[1];
+    return shapes_verdict(seen->rank == 2 && out->rank == 4 && out->size[0] == seen->size[0] && out->size[1] == 1 &&
+                          out->size[3] == seen->size[1]);
+}
+
 static inline const char *shape_check(const struct operation_call *call)
 {
     switch (call->opcode) {
@@ -294,6 +301,8 @@ static inline const char *shape_check(const struct operation_call *call)
     case OPCODE_CAUSAL_MASK:
     case OPCODE_DYNAMIC_MAP:
         return creation_check(call);
+    case OPCODE_ATTENTION_MASK:
+        return attention_mask_check(call);
     case OPCODE_COPY:
         return copy_check(call);
     case OPCODE_SUM:

@@ -34,4 +34,12 @@ BODY float causal_mask_element(int64_t index, struct mask_shape shape)
     return column <= row + shape.offset ? 0.0f : shape.lowest;
 }
 
+/* Whether an element of a mask [B, 1, rows, columns] may be looked at; seen is [B, columns]. */
+BODY bool attention_mask_element(int64_t index, int64_t rows, int64_t columns, int64_t offset, const int64_t *seen)
+{
+    int64_t column = index % columns;
+    int64_t row = index / columns % rows;
+    return column <= row + offset && seen[index / columns / rows * columns + column] != 0;
+}
+
 #endif

@@ -10,6 +10,7 @@ static host_function *const functions[OPCODE_COUNT] = {
     [OPCODE_RANDOM_INTEGER] = host_random_integer,
     [OPCODE_SEQUENCE] = host_sequence,
     [OPCODE_CAUSAL_MASK] = host_causal_mask,
+    [OPCODE_ATTENTION_MASK] = host_attention_mask,
     [OPCODE_DYNAMIC_MAP] = host_dynamic_map,
     [OPCODE_COPY] = host_copy,
     [OPCODE_ADD] = host_element,

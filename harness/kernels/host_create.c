@@ -122,3 +122,17 @@ const char *host_causal_mask(const struct operation_call *call)
     }
     return NULL;
 }
+
+const char *host_attention_mask(const struct operation_call *call)
+{
+    const struct tensor *out = &call->tensors[1];
+    const int64_t *seen = call->tensors[0].data;
+    unsigned char *to = out->data;
+    int64_t count = tensor_element_count(out), rows = out->size[2], columns = out->size[3];
+    int64_t offset = call->attributes.i[0];
+    HOST_PARALLEL_FOR(count >= PARALLEL_ELEMENTS)
+    for (int64_t k = 0; k < count; k++) {
+        to[k] = attention_mask_element(k, rows, columns, offset, seen);
+    }
+    return NULL;
+}

@@ -10,7 +10,7 @@ typedef const char *host_function(const struct operation_call *call);
 /* Whether the gradient scaler's flag, an optimizer's optional last input, says that this step is left out. */
 bool optimizer_is_held(const struct operation_call *call);
 
-host_function host_fill, host_random_normal, host_random_integer, host_sequence, host_causal_mask;
+host_function host_fill, host_random_normal, host_random_integer, host_sequence, host_causal_mask, host_attention_mask;
 host_function host_element, host_copy, host_dropout;
 host_function host_sum;
 host_function host_softmax, host_log_softmax, host_softmax_backward, host_log_softmax_backward;

@@ -16,6 +16,7 @@ static const struct launch_row launch_table[] = {
     {OPCODE_SEQUENCE, launch_create},
     {OPCODE_CAUSAL_MASK, launch_create},
     {OPCODE_DYNAMIC_MAP, launch_dynamic_map},
+    {OPCODE_ATTENTION_MASK, launch_attention_mask},
     {OPCODE_COPY, launch_copy},
     {OPCODE_ADD, launch_element},
     {OPCODE_MULTIPLY, launch_element},

@@ -173,6 +173,25 @@ const char *launch_create(const struct operation_call *call, cudaStream_t stream
     return launch_result();
 }
 
+static __global__ void attention_mask_kernel(const __grid_constant__ struct element_launch launch, int64_t rows,
+                                             int64_t columns)
+{
+    const int64_t *seen = (const int64_t *)launch.tensors[0].data;
+    unsigned char *out = (unsigned char *)launch.tensors[1].data;
+    for (int64_t k = thread_first(); k < launch.count; k += thread_step()) {
+        out[k] = attention_mask_element(k, rows, columns, launch.i0, seen) ? 1 : 0;
+    }
+}
+
+const char *launch_attention_mask(const struct operation_call *call, cudaStream_t stream)
+{
+    struct element_launch launch = element_launch_of(call);
+    const struct tensor *out = &call->tensors[1];
+    launch.count = out->size[0] * out->size[2] * out->size[3];
+    attention_mask_kernel<<<grid_blocks(launch.count, LANES), LANES, 0, stream>>>(launch, out->size[2], out->size[3]);
+    return launch_result();
+}
+
 static __global__ void dropout_kernel(const __grid_constant__ struct element_launch launch)
 {
     struct random_key key = random_key_of(launch.i0);

@@ -17,7 +17,8 @@ enum { LANES = 256, ROW_LANES_MAXIMUM = 1024, BLOCKS_MAXIMUM = 65536 };
 /* Each returns NULL or a static text, as kernel_cuda_run does. The call has passed call_check and is not empty. */
 typedef const char *launch_function(const struct operation_call *call, cudaStream_t stream);
 
-launch_function launch_fill, launch_create, launch_element, launch_copy, launch_dropout, launch_sum, launch_rows;
+launch_function launch_fill, launch_create, launch_attention_mask, launch_element, launch_copy, launch_dropout,
+    launch_sum, launch_rows;
 launch_function launch_nll_loss, launch_nll_loss_backward, launch_layernorm, launch_layernorm_backward;
 launch_function launch_batchnorm, launch_batchnorm_backward, launch_embedding, launch_embedding_backward;
 launch_function launch_top_k, launch_gather, launch_divide;

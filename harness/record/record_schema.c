@@ -54,6 +54,7 @@ static const struct field CASE_FIELDS[] = {
     {"identity.cache", KIND_STRING | KIND_NULL, false},
     {"identity.beams", KIND_INTEGER | KIND_NULL, false},
     {"identity.attention", KIND_STRING | KIND_NULL, true},
+    {"identity.padding", KIND_BOOLEAN | KIND_NULL, false},
     {"identity.optimizer", KIND_STRING | KIND_NULL, true},
     {"identity.lora_rank", KIND_INTEGER | KIND_NULL, false},
     {"identity.lora_targets", KIND_STRING | KIND_NULL, false},

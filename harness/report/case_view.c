@@ -112,6 +112,7 @@ static void identity_read(const struct json *identity, struct case_view *view)
     view->new_tokens = json_integer_or(json_get(identity, "new_tokens"), -1);
     view->beams = json_integer_or(json_get(identity, "beams"), -1);
     view->tf32 = json_boolean_or(json_get(identity, "tf32"), false);
+    view->padding = json_boolean_or(json_get(identity, "padding"), false);
     view->checkpointing = json_boolean_or(json_get(identity, "checkpointing"), false);
 }
 
@@ -155,6 +156,7 @@ static bool label_make(struct report *report, struct case_view *view)
             text_format(&label, " beams%lld", (long long)view->beams);
         }
         label_append(&label, unless(view->attention, "sdpa"));
+        label_append(&label, view->padding ? "padding" : NULL);
         label_append(&label, mode_is(view, "train") ? view->optimizer : NULL);
         if (view->lora_rank > 0) {
             text_format(&label, " lora%lld", (long long)view->lora_rank);

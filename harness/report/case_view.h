@@ -70,7 +70,7 @@ struct case_view {
     const char *id, *status, *reason;
     const char *model, *mode, *precision, *quantize, *attention, *optimizer, *lora_targets, *logits, *head, *cache;
     int64_t batch, seq, lora_rank, accumulate, new_tokens, beams; /* negative: absent */
-    bool checkpointing, tf32;
+    bool padding, checkpointing, tf32;
     const char *attention_backend; /* whose storages were measured; NULL: no attention, or an older record */
     const char *label; /* "bert-base-cased train float32 b8 s512 adam-foreach": what differs from the defaults */
     struct footprint_view measured, predicted;

@@ -37,6 +37,7 @@ static unsigned axes_of(const struct workload *workload, enum family_kind family
         axes |= workload->precision == PRECISION_FLOAT32 ? 1u << AXIS_TF32 : 0;
         axes |= 1u << AXIS_BATCH;
         axes |= image ? 0 : 1u << AXIS_SEQ;
+        axes |= image || workload->mode == MODE_GENERATE ? 0 : 1u << AXIS_PADDING;
         axes |= family == FAMILY_RESNET ? 0 : 1u << AXIS_ATTENTION;
         axes |= image || workload->head == HEAD_BARE ? 0 : 1u << AXIS_LOGITS;
     }
@@ -122,6 +123,7 @@ static const struct {
     {AXIS_CACHE, "%", false},
     {AXIS_BEAMS, "beams%", false},
     {AXIS_ATTENTION, "%", false},
+    {AXIS_PADDING, "padding", false},
     {AXIS_OPTIMIZER, "%", true},
     {AXIS_LORA_RANK, "lora%", false},
     {AXIS_LORA_TARGETS, "lora-%", false},

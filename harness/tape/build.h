@@ -67,6 +67,9 @@ struct value *tape_causal_mask(struct tape *tape, enum dtype dtype, int64_t batc
 struct value *tape_causal_mask_at(struct tape *tape, enum dtype dtype, int64_t batch, int64_t rows, int64_t columns,
                                   int64_t first);
 
+/* Bool [B, 1, S, S]: where seen (i64 [B, S]) is not 0 and, with causal, not after the row. */
+struct value *tape_attention_mask(struct tape *tape, struct value *seen, bool causal);
+
 /* -- element-wise; operands are broadcast and promoted as in PyTorch */
 struct value *tape_add(struct tape *tape, struct value *a, struct value *b);
 struct value *tape_add_(struct tape *tape, struct value *a, struct value *b); /* in place: a += b */
@@ -132,6 +135,8 @@ struct attention_settings {
 /* q [B, a, S, D], k and v [B, g, T, D] -> [B, a, S, D], stored as [B, S, a, D] by all kernels but math. */
 struct value *tape_attention(struct tape *tape, struct value *q, struct value *k, struct value *v,
                              const struct attention_settings *settings);
+/* A bool mask as numbers to be added, in that dtype: 0 where it is true, else the lowest finite number. */
+struct value *tape_mask_numbers(struct tape *tape, struct value *mask, enum dtype dtype);
 /* [B, g, S, D] -> [B, heads, S, D], each repeated heads / g times: a copy where g < heads, else a itself. */
 struct value *tape_repeat_heads(struct tape *tape, struct value *a, int64_t heads);
 
@@ -154,6 +159,8 @@ struct value *tape_cross_entropy(struct tape *tape, struct value *logits, struct
  * (torch.utils.checkpoint with use_reentrant=False). context is copied (context_bytes <= 256); held: values that the
  * block reads besides its input, kept as long as it is needed (at most 4; NULLs are skipped). */
 typedef struct value *tape_block(struct tape *tape, const void *context, struct value *input);
+/* A held value that PyTorch saves with each block, because the real layer takes it by position: it counts as saved. */
+void tape_checkpoint_argument(struct tape *tape, struct value *value);
 struct value *tape_checkpoint(struct tape *tape, tape_block *block, const void *context, int context_bytes,
                               struct value *const *held, int held_count, struct value *input);
 

@@ -98,14 +98,44 @@ void checkpoint_before(struct tape *tape, struct node *node)
     }
 }
 
+static void saved_count(struct tape *tape, const struct value *value)
+{
+    struct storage *storage = &tape->storages[value->storage];
+    if (tape->states[value->storage].saved++ == 0) {
+        tape->saved_bytes += storage->bytes;
+    }
+    if (storage->category == CATEGORY_TEMPORARIES) {
+        storage->category = CATEGORY_ACTIVATIONS;
+    }
+}
+
+static void saved_discount(struct tape *tape, const struct value *value)
+{
+    if (--tape->states[value->storage].saved == 0) {
+        tape->saved_bytes -= tape->storages[value->storage].bytes;
+    }
+}
+
+static bool is_argument(const struct tape *tape, const struct value *value)
+{
+    return value != NULL && tape->states[value->storage].is_argument;
+}
+
+void tape_checkpoint_argument(struct tape *tape, struct value *value)
+{
+    if (value != NULL && !tape_failed(tape)) {
+        tape->states[value->storage].is_argument = true;
+    }
+}
+
 static void checkpoint_let_go(struct tape *tape, struct checkpoint *checkpoint)
 {
-    struct storage_state *state = &tape->states[checkpoint->input->storage];
-    if (--state->saved == 0) {
-        tape->saved_bytes -= tape->storages[checkpoint->input->storage].bytes;
-    }
+    saved_discount(tape, checkpoint->input);
     value_release(tape, checkpoint->input);
     for (int i = 0; i < CHECKPOINT_HELD_MAXIMUM; i++) {
+        if (is_argument(tape, checkpoint->held[i])) {
+            saved_discount(tape, checkpoint->held[i]);
+        }
         value_release(tape, checkpoint->held[i]);
     }
 }
@@ -141,14 +171,11 @@ static struct checkpoint *checkpoint_new(struct tape *tape, tape_block *block, c
     checkpoint->input = value_retain(input);
     for (int i = 0; i < held_count; i++) {
         checkpoint->held[i] = value_retain(held[i]);
+        if (is_argument(tape, held[i])) {
+            saved_count(tape, held[i]);
+        }
     }
-    struct storage *storage = &tape->storages[input->storage];
-    if (tape->states[input->storage].saved++ == 0) {
-        tape->saved_bytes += storage->bytes;
-    }
-    if (storage->category == CATEGORY_TEMPORARIES) {
-        storage->category = CATEGORY_ACTIVATIONS;
-    }
+    saved_count(tape, input);
     checkpoint->seed = tape->seed;
     checkpoint->autocast = tape->autocast;
     checkpoint->autocast_dtype = tape->autocast_dtype;

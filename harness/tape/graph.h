@@ -66,7 +66,8 @@ struct node {
 
 struct storage_state {
     int references;
-    int saved; /* how often the graph holds it */
+    int saved;        /* how often the graph holds it */
+    bool is_argument; /* of checkpointed blocks, by position: saved with them */
 };
 
 /* What the products of one thread have taken; NULL: nothing so far. */

@@ -80,6 +80,19 @@ struct value *tape_causal_mask_at(struct tape *tape, enum dtype dtype, int64_t b
     return mask;
 }
 
+struct value *tape_attention_mask(struct tape *tape, struct value *seen, bool causal)
+{
+    if (seen == NULL || tape_failed(tape)) {
+        return NULL;
+    }
+    int64_t columns = value_size(seen, 1);
+    struct shape shape = {.rank = 4, .size = {value_size(seen, 0), 1, columns, columns}};
+    struct value *values[] = {seen, value_new(tape, DTYPE_BOOL, &shape, "attention mask")};
+    struct operation_attributes attributes = attributes_i(causal ? 0 : columns, 0);
+    tape_run(tape, OPCODE_ATTENTION_MASK, &attributes, 1, 2, values);
+    return values[1];
+}
+
 struct value *tape_clone(struct tape *tape, struct value *a)
 {
     return make_copy(tape, a, value_dtype(a), "clone");

@@ -116,10 +116,12 @@ static void attention_backward(struct tape *tape, struct node *node, struct valu
 
 /* -- masks */
 
-/* A boolean mask as numbers to be added, in the dtype of the call: two scalars and where(). It is made anew by every
- * call. The lowest finite number stands for minus infinity. */
-static struct value *mask_convert(struct tape *tape, struct value *mask, enum dtype dtype)
+/* Two scalars and where(); the lowest finite number stands for minus infinity. */
+struct value *tape_mask_numbers(struct tape *tape, struct value *mask, enum dtype dtype)
 {
+    if (mask == NULL || tape_failed(tape)) {
+        return NULL;
+    }
     struct shape scalar = {.rank = 0};
     struct value *zero = value_new(tape, dtype, &scalar, "attention mask value");
     struct value *lowest = value_new(tape, dtype, &scalar, "attention mask value");
@@ -258,7 +260,7 @@ struct value *tape_attention(struct tape *tape, struct value *q, struct value *k
     backend_note(tape, backend);
     struct value *mask = settings->mask;
     if (mask != NULL && mask->dtype == DTYPE_BOOL) {
-        mask = mask_convert(tape, mask, inputs[0]->dtype);
+        mask = tape_mask_numbers(tape, mask, inputs[0]->dtype);
     }
     if (mask != NULL && backend == ATTENTION_BACKEND_EFFICIENT) {
         mask = mask_align(tape, mask);

@@ -111,7 +111,8 @@ def adapt(model, case):
 
 
 def make_inputs(case, family, config, device):
-    """(inputs, labels): token ids are their own labels and one storage, as in causal and masked modelling tests."""
+    """(inputs, labels): token ids are their own labels and one storage, as in causal and masked modelling tests. A padded
+    batch is a dictionary with its attention mask, and labels of its own."""
     batch = case["batch"]
     if family in ("vit", "resnet"):
         size = config.image_size if config is not None else case.get("image", 224)
@@ -119,6 +120,8 @@ def make_inputs(case, family, config, device):
         pixels = torch.zeros(batch, 3, size, size, device=device, dtype=storage_dtype(case))
         return pixels, torch.zeros(batch, device=device, dtype=torch.int64) % classes
     ids = torch.zeros(batch, case["seq"], device=device, dtype=torch.int64)
+    if case.get("padding"):
+        return {"input_ids": ids, "attention_mask": torch.ones_like(ids)}, torch.zeros_like(ids)
     return ids, ids
 
 
@@ -133,7 +136,9 @@ def forward(case, family, model, inputs, labels):
         keywords["logits_to_keep"] = 1
     if family == "t5" and not train:
         keywords["decoder_input_ids"] = labels
-    out = model(pixel_values=inputs, **keywords) if family == "vit" else model(input_ids=inputs, **keywords)
+    if not isinstance(inputs, dict):
+        inputs = {"pixel_values" if family == "vit" else "input_ids": inputs}
+    out = model(**inputs, **keywords)
     return out.loss if train else out[0]
 
 

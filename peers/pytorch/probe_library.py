@@ -6,7 +6,7 @@ from transformers.modeling_utils import PreTrainedModel
 
 import peer_models
 from shadow_cases import case_of
-from shadow_device import UnpaddedInputs
+from shadow_device import InputValues
 
 MODELS = ("bert-base-cased", "gpt2", "llama-3.2-1b", "qwen2.5-0.5b", "t5-base", "vit-base", "resnet50")
 
@@ -49,7 +49,7 @@ def upcast_line(name):
     torch.nn.functional.cross_entropy = cross_entropy
     try:
         inputs, labels = peer_models.make_inputs(case, family, config, "meta")
-        with UnpaddedInputs():
+        with InputValues(padding=False):
             loss = peer_models.forward(case, family, model, inputs, labels)
     finally:
         torch.nn.functional.cross_entropy = before

@@ -40,6 +40,26 @@ def tiny_cases():
                                events=model in ("tiny/gpt2-dropout", "tiny/llama")))
             out.append(case_of(model, "train", precision, 2, seq, "sdpa", "adamw-fused", accumulate=2,
                                events=model == "tiny/bert-dropout" and precision == "float32"))
+    return out + padded_cases()
+
+
+def padded_cases():
+    """A batch of sequences of different lengths: an attention mask, and labels that do not count where it is 0."""
+    out = []
+    for precision in ("float32", "bfloat16", "amp-bfloat16"):
+        for model in ("tiny/bert-dropout", "tiny/gpt2-dropout", "tiny/llama-gqa"):
+            for attention in ("sdpa", "eager"):
+                out.append(case_of(model, "train", precision, 2, 8, attention, optimizer_for(precision), padding=True,
+                                   events=precision == "float32" and attention == "eager" and "bert" not in model))
+                out.append(case_of(model, "infer", precision, 2, 8, attention, padding=True))
+        for model in ("bert-base-cased", "gpt2", "llama-3.2-1b"):
+            for attention in ("sdpa", "eager"):
+                for seq in (96, 100):
+                    out.append(case_of(model, "train", precision, 2, seq, attention, optimizer_for(precision),
+                                       padding=True))
+                    out.append(case_of(model, "infer", precision, 2, seq, attention, padding=True))
+        out.append(case_of("gpt2", "train", precision, 2, 96, "sdpa", optimizer_for(precision), checkpointing=True,
+                           padding=True))
     return out
 
 

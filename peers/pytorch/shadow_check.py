@@ -169,7 +169,7 @@ class Signature(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         if func is torch.ops.aten._local_scalar_dense.default:
-            return True  # see UnpaddedInputs
+            return True  # see InputValues
         out = func(*args, **(kwargs or {}))
         name = func._schema.name if hasattr(func, "_schema") else str(func)
         if not name.startswith("prim::") and name != "aten::detach":

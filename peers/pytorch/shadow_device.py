@@ -91,21 +91,25 @@ def softmax(input, dim=None, _stacklevel=3, dtype=None):
     return torch.softmax(input, dim, dtype=dtype)
 
 
-class UnpaddedInputs(TorchDispatchMode):
+class InputValues(TorchDispatchMode):
     """Answers the questions that models ask about values. transformers asks one kind, "is every token attended to /
-    in one sequence?", with a boolean; for the unpadded inputs of our cases the answer is yes."""
+    in one sequence?", with a boolean; for unpadded inputs the answer is yes, for padded ones no."""
+
+    def __init__(self, padding):
+        super().__init__()
+        self.padding = padding
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         if func is aten._local_scalar_dense.default and args[0].is_meta and args[0].dtype == torch.bool:
-            return True
+            return not self.padding
         return func(*args, **(kwargs or {}))
 
 
 @contextlib.contextmanager
-def compute_capability_90(answers=True):
+def compute_capability_90(answers=True, padding=False):
     """Patch the operator choices for the duration of a with block: tensors are meta, decisions are CUDA's.
 
-    `answers`: reply to questions about values; not wanted where tensors have values.
+    `answers`: reply to questions about values, those of a padded batch or not; not wanted where tensors have values.
     """
     from torch.optim import adam, optimizer
     changes = [(F, "scaled_dot_product_attention", attention), (F, "dropout", dropout), (F, "softmax", softmax),
@@ -116,7 +120,7 @@ def compute_capability_90(answers=True):
     for owner, name, new in changes:
         setattr(owner, name, new)
     try:
-        with UnpaddedInputs() if answers else contextlib.nullcontext():
+        with InputValues(padding) if answers else contextlib.nullcontext():
             yield
     finally:
         for owner, name, old in before:

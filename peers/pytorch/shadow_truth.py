@@ -15,6 +15,7 @@ import re
 import sys
 
 import torch
+from torch.utils._pytree import tree_leaves
 
 import peer_models
 import shadow_generate
@@ -38,7 +39,7 @@ def count_saved(case, device="meta"):
     model.train()
     inputs, labels = peer_models.make_inputs(case, family, config, device)
     saved = SavedTensors({"parameters": list(model.parameters()), "buffers": list(model.buffers()),
-                          "inputs": [inputs, labels]}, device)
+                          "inputs": [*tree_leaves(inputs), labels]}, device)
     ledger = StorageLedger(device)  # knows which storages a GPU would not hold
     with saved.recording(), precision_context(case) as autocast, ledger:
         loss = peer_models.forward(case, family, model, inputs, labels)
@@ -110,7 +111,7 @@ MODES = {"infer": infer, "generate": generate, "train": train}
 def run(case, events_dir=None, device="meta"):
     """The record of one case."""
     record = dict(case)
-    with compute_capability_90(), exact_lifetimes():
+    with compute_capability_90(padding=bool(case.get("padding"))), exact_lifetimes():
         if case["mode"] == "train":
             kinds, dtypes = count_saved(case, device)
             record["saved_for_backward_bytes"] = sum(

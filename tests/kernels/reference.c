@@ -12,6 +12,7 @@ static reference_function *const references[OPCODE_COUNT] = {
     [OPCODE_RANDOM_INTEGER] = reference_create,
     [OPCODE_SEQUENCE] = reference_create,
     [OPCODE_CAUSAL_MASK] = reference_create,
+    [OPCODE_ATTENTION_MASK] = reference_attention_mask,
     [OPCODE_DYNAMIC_MAP] = reference_dynamic_map,
     [OPCODE_COPY] = reference_element,
     [OPCODE_ADD] = reference_element,
@@ -88,6 +89,20 @@ static double lowest_of(enum dtype dtype)
     return dtype == DTYPE_FLOAT16    ? -65504.0
            : dtype == DTYPE_BFLOAT16 ? -3.3895313892515355e38
                                      : -3.4028234663852886e38;
+}
+
+void reference_attention_mask(const struct operation_call *call, double *const *values)
+{
+    const struct tensor *out = &call->tensors[1];
+    int64_t rows = out->size[2], columns = out->size[3];
+    for (int64_t b = 0; b < out->size[0]; b++) {
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t c = 0; c < columns; c++) {
+                bool seen = values[0][b * columns + c] != 0.0 && c - r <= call->attributes.i[0];
+                values[1][(b * rows + r) * columns + c] = seen ? 1.0 : 0.0;
+            }
+        }
+    }
 }
 
 void reference_create(const struct operation_call *call, double *const *values)

@@ -10,6 +10,7 @@ static trial_plan *const plans[OPCODE_COUNT] = {
     [OPCODE_RANDOM_INTEGER] = plan_create,
     [OPCODE_SEQUENCE] = plan_create,
     [OPCODE_CAUSAL_MASK] = plan_create,
+    [OPCODE_ATTENTION_MASK] = plan_attention_mask,
     [OPCODE_DYNAMIC_MAP] = plan_dynamic_map,
     [OPCODE_COPY] = plan_element,
     [OPCODE_ADD] = plan_element,
@@ -134,6 +135,19 @@ bool plan_create(struct trial *trial, int variant)
         i[1] = trial_integer(trial, 1, 1000);
     }
     trial_output(trial, dtype, layout, shape.rank, shape.size);
+    return true;
+}
+
+bool plan_attention_mask(struct trial *trial, int variant)
+{
+    static const int64_t sizes[][3] = {{2, 1, 7}, {1, 5, 5}, {3, 33, 130}, {2, 0, 4}}; /* batch, rows, columns */
+    if (variant >= (int)(sizeof sizes / sizeof sizes[0])) {
+        return false;
+    }
+    const int64_t *s = sizes[variant];
+    trial->call.attributes.i[0] = trial_integer(trial, -1, 130);
+    trial_input(trial, DTYPE_INT64, LAYOUT_DENSE, 2, (const int64_t[]){s[0], s[2]}, 0.0, 1.0);
+    trial_output(trial, DTYPE_BOOL, LAYOUT_DENSE, 4, (const int64_t[]){s[0], 1, s[1], s[2]});
     return true;
 }
 

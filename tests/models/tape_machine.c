@@ -16,15 +16,15 @@ static void require(enum status_code code, const struct status *error)
     }
 }
 
-void machine_open(struct tape_machine *machine, const char *path, const struct workload *workload, int step_count,
-                  double learning_rate)
+void machine_open_for(struct tape_machine *machine, const char *target_name, const char *path,
+                      const struct workload *workload, int step_count, double learning_rate)
 {
     struct status error = {0};
     const struct target *target = NULL;
     *machine = (struct tape_machine){0};
     require(config_read(path, path, &machine->config, &error), &error);
     require(workload_skeleton(&machine->config, workload, &machine->skeleton, &error), &error);
-    require(target_find("host", &target, &error), &error);
+    require(target_find(target_name, &target, &error), &error);
     struct training_plan plan = {.step_count = step_count, .learning_rate = learning_rate};
     require(
         workload_tape_planned(&machine->config, &machine->skeleton, workload, target, &plan, &machine->tape, &error),
@@ -43,6 +43,12 @@ void machine_rewind(struct tape_machine *machine)
     }
     machine->position = 0;
     machine->stage = STAGE_CONTEXT;
+}
+
+void machine_open(struct tape_machine *machine, const char *path, const struct workload *workload, int step_count,
+                  double learning_rate)
+{
+    machine_open_for(machine, "host", path, workload, step_count, learning_rate);
 }
 
 void machine_close(struct tape_machine *machine)

@@ -23,6 +23,9 @@ struct tape_machine {
 /* Reads the configuration at path, builds the tape for target "host". Fails the test on any error. */
 void machine_open(struct tape_machine *machine, const char *path, const struct workload *workload, int step_count,
                   double learning_rate);
+/* The same for another target. */
+void machine_open_for(struct tape_machine *machine, const char *target_name, const char *path,
+                      const struct workload *workload, int step_count, double learning_rate);
 void machine_close(struct tape_machine *machine);
 
 /* Starts again: all memory is given back. */

@@ -61,12 +61,12 @@ static struct json *reference_of(const char *name, struct json *document)
     return NULL;
 }
 
-static void torch_check(const char *name, enum attention attention, struct json *document)
+static void torch_check(const char *name, const char *target, enum attention attention, struct json *document)
 {
     char path[256];
     struct tape_machine machine;
     struct workload workload = training(attention);
-    machine_open(&machine, config_path(name, path), &workload, 1, 1e-4);
+    machine_open_for(&machine, target, config_path(name, path), &workload, 1, 1e-4);
     struct json *reference = reference_of(name, document);
     machine_prepare(&machine);
     assert_true(machine_run_until(&machine, STAGE_STEP, 1));
@@ -107,8 +107,9 @@ static void losses_and_gradients_are_those_of_pytorch(void **state)
         fail_msg("%s", error.text);
     }
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        torch_check(names[i], ATTENTION_EAGER, document);
-        torch_check(names[i], ATTENTION_SDPA, document);
+        torch_check(names[i], "host", ATTENTION_EAGER, document);
+        torch_check(names[i], "host", ATTENTION_SDPA, document);
+        torch_check(names[i], "sm_90", ATTENTION_SDPA, document); /* memory-efficient, or math */
     }
     json_release(document);
 }

@@ -98,7 +98,8 @@ static void sequences_compare(const char *name, const char *stage, const struct 
     }
 }
 
-static void case_check(const char *model, enum attention attention, enum precision precision, enum optimizer optimizer)
+static void case_check(const char *model, enum attention attention, enum precision precision, enum optimizer optimizer,
+                       bool padding)
 {
     static struct sequence ours, theirs;
     char config_path[256], path[256];
@@ -111,11 +112,13 @@ static void case_check(const char *model, enum attention attention, enum precisi
     workload.batch = 2;
     workload.seq = 8;
     workload.attention = attention;
+    workload.padding = padding;
     workload.precision = precision;
     workload.optimizer = optimizer;
     snprintf(config_path, sizeof config_path, "peers/pytorch/tiny/%s/config.json", model);
-    snprintf(path, sizeof path, "peers/pytorch/events/tiny_%s_train_%s_%s_2_8_%s.jsonl", model,
-             precision_name(precision), attention_name(attention), optimizer_name(optimizer));
+    snprintf(path, sizeof path, "peers/pytorch/events/tiny_%s_train_%s_%s_2_8_%s%s.jsonl", model,
+             precision_name(precision), attention_name(attention), optimizer_name(optimizer),
+             padding ? "_padding" : "");
     enum status_code code = config_read(config_path, model, &config, &error);
     code = code == STATUS_OK ? target_find("sm_90", &target, &error) : code;
     code = code == STATUS_OK ? skeleton_build(&config, HEAD_LM, &skeleton, &error) : code;
@@ -140,8 +143,8 @@ static void backward_and_step_are_pytorchs(void **state)
     (void)state;
     static const char *const models[] = {"gpt2-dropout", "llama", "llama-gqa", "qwen2"};
     for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
-        case_check(models[i], ATTENTION_EAGER, PRECISION_FLOAT32, OPTIMIZER_ADAM_FOREACH);
-        case_check(models[i], ATTENTION_EAGER, PRECISION_BFLOAT16, OPTIMIZER_ADAMW_FUSED);
+        case_check(models[i], ATTENTION_EAGER, PRECISION_FLOAT32, OPTIMIZER_ADAM_FOREACH, false);
+        case_check(models[i], ATTENTION_EAGER, PRECISION_BFLOAT16, OPTIMIZER_ADAMW_FUSED, false);
     }
 }
 
@@ -149,13 +152,21 @@ static void backward_and_step_are_pytorchs(void **state)
 static void math_attention_is_pytorchs(void **state)
 {
     (void)state;
-    case_check("llama-gqa", ATTENTION_SDPA, PRECISION_FLOAT32, OPTIMIZER_ADAM_FOREACH);
-    case_check("qwen2", ATTENTION_SDPA, PRECISION_FLOAT32, OPTIMIZER_ADAM_FOREACH);
+    case_check("llama-gqa", ATTENTION_SDPA, PRECISION_FLOAT32, OPTIMIZER_ADAM_FOREACH, false);
+    case_check("qwen2", ATTENTION_SDPA, PRECISION_FLOAT32, OPTIMIZER_ADAM_FOREACH, false);
+}
+
+static void padded_batches_are_pytorchs(void **state)
+{
+    (void)state;
+    case_check("gpt2-dropout", ATTENTION_EAGER, PRECISION_FLOAT32, OPTIMIZER_ADAM_FOREACH, true);
+    case_check("llama-gqa", ATTENTION_EAGER, PRECISION_FLOAT32, OPTIMIZER_ADAM_FOREACH, true);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(backward_and_step_are_pytorchs),
-                                       cmocka_unit_test(math_attention_is_pytorchs)};
+                                       cmocka_unit_test(math_attention_is_pytorchs),
+                                       cmocka_unit_test(padded_batches_are_pytorchs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

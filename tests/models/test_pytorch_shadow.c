@@ -83,6 +83,7 @@ static struct workload workload_of(const struct json *line)
     workload.lora_rank = json_integer_or(json_get(line, "lora_rank"), 0);
     workload.batch = json_integer_or(json_get(line, "batch"), 1);
     workload.seq = json_integer_or(json_get(line, "seq"), 0);
+    workload.padding = json_boolean_or(json_get(line, "padding"), false);
     workload.checkpointing = json_boolean_or(json_get(line, "checkpointing"), false);
     workload.accumulate = json_integer_or(json_get(line, "accumulate"), 1);
     return workload;

@@ -88,7 +88,7 @@ static void test_wrong_fields(void **state)
         {"colour", "red",
          "'colour' is not a field of a case; known are mode, precision, quantize, batch, seq, new_tokens, cache, "
          "beams, "
-         "attention, optimizer, lora_rank, lora_targets, "
+         "attention, padding, optimizer, lora_rank, lora_targets, "
          "checkpointing, "
          "accumulate, logits, tf32, head"},
     };

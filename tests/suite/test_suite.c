@@ -151,10 +151,12 @@ static void identities_are_json_with_null_for_what_says_nothing(void **state)
     const char *wanted[] = {
         "{\"model\": \"tiny-bert\", \"mode\": \"load\", \"precision\": \"float32\", \"quantize\": null, \"batch\": "
         "null, \"seq\": null, \"new_tokens\": null, \"cache\": null, \"beams\": null, \"attention\": null, "
+        "\"padding\": null, "
         "\"optimizer\": null, \"lora_rank\": null, \"lora_targets\": null, \"checkpointing\": null, \"accumulate\": "
         "null, \"logits\": null, \"tf32\": null, \"head\": \"bare\"}",
         "{\"model\": \"tiny-bert\", \"mode\": \"train\", \"precision\": \"float32\", \"quantize\": null, \"batch\": 4, "
-        "\"seq\": 128, \"new_tokens\": null, \"cache\": null, \"beams\": null, \"attention\": \"sdpa\", \"optimizer\": "
+        "\"seq\": 128, \"new_tokens\": null, \"cache\": null, \"beams\": null, \"attention\": \"sdpa\", \"padding\": "
+        "false, \"optimizer\": "
         "\"adamw-fused\", \"lora_rank\": 0, \"lora_targets\": null, \"checkpointing\": false, \"accumulate\": 1, "
         "\"logits\": \"all\", \"tf32\": false, \"head\": \"lm\"}"};
     for (int i = 0; i < 2; i++) {
@@ -314,7 +316,7 @@ static const struct refusal REFUSALS[] = {
     {CASE("exclude: [{tags: x}]"),
      "s.yaml:4:48: unknown key 'tags' in exclude; known are model, mode, precision, "
      "quantize, batch, seq, new_tokens, cache, beams, "
-     "attention, optimizer, lora_rank, lora_targets, checkpointing, accumulate, logits, tf32, head"},
+     "attention, padding, optimizer, lora_rank, lora_targets, checkpointing, accumulate, logits, tf32, head"},
     {CASE("exclude: [{batch: 1}]"),
      "s.yaml:1:1: the suite expands to nothing: every combination is excluded; shorten 'exclude'"},
     {HEAD "cases:\n  - {model: gpt2, mode: load}\n  - {model: gpt2, mode: [infer, load]}\n",

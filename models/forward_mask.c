@@ -1,0 +1,91 @@
+/* Masks: what transformers' masking_utils makes of a padded batch, and takes while it makes it; the eager form's causal
+ * mask. The small tensors in between are taken and not written: one operation of ours makes the mask. */
+#include "models/forward.h"
+
+static struct value *passing(struct tape *tape, enum dtype dtype, int rank, const int64_t *size)
+{
+    return tape_leaf(tape, CATEGORY_TEMPORARIES, dtype, rank, size, false, "mask");
+}
+
+static struct value *scalar_of(struct tape *tape, enum dtype dtype)
+{
+    int64_t none = 0;
+    return passing(tape, dtype, 0, &none);
+}
+
+/* "Is every token attended to?": a sum and a comparison for decoders, asked twice; one all() for encoders. */
+static void question_ask(struct tape *tape, bool causal)
+{
+    for (int i = 0; i < (causal ? 2 : 1); i++) {
+        struct value *sum = causal ? scalar_of(tape, DTYPE_INT64) : NULL;
+        struct value *answer = scalar_of(tape, DTYPE_BOOL);
+        tape_drop(tape, sum);
+        tape_drop(tape, answer);
+    }
+}
+
+/* arange() with its offset added: two tensors, of which the second stays. */
+static struct value *positions_of(struct tape *tape, int64_t rows)
+{
+    struct value *counted = passing(tape, DTYPE_INT64, 1, &rows);
+    struct value *moved = passing(tape, DTYPE_INT64, 1, &rows);
+    tape_drop(tape, counted);
+    return moved;
+}
+
+/* The mask functions joined by "and", over broadcast indices: pairs of rows and columns where it is causal, else rows. */
+static struct value *mask_make(const struct forward *f, bool causal)
+{
+    struct tape *tape = f->tape;
+    int frame = tape_frame_open(tape);
+    int64_t batch = value_size(f->seen, 0), rows = value_size(f->seen, 1), one = 1;
+    int64_t square[] = {rows, rows}, thin[] = {batch, rows};
+    passing(tape, DTYPE_INT64, 1, &batch);
+    passing(tape, DTYPE_INT64, 1, &one);
+    positions_of(tape, rows);
+    positions_of(tape, rows);
+    struct value *start = scalar_of(tape, DTYPE_BOOL);
+    struct value *order = passing(tape, DTYPE_BOOL, causal ? 2 : 1, square);
+    struct value *both = passing(tape, DTYPE_BOOL, causal ? 2 : 1, square);
+    tape_drop(tape, order);
+    tape_drop(tape, start);
+    struct value *padding = passing(tape, DTYPE_BOOL, 2, thin);
+    struct value *mask = tape_attention_mask(tape, f->seen, causal);
+    tape_drop(tape, padding);
+    tape_drop(tape, both);
+    return tape_frame_close(tape, frame, mask);
+}
+
+/* Unpadded: over what is cached and the new rows. */
+static struct value *causal_mask_make(const struct forward *f, struct value *like)
+{
+    if (f->mask != NULL) {
+        return f->mask;
+    }
+    int64_t rows = value_size(like, 1), cached = f->cache != NULL ? f->cache->length : 0;
+    return tape_causal_mask(f->tape, value_dtype(like), value_size(like, 0), rows, cached + rows);
+}
+
+struct value *forward_mask(const struct forward *f, struct value *like, bool causal)
+{
+    struct tape *tape = f->tape;
+    enum attention attention = f->workload->attention;
+    if (like == NULL) {
+        return NULL;
+    }
+    if (f->seen == NULL) {
+        return causal && attention == ATTENTION_EAGER ? causal_mask_make(f, like) : NULL;
+    }
+    int frame = tape_frame_open(tape);
+    int64_t size[] = {value_size(like, 0), value_size(like, 1)};
+    struct value *seen = passing(tape, DTYPE_BOOL, 2, size);
+    if (!causal || attention != ATTENTION_EAGER) {
+        question_ask(tape, causal);
+    }
+    struct value *mask = mask_make(f, causal);
+    if (attention != ATTENTION_SDPA) {
+        value_rebind(tape, &mask, tape_mask_numbers(tape, mask, value_dtype(like)));
+    }
+    tape_drop(tape, seen);
+    return tape_frame_close(tape, frame, mask);
+}
