@@ -1,4 +1,4 @@
-/* A tape on the host for tests: see tape_machine.h. */
+/* A tape on a device for tests: see tape_machine.h. */
 #include "tests/models/tape_machine.h"
 
 #include <setjmp.h>
@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "harness/kernels/convert.h"
+
 static void require(enum status_code code, const struct status *error)
 {
     if (code != STATUS_OK) {
@@ -16,8 +18,8 @@ static void require(enum status_code code, const struct status *error)
     }
 }
 
-void machine_open_for(struct tape_machine *machine, const char *target_name, const char *path,
-                      const struct workload *workload, int step_count, double learning_rate)
+void machine_open_on(struct tape_machine *machine, const char *device_spec, const char *target_name, const char *path,
+                     const struct workload *workload, int step_count, double learning_rate)
 {
     struct status error = {0};
     const struct target *target = NULL;
@@ -30,25 +32,90 @@ void machine_open_for(struct tape_machine *machine, const char *target_name, con
         workload_tape_planned(&machine->config, &machine->skeleton, workload, target, &plan, &machine->tape, &error),
         &error);
     machine->view = tape_view(machine->tape);
-    require(device_open("host", &machine->device, &error), &error);
+    require(device_open(device_spec, &machine->device, &error), &error);
     machine->memory = calloc((size_t)machine->view.storage_count + 1, sizeof *machine->memory);
     assert_non_null(machine->memory);
 }
 
-void machine_rewind(struct tape_machine *machine)
+void machine_open_for(struct tape_machine *machine, const char *target_name, const char *path,
+                      const struct workload *workload, int step_count, double learning_rate)
 {
-    for (int i = 0; i < machine->view.storage_count; i++) {
-        free(machine->memory[i]);
-        machine->memory[i] = NULL;
-    }
-    machine->position = 0;
-    machine->stage = STAGE_CONTEXT;
+    machine_open_on(machine, "host", target_name, path, workload, step_count, learning_rate);
 }
 
 void machine_open(struct tape_machine *machine, const char *path, const struct workload *workload, int step_count,
                   double learning_rate)
 {
     machine_open_for(machine, "host", path, workload, step_count, learning_rate);
+}
+
+/* On the host a storage is malloc's, so that sanitizers see its ends. */
+static bool machine_is_on_host(const struct tape_machine *machine)
+{
+    return strcmp(machine->device->table->kind, "host") == 0;
+}
+
+/* A storage may be empty; a segment may not. */
+static int64_t segment_bytes(const struct tape_machine *machine, int storage)
+{
+    return machine_bytes(machine, storage) + 64;
+}
+
+static void storage_take(struct tape_machine *machine, int storage)
+{
+    struct status error = {0};
+    int64_t bytes = segment_bytes(machine, storage);
+    const struct device_table *table = machine->device->table;
+    unsigned char *poison = malloc((size_t)bytes);
+    assert_non_null(poison);
+    memset(poison, 0xff, (size_t)bytes); /* NaN, in every floating dtype */
+    if (machine_is_on_host(machine)) {
+        machine->memory[storage] = poison;
+        return;
+    }
+    require(table->segment_alloc(machine->device, bytes, &machine->memory[storage], &error), &error);
+    require(table->copy_from_host(machine->device, machine->memory[storage], poison, bytes, &error), &error);
+    free(poison);
+}
+
+static void storage_drop(struct tape_machine *machine, int storage)
+{
+    struct status error = {0};
+    void *memory = machine->memory[storage];
+    if (machine_is_on_host(machine)) {
+        free(memory);
+    } else if (memory != NULL) {
+        int64_t bytes = segment_bytes(machine, storage);
+        require(machine->device->table->segment_free(machine->device, memory, bytes, &error), &error);
+    }
+    machine->memory[storage] = NULL;
+}
+
+void machine_read(const struct tape_machine *machine, int storage, void *bytes)
+{
+    struct status error = {0};
+    const struct device_table *table = machine->device->table;
+    require(table->synchronize(machine->device, &error), &error);
+    require(
+        table->copy_to_host(machine->device, bytes, machine->memory[storage], machine_bytes(machine, storage), &error),
+        &error);
+}
+
+void machine_write(const struct tape_machine *machine, int storage, const void *bytes)
+{
+    struct status error = {0};
+    require(machine->device->table->copy_from_host(machine->device, machine->memory[storage], bytes,
+                                                   machine_bytes(machine, storage), &error),
+            &error);
+}
+
+void machine_rewind(struct tape_machine *machine)
+{
+    for (int i = 0; i < machine->view.storage_count; i++) {
+        storage_drop(machine, i);
+    }
+    machine->position = 0;
+    machine->stage = STAGE_CONTEXT;
 }
 
 void machine_close(struct tape_machine *machine)
@@ -90,13 +157,9 @@ bool machine_run_until(struct tape_machine *machine, enum stage stage, int occur
             }
             machine->stage = (enum stage)event.index;
         } else if (event.kind == EVENT_ALLOC) {
-            size_t bytes = (size_t)machine->view.storages[event.index].bytes;
-            machine->memory[event.index] = malloc(bytes + 64);
-            assert_non_null(machine->memory[event.index]);
-            memset(machine->memory[event.index], 0xff, bytes); /* NaN, in every floating dtype */
+            storage_take(machine, event.index);
         } else if (event.kind == EVENT_FREE) {
-            free(machine->memory[event.index]);
-            machine->memory[event.index] = NULL;
+            storage_drop(machine, event.index);
         } else {
             operation_run(machine, &machine->view.ops[event.index]);
         }
@@ -128,18 +191,9 @@ float *machine_floats(const struct tape_machine *machine, int storage)
 double machine_loss(const struct tape_machine *machine)
 {
     const struct operand *operand = &machine->view.operands[machine->view.loss_operand];
-    const void *memory = machine->memory[operand->storage];
-    assert_non_null(memory);
-    if (operand->dtype == DTYPE_FLOAT32) {
-        float value = 0.0f;
-        memcpy(&value, memory, sizeof value);
-        return (double)value;
-    }
-    assert_int_equal(operand->dtype, DTYPE_BFLOAT16); /* the upper half of a float32 */
-    uint16_t half = 0;
-    memcpy(&half, memory, sizeof half);
-    uint32_t bits = (uint32_t)half << 16;
-    float value = 0.0f;
-    memcpy(&value, &bits, sizeof value);
-    return (double)value;
+    unsigned char bytes[sizeof(int64_t)] = {0};
+    assert_non_null(machine->memory[operand->storage]);
+    assert_in_range(machine_bytes(machine, operand->storage), dtype_bytes(operand->dtype), sizeof bytes);
+    machine_read(machine, operand->storage, bytes);
+    return (double)float_load(bytes, operand->dtype, 0);
 }
