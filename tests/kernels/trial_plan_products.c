@@ -10,6 +10,18 @@ static double sum_allowance(int64_t term_count)
     return (double)(term_count + 2) * 0x1p-23;
 }
 
+/* In one of four calls float32 factors may be rounded to TF32, each by 2^-11 of itself. To be called once the factors are
+ * there; attribute: which of i says so. */
+static void tf32_draw(struct trial *trial, int attribute, double factor, int64_t term_count)
+{
+    const struct tensor *tensors = trial->call.tensors;
+    if (trial_integer(trial, 0, 3) == 0) {
+        bool rounds = tensors[0].dtype == DTYPE_FLOAT32 || tensors[1].dtype == DTYPE_FLOAT32;
+        trial->call.attributes.i[attribute] = 1;
+        trial->allowance += rounds ? fabs(factor) * (double)term_count * 0x1p-10 * 1.01 : 0.0;
+    }
+}
+
 /* In three of four calls: too little for some of the ways to compute a product, so little that a convolution's pixels,
  * channels and filters are cut, or enough. */
 static void workspace_draw(struct trial *trial)
@@ -106,6 +118,7 @@ bool plan_matmul(struct trial *trial, int variant)
     placement = operand_placement(trial, s, trial_integer(trial, 0, 2) == 0);
     operand_size(s, s->k, s->n, size);
     trial_input_placed(trial, trial_dtype(trial), &placement, s->rank, size, -1.0, 1.0);
+    tf32_draw(trial, 0, alpha, s->k);
     if (biased) {
         trial_input(trial, trial_dtype(trial), LAYOUT_DENSE, 1, &s->n, -1.0, 1.0);
     }
@@ -228,6 +241,7 @@ bool plan_convolution(struct trial *trial, int variant)
     trial->allowance = sum_allowance(terms);
     trial_input(trial, trial_dtype(trial), LAYOUT_DENSE, 4, forward ? image : result, -1.0, 1.0);
     trial_input(trial, trial_dtype(trial), LAYOUT_DENSE, 4, to_weight ? image : weight, -1.0, 1.0);
+    tf32_draw(trial, 2, 1.0, terms);
     if (forward && variant % 2 == 1) {
         trial_input(trial, trial_dtype(trial), LAYOUT_DENSE, 1, &s->filters, -1.0, 1.0);
     }
