@@ -58,10 +58,11 @@ static double longest_gradient(const struct comparison *c)
 }
 
 /* float32: 1e-4 of the gradient, where one cancels (of a bias before a normalisation) 1e-7 of the longest. 16 bits: no
- * further from the host than twice what the host is from float32, because both are off, each in its own direction. */
+ * further from the host than twice what the host is from float32, because both are off, each in its own direction, and a step
+ * of bfloat16. */
 static void gradients_compare(const struct comparison *c)
 {
-    double longest = longest_gradient(c);
+    double longest = longest_gradient(c), step = c->precision == PRECISION_FLOAT32 ? 1e-4 : 0x1p-7;
     int compared = 0;
     for (int i = 0; i < c->host.skeleton.tensor_count; i++) {
         const struct skeleton_tensor *tensor = &c->host.skeleton.tensors[i];
@@ -73,7 +74,7 @@ static void gradients_compare(const struct comparison *c)
             double off = distance(gpu, host, tensor->element_count);
             double length = distance(exact, NULL, tensor->element_count);
             double rounding = distance(host, exact, tensor->element_count);
-            if (!(off <= 1e-4 * length + 1e-7 * longest + 2.0 * rounding)) {
+            if (!(off <= step * length + 1e-7 * longest + 2.0 * rounding)) {
                 fail_msg("%s: the gradient of %s is %.3g off; its length is %.3g, the host's rounding %.3g", c->label,
                          tensor->path, off, length, rounding);
             }
