@@ -1,12 +1,15 @@
-/* Launches of creation and element-wise operations: a thread for each element, in a loop over the grid. */
+/* Launches of creation and element-wise operations: a thread for each element, or for a group of eight neighbours where
+ * memory allows, in a loop over the grid. */
+#include <type_traits>
+
 #include "harness/kernels/body_create.h"
 #include "harness/kernels/body_element.h"
-#include "harness/kernels/launch_grid.h"
+#include "harness/kernels/launch_group.h"
 
 struct element_launch {
     struct tensor tensors[WALK_TENSORS]; /* inputs, then outputs */
     struct walk walk;
-    int64_t count;
+    int64_t count, groups; /* groups: the first of the elements that are moved eight at a time, see walk_groups */
     struct element_parameters parameters;
     struct random_key key;
     int64_t i0, i1;
@@ -21,6 +24,7 @@ static struct element_launch element_launch_of(const struct operation_call *call
     }
     launch.walk = walk_of_call(call);
     launch.count = launch.walk.line_count * launch.walk.line_length;
+    launch.groups = walk_groups(&launch.walk, launch.tensors);
     launch.parameters.f0 = (float)call->attributes.f[0];
     launch.parameters.f1 = (float)call->attributes.f[1];
     launch.i0 = call->attributes.i[0];
@@ -29,17 +33,36 @@ static struct element_launch element_launch_of(const struct operation_call *call
     return launch;
 }
 
+/* work(a, b) for each element; b is a where there is one input. */
+template <typename function> BODY void elements_make(const struct element_launch *launch, function work)
+{
+    const struct tensor *tensors = launch->tensors;
+    int out = launch->walk.tensor_count - 1;
+    int64_t at[WALK_TENSORS];
+    for (int64_t k = thread_first(); k < launch->groups; k += thread_step()) {
+        walk_element(&launch->walk, k * GROUP, at);
+        struct element_group a = group_get(&tensors[0], at[0]), b = a;
+        if (out == 2) {
+            b = group_get(&tensors[1], at[1]);
+        }
+#pragma unroll
+        for (int n = 0; n < GROUP; n++) {
+            a.at[n] = work(a.at[n], b.at[n]);
+        }
+        group_set(&tensors[out], at[out], a);
+    }
+    for (int64_t k = launch->groups * GROUP + thread_first(); k < launch->count; k += thread_step()) {
+        walk_element(&launch->walk, k, at);
+        float a = tensor_get(&tensors[0], at[0]);
+        float b = out == 2 ? tensor_get(&tensors[1], at[1]) : a;
+        tensor_set(&tensors[out], at[out], work(a, b));
+    }
+}
+
 #define ELEMENT_KERNEL(name, opcode, form)                                                                             \
     static __global__ void element_kernel_##name(const __grid_constant__ struct element_launch launch)                 \
     {                                                                                                                  \
-        int out = launch.walk.tensor_count - 1;                                                                        \
-        for (int64_t k = thread_first(); k < launch.count; k += thread_step()) {                                       \
-            int64_t at[WALK_TENSORS];                                                                                  \
-            walk_element(&launch.walk, k, at);                                                                         \
-            float a = tensor_get(&launch.tensors[0], at[0]);                                                           \
-            float b = out == 2 ? tensor_get(&launch.tensors[1], at[1]) : a;                                            \
-            tensor_set(&launch.tensors[out], at[out], element_##name(a, b, launch.parameters));                        \
-        }                                                                                                              \
+        elements_make(&launch, [&](float a, float b) { return element_##name(a, b, launch.parameters); });             \
     }
 ELEMENT_TABLE(ELEMENT_KERNEL)
 #undef ELEMENT_KERNEL
@@ -58,9 +81,12 @@ const char *launch_element(const struct operation_call *call, cudaStream_t strea
 #undef ELEMENT_ROW
     };
     struct element_launch launch = element_launch_of(call);
+    for (int t = 0; t < call->tensor_count; t++) {
+        launch.groups = group_converts(call->tensors[t].dtype) ? launch.groups : 0;
+    }
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (rows[i].opcode == call->opcode && rows[i].form == element_form(call)) {
-            rows[i].kernel<<<grid_blocks(launch.count, LANES), LANES, 0, stream>>>(launch);
+            rows[i].kernel<<<group_blocks(launch.count, launch.groups), LANES, 0, stream>>>(launch);
             return launch_result();
         }
     }
@@ -70,10 +96,21 @@ const char *launch_element(const struct operation_call *call, cudaStream_t strea
 /* Copies elements of one size, whatever they mean. */
 template <typename unit> static __global__ void copy_kernel(const __grid_constant__ struct element_launch launch)
 {
-    for (int64_t k = thread_first(); k < launch.count; k += thread_step()) {
-        int64_t at[WALK_TENSORS];
+    constexpr int pieces = sizeof(unit) == 1 ? 2 : (int)sizeof(unit) / 2; /* of a group: of 4, or of 16 bytes */
+    typedef typename std::conditional<sizeof(unit) == 1, uint32_t, struct group_of_16>::type piece;
+    const unit *from = (const unit *)launch.tensors[0].data;
+    unit *to = (unit *)launch.tensors[1].data;
+    int64_t at[WALK_TENSORS];
+    for (int64_t k = thread_first(); k < launch.groups; k += thread_step()) {
+        walk_element(&launch.walk, k * GROUP, at);
+#pragma unroll
+        for (int n = 0; n < pieces; n++) {
+            ((piece *)(void *)(to + at[1]))[n] = ((const piece *)(const void *)(from + at[0]))[n];
+        }
+    }
+    for (int64_t k = launch.groups * GROUP + thread_first(); k < launch.count; k += thread_step()) {
         walk_element(&launch.walk, k, at);
-        ((unit *)launch.tensors[1].data)[at[1]] = ((const unit *)launch.tensors[0].data)[at[0]];
+        to[at[1]] = from[at[0]];
     }
 }
 
@@ -83,7 +120,7 @@ const char *launch_copy(const struct operation_call *call, cudaStream_t stream)
         return launch_element(call, stream);
     }
     struct element_launch launch = element_launch_of(call);
-    unsigned blocks = grid_blocks(launch.count, LANES);
+    unsigned blocks = group_blocks(launch.count, launch.groups);
     switch (element_bytes(call->tensors[0].dtype)) {
     case 4:
         copy_kernel<uint32_t><<<blocks, LANES, 0, stream>>>(launch);
@@ -194,21 +231,33 @@ const char *launch_attention_mask(const struct operation_call *call, cudaStream_
 
 static __global__ void dropout_kernel(const __grid_constant__ struct element_launch launch)
 {
+    const struct tensor *a = &launch.tensors[0], *out = &launch.tensors[1], *mask = &launch.tensors[2];
     struct random_key key = random_key_of(launch.i0);
     float probability = launch.parameters.f0;
     float scale = dropout_scale(probability);
-    for (int64_t k = thread_first(); k < launch.count; k += thread_step()) {
-        int64_t at[WALK_TENSORS];
+    int64_t at[WALK_TENSORS];
+    for (int64_t k = thread_first(); k < launch.groups; k += thread_step()) {
+        walk_element(&launch.walk, k * GROUP, at);
+        struct element_group value = group_get(a, at[0]), kept;
+#pragma unroll
+        for (int n = 0; n < GROUP; n++) {
+            kept.at[n] = dropout_keeps(key, (uint64_t)(k * GROUP + n), probability) ? 1.0f : 0.0f;
+            value.at[n] = kept.at[n] != 0.0f ? value.at[n] * scale : 0.0f;
+        }
+        group_set(out, at[1], value);
+        group_set(mask, at[2], kept);
+    }
+    for (int64_t k = launch.groups * GROUP + thread_first(); k < launch.count; k += thread_step()) {
         walk_element(&launch.walk, k, at);
         bool kept = dropout_keeps(key, (uint64_t)k, probability);
-        tensor_set(&launch.tensors[1], at[1], kept ? tensor_get(&launch.tensors[0], at[0]) * scale : 0.0f);
-        ((uint8_t *)launch.tensors[2].data)[at[2]] = kept;
+        tensor_set(out, at[1], kept ? tensor_get(a, at[0]) * scale : 0.0f);
+        ((uint8_t *)mask->data)[at[2]] = kept;
     }
 }
 
 const char *launch_dropout(const struct operation_call *call, cudaStream_t stream)
 {
     struct element_launch launch = element_launch_of(call);
-    dropout_kernel<<<grid_blocks(launch.count, LANES), LANES, 0, stream>>>(launch);
+    dropout_kernel<<<group_blocks(launch.count, launch.groups), LANES, 0, stream>>>(launch);
     return launch_result();
 }

@@ -1,12 +1,12 @@
-/* Launches of the optimizers: a thread for each element of a parameter. */
+/* Launches of the optimizers: a thread for each element of a parameter, or for eight neighbours. */
 #include "harness/kernels/body_optimizer.h"
-#include "harness/kernels/launch_grid.h"
+#include "harness/kernels/launch_group.h"
 
 /* The tensors of the call without the scaler's flag, which stands apart. */
 struct optimizer_launch {
     struct tensor tensors[4];
-    const float *found; /* NULL: none */
-    int64_t count;
+    const float *found;    /* NULL: none */
+    int64_t count, groups; /* groups of eight among the elements, the first */
     struct adam_constants adam;
     float f0, f1, f0_complement, f1_complement;
 };
@@ -21,14 +21,11 @@ static __global__ void adam_kernel(const __grid_constant__ struct optimizer_laun
     if (optimizer_is_held(&launch)) {
         return;
     }
-    const struct tensor *t = launch.tensors;
-    for (int64_t k = thread_first(); k < launch.count; k += thread_step()) {
-        struct adam_element e = {tensor_get(&t[1], k), tensor_get(&t[2], k), tensor_get(&t[3], k)};
-        e = adam_update(e, tensor_get(&t[0], k), launch.adam);
-        tensor_set(&t[1], k, e.parameter);
-        tensor_set(&t[2], k, e.m);
-        tensor_set(&t[3], k, e.v);
-    }
+    elements_update<1, 4>(launch.tensors, launch.count, launch.groups, [&](float(&e)[4]) {
+        struct adam_element updated = {e[1], e[2], e[3]};
+        updated = adam_update(updated, e[0], launch.adam);
+        e[1] = updated.parameter, e[2] = updated.m, e[3] = updated.v;
+    });
 }
 
 static __global__ void adam_moments_kernel(const __grid_constant__ struct optimizer_launch launch)
@@ -36,13 +33,11 @@ static __global__ void adam_moments_kernel(const __grid_constant__ struct optimi
     if (optimizer_is_held(&launch)) {
         return;
     }
-    const struct tensor *t = launch.tensors;
-    for (int64_t k = thread_first(); k < launch.count; k += thread_step()) {
-        struct moments_element e = {tensor_get(&t[1], k), tensor_get(&t[2], k)};
-        e = moments_update(e, tensor_get(&t[0], k), launch.f0_complement, launch.f1, launch.f1_complement);
-        tensor_set(&t[1], k, e.m);
-        tensor_set(&t[2], k, e.v);
-    }
+    elements_update<1, 3>(launch.tensors, launch.count, launch.groups, [&](float(&e)[3]) {
+        struct moments_element updated = {e[1], e[2]};
+        updated = moments_update(updated, e[0], launch.f0_complement, launch.f1, launch.f1_complement);
+        e[1] = updated.m, e[2] = updated.v;
+    });
 }
 
 static __global__ void adam_apply_kernel(const __grid_constant__ struct optimizer_launch launch)
@@ -50,11 +45,8 @@ static __global__ void adam_apply_kernel(const __grid_constant__ struct optimize
     if (optimizer_is_held(&launch)) {
         return;
     }
-    const struct tensor *t = launch.tensors;
-    for (int64_t k = thread_first(); k < launch.count; k += thread_step()) {
-        float m = tensor_get(&t[0], k), denominator = tensor_get(&t[1], k);
-        tensor_set(&t[2], k, apply_update(tensor_get(&t[2], k), m, denominator, launch.f0));
-    }
+    elements_update<2, 3>(launch.tensors, launch.count, launch.groups,
+                          [&](float(&e)[3]) { e[2] = apply_update(e[2], e[0], e[1], launch.f0); });
 }
 
 static __global__ void sgd_momentum_kernel(const __grid_constant__ struct optimizer_launch launch)
@@ -62,13 +54,11 @@ static __global__ void sgd_momentum_kernel(const __grid_constant__ struct optimi
     if (optimizer_is_held(&launch)) {
         return;
     }
-    const struct tensor *t = launch.tensors;
-    for (int64_t k = thread_first(); k < launch.count; k += thread_step()) {
-        struct momentum_element e = {tensor_get(&t[1], k), tensor_get(&t[2], k)};
-        e = momentum_update(e, tensor_get(&t[0], k), launch.f0, launch.f1);
-        tensor_set(&t[1], k, e.parameter);
-        tensor_set(&t[2], k, e.buffer);
-    }
+    elements_update<1, 3>(launch.tensors, launch.count, launch.groups, [&](float(&e)[3]) {
+        struct momentum_element updated = {e[1], e[2]};
+        updated = momentum_update(updated, e[0], launch.f0, launch.f1);
+        e[1] = updated.parameter, e[2] = updated.buffer;
+    });
 }
 
 /* required: how many inputs the operation has without the flag. */
@@ -86,6 +76,7 @@ static struct optimizer_launch optimizer_launch_of(const struct operation_call *
         }
     }
     launch.count = elements_of(&launch.tensors[0]);
+    launch.groups = dense_groups(launch.tensors, count, launch.count);
     launch.adam = adam_constants_of(&call->attributes);
     launch.f0 = (float)f[0];
     launch.f1 = (float)f[1];
@@ -97,7 +88,7 @@ static struct optimizer_launch optimizer_launch_of(const struct operation_call *
 const char *launch_optimizer(const struct operation_call *call, cudaStream_t stream)
 {
     struct optimizer_launch launch = optimizer_launch_of(call, call->opcode == OPCODE_ADAM_APPLY ? 2 : 1);
-    unsigned blocks = grid_blocks(launch.count, LANES);
+    unsigned blocks = group_blocks(launch.count, launch.groups);
     switch (call->opcode) {
     case OPCODE_ADAM:
         adam_kernel<<<blocks, LANES, 0, stream>>>(launch);
@@ -115,21 +106,21 @@ const char *launch_optimizer(const struct operation_call *call, cudaStream_t str
 }
 
 /* Several threads may write the flag, all of them the same value. */
-static __global__ void unscale_kernel(struct tensor grad, float *found, int64_t count, float factor)
+static __global__ void unscale_kernel(struct tensor grad, float *found, int64_t count, int64_t groups, float factor)
 {
-    for (int64_t k = thread_first(); k < count; k += thread_step()) {
-        float value = tensor_get(&grad, k);
-        if (unscale_finds(value)) {
+    elements_update<0, 1>(&grad, count, groups, [&](float(&e)[1]) {
+        if (unscale_finds(e[0])) {
             *found = 1.0f;
         }
-        tensor_set(&grad, k, value * factor);
-    }
+        e[0] *= factor;
+    });
 }
 
 const char *launch_unscale(const struct operation_call *call, cudaStream_t stream)
 {
     int64_t count = elements_of(&call->tensors[0]);
-    unscale_kernel<<<grid_blocks(count, LANES), LANES, 0, stream>>>(call->tensors[0], (float *)call->tensors[1].data,
-                                                                    count, (float)call->attributes.f[0]);
+    int64_t groups = dense_groups(call->tensors, 1, count);
+    unscale_kernel<<<group_blocks(count, groups), LANES, 0, stream>>>(call->tensors[0], (float *)call->tensors[1].data,
+                                                                      count, groups, (float)call->attributes.f[0]);
     return launch_result();
 }

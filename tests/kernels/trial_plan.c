@@ -82,7 +82,8 @@ struct shape {
     int64_t size[TENSOR_RANK_MAXIMUM];
 };
 
-/* Scalars, odd sizes, sizes of 1, empty ones, one beyond a span, one beyond the threshold of threads, the full rank. */
+/* Scalars, odd sizes, sizes of 1, empty ones, one beyond a span, one beyond the threshold of threads, the full rank, rows
+ * of whole groups. */
 static const struct shape shapes[] = {
     {0, {0}},
     {1, {1}},
@@ -99,6 +100,7 @@ static const struct shape shapes[] = {
     {2, {5003, 1}},
     {3, {4, 130, 65}},
     {5, {3, 2, 3, 2, 3}},
+    {2, {37, 64}},
 };
 
 enum { SHAPE_COUNT = sizeof shapes / sizeof shapes[0] };

@@ -48,6 +48,15 @@ void right_column(const emulation_offer *offers, int column, float *line)
     }
 }
 
+void copy_make(const copy &begun)
+{
+    if (begun.inside) {
+        memcpy(begun.shared, begun.from, (size_t)begun.bytes);
+    } else {
+        memset(begun.shared, 0, (size_t)begun.bytes);
+    }
+}
+
 bool aligned(const void *place, int bytes)
 {
     return (uintptr_t)place % (uintptr_t)bytes == 0;
@@ -108,7 +117,12 @@ void emulated_copy_begin(void *shared, const void *from, int bytes, bool inside)
     if (groups.empty()) {
         groups.emplace_back();
     }
-    groups.back().push_back({shared, from, bytes, inside});
+    copy begun = {shared, from, bytes, inside};
+    if (emulation_copies_are_early()) {
+        copy_make(begun);
+    } else {
+        groups.back().push_back(begun);
+    }
 }
 
 void copies_group(void)
@@ -125,11 +139,7 @@ void emulated_copies_wait(int left)
     auto &groups = pending[emulation_thread()];
     while (groups.size() > (size_t)left + 1) {
         for (const copy &each : groups.front()) {
-            if (each.inside) {
-                memcpy(each.shared, each.from, (size_t)each.bytes);
-            } else {
-                memset(each.shared, 0, (size_t)each.bytes);
-            }
+            copy_make(each);
         }
         groups.erase(groups.begin());
     }

@@ -1,7 +1,7 @@
 /* A GPU on one core, for the tests of the CUDA plug-in: launches, barriers, warps and memory. Not its speed, not its
  * rounding of library functions, and no two launches at once.
  *
- * What a real GPU leaves open is varied: one launch after another runs its blocks, warps and threads forwards,
+ * What a real GPU leaves open is varied: one launch of a kernel after another runs its blocks, warps and threads forwards,
  * backwards and shuffled, each warp as far ahead as it gets, so that a missing barrier or a sum without a fixed order
  * shows as a different result. Every other launch has at most three blocks, because the plug-in's kernels go through the
  * rest in a loop. What a real GPU forbids is a fault of the launch: a barrier that some threads do not reach, a shuffle
@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <string>
 #include <sys/mman.h>
 #include <ucontext.h>
@@ -51,7 +52,8 @@ lane lanes[THREADS_MAXIMUM];
 emulation_offer offered[2][THREADS_MAXIMUM];
 
 int lane_count, lane_current, block_predicate;
-int64_t launch_count;
+int64_t launch_number; /* among those of the same kernel */
+std::map<const void *, int64_t> launch_counts;
 const std::function<void()> *thread_body;
 jmp_buf scheduler;
 ucontext_t scheduler_context;
@@ -107,7 +109,7 @@ void lane_resume(int index)
 /* The place of the k-th of `count` in the order of this launch; 7919 is a prime that no count here is a multiple of. */
 int64_t ordered(int64_t k, int64_t count)
 {
-    return launch_count % 3 == 0 ? k : launch_count % 3 == 1 || count % 7919 == 0 ? count - 1 - k : k * 7919 % count;
+    return launch_number % 3 == 0 ? k : launch_number % 3 == 1 || count % 7919 == 0 ? count - 1 - k : k * 7919 % count;
 }
 
 bool lanes_alike(int first, int count, lane_state state)
@@ -216,6 +218,11 @@ void emulation_fault(const char *text)
     fault(text);
 }
 
+bool emulation_copies_are_early(void)
+{
+    return launch_number / 2 % 2 == 0;
+}
+
 int emulation_thread(void)
 {
     return lane_current;
@@ -263,13 +270,13 @@ void emulation_launch::blocks_run(const void *kernel, const std::function<void()
                                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         mprotect(shared_pages + SHARED_BYTES, PAGE_BYTES, PROT_NONE);
     }
-    launch_count++;
+    launch_number = ++launch_counts[kernel];
     thread_body = &thread;
     lane_count = (int)threads;
     shared_bytes_now = shared_bytes_;
     blockDim = block_;
     gridDim = grid_;
-    if (launch_count % 2 == 0 && grid_.x > BLOCKS_OF_A_SHORT_GRID) {
+    if (launch_number % 2 == 0 && grid_.x > BLOCKS_OF_A_SHORT_GRID) {
         gridDim.x = BLOCKS_OF_A_SHORT_GRID;
     }
     int64_t blocks = (int64_t)gridDim.x * gridDim.y * gridDim.z;

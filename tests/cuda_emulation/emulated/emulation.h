@@ -12,6 +12,9 @@ void emulation_error_set(cudaError_t error, const char *text);
 /* The same from within a kernel: the launch ends in a fault. */
 void emulation_fault(const char *text);
 
+/* Whether copies are made in this launch when they are begun; otherwise when they are waited for. */
+bool emulation_copies_are_early(void);
+
 /* What was begun by the lanes of the last block and never waited for is gone. */
 void emulated_copies_forget(void);
 

@@ -1,6 +1,6 @@
 /* Stands in for harness/kernels/tensor_core.h, whose contract it keeps: the same functions without the assembler. A
- * copy that was begun is made only when it is waited for; a line of a matrix is read when its lane arrives; what
- * does not lie on its boundary is a fault. */
+ * copy that was begun is made at once in some launches, in others only when it is waited for; a line of a matrix is
+ * read when its lane arrives; what does not lie on its boundary is a fault. */
 #ifndef ASSAY_KERNELS_TENSOR_CORE_H
 #define ASSAY_KERNELS_TENSOR_CORE_H
 
