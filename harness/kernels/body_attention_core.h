@@ -230,8 +230,8 @@ BODY struct core_view core_view_here(const struct core_view &view)
 struct core_pair {
     const struct attention *attention;
     struct attention_place place;
-    struct core_view mask, counter; /* counter: of the dropout decisions */
-    bool whole;                     /* no score of the pair is hidden */
+    struct core_view mask;
+    bool whole; /* no score of the pair is hidden */
 };
 
 template <typename form, bool rows_still>
@@ -245,8 +245,6 @@ BODY struct core_pair core_pair_of(const struct attention *attention, struct att
     pair.attention = attention;
     pair.place = place;
     pair.mask = core_view_of(mask_start, mask->stride[2], mask->stride[3], rows_still);
-    pair.counter = core_view_of((int64_t)score_counter(attention, place, place.row, place.column), attention->columns,
-                                1, rows_still);
     pair.whole =
         place.row + row_count <= attention->rows && place.column + column_count <= columns_end(attention, place.row);
     return pair;
@@ -299,12 +297,15 @@ BODY void core_scores_finish(struct core_scores<form> &scores, const struct core
     const struct attention *attention = pair.attention;
     float scale = attention->scale;
     core_each<form>([&](int s, int n, int k, int, int) { scores.at[s][n][k] *= scale; });
+    if (pair.whole && attention->mask.data == NULL) {
+        return;
+    }
     struct core_interval seen[form::strips][2];
 #pragma unroll
     for (int s = 0; s < form::strips; s++) {
 #pragma unroll
         for (int half = 0; half < 2; half++) {
-            int line = core_first_line<form>() + 16 * s + 8 * half + (core_lane() >> 2);
+            int line = core_first_line<form>() + 16 * s + 8 * half + (core_lane_here() >> 2);
             seen[s][half] = core_interval_of<form, rows_still>(pair, line);
         }
     }
@@ -324,10 +325,29 @@ BODY void core_scores_finish(struct core_scores<form> &scores, const struct core
     }
 }
 
-BODY bool core_score_is_kept(const struct core_pair &pair, const struct core_view &counter, struct random_key key,
-                             int i, int j)
+/* The decisions of dropout for a pair: anew for each, so that they hold no registers beyond it. */
+struct core_dropout {
+    int64_t start, row_step; /* counter of score (0, 0), and from row to row */
+    struct random_key key;
+    float probability;
+};
+
+BODY struct core_dropout core_dropout_of(const struct core_pair &pair)
 {
-    return dropout_keeps(key, (uint64_t)core_at(counter, i, j), pair.attention->probability);
+    const struct attention *attention = pair.attention;
+    struct core_dropout dropout;
+    dropout.start = (int64_t)score_counter(attention, pair.place, pair.place.row, pair.place.column);
+    dropout.row_step = attention->columns;
+    dropout.key = random_key_of(value_here(attention->seed));
+    dropout.probability = attention->probability;
+    return dropout;
+}
+
+template <bool rows_still> BODY bool core_score_is_kept(const struct core_dropout &dropout, int i, int j)
+{
+    int64_t row = rows_still ? i : j, column = rows_still ? j : i;
+    int64_t counter = value_here(dropout.start) + row * value_here(dropout.row_step) + column;
+    return dropout_keeps(dropout.key, (uint64_t)counter, dropout.probability);
 }
 
 #endif

@@ -177,7 +177,7 @@ struct core_row {
 template <typename form, bool rows_still>
 BODY void core_gradients(struct core_scores<form> &scores, struct core_scores<form> &slopes,
                          const struct core_row (&still)[form::strips][2], const float *moving,
-                         const struct core_pair &pair, struct random_key key)
+                         const struct core_pair &pair)
 {
     float keep_scale = pair.attention->keep_scale;
     core_each<form>([&](int s, int n, int k, int, int j) {
@@ -185,10 +185,10 @@ BODY void core_gradients(struct core_scores<form> &scores, struct core_scores<fo
         score = core_exponential(score - (rows_still ? still[s][k >> 1].lse : moving[j]));
     });
     if (pair.attention->probability > 0.0f) {
-        struct core_view counter = core_view_here(pair.counter);
+        struct core_dropout dropout = core_dropout_of(pair);
         core_each<form>([&](int s, int n, int k, int i, int j) {
             float &score = scores.at[s][n][k];
-            score = core_score_is_kept(pair, counter, key, i, j) ? score : -score;
+            score = core_score_is_kept<rows_still>(dropout, i, j) ? score : -score;
         });
     }
     core_each<form>([&](int s, int n, int k, int, int j) {
@@ -241,7 +241,7 @@ BODY void core_backward_store(const struct attention *attention, struct attentio
 
 /* What one pair of tiles adds to the results. */
 template <typename form, bool rows_still>
-BODY void core_backward_step(const struct attention *attention, struct attention_place place, struct random_key key,
+BODY void core_backward_step(const struct attention *attention, struct attention_place place,
                              const struct core_row (&rows)[form::strips][2], struct core_results<form> &first,
                              struct core_results<form> &second, uint16_t *shared, int stage)
 {
@@ -254,7 +254,7 @@ BODY void core_backward_step(const struct attention *attention, struct attention
     core_scores_finish<form, rows_still>(scores, pair);
     core_clear<form>(slopes);
     core_multiply<form>(slopes, core_still_tile<form>(shared, 1), moving[1], depth);
-    core_gradients<form, rows_still>(scores, slopes, rows, core_moving_rows<form>(shared, stage), pair, key);
+    core_gradients<form, rows_still>(scores, slopes, rows, core_moving_rows<form>(shared, stage), pair);
     core_accumulate<form>(first, slopes, moving[0], depth);
     if (!rows_still) {
         core_accumulate<form>(second, scores, moving[1], depth);
@@ -269,7 +269,6 @@ BODY void core_backward(const struct attention *attention, struct attention_plac
     struct core_sweep sweep = core_sweep_of<form, rows_still>(attention, place);
     struct core_results<form> first, second;
     struct core_row rows[form::strips][2] = {};
-    struct random_key key = random_key_of(attention->seed);
     int depth = core_depth(attention);
     core_clear<form>(first);
     core_clear<form>(second);
@@ -293,8 +292,8 @@ BODY void core_backward(const struct attention *attention, struct attention_plac
         copies_wait<1>();
         __syncthreads(); /* every lane's part of this stage is there */
         core_backward_step<form, rows_still>(attention,
-                                             core_sweep_place<form, rows_still>(attention, place, sweep, step), key,
-                                             rows, first, second, shared, stage);
+                                             core_sweep_place<form, rows_still>(attention, place, sweep, step), rows,
+                                             first, second, shared, stage);
         __syncthreads(); /* before the next but one stage overwrites this one */
     }
     core_backward_store<form, rows_still>(attention, place, first, second, shared);

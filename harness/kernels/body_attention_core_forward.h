@@ -70,7 +70,7 @@ BODY void core_row_softmax(struct core_scores<form> &scores, struct core_results
 /* One tile of columns of every row of the warp: products become the probabilities that dropout leaves. */
 template <typename form>
 BODY void core_softmax(struct core_scores<form> &scores, struct core_results<form> &out, struct core_rows<form> &rows,
-                       const struct core_pair &pair, struct random_key key)
+                       const struct core_pair &pair)
 {
     core_scores_finish<form, true>(scores, pair);
 #pragma unroll
@@ -79,9 +79,9 @@ BODY void core_softmax(struct core_scores<form> &scores, struct core_results<for
         core_row_softmax<form>(scores, out, rows, s, 1);
     }
     if (pair.attention->probability > 0.0f) {
-        struct core_view counter = core_view_here(pair.counter);
+        struct core_dropout dropout = core_dropout_of(pair);
         core_each<form>([&](int s, int n, int k, int i, int j) {
-            scores.at[s][n][k] = core_score_is_kept(pair, counter, key, i, j) ? scores.at[s][n][k] : 0.0f;
+            scores.at[s][n][k] = core_score_is_kept<true>(dropout, i, j) ? scores.at[s][n][k] : 0.0f;
         });
     }
 }
@@ -129,10 +129,8 @@ BODY void core_forward(const struct attention *attention, struct attention_place
     uint16_t *q = shared, *k = q + form::still * form::width, *v = k + form::moving * form::width;
     struct core_results<form> out;
     struct core_rows<form> rows;
-    struct random_key key = random_key_of(attention->seed);
     int depth = core_depth(attention);
-    int64_t group = place.head / (attention->heads / attention->groups);
-    int64_t last = place.row + form::still - 1;
+    int64_t group = place.head / (attention->heads / attention->groups), last = place.row + form::still - 1;
     int64_t end = columns_end(attention, last < attention->rows ? last : attention->rows - 1);
     int tiles = end > 0 ? (int)((end + form::moving - 1) / form::moving) : 0;
     core_clear<form>(out);
@@ -158,7 +156,7 @@ BODY void core_forward(const struct attention *attention, struct attention_place
                                            depth);
             copies_group();
         }
-        core_softmax<form>(scores, out, rows, core_pair_of<form, true>(attention, place), key);
+        core_softmax<form>(scores, out, rows, core_pair_of<form, true>(attention, place));
         core_accumulate<form>(out, scores, v, depth);
     }
     core_forward_store<form>(attention, place, out, rows, q);

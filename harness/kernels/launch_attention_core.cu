@@ -9,9 +9,22 @@ enum { CORE_SHARED_BYTES_MAXIMUM = 99 * 1024 };
 
 typedef void core_kernel(const struct attention attention);
 
-/* The forms for tiles of one width. */
+/* The forms for tiles of one width. What limits the blocks of a multiprocessor is the 65,536 registers: a kernel may use
+ * 255 a lane where two blocks of 128 lanes shall fit, 168 for three. Nothing is spilled (nvcc 13.0, --ptxas-options=-v,
+ * sm_80 to sm_120):
+ *
+ *     kernel   width  lines still and moving  shared bytes  registers  blocks, warps
+ *     forward     64               128 and 32        24,576    208-222              2, 8
+ *     forward    128                64 and 64        49,152    200-244              2, 8
+ *     columns     64                64 and 64        50,176    242-248              2, 8
+ *     columns    128                64 and 32        66,048        255              2, 8
+ *     rows        64                64 and 64        50,176        168              3, 12
+ *     rows       128                64 and 32        66,048        168              3, 12
+ *
+ * On sm_86, sm_89 and sm_120 the 100 KiB of shared memory hold one block of the width-128 backward and one or two
+ * of the others. */
 template <enum dtype dtype, int width> struct core_forms {
-    typedef core_form<dtype, width, width == 64 ? 2 : 1, 64> forward;
+    typedef core_form<dtype, width, width == 64 ? 2 : 1, width == 64 ? 32 : 64> forward;
     typedef core_form<dtype, width, 1, width == 64 ? 64 : 32> rows, columns;
 };
 
@@ -21,10 +34,9 @@ static __global__ void __launch_bounds__(CORE_LANES, 2) core_forward_kernel(cons
     TENSOR_CORE_CODE({
         extern __shared__ __align__(16) float scratch[];
         lse_pad(&a);
-        int64_t count = row_tile_count(&a);
-        for (int64_t item = blockIdx.x; item < count; item += gridDim.x) {
-            /* The last rows first: under a causal mask they see most. */
-            core_forward<form>(&a, row_tile_place(&a, count - 1 - item), (uint16_t *)(void *)scratch);
+        /* The last rows first: under a causal mask they see most. */
+        for (int64_t item = row_tile_count(&a) - 1 - blockIdx.x; item >= 0; item -= gridDim.x) {
+            core_forward<form>(&a, row_tile_place(&a, item), (uint16_t *)(void *)scratch);
         }
     })
 }
@@ -52,9 +64,8 @@ static __global__ void __launch_bounds__(CORE_LANES, 3) core_rows_kernel(const _
 {
     TENSOR_CORE_CODE({
         extern __shared__ __align__(16) float scratch[];
-        int64_t count = row_tile_count(&a);
-        for (int64_t item = blockIdx.x; item < count; item += gridDim.x) {
-            core_backward<form, true>(&a, row_tile_place(&a, count - 1 - item), (uint16_t *)(void *)scratch);
+        for (int64_t item = row_tile_count(&a) - 1 - blockIdx.x; item >= 0; item -= gridDim.x) {
+            core_backward<form, true>(&a, row_tile_place(&a, item), (uint16_t *)(void *)scratch);
         }
     })
 }

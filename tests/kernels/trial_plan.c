@@ -83,7 +83,7 @@ struct shape {
 };
 
 /* Scalars, odd sizes, sizes of 1, empty ones, one beyond a span, one beyond the threshold of threads, the full rank, rows
- * of whole groups. */
+ * of whole groups, rows of 13 that lie 16 apart where they are gapped. */
 static const struct shape shapes[] = {
     {0, {0}},
     {1, {1}},
@@ -101,6 +101,7 @@ static const struct shape shapes[] = {
     {3, {4, 130, 65}},
     {5, {3, 2, 3, 2, 3}},
     {2, {37, 64}},
+    {2, {9, 13}},
 };
 
 enum { SHAPE_COUNT = sizeof shapes / sizeof shapes[0] };
