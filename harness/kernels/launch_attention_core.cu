@@ -9,20 +9,20 @@ enum { CORE_SHARED_BYTES_MAXIMUM = 99 * 1024 };
 
 typedef void core_kernel(const struct attention attention);
 
-/* The forms for tiles of one width. What limits the blocks of a multiprocessor is the 65,536 registers: a kernel may use
- * 255 a lane where two blocks of 128 lanes shall fit, 168 for three. Nothing is spilled (nvcc 13.0, --ptxas-options=-v,
- * sm_80 to sm_120):
+/* The forms for tiles of one width. What limits the blocks of a multiprocessor is first the 65,536 registers: two
+ * blocks of 128 lanes, eight warps, with at most 255 a lane. Nothing is spilled (nvcc 13.0, --ptxas-options=-v, sm_80
+ * to sm_120):
  *
- *     kernel   width  lines still and moving  shared bytes  registers  blocks, warps
- *     forward     64               128 and 32        24,576    208-222              2, 8
- *     forward    128                64 and 64        49,152    200-244              2, 8
- *     columns     64                64 and 64        50,176    242-248              2, 8
- *     columns    128                64 and 32        66,048        255              2, 8
- *     rows        64                64 and 64        50,176        168              3, 12
- *     rows       128                64 and 32        66,048        168              3, 12
+ *     kernel   width  lines still and moving  shared bytes  registers
+ *     forward     64              128 and 32        24,576  208 to 255
+ *     forward    128               64 and 64        49,152  218 to 240
+ *     columns     64               64 and 64        50,176  238 to 244
+ *     columns    128               64 and 32        66,048  243 to 255
+ *     rows        64               64 and 64        50,176  206 to 222
+ *     rows       128               64 and 32        66,048  208 to 220
  *
- * On sm_86, sm_89 and sm_120 the 100 KiB of shared memory hold one block of the width-128 backward and one or two
- * of the others. */
+ * On sm_86, sm_89 and sm_120, whose 100 KiB of shared memory include 1 KiB for each block, one block of the forms with
+ * more than 50,176 bytes. */
 template <enum dtype dtype, int width> struct core_forms {
     typedef core_form<dtype, width, width == 64 ? 2 : 1, width == 64 ? 32 : 64> forward;
     typedef core_form<dtype, width, 1, width == 64 ? 64 : 32> rows, columns;
@@ -60,7 +60,7 @@ static __global__ void __launch_bounds__(CORE_LANES, 2) core_columns_kernel(cons
 }
 
 template <typename form>
-static __global__ void __launch_bounds__(CORE_LANES, 3) core_rows_kernel(const __grid_constant__ struct attention a)
+static __global__ void __launch_bounds__(CORE_LANES, 2) core_rows_kernel(const __grid_constant__ struct attention a)
 {
     TENSOR_CORE_CODE({
         extern __shared__ __align__(16) float scratch[];
