@@ -284,6 +284,17 @@ static inline const char *creation_check(const struct operation_call *call)
     return shapes_verdict(call->opcode != OPCODE_CAUSAL_MASK || out->rank >= 2);
 }
 
+static inline const char *update_check(const struct operation_call *call)
+{
+    if (call->opcode == OPCODE_ADAM_8BIT) {
+        return adam_8bit_check(call);
+    }
+    if (call->opcode == OPCODE_UNSCALE) {
+        return shapes_verdict(count_of(&call->tensors[1]) == 1);
+    }
+    return optimizer_check(call, call->opcode == OPCODE_ADAM_APPLY ? 2 : 1);
+}
+
 static inline const char *attention_mask_check(const struct operation_call *call)
 {
     const struct tensor *seen = &call->tensors[0], *out = &call->tensors[1];
@@ -340,15 +351,12 @@ static inline const char *shape_check(const struct operation_call *call)
     case OPCODE_ATTENTION_BACKWARD:
         return attention_check(call);
     case OPCODE_ADAM_MOMENTS:
-    case OPCODE_ADAM:
-    case OPCODE_SGD_MOMENTUM:
-        return optimizer_check(call, 1);
     case OPCODE_ADAM_APPLY:
-        return optimizer_check(call, 2);
+    case OPCODE_ADAM:
     case OPCODE_ADAM_8BIT:
-        return adam_8bit_check(call);
+    case OPCODE_SGD_MOMENTUM:
     case OPCODE_UNSCALE:
-        return shapes_verdict(count_of(&call->tensors[1]) == 1);
+        return update_check(call);
     case OPCODE_QUANTIZE:
     case OPCODE_DEQUANTIZE:
     case OPCODE_QUANTIZED_LINEAR:

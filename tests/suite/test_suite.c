@@ -151,14 +151,12 @@ static void identities_are_json_with_null_for_what_says_nothing(void **state)
     const char *wanted[] = {
         "{\"model\": \"tiny-bert\", \"mode\": \"load\", \"precision\": \"float32\", \"quantize\": null, \"batch\": "
         "null, \"seq\": null, \"new_tokens\": null, \"cache\": null, \"beams\": null, \"attention\": null, "
-        "\"padding\": null, "
-        "\"optimizer\": null, \"lora_rank\": null, \"lora_targets\": null, \"checkpointing\": null, \"accumulate\": "
-        "null, \"logits\": null, \"tf32\": null, \"head\": \"bare\"}",
+        "\"padding\": null, \"optimizer\": null, \"lora_rank\": null, \"lora_targets\": null, \"checkpointing\": "
+        "null, \"accumulate\": null, \"logits\": null, \"tf32\": null, \"head\": \"bare\"}",
         "{\"model\": \"tiny-bert\", \"mode\": \"train\", \"precision\": \"float32\", \"quantize\": null, \"batch\": 4, "
         "\"seq\": 128, \"new_tokens\": null, \"cache\": null, \"beams\": null, \"attention\": \"sdpa\", \"padding\": "
-        "false, \"optimizer\": "
-        "\"adamw-fused\", \"lora_rank\": 0, \"lora_targets\": null, \"checkpointing\": false, \"accumulate\": 1, "
-        "\"logits\": \"all\", \"tf32\": false, \"head\": \"lm\"}"};
+        "false, \"optimizer\": \"adamw-fused\", \"lora_rank\": 0, \"lora_targets\": null, \"checkpointing\": "
+        "false, \"accumulate\": 1, \"logits\": \"all\", \"tf32\": false, \"head\": \"lm\"}"};
     for (int i = 0; i < 2; i++) {
         struct text text = {0};
         struct json *json = identity_json(&suite.cases[i].identity);
