@@ -77,8 +77,9 @@ static struct value *linear_of(const struct forward *forward, const char *prefix
     return tape_frame_close(tape, frame, result);
 }
 
-/* peft's lora.Linear around a frozen layer that made result of a: result + B(A(a)) * scaling, the adapter in its own
- * dtype. It is lora_alpha / rank, with LoraConfig's alpha of 8; its dropout is 0. */
+/* peft's lora layer around a frozen one that made result of a: result + B(A(a)) * scaling, the adapter in its own dtype.
+ * The scaling is lora_alpha / rank, with LoraConfig's alpha of 8; its dropout is 0. lora.Linear adds in the wider dtype and
+ * rounds the sum; its forms for bitsandbytes round the update and add in the dtype of result, that of 4 bits to a copy. */
 static struct value *linear_adapted(const struct forward *forward, const char *prefix, struct value *a,
                                     struct value *result)
 {
@@ -89,13 +90,22 @@ static struct value *linear_adapted(const struct forward *forward, const char *p
     if (first == NULL || result == NULL) {
         return result;
     }
+    char path[PATH_BYTES];
+    snprintf(path, sizeof path, "%s.weight", prefix);
+    const struct quantized *weight = quantized_find(forward, path);
     int frame = tape_frame_open(tape);
     enum dtype dtype = value_dtype(result);
+    if (weight != NULL && weight->form == QUANTIZED_NF4) {
+        value_rebind(tape, &result, tape_clone(tape, result));
+    }
     struct value *input = tape_cast(tape, a, value_dtype(first));
     struct value *update = tape_linear(tape, input, first, NULL);
     value_rebind(tape, &update,
                  tape_linear(tape, update, forward_tensor(forward, LORA_PATH ".weight", prefix, "B"), NULL));
     value_rebind(tape, &update, tape_scale(tape, update, (double)LORA_ALPHA / (double)rank));
+    if (weight != NULL && weight->form != QUANTIZED_FLOAT8) {
+        value_rebind(tape, &update, tape_cast(tape, update, dtype));
+    }
     value_rebind(tape, &result, tape_add(tape, result, update));
     tape_drop(tape, update);
     value_rebind(tape, &result, tape_cast(tape, result, dtype));

@@ -224,11 +224,12 @@ enum status_code workload_set(struct workload *workload, const char *key, const 
 enum status_code workload_check(const struct workload *workload, struct status *error)
 {
     bool trains = workload->mode == MODE_TRAIN;
-    if (trains && workload->precision >= PRECISION_INT8) {
-        return status_set(error, STATUS_INVALID,
-                          "precision %s: quantised weights are not trained; train LoRA adapters beside them, or write "
-                          "bfloat16",
-                          precision_name(workload->precision));
+    if (trains && workload->precision >= PRECISION_INT8 && workload->lora_rank == 0) {
+        return status_set(
+            error, STATUS_INVALID,
+            "precision %s: quantised weights are not trained; train adapters beside them with lora_rank: 8 "
+            "(--lora-rank 8), or write bfloat16",
+            precision_name(workload->precision));
     }
     if (trains && workload->optimizer == OPTIMIZER_NONE) {
         return status_set(error, STATUS_INVALID, "mode train needs an optimizer; write one, for example adamw-fused");

@@ -201,7 +201,7 @@ void tape_unscale(struct tape *tape, int count, struct value *const *parameters,
 
 /* Copies a into place, which has its shape, without a graph. */
 void tape_copy_into(struct tape *tape, struct value *a, struct value *place);
-/* A copy in the same dtype, without a graph. */
+/* A copy in the same dtype. */
 struct value *tape_clone(struct tape *tape, struct value *a);
 /* Keeps value for the whole tape, whatever frames are closed. */
 struct value *tape_hold(struct tape *tape, struct value *value);

@@ -95,7 +95,11 @@ struct value *tape_attention_mask(struct tape *tape, struct value *seen, bool ca
 
 struct value *tape_clone(struct tape *tape, struct value *a)
 {
-    return make_copy(tape, a, value_dtype(a), "clone");
+    struct value *result = make_copy(tape, a, value_dtype(a), "clone");
+    if (result != NULL) {
+        node_new(tape, gradient_pass, 1, &a, result);
+    }
+    return result;
 }
 
 struct value *tape_hold(struct tape *tape, struct value *value)

@@ -131,6 +131,14 @@ static void test_check(void **state)
     assert_int_equal(workload_check(&workload, &error), STATUS_INVALID);
     assert_string_equal(error.text, "lora_rank: mode infer trains no adapters; write 0, or mode train");
     workload = workload_default(MODE_TRAIN);
+    workload.precision = PRECISION_INT4;
+    assert_int_equal(workload_check(&workload, &error), STATUS_INVALID);
+    assert_string_equal(error.text,
+                        "precision int4: quantised weights are not trained; train adapters beside them with "
+                        "lora_rank: 8 (--lora-rank 8), or write bfloat16");
+    workload.lora_rank = 8;
+    assert_int_equal(workload_check(&workload, &error), STATUS_OK);
+    workload = workload_default(MODE_TRAIN);
     workload.optimizer = OPTIMIZER_NONE;
     assert_int_equal(workload_check(&workload, &error), STATUS_INVALID);
     assert_string_equal(error.text, "mode train needs an optimizer; write one, for example adamw-fused");
