@@ -210,8 +210,8 @@ static void area_copy(char *to, const char *from, size_t bytes)
     }
 }
 
-static enum status_code call_time(const struct bench_device *on, const struct operation_call *call, double *seconds,
-                                  struct status *error)
+enum status_code bench_call_time(const struct bench_device *on, const struct operation_call *call, double *seconds,
+                                 struct status *error)
 {
     double begin = bench_seconds();
     enum status_code code = on->device->table->run(on->device, call, error);
@@ -235,7 +235,7 @@ static enum status_code copy_time(const struct kernel_bench *bench, double *seco
     }
     copy.tensors[0] = tensor_make('f', bench->rows, bench->areas[0]);
     copy.tensors[1] = tensor_make('f', bench->rows, to);
-    return call_time(bench->on, &copy, seconds, error);
+    return bench_call_time(bench->on, &copy, seconds, error);
 }
 
 static enum status_code kernel_measure(const struct kernel_bench *bench, const struct kernel_case *kernel,
@@ -250,7 +250,7 @@ static enum status_code kernel_measure(const struct kernel_bench *bench, const s
     for (int i = -1; i < BENCH_RUNS && code == STATUS_OK; i++) { /* the first is not counted */
         code = copy_time(bench, &copy_seconds, error);
         if (code == STATUS_OK) {
-            code = call_time(bench->on, &call, &kernel_seconds, error);
+            code = bench_call_time(bench->on, &call, &kernel_seconds, error);
         }
         if (i >= 0) {
             bench_row_add(&row, traffic / kernel_seconds / (2.0 * (double)bench->area_bytes / copy_seconds));

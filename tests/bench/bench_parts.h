@@ -21,6 +21,10 @@ struct bench_device {
     bool quick;
 };
 
+/* Runs call and waits for its end; *seconds is what that took. */
+enum status_code bench_call_time(const struct bench_device *on, const struct operation_call *call, double *seconds,
+                                 struct status *error);
+
 void bench_processes(const char *program, struct bench_tally *tally);
 void bench_allocator(struct bench_tally *tally);
 void bench_kernels(const struct bench_device *bench, struct bench_tally *tally);

@@ -206,18 +206,6 @@ static void product_direct(const struct product_bench *bench, const struct produ
     }
 }
 
-static enum status_code call_time(const struct bench_device *on, const struct operation_call *call, double *seconds,
-                                  struct status *error)
-{
-    double begin = bench_seconds();
-    enum status_code code = on->device->table->run(on->device, call, error);
-    if (code == STATUS_OK) {
-        code = on->device->table->synchronize(on->device, error);
-    }
-    *seconds = bench_seconds() - begin;
-    return code;
-}
-
 /* Operations a second at the device's best: sgemm of the product's own shape on the host (of a square one for
  * attention), a large square product elsewhere. */
 static enum status_code best_rate(const struct product_bench *bench, const struct product_case *product, double *rate,
@@ -237,7 +225,7 @@ static enum status_code best_rate(const struct product_bench *bench, const struc
     }
     struct operation_call call;
     matmul_make(bench, &square, &call);
-    enum status_code code = call_time(bench->on, &call, &seconds, error);
+    enum status_code code = bench_call_time(bench->on, &call, &seconds, error);
     *rate = operation_count(&square) / seconds;
     return code;
 }
@@ -259,7 +247,7 @@ static enum status_code product_measure(const struct product_bench *bench, const
     for (int i = -1; i < BENCH_RUNS && code == STATUS_OK; i++) { /* the first is not counted */
         code = best_rate(bench, product, &rate, error);
         if (code == STATUS_OK) {
-            code = call_time(bench->on, &call, &seconds, error);
+            code = bench_call_time(bench->on, &call, &seconds, error);
         }
         if (i >= 0) {
             bench_row_add(&row, operation_count(product) / seconds / rate);

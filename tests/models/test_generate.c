@@ -13,7 +13,7 @@
 #include "harness/base/json.h"
 #include "models/catalogue.h"
 #include "models/generate.h"
-#include "tests/models/tape_machine.h"
+#include "tests/models/tiny_weights.h"
 
 static const char tokens_path[] = "peers/pytorch/tiny_tokens.json";
 
@@ -26,17 +26,6 @@ struct tokens {
 
 /* -- weights and prompt that real PyTorch was given too: peers/pytorch/tiny_tokens.py says how */
 
-static double mix(uint64_t k)
-{
-    uint32_t x = (uint32_t)k;
-    x ^= x >> 16;
-    x *= 0x85ebca6bu;
-    x ^= x >> 13;
-    x *= 0xc2b2ae35u;
-    x ^= x >> 16;
-    return (double)x / 4294967296.0 - 0.5;
-}
-
 static void parameters_fill(struct tape_machine *machine)
 {
     const struct skeleton *skeleton = &machine->skeleton;
@@ -46,12 +35,10 @@ static void parameters_fill(struct tape_machine *machine)
         if (tensor->is_buffer || tensor->tied_to >= 0) {
             continue;
         }
-        bool norm = strstr(skeleton->modules[tensor->module].class_name, "Norm") != NULL;
-        bool is_weight = strcmp(tensor->path + strlen(tensor->path) - 6, "weight") == 0;
         float *values = machine_floats(machine, machine_find(machine, CATEGORY_WEIGHTS, tensor->path));
         for (int64_t k = 0; k < tensor->element_count; k++) {
             double value = 0.7 * mix((uint64_t)k + 1000003u * index + 2777u);
-            values[k] = (float)(value + (norm && is_weight ? 1.0 : 0.0));
+            values[k] = (float)(value + (is_norm_weight(skeleton, tensor) ? 1.0 : 0.0));
         }
         index++;
     }

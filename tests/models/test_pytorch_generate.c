@@ -13,35 +13,11 @@
 
 #include <cmocka.h>
 
-#include "harness/base/json.h"
 #include "models/catalogue.h"
 #include "models/workload_tape.h"
+#include "tests/models/shadow_lines.h"
 
 static const char shadow_path[] = "peers/pytorch/shadow-generate-torch-2.11.0-transformers-5.23.0.jsonl";
-
-struct figures {
-    int64_t end[STAGE_COUNT], peak[STAGE_COUNT];
-};
-
-static void figures_take(const struct tape_view *view, struct figures *figures)
-{
-    int64_t live = 0;
-    int stage = STAGE_CONTEXT;
-    *figures = (struct figures){0};
-    for (int i = 0; i < view->event_count; i++) {
-        struct event event = view->events[i];
-        if (event.kind == EVENT_STAGE) {
-            stage = event.index;
-            figures->peak[stage] = live;
-        } else if (event.kind != EVENT_RUN) {
-            const struct storage *storage = &view->storages[event.index];
-            bool counts = storage->category != CATEGORY_WORKSPACE;
-            live += !counts ? 0 : event.kind == EVENT_ALLOC ? storage->bytes : -storage->bytes;
-        }
-        figures->end[stage] = live;
-        figures->peak[stage] = live > figures->peak[stage] ? live : figures->peak[stage];
-    }
-}
 
 /* What the layers kept at the end: the last of the cache's tensors to be given back, two for each layer. */
 static int64_t cache_bytes_of(const struct tape_view *view, int64_t layers)
@@ -56,33 +32,6 @@ static int64_t cache_bytes_of(const struct tape_view *view, int64_t layers)
         }
     }
     return bytes;
-}
-
-static const char *text_of(const struct json *line, const char *key)
-{
-    return json_string_or(json_get(line, key), "");
-}
-
-static void field_set(struct workload *workload, const char *key, const char *text)
-{
-    struct status error = {0};
-    if (text[0] != '\0' && workload_set(workload, key, text, &error) != STATUS_OK) {
-        fail_msg("%s", error.text);
-    }
-}
-
-static struct workload workload_of(const struct json *line)
-{
-    static const char *const words[] = {"precision", "attention", "head", "logits", "cache"};
-    struct workload workload = workload_default(MODE_GENERATE);
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        field_set(&workload, words[i], text_of(line, words[i]));
-    }
-    workload.batch = json_integer_or(json_get(line, "batch"), 1);
-    workload.seq = json_integer_or(json_get(line, "seq"), 0);
-    workload.beams = json_integer_or(json_get(line, "beams"), 1);
-    workload.new_tokens = json_integer_or(json_get(line, "new_tokens"), 0);
-    return workload;
 }
 
 static void config_take(const char *model, struct config *config)
@@ -122,7 +71,7 @@ static int64_t slack_of(const struct workload *workload)
     return amp ? 512 : workload->beams > 1 ? 16 * workload->batch * workload->beams : 0;
 }
 
-static void stage_check(const char *id, const struct json *line, enum stage stage, const struct figures *figures,
+static void stage_check(const char *id, const struct json *line, enum stage stage, const struct stage_figures *figures,
                         int64_t slack)
 {
     const struct json *shadow = json_get(json_get(line, "stages"), stage_name(stage));
@@ -137,54 +86,39 @@ static void stage_check(const char *id, const struct json *line, enum stage stag
     cases_all++;
 }
 
-static void case_check(const struct json *line)
+static bool line_check(const struct json *line)
 {
+    if (strcmp(shadow_text(line, "mode"), "generate") != 0) {
+        return false;
+    }
     struct status error = {0};
     struct config config;
     struct skeleton skeleton;
     struct tape *tape = NULL;
     const struct target *target = NULL;
-    const char *id = text_of(line, "id");
-    config_take(text_of(line, "model"), &config);
-    struct workload workload = workload_of(line);
+    const char *id = shadow_text(line, "id");
+    config_take(shadow_text(line, "model"), &config);
+    struct workload workload = shadow_workload(line);
     if (target_find("sm_90", &target, &error) != STATUS_OK ||
         skeleton_build(&config, workload_head(&workload), &skeleton, &error) != STATUS_OK ||
         workload_tape(&config, &skeleton, &workload, target, &tape, &error) != STATUS_OK) {
         fail_msg("%s: %s", id, error.text);
     }
     struct tape_view view = tape_view(tape);
-    struct figures figures;
-    figures_take(&view, &figures);
+    struct stage_figures figures;
+    stage_figures_take(&view, &figures);
     stage_check(id, line, STAGE_FORWARD, &figures, slack_of(&workload));
     stage_check(id, line, STAGE_GENERATE, &figures, slack_of(&workload));
     assert_int_equal(cache_bytes_of(&view, config.layers), json_integer_or(json_get(line, "kv_cache_bytes"), -1));
     tape_release(tape);
     skeleton_release(&skeleton);
+    return true;
 }
 
 static void tape_and_pytorch_agree(void **state)
 {
     (void)state;
-    FILE *file = fopen(shadow_path, "r");
-    if (file == NULL) {
-        fail_msg("%s cannot be read", shadow_path);
-        return;
-    }
-    char *text = NULL;
-    size_t capacity = 0;
-    for (ssize_t length; (length = getline(&text, &capacity, file)) > 0;) {
-        struct status error = {0};
-        struct json *line = NULL;
-        if (json_parse_text(shadow_path, text, (size_t)length, &line, &error) != STATUS_OK) {
-            fail_msg("%s", error.text);
-        }
-        if (strcmp(text_of(line, "mode"), "generate") == 0) {
-            case_check(line);
-        }
-        json_release(line);
-    }
-    free(text);
-    fclose(file);
+    shadow_lines_each(shadow_path, line_check);
     print_message("the peaks of %d of %d stages equal to the byte\n", cases_exact, cases_all);
     assert_true(cases_all >= 150);
     assert_true(cases_exact * 100 >= cases_all * 95);

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "harness/tape/build.h"
+#include "tests/tape/tape_for.h"
 
 enum { BATCH = 2, HEADS = 4, ROWS = 8, WIDTH = 16, EVENTS_MAXIMUM = 48 };
 
@@ -59,16 +59,6 @@ static const struct call calls[] = {
      {2,  2,   256,  -2,    -2,   4096, 4096, 4096, 4096,  4096,  4096,  4096,  2048,  -4096, 2048, 512,  64,   4,
       -4, -64, -512, -2048, 1024, 4096, 4096, 2048, -4096, -4096, -4096, -4096, -4096, -1024, -256, 2048, -2048}},
 };
-
-static struct tape *tape_for(const char *name)
-{
-    struct status error = {0};
-    const struct target *target = NULL;
-    struct tape *tape = NULL;
-    assert_int_equal(target_find(name, &target, &error), STATUS_OK);
-    assert_int_equal(tape_new(target, &tape, &error), STATUS_OK);
-    return tape;
-}
 
 static struct value *heads_leaf(struct tape *tape, const struct call *call, int64_t heads)
 {

@@ -8,17 +8,7 @@
 
 #include <cmocka.h>
 
-#include "harness/tape/build.h"
-
-static struct tape *tape_for(const char *name)
-{
-    struct status error = {0};
-    const struct target *target = NULL;
-    struct tape *tape = NULL;
-    assert_int_equal(target_find(name, &target, &error), STATUS_OK);
-    assert_int_equal(tape_new(target, &tape, &error), STATUS_OK);
-    return tape;
-}
+#include "tests/tape/tape_for.h"
 
 static void finish(struct tape *tape)
 {

@@ -1,0 +1,94 @@
+/* Shadow lines: reading them, and the tape's own figures in their form. What may differ is in the tests. */
+#include "tests/models/shadow_lines.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+void stage_figures_take(const struct tape_view *view, struct stage_figures *figures)
+{
+    int64_t live = 0;
+    int stage = STAGE_CONTEXT;
+    *figures = (struct stage_figures){0};
+    for (int i = 0; i < view->event_count; i++) {
+        struct event event = view->events[i];
+        if (event.kind == EVENT_STAGE) {
+            stage = event.index;
+            figures->present[stage] = true;
+            figures->peak[stage] = live;
+        } else if (event.kind == EVENT_ALLOC || event.kind == EVENT_FREE) {
+            const struct storage *storage = &view->storages[event.index];
+            bool workspace = storage->category == CATEGORY_WORKSPACE;
+            live += workspace ? 0 : event.kind == EVENT_ALLOC ? storage->bytes : -storage->bytes;
+            figures->workspace_bytes += workspace ? storage->bytes : 0;
+        }
+        figures->end[stage] = live;
+        figures->peak[stage] = live > figures->peak[stage] ? live : figures->peak[stage];
+    }
+}
+
+const char *shadow_text(const struct json *line, const char *key)
+{
+    return json_string_or(json_get(line, key), "");
+}
+
+static void field_set(struct workload *workload, const char *key, const struct json *value)
+{
+    struct status error = {0};
+    char number[24];
+    const char *text = json_string_or(value, NULL);
+    if (text == NULL && json_kind(value) == JSON_KIND_INTEGER) {
+        snprintf(number, sizeof number, "%" PRId64, json_integer_or(value, 0));
+        text = number;
+    } else if (text == NULL && json_kind(value) == JSON_KIND_BOOLEAN) {
+        text = json_boolean_or(value, false) ? "true" : "false";
+    }
+    if (text != NULL && workload_set(workload, key, text, &error) != STATUS_OK) {
+        fail_msg("%s", error.text);
+    }
+}
+
+struct workload shadow_workload(const struct json *line)
+{
+    struct workload workload = workload_default(MODE_LOAD);
+    field_set(&workload, "mode", json_get(line, "mode"));
+    workload = workload_default(workload.mode);
+    workload.seq = 0;
+    for (int field = FIELD_MODE + 1; field < FIELD_COUNT; field++) {
+        const char *key = workload_field_key((enum workload_field)field);
+        const struct json *value = json_get(line, key);
+        if (value != NULL) {
+            field_set(&workload, key, value);
+        }
+    }
+    return workload;
+}
+
+int shadow_lines_each(const char *path, bool (*check)(const struct json *line))
+{
+    FILE *file = fopen(path, "r");
+    if (file == NULL) {
+        fail_msg("%s cannot be read", path);
+        return 0;
+    }
+    char *text = NULL;
+    size_t capacity = 0;
+    int checked = 0;
+    for (ssize_t length; (length = getline(&text, &capacity, file)) > 0;) {
+        struct status error = {0};
+        struct json *line = NULL;
+        if (json_parse_text(path, text, (size_t)length, &line, &error) != STATUS_OK) {
+            fail_msg("%s", error.text);
+        }
+        checked += check(line);
+        json_release(line);
+    }
+    free(text);
+    fclose(file);
+    return checked;
+}

@@ -1,0 +1,29 @@
+/* Lines of peers/pytorch/shadow-*.jsonl, and a tape in the same figures: what real PyTorch held, case by case. */
+#ifndef ASSAY_TESTS_MODELS_SHADOW_LINES_H
+#define ASSAY_TESTS_MODELS_SHADOW_LINES_H
+
+#include "harness/base/json.h"
+#include "harness/tape/tape.h"
+#include "models/workload.h"
+
+/* Live requested bytes without workspaces, which the shadow cannot see; of a stage that occurs several times the last
+ * counts. */
+struct stage_figures {
+    int64_t end[STAGE_COUNT], peak[STAGE_COUNT];
+    bool present[STAGE_COUNT];
+    int64_t workspace_bytes;
+};
+
+void stage_figures_take(const struct tape_view *view, struct stage_figures *figures);
+
+/* "" where the line has no such text. */
+const char *shadow_text(const struct json *line, const char *key);
+
+/* The workload that a line says; fields that it leaves out have the default of its mode. seq is 0 for images. */
+struct workload shadow_workload(const struct json *line);
+
+/* Calls check for each line of a file, and gives how often it answered that the line was checked. A file that cannot be
+ * read fails the test. */
+int shadow_lines_each(const char *path, bool (*check)(const struct json *line));
+
+#endif
