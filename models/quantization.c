@@ -1,8 +1,6 @@
 /* Quantisation of a model: the rule behind quantization.h. Nothing is computed or allocated here. */
 #include "models/quantization.h"
 
-#include <string.h>
-
 bool precision_is_quantized(enum precision precision, enum quantized_form *form)
 {
     switch (precision) {
@@ -20,29 +18,23 @@ bool precision_is_quantized(enum precision precision, enum quantized_form *form)
     }
 }
 
-static const char *class_of(const struct skeleton *skeleton, int tensor)
+static const struct module_info *module_of(const struct skeleton *skeleton, int tensor)
 {
-    return skeleton->modules[skeleton->tensors[tensor].module].class_name;
-}
-
-static bool tensor_is_output_embedding(const struct skeleton *skeleton, int tensor)
-{
-    const char *path = skeleton->tensors[tensor].path;
-    return strcmp(path, "lm_head.weight") == 0 || strcmp(path, "cls.predictions.decoder.weight") == 0;
+    return &skeleton->modules[skeleton->tensors[tensor].module];
 }
 
 bool tensor_is_turned(const struct skeleton *skeleton, int tensor)
 {
-    return strcmp(class_of(skeleton, tensor), "Conv1D") == 0 && skeleton->tensors[tensor].rank == 2;
+    return module_is_conv1d(module_of(skeleton, tensor)) && skeleton->tensors[tensor].rank == 2;
 }
 
 bool tensor_is_quantized(const struct skeleton *skeleton, int tensor, enum quantize quantize)
 {
     const struct skeleton_tensor *row = &skeleton->tensors[tensor];
-    if (row->is_buffer || row->is_adapter || quantize == QUANTIZE_ALL) {
-        return !row->is_buffer && !row->is_adapter;
+    const struct module_info *module = module_of(skeleton, tensor);
+    if (row->is_buffer || row->is_adapter) {
+        return false;
     }
-    bool projection = row->rank == 2 && (strcmp(class_of(skeleton, tensor), "Linear") == 0 ||
-                                         strcmp(class_of(skeleton, tensor), "Conv1D") == 0);
-    return projection && !tensor_is_output_embedding(skeleton, tensor);
+    return quantize == QUANTIZE_ALL ||
+           (row->rank == 2 && module_is_projection(module) && !module_is_output_embedding(module));
 }

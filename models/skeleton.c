@@ -152,3 +152,18 @@ int skeleton_find(const struct skeleton *skeleton, const char *path)
 {
     return skeleton->slot_count > 0 ? skeleton->slots[slot_of(skeleton, path)] : -1;
 }
+
+bool module_is_conv1d(const struct module_info *module)
+{
+    return strcmp(module->class_name, "Conv1D") == 0;
+}
+
+bool module_is_projection(const struct module_info *module)
+{
+    return strcmp(module->class_name, "Linear") == 0 || module_is_conv1d(module);
+}
+
+bool module_is_output_embedding(const struct module_info *module)
+{
+    return strcmp(module->path, "lm_head") == 0 || strcmp(module->path, "cls.predictions.decoder") == 0;
+}

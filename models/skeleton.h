@@ -78,6 +78,12 @@ enum status_code skeleton_build_adapted(const struct config *config, enum head h
                                         struct status *error);
 void skeleton_release(struct skeleton *skeleton);
 
+/* A module whose weight is a matrix that multiplies: Linear [out, in], or Conv1D [in, out]. */
+bool module_is_projection(const struct module_info *module);
+bool module_is_conv1d(const struct module_info *module);
+/* get_output_embeddings: the language-model head, which neither quantisation nor "all-linear" adapters touch. */
+bool module_is_output_embedding(const struct module_info *module);
+
 /* Index of the tensor with this path, or -1. */
 int skeleton_find(const struct skeleton *skeleton, const char *path);
 

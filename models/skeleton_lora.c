@@ -19,24 +19,17 @@ static const char *const attention_targets[FAMILY_COUNT][TARGETS_MAXIMUM] = {
     [FAMILY_LLAMA] = {"q_proj", "v_proj"},
 };
 
-/* get_output_embeddings, which "all-linear" leaves out. */
-static const char *const output_heads[] = {"lm_head", "cls.predictions.decoder"};
-
 static bool is_target(const struct skeleton_builder *builder, const struct module_info *module,
                       enum lora_targets targets)
 {
     const char *dot = strrchr(module->path, '.');
     const char *name = dot != NULL ? dot + 1 : module->path;
-    bool linear = strcmp(module->class_name, "Linear") == 0 || strcmp(module->class_name, "Conv1D") == 0;
     bool named = targets == LORA_TARGETS_LINEAR;
     for (int i = 0; !named && i < TARGETS_MAXIMUM; i++) {
         const char *wanted = attention_targets[builder->config->family][i];
         named = wanted != NULL && strcmp(name, wanted) == 0;
     }
-    for (size_t i = 0; i < sizeof output_heads / sizeof output_heads[0]; i++) {
-        named = named && strcmp(module->path, output_heads[i]) != 0;
-    }
-    return linear && named;
+    return named && module_is_projection(module) && !module_is_output_embedding(module);
 }
 
 static void factor_add(struct skeleton_builder *builder, const char *path, const char *factor, struct initial initial,
@@ -56,7 +49,7 @@ static void factor_add(struct skeleton_builder *builder, const char *path, const
 static void pair_add(struct skeleton_builder *builder, const struct module_info *module,
                      const struct skeleton_tensor *weight, int64_t rank)
 {
-    bool stored_in_out = strcmp(module->class_name, "Conv1D") == 0;
+    bool stored_in_out = module_is_conv1d(module);
     int64_t inputs = weight->size[stored_in_out ? 0 : 1], outputs = weight->size[stored_in_out ? 1 : 0];
     struct initial spread = {.deviation = 1.0 / sqrt(3.0 * (double)inputs)};
     factor_add(builder, module->path, "A", spread, rank, inputs);
