@@ -29,13 +29,6 @@ static struct workload adapting(enum lora_targets targets)
     return workload;
 }
 
-static void open_tiny(struct tape_machine *machine, const char *name, const struct workload *workload, int steps,
-                      double rate)
-{
-    char path[256];
-    machine_open(machine, config_path(name, path), workload, steps, rate);
-}
-
 /* -- against PEFT */
 
 static void row_check(const struct json *row, enum attention attention)
@@ -46,7 +39,7 @@ static void row_check(const struct json *row, enum attention attention)
         adapting(strcmp(json_string_or(json_get(row, "lora_targets"), ""), "linear") == 0 ? LORA_TARGETS_LINEAR
                                                                                           : LORA_TARGETS_ATTENTION);
     workload.attention = attention;
-    open_tiny(&machine, model + strlen("tiny/"), &workload, 1, 1e-4);
+    machine_open_tiny(&machine, model + strlen("tiny/"), &workload, 1, 1e-4);
     machine_prepare(&machine);
     assert_true(machine_run_until(&machine, STAGE_STEP, 1));
     double expected = json_real_or(json_get(row, "loss"), 0.0);
@@ -99,7 +92,7 @@ static void only_adapters_are_changed(void **state)
     for (int family = 0; family < FAMILY_TESTS; family++) {
         struct tape_machine machine;
         struct workload workload = adapting(LORA_TARGETS_LINEAR);
-        open_tiny(&machine, families[family], &workload, 2, 1e-2);
+        machine_open_tiny(&machine, families[family], &workload, 2, 1e-2);
         const struct skeleton *skeleton = &machine.skeleton;
         machine_prepare(&machine);
         double *before = calloc((size_t)skeleton->tensor_count, sizeof *before);
@@ -127,17 +120,6 @@ static void only_adapters_are_changed(void **state)
 
 /* -- with what else training has */
 
-/* With the weights of a real initialisation, in whatever dtype. */
-static double loss_after(const char *name, const struct workload *workload, int steps)
-{
-    struct tape_machine machine;
-    open_tiny(&machine, name, workload, steps, 1e-2);
-    machine_run_until(&machine, STAGE_GENERATE, 1);
-    double loss = machine_loss(&machine);
-    machine_close(&machine);
-    return loss;
-}
-
 static void ten_steps_lower_the_loss(void **state)
 {
     (void)state;
@@ -150,8 +132,8 @@ static void ten_steps_lower_the_loss(void **state)
                                                 : PRECISION_BFLOAT16;
             workload.checkpointing = variant > 1;
             workload.accumulate = variant == 3 ? 2 : 1;
-            double first = loss_after(families[family], &workload, 1);
-            double last = loss_after(families[family], &workload, 11);
+            double first = tiny_loss_after(families[family], &workload, 1, 1e-2);
+            double last = tiny_loss_after(families[family], &workload, 11, 1e-2);
             if (!(last < 0.99 * first)) {
                 fail_msg("%s, variant %d: loss %g, after ten steps %g", families[family], variant, first, last);
             }
@@ -165,9 +147,9 @@ static void checkpointing_changes_no_gradient(void **state)
     for (int family = 0; family < FAMILY_TESTS; family++) {
         struct tape_machine plain, checkpointed;
         struct workload workload = adapting(LORA_TARGETS_ATTENTION);
-        open_tiny(&plain, families[family], &workload, 1, 1e-4);
+        machine_open_tiny(&plain, families[family], &workload, 1, 1e-4);
         workload.checkpointing = true;
-        open_tiny(&checkpointed, families[family], &workload, 1, 1e-4);
+        machine_open_tiny(&checkpointed, families[family], &workload, 1, 1e-4);
         machine_prepare(&plain);
         machine_prepare(&checkpointed);
         assert_true(machine_run_until(&plain, STAGE_STEP, 1));

@@ -29,13 +29,6 @@ static struct workload adapting(enum precision precision)
     return workload;
 }
 
-static void open_tiny(struct tape_machine *machine, const char *name, const struct workload *workload, int steps,
-                      double rate)
-{
-    char path[256];
-    machine_open(machine, config_path(name, path), workload, steps, rate);
-}
-
 /* Up to the first forward pass. B, which begins at 0, is written, so that A has gradients. */
 static void adapters_prepare(struct tape_machine *machine)
 {
@@ -169,9 +162,9 @@ static void gradients_are_those_of_the_dequantised_model(void **state)
                 struct tape_machine quantized, plain;
                 struct workload workload = adapting((enum precision)precision);
                 workload.quantize = (enum quantize)quantize;
-                open_tiny(&quantized, families[family], &workload, 1, 1e-4);
+                machine_open_tiny(&quantized, families[family], &workload, 1, 1e-4);
                 workload.precision = PRECISION_BFLOAT16;
-                open_tiny(&plain, families[family], &workload, 1, 1e-4);
+                machine_open_tiny(&plain, families[family], &workload, 1, 1e-4);
                 adapters_prepare(&quantized);
                 adapters_prepare(&plain);
                 model_copy(&quantized, &plain);
@@ -208,7 +201,7 @@ static void only_adapters_are_changed(void **state)
         for (int precision = PRECISION_INT8; precision <= PRECISION_FP8; precision++) {
             struct tape_machine machine;
             struct workload workload = adapting((enum precision)precision);
-            open_tiny(&machine, families[family], &workload, 2, 1e-2);
+            machine_open_tiny(&machine, families[family], &workload, 2, 1e-2);
             assert_true(machine_run_until(&machine, STAGE_FORWARD, FIRST_PASS));
             void **before = calloc((size_t)machine.view.storage_count, sizeof *before);
             assert_non_null(before);
@@ -237,16 +230,6 @@ static void only_adapters_are_changed(void **state)
 
 /* -- with what else training has */
 
-static double loss_after(const char *name, const struct workload *workload, int steps)
-{
-    struct tape_machine machine;
-    open_tiny(&machine, name, workload, steps, 3e-2);
-    machine_run_until(&machine, STAGE_GENERATE, 1);
-    double loss = machine_loss(&machine);
-    machine_close(&machine);
-    return loss;
-}
-
 static void ten_steps_lower_the_loss(void **state)
 {
     (void)state;
@@ -256,8 +239,8 @@ static void ten_steps_lower_the_loss(void **state)
         struct workload workload = adapting((enum precision)(PRECISION_INT8 + rest % 3));
         workload.quantize = (enum quantize)(rest / 3 % QUANTIZE_COUNT);
         workload.lora_targets = (enum lora_targets)(rest / 3 / QUANTIZE_COUNT);
-        double first = loss_after(name, &workload, 1);
-        double last = loss_after(name, &workload, 11);
+        double first = tiny_loss_after(name, &workload, 1, 3e-2);
+        double last = tiny_loss_after(name, &workload, 11, 3e-2);
         if (!(last < 0.99 * first)) {
             fail_msg("%s, %s, %s, %s: loss %g, after ten steps %g", name, precision_name(workload.precision),
                      quantize_name(workload.quantize), lora_targets_name(workload.lora_targets), first, last);
@@ -273,10 +256,10 @@ static void checkpointing_and_micro_batches_change_no_gradient(void **state)
         for (int precision = PRECISION_INT8; precision <= PRECISION_FP8; precision++) {
             struct tape_machine plain, other;
             struct workload workload = adapting((enum precision)precision);
-            open_tiny(&plain, families[family], &workload, 1, 1e-4);
+            machine_open_tiny(&plain, families[family], &workload, 1, 1e-4);
             workload.checkpointing = true;
             workload.accumulate = 2;
-            open_tiny(&other, families[family], &workload, 1, 1e-4);
+            machine_open_tiny(&other, families[family], &workload, 1, 1e-4);
             adapters_prepare(&plain);
             adapters_prepare(&other);
             assert_true(machine_run_until(&plain, STAGE_STEP, 1));

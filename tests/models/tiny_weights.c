@@ -18,6 +18,23 @@ const char *config_path(const char *name, char path[256])
     return path;
 }
 
+void machine_open_tiny(struct tape_machine *machine, const char *name, const struct workload *workload, int step_count,
+                       double learning_rate)
+{
+    char path[256];
+    machine_open(machine, config_path(name, path), workload, step_count, learning_rate);
+}
+
+double tiny_loss_after(const char *name, const struct workload *workload, int step_count, double learning_rate)
+{
+    struct tape_machine machine;
+    machine_open_tiny(&machine, name, workload, step_count, learning_rate);
+    machine_run_until(&machine, STAGE_GENERATE, 1); /* there is none: to the end */
+    double loss = machine_loss(&machine);
+    machine_close(&machine);
+    return loss;
+}
+
 double mix(uint64_t k)
 {
     uint32_t x = (uint32_t)k;

@@ -7,6 +7,13 @@
 /* The config.json of a tiny model: ours ("tiny-resnet") or one of peers/pytorch/tiny ("bert"). Returns path. */
 const char *config_path(const char *name, char path[256]);
 
+/* Opens the tape of a tiny model, by that name. */
+void machine_open_tiny(struct tape_machine *machine, const char *name, const struct workload *workload, int step_count,
+                       double learning_rate);
+
+/* The loss of the last of these steps, with the weights of a real initialisation, in whatever dtype. */
+double tiny_loss_after(const char *name, const struct workload *workload, int step_count, double learning_rate);
+
 /* MurmurHash3's 32-bit finalizer of k, in [-0.5, 0.5). */
 double mix(uint64_t k);
 
