@@ -158,11 +158,10 @@ static double difference_nearest(struct tape_machine *machine, const char *path,
 /* Checks the larger gradients of a family; the loss is float32, so smaller ones drown in its rounding. */
 static void differences_check(const char *name)
 {
-    char path[256];
     struct tape_machine machine;
     struct workload workload = training(ATTENTION_SDPA);
     workload.batch = 8; /* batch normalisation over two samples of one pixel bends too much */
-    machine_open(&machine, config_path(name, path), &workload, 1, 1e-4);
+    machine_open_tiny(&machine, name, &workload, 1, 1e-4);
     int checked = 0;
     for (int i = 0; i < machine.skeleton.tensor_count; i++) {
         const struct skeleton_tensor *tensor = &machine.skeleton.tensors[i];
@@ -205,17 +204,6 @@ static void gradients_are_those_of_finite_differences(void **state)
 
 /* -- ten steps lower the loss, in every family and precision */
 
-static double loss_after(const char *name, const struct workload *workload, int steps, double rate)
-{
-    char path[256];
-    struct tape_machine machine;
-    machine_open(&machine, config_path(name, path), workload, steps, rate);
-    machine_run_until(&machine, STAGE_GENERATE, 1);
-    double loss = machine_loss(&machine);
-    machine_close(&machine);
-    return loss;
-}
-
 static void ten_steps_of_adam_lower_the_loss(void **state)
 {
     (void)state;
@@ -225,8 +213,8 @@ static void ten_steps_of_adam_lower_the_loss(void **state)
         for (size_t k = 0; k < sizeof optimizers / sizeof optimizers[0]; k++) {
             struct workload workload = training(ATTENTION_SDPA);
             workload.optimizer = optimizers[k];
-            double first = loss_after(families[i], &workload, 1, 1e-3);
-            double last = loss_after(families[i], &workload, 11, 1e-3);
+            double first = tiny_loss_after(families[i], &workload, 1, 1e-3);
+            double last = tiny_loss_after(families[i], &workload, 11, 1e-3);
             if (!(last < 0.97 * first)) {
                 fail_msg("%s, %s: loss %g, after ten steps %g", families[i], optimizer_name(optimizers[k]), first,
                          last);
@@ -240,8 +228,8 @@ static void momentum_lowers_the_loss(void **state)
     (void)state;
     struct workload workload = training(ATTENTION_SDPA);
     workload.optimizer = OPTIMIZER_SGD_MOMENTUM;
-    double first = loss_after("gpt2", &workload, 1, 0.05);
-    double last = loss_after("gpt2", &workload, 11, 0.05);
+    double first = tiny_loss_after("gpt2", &workload, 1, 0.05);
+    double last = tiny_loss_after("gpt2", &workload, 11, 0.05);
     assert_true(last < 0.97 * first);
 }
 
@@ -252,11 +240,11 @@ static void every_precision_trains(void **state)
     for (int i = 0; i < FAMILY_TESTS; i++) {
         struct workload workload = training(ATTENTION_SDPA);
         workload.optimizer = OPTIMIZER_ADAMW_FUSED;
-        double exact = loss_after(families[i], &workload, 1, 1e-3);
+        double exact = tiny_loss_after(families[i], &workload, 1, 1e-3);
         for (size_t k = 0; k < sizeof precisions / sizeof precisions[0]; k++) {
             workload.precision = precisions[k];
-            double first = loss_after(families[i], &workload, 1, 1e-3);
-            double last = loss_after(families[i], &workload, 11, 1e-3);
+            double first = tiny_loss_after(families[i], &workload, 1, 1e-3);
+            double last = tiny_loss_after(families[i], &workload, 11, 1e-3);
             if (fabs(first - exact) > 0.03 * exact || !(last < 0.97 * first)) {
                 fail_msg("%s, %s: loss %g (float32: %g), after ten steps %g", families[i],
                          precision_name(precisions[k]), first, exact, last);
@@ -288,12 +276,11 @@ static void checkpointing_changes_no_gradient(void **state)
     (void)state;
     static const char *const names[] = {"bert-dropout", "gpt2-dropout", "llama-gqa", "vit"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        char path[256];
         struct tape_machine plain, checkpointed;
         struct workload workload = training(ATTENTION_SDPA);
-        machine_open(&plain, config_path(names[i], path), &workload, 1, 1e-4);
+        machine_open_tiny(&plain, names[i], &workload, 1, 1e-4);
         workload.checkpointing = true;
-        machine_open(&checkpointed, config_path(names[i], path), &workload, 1, 1e-4);
+        machine_open_tiny(&checkpointed, names[i], &workload, 1, 1e-4);
         assert_true(checkpointed.view.saved_for_backward_bytes < plain.view.saved_for_backward_bytes);
         machine_prepare(&plain);
         machine_prepare(&checkpointed);
@@ -309,12 +296,11 @@ static void checkpointing_changes_no_gradient(void **state)
 static void accumulation_sums_micro_batches(void **state)
 {
     (void)state;
-    char path[256];
     struct tape_machine once, twice;
     struct workload workload = training(ATTENTION_SDPA);
-    machine_open(&once, config_path("gpt2", path), &workload, 1, 1e-4);
+    machine_open_tiny(&once, "gpt2", &workload, 1, 1e-4);
     workload.accumulate = 2; /* the same batch twice, each half: the same gradients */
-    machine_open(&twice, config_path("gpt2", path), &workload, 1, 1e-4);
+    machine_open_tiny(&twice, "gpt2", &workload, 1, 1e-4);
     machine_prepare(&once);
     machine_prepare(&twice);
     assert_true(machine_run_until(&once, STAGE_STEP, 1));
