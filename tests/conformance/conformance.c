@@ -133,7 +133,8 @@ static void call_describe_dtypes(const struct tape_call *call, char *text, size_
     }
 }
 
-/* The dtypes that tapes give the operation, on a few variants each. */
+/* The dtypes that tapes give the operation, on a few variants each. A plan draws its optional operands, so one round over
+ * its variants may miss a form. */
 static void tape_dtypes_try(struct conform *conform)
 {
     for (int i = 0; i < conform->request->calls->count && !conform_is_over(conform); i++) {
@@ -152,7 +153,7 @@ static void tape_dtypes_try(struct conform *conform)
         }
         pass.mix = single ? MIX_FLOAT32 : MIX_ANY;
         int first = (int)(trial_seed(conform) % (uint64_t)(conform->variant_count + 1));
-        for (int k = 0; k < conform->variant_count && found < TAPE_TRIALS; k++) {
+        for (int k = 0; conform->variant_count > 0 && k < WANTED_ATTEMPTS && found < TAPE_TRIALS; k++) {
             variant_try(conform, &pass, (first + k) % conform->variant_count, form, &ran);
             found += ran;
         }
