@@ -55,7 +55,7 @@ bool plan_batchnorm_backward(struct trial *trial, int variant)
 }
 
 /* Kernel, stride, padding. */
-static const int64_t windows[][3] = {{3, 2, 1}, {2, 2, 0}, {1, 1, 0}, {3, 1, 1}, {4, 3, 2}};
+static const int64_t windows[][3] = {{3, 2, 1}, {2, 2, 0}, {1, 1, 0}, {3, 1, 1}, {4, 3, 2}, {5, 7, 2}, {67, 5, 33}};
 
 enum { WINDOW_COUNT = sizeof windows / sizeof windows[0] };
 
