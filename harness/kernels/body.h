@@ -10,6 +10,8 @@
  *     }
  *     sum = team_sum(team, sum); // every lane has the sum; the cross-lane step, nothing on the host
  *
+ * What goes through a row more than once is written in groups instead (body_row.h).
+ *
  * A span is a row of elements that a body reads or writes as float. On the host it is float32 in memory: rows of
  * another dtype have passed through a chunk in the first-level cache (host_span.h). On CUDA it converts on access. */
 #ifndef ASSAY_KERNELS_BODY_H
@@ -29,8 +31,8 @@
 
 struct team {
     int lane;
-    int lanes;     /* a multiple of 32, at most 1024 */
-    float *shared; /* TEAM_SHARED_FLOATS floats */
+    int lanes;     /* a power of two up to 32, or a multiple of 32 up to 1024 */
+    float *shared; /* TEAM_SHARED_FLOATS floats; unused up to 32 lanes */
 };
 
 struct span {
@@ -38,7 +40,7 @@ struct span {
     enum dtype dtype;
 };
 
-enum { TEAM_SHARED_FLOATS = 33, SPAN_KEEPS_FLOATS = 0 };
+enum { TEAM_SHARED_FLOATS = 33 };
 
 BODY void team_wait(struct team team)
 {
@@ -46,13 +48,18 @@ BODY void team_wait(struct team team)
     __syncthreads();
 }
 
-/* The lanes' values joined, the same bits in every lane. */
+/* The lanes' values joined, the same bits in every lane. Teams of less than a warp take the steps together. */
 #define TEAM_REDUCTION(name, neutral, join)                                                                            \
     BODY float name(struct team team, float value)                                                                     \
     {                                                                                                                  \
         for (int step = 16; step > 0; step >>= 1) {                                                                    \
-            float other = __shfl_xor_sync(0xffffffffu, value, step);                                                   \
-            value = join;                                                                                              \
+            if (step < team.lanes) {                                                                                   \
+                float other = __shfl_xor_sync(0xffffffffu, value, step);                                               \
+                value = join;                                                                                          \
+            }                                                                                                          \
+        }                                                                                                              \
+        if (team.lanes <= 32) {                                                                                        \
+            return value;                                                                                              \
         }                                                                                                              \
         __syncthreads(); /* whoever still reads the last result has done so */                                         \
         if ((team.lane & 31) == 0) {                                                                                   \
@@ -107,9 +114,6 @@ struct team {
 struct span {
     float *data;
 };
-
-/* Whether a span that is written gives back the same float when it is read. */
-enum { SPAN_KEEPS_FLOATS = 1 };
 
 static const struct team team_of_one = {0, 1};
 

@@ -2,69 +2,124 @@
 #ifndef ASSAY_KERNELS_BODY_LAYERNORM_H
 #define ASSAY_KERNELS_BODY_LAYERNORM_H
 
-#include "harness/kernels/body.h"
+#include "harness/kernels/body_row.h"
 
 struct row_moments {
     float mean;
     float reciprocal_deviation;
 };
 
-/* In two passes: the difference of squares would cancel. The variance is the biased one. */
-BODY struct row_moments row_moments_of(struct team team, struct span a, int64_t columns, float epsilon)
+GROUP_BODY float group_sum(GROUP x, float sum)
 {
-    float sum = 0.0f;
-    BODY_SIMD(reduction(+ : sum))
-    for (int64_t k = team.lane; k < columns; k += team.lanes) {
-        sum += span_get(a, k);
+    GROUP_SIMD(reduction(+ : sum))
+    for (int64_t k = 0; k < GROUP_SIZE(x); k++) {
+        if (group_has(x, k)) {
+            sum += x.at[k];
+        }
     }
+    return sum;
+}
+
+GROUP_BODY float group_squares(GROUP x, float mean, float squares)
+{
+    GROUP_SIMD(reduction(+ : squares))
+    for (int64_t k = 0; k < GROUP_SIZE(x); k++) {
+        float difference = x.at[k] - mean;
+        if (group_has(x, k)) {
+            squares += difference * difference;
+        }
+    }
+    return squares;
+}
+
+/* In two passes: the difference of squares would cancel. The variance is the biased one. */
+ROW_BODY struct row_moments row_moments_of(struct team team, ROW a, int64_t columns, float epsilon)
+{
     struct row_moments moments;
+    float sum = 0.0f, squares = 0.0f;
+    ROW_EACH(a, place, { sum = group_sum(row_get(a, place), sum); });
     moments.mean = team_sum(team, sum) / (float)columns;
-    float mean = moments.mean;
-    float squares = 0.0f;
-    BODY_SIMD(reduction(+ : squares))
-    for (int64_t k = team.lane; k < columns; k += team.lanes) {
-        float difference = span_get(a, k) - mean;
-        squares += difference * difference;
-    }
+    ROW_EACH(a, place, { squares = group_squares(row_get(a, place), moments.mean, squares); });
     moments.reciprocal_deviation = 1.0f / sqrtf(team_sum(team, squares) / (float)columns + epsilon);
     return moments;
 }
 
-BODY struct row_moments layernorm_row(struct team team, struct span a, struct span weight, struct span bias,
-                                      struct span out, int64_t columns, float epsilon)
+GROUP_BODY void group_normalize(GROUP x, GROUP weight, GROUP bias, GROUP *y, struct row_moments moments)
 {
-    struct row_moments moments = row_moments_of(team, a, columns, epsilon);
     float mean = moments.mean;
     float reciprocal = moments.reciprocal_deviation;
-    BODY_SIMD()
-    for (int64_t k = team.lane; k < columns; k += team.lanes) {
-        span_set(out, k, (span_get(a, k) - mean) * reciprocal * span_get(weight, k) + span_get(bias, k));
+    GROUP_SIMD()
+    for (int64_t k = 0; k < GROUP_SIZE(x); k++) {
+        y->at[k] = (x.at[k] - mean) * reciprocal * weight.at[k] + bias.at[k];
     }
+}
+
+ROW_BODY struct row_moments layernorm_row(struct team team, ROW a, MEMORY_ROW weight, MEMORY_ROW bias, MEMORY_ROW out,
+                                          int64_t columns, float epsilon)
+{
+    struct row_moments moments = row_moments_of(team, a, columns, epsilon);
+    ROW_EACH(a, place, {
+        GROUP y = row_target(out, place);
+        group_normalize(row_get(a, place), row_get(weight, place), row_get(bias, place), &y, moments);
+        row_set(out, place, y);
+    });
     return moments;
 }
 
-/* With x the normalised row and g = grad weight: reciprocal (g - mean(g) - x mean(g x)). */
-BODY void layernorm_backward_row(struct team team, struct span grad, struct span a, struct row_moments moments,
-                                 struct span weight, struct span out, int64_t columns)
+/* With g = grad weight and x the normalised row. */
+struct row_gradient_sums {
+    float g, g_x;
+};
+
+GROUP_BODY struct row_gradient_sums group_gradient_sums(GROUP grad, GROUP weight, GROUP a, struct row_moments moments,
+                                                        struct row_gradient_sums sums)
 {
     float mean = moments.mean;
     float reciprocal = moments.reciprocal_deviation;
-    float sum = 0.0f;
-    float product = 0.0f;
-    BODY_SIMD(reduction(+ : sum, product))
-    for (int64_t k = team.lane; k < columns; k += team.lanes) {
-        float g = span_get(grad, k) * span_get(weight, k);
-        sum += g;
-        product += g * ((span_get(a, k) - mean) * reciprocal);
+    float sum = sums.g;
+    float product = sums.g_x;
+    GROUP_SIMD(reduction(+ : sum, product))
+    for (int64_t k = 0; k < GROUP_SIZE(grad); k++) {
+        float g = grad.at[k] * weight.at[k];
+        float x = (a.at[k] - mean) * reciprocal;
+        if (group_has(grad, k)) {
+            sum += g;
+            product += g * x;
+        }
     }
-    sum = team_sum(team, sum) / (float)columns;
-    product = team_sum(team, product) / (float)columns;
-    BODY_SIMD()
-    for (int64_t k = team.lane; k < columns; k += team.lanes) {
-        float g = span_get(grad, k) * span_get(weight, k);
-        float x = (span_get(a, k) - mean) * reciprocal;
-        span_set(out, k, reciprocal * (g - sum - x * product));
+    sums.g = sum;
+    sums.g_x = product;
+    return sums;
+}
+
+GROUP_BODY void group_gradient(GROUP grad, GROUP weight, GROUP a, GROUP *y, struct row_moments moments,
+                               struct row_gradient_sums means)
+{
+    float mean = moments.mean;
+    float reciprocal = moments.reciprocal_deviation;
+    GROUP_SIMD()
+    for (int64_t k = 0; k < GROUP_SIZE(grad); k++) {
+        float g = grad.at[k] * weight.at[k];
+        float x = (a.at[k] - mean) * reciprocal;
+        y->at[k] = reciprocal * (g - means.g - x * means.g_x);
     }
+}
+
+/* reciprocal (g - mean(g) - x mean(g x)) */
+ROW_BODY void layernorm_backward_row(struct team team, ROW grad, ROW a, struct row_moments moments, MEMORY_ROW weight,
+                                     MEMORY_ROW out, int64_t columns)
+{
+    struct row_gradient_sums sums = {0.0f, 0.0f};
+    ROW_EACH(a, place, {
+        sums = group_gradient_sums(row_get(grad, place), row_get(weight, place), row_get(a, place), moments, sums);
+    });
+    sums.g = team_sum(team, sums.g) / (float)columns;
+    sums.g_x = team_sum(team, sums.g_x) / (float)columns;
+    ROW_EACH(a, place, {
+        GROUP y = row_target(out, place);
+        group_gradient(row_get(grad, place), row_get(weight, place), row_get(a, place), &y, moments, sums);
+        row_set(out, place, y);
+    });
 }
 
 #endif

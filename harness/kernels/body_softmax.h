@@ -4,94 +4,155 @@
 #define ASSAY_KERNELS_BODY_SOFTMAX_H
 
 #include "harness/kernels/body_function.h"
+#include "harness/kernels/body_row.h"
 
 /* Both halves at a time: one chain of maxima would wait for itself. */
-BODY float row_maximum(struct team team, struct span a, int64_t columns)
+GROUP_BODY float group_maximum(GROUP x, float maximum)
 {
-    int64_t half = columns / 2;
-    float low = columns > 0 ? span_get(a, columns - 1) : -INFINITY;
+    int64_t size = GROUP_SIZE(x), half = size / 2;
+    float low = maximum;
+    if (half * 2 < size) {
+        low = x.at[size - 1] > low ? x.at[size - 1] : low;
+    }
     float high = low;
-    BODY_SIMD(reduction(max : low, high))
-    for (int64_t k = team.lane; k < half; k += team.lanes) {
-        float first = span_get(a, k), second = span_get(a, k + half);
+    GROUP_SIMD(reduction(max : low, high))
+    for (int64_t k = 0; k < half; k++) {
+        float first = group_has(x, k) ? x.at[k] : low;
+        float second = group_has(x, k + half) ? x.at[k + half] : high;
         low = first > low ? first : low;
         high = second > high ? second : high;
     }
-    return team_maximum(team, low > high ? low : high);
+    return low > high ? low : high;
 }
 
-/* What is left in out on the way to the result. */
+ROW_BODY float row_maximum(struct team team, ROW a)
+{
+    float maximum = -INFINITY;
+    ROW_EACH(a, place, { maximum = group_maximum(row_get(a, place), maximum); });
+    return team_maximum(team, maximum);
+}
+
+/* What is left in y on the way to the result. */
 enum row_step { ROW_EXPONENTIALS, ROW_DIFFERENCES };
 
-/* The sum of e^(a - maximum). Where spans keep floats, the terms or their logarithms are left in out: they need not be
- * made again, and the memory of out arrives while there is something to compute. */
-BODY float row_exponentials(struct team team, struct span a, struct span out, float maximum, enum row_step step,
-                            int64_t columns)
+/* sum + the sum of e^(x - maximum). */
+GROUP_BODY float group_exponentials(GROUP x, GROUP *y, float maximum, enum row_step step, float sum)
+{
+    GROUP_SIMD(reduction(+ : sum))
+    for (int64_t k = 0; k < GROUP_SIZE(x); k++) {
+        float difference = x.at[k] - maximum;
+        float e = body_exponential_falling(difference);
+        if (group_has(x, k)) {
+            sum += e;
+        }
+        y->at[k] = step == ROW_EXPONENTIALS ? e : difference;
+    }
+    return sum;
+}
+
+/* The sum over the row. The terms, or their logarithms, are kept in out. */
+ROW_BODY float row_exponentials(struct team team, ROW a, ROW out, float maximum, enum row_step step)
 {
     float sum = 0.0f;
-    BODY_SIMD(reduction(+ : sum))
-    for (int64_t k = team.lane; k < columns; k += team.lanes) {
-        float difference = span_get(a, k) - maximum;
-        float e = body_exponential_falling(difference);
-        sum += e;
-        if (SPAN_KEEPS_FLOATS) {
-            span_set(out, k, step == ROW_EXPONENTIALS ? e : difference);
-        }
-    }
+    ROW_EACH(a, place, {
+        GROUP y = row_target(out, place);
+        sum = group_exponentials(row_get(a, place), &y, maximum, step, sum);
+        row_keep(out, place, y);
+    });
     return team_sum(team, sum);
 }
 
-BODY void softmax_row(struct team team, struct span a, struct span out, int64_t columns)
+/* y = factor * y + shift */
+GROUP_BODY void group_affine(GROUP *y, float factor, float shift)
 {
-    float maximum = row_maximum(team, a, columns);
-    float factor = 1.0f / row_exponentials(team, a, out, maximum, ROW_EXPONENTIALS, columns);
-    BODY_SIMD()
-    for (int64_t k = team.lane; k < columns; k += team.lanes) {
-        float e = SPAN_KEEPS_FLOATS ? span_get(out, k) : body_exponential_falling(span_get(a, k) - maximum);
-        span_set(out, k, e * factor);
+    GROUP_SIMD()
+    for (int64_t k = 0; k < GROUP_SIZE(*y); k++) {
+        y->at[k] = factor * y->at[k] + shift;
     }
 }
 
-BODY void log_softmax_row(struct team team, struct span a, struct span out, int64_t columns)
+/* out = factor * (what row_exponentials left) + shift; where it could not be kept it is made again. */
+ROW_BODY void row_finish(ROW a, ROW out, float maximum, enum row_step step, float factor, float shift)
 {
-    float maximum = row_maximum(team, a, columns);
-    float logarithm = logf(row_exponentials(team, a, out, maximum, ROW_DIFFERENCES, columns));
-    BODY_SIMD()
-    for (int64_t k = team.lane; k < columns; k += team.lanes) {
-        float difference = SPAN_KEEPS_FLOATS ? span_get(out, k) : span_get(a, k) - maximum;
-        span_set(out, k, difference - logarithm);
+    ROW_EACH(a, place, {
+        GROUP y = row_kept(out, place);
+        if (!row_keeps(place)) {
+            (void)group_exponentials(row_get(a, place), &y, maximum, step, 0.0f);
+        }
+        group_affine(&y, factor, shift);
+        row_set(out, place, y);
+    });
+}
+
+ROW_BODY void softmax_row(struct team team, ROW a, ROW out)
+{
+    float maximum = row_maximum(team, a);
+    float factor = 1.0f / row_exponentials(team, a, out, maximum, ROW_EXPONENTIALS);
+    row_finish(a, out, maximum, ROW_EXPONENTIALS, factor, 0.0f);
+}
+
+ROW_BODY void log_softmax_row(struct team team, ROW a, ROW out)
+{
+    float maximum = row_maximum(team, a);
+    float logarithm = logf(row_exponentials(team, a, out, maximum, ROW_DIFFERENCES));
+    row_finish(a, out, maximum, ROW_DIFFERENCES, 1.0f, -logarithm);
+}
+
+/* sum + the sum of grad, times result where `products`. */
+GROUP_BODY float group_products(GROUP grad, GROUP result, bool products, float sum)
+{
+    GROUP_SIMD(reduction(+ : sum))
+    for (int64_t k = 0; k < GROUP_SIZE(grad); k++) {
+        if (group_has(grad, k)) {
+            sum += products ? grad.at[k] * result.at[k] : grad.at[k];
+        }
+    }
+    return sum;
+}
+
+ROW_BODY float row_products(struct team team, ROW grad, ROW result, bool products)
+{
+    float sum = 0.0f;
+    ROW_EACH(grad, place, { sum = group_products(row_get(grad, place), row_get(result, place), products, sum); });
+    return team_sum(team, sum);
+}
+
+GROUP_BODY void group_softmax_backward(GROUP grad, GROUP result, GROUP *y, float sum)
+{
+    GROUP_SIMD()
+    for (int64_t k = 0; k < GROUP_SIZE(grad); k++) {
+        y->at[k] = result.at[k] * (grad.at[k] - sum);
     }
 }
 
 /* result (grad - sum(grad result)) */
-BODY void softmax_backward_row(struct team team, struct span grad, struct span result, struct span out, int64_t columns)
+ROW_BODY void softmax_backward_row(struct team team, ROW grad, ROW result, MEMORY_ROW out)
 {
-    float sum = 0.0f;
-    BODY_SIMD(reduction(+ : sum))
-    for (int64_t k = team.lane; k < columns; k += team.lanes) {
-        sum += span_get(grad, k) * span_get(result, k);
-    }
-    sum = team_sum(team, sum);
-    BODY_SIMD()
-    for (int64_t k = team.lane; k < columns; k += team.lanes) {
-        span_set(out, k, span_get(result, k) * (span_get(grad, k) - sum));
+    float sum = row_products(team, grad, result, true);
+    ROW_EACH(grad, place, {
+        GROUP y = row_target(out, place);
+        group_softmax_backward(row_get(grad, place), row_get(result, place), &y, sum);
+        row_set(out, place, y);
+    });
+}
+
+GROUP_BODY void group_log_softmax_backward(GROUP grad, GROUP result, GROUP *y, float sum)
+{
+    GROUP_SIMD()
+    for (int64_t k = 0; k < GROUP_SIZE(grad); k++) {
+        y->at[k] = grad.at[k] - body_exponential_falling(result.at[k]) * sum;
     }
 }
 
 /* grad - e^result sum(grad) */
-BODY void log_softmax_backward_row(struct team team, struct span grad, struct span result, struct span out,
-                                   int64_t columns)
+ROW_BODY void log_softmax_backward_row(struct team team, ROW grad, ROW result, MEMORY_ROW out)
 {
-    float sum = 0.0f;
-    BODY_SIMD(reduction(+ : sum))
-    for (int64_t k = team.lane; k < columns; k += team.lanes) {
-        sum += span_get(grad, k);
-    }
-    sum = team_sum(team, sum);
-    BODY_SIMD()
-    for (int64_t k = team.lane; k < columns; k += team.lanes) {
-        span_set(out, k, span_get(grad, k) - body_exponential_falling(span_get(result, k)) * sum);
-    }
+    float sum = row_products(team, grad, result, false);
+    ROW_EACH(grad, place, {
+        GROUP y = row_target(out, place);
+        group_log_softmax_backward(row_get(grad, place), row_get(result, place), &y, sum);
+        row_set(out, place, y);
+    });
 }
 
 #endif

@@ -49,7 +49,8 @@ HOST_CLONES
 static struct row_moments layernorm_loop(struct span a, struct span weight, struct span bias, struct span out,
                                          int64_t columns, float epsilon)
 {
-    return layernorm_row(team_of_one, a, weight, bias, out, columns, epsilon);
+    return layernorm_row(team_of_one, row_of(a, columns), row_of(weight, columns), row_of(bias, columns),
+                         row_of(out, columns), columns, epsilon);
 }
 
 const char *host_layernorm(const struct operation_call *call)
@@ -80,7 +81,8 @@ HOST_CLONES
 static void layernorm_backward_loop(struct span grad, struct span a, struct row_moments moments, struct span weight,
                                     struct span out, int64_t columns)
 {
-    layernorm_backward_row(team_of_one, grad, a, moments, weight, out, columns);
+    layernorm_backward_row(team_of_one, row_of(grad, columns), row_of(a, columns), moments, row_of(weight, columns),
+                           row_of(out, columns), columns);
 }
 
 /* The gradients of weight and bias are sums down the columns. Rows are cut into blocks whose number depends on their

@@ -11,26 +11,26 @@ HOST_CLONES
 static void softmax_loop(struct span a, struct span b, struct span out, int64_t columns)
 {
     (void)b;
-    softmax_row(team_of_one, a, out, columns);
+    softmax_row(team_of_one, row_of(a, columns), row_of(out, columns));
 }
 
 HOST_CLONES
 static void log_softmax_loop(struct span a, struct span b, struct span out, int64_t columns)
 {
     (void)b;
-    log_softmax_row(team_of_one, a, out, columns);
+    log_softmax_row(team_of_one, row_of(a, columns), row_of(out, columns));
 }
 
 HOST_CLONES
 static void softmax_backward_loop(struct span grad, struct span result, struct span out, int64_t columns)
 {
-    softmax_backward_row(team_of_one, grad, result, out, columns);
+    softmax_backward_row(team_of_one, row_of(grad, columns), row_of(result, columns), row_of(out, columns));
 }
 
 HOST_CLONES
 static void log_softmax_backward_loop(struct span grad, struct span result, struct span out, int64_t columns)
 {
-    log_softmax_backward_row(team_of_one, grad, result, out, columns);
+    log_softmax_backward_row(team_of_one, row_of(grad, columns), row_of(result, columns), row_of(out, columns));
 }
 
 static const char *rows_run(const struct operation_call *call, row_function *function)

@@ -1,80 +1,88 @@
-/* Launches of softmax, log-softmax and layer normalisation: a block of lanes for each row; sums down the columns take a
- * block for 32 neighbouring columns. */
+/* Launches of softmax, log-softmax and layer normalisation: a team of lanes for each row (launch_row.h); sums down the
+ * columns take a block for 32 neighbouring columns. */
 #include "harness/kernels/body_layernorm.h"
 #include "harness/kernels/body_softmax.h"
-#include "harness/kernels/launch_grid.h"
+#include "harness/kernels/launch_row.h"
 
 struct row_launch {
     struct tensor a, b, out;
-    struct rows rows;
+    struct row_plan plan;
 };
 
-#define ROW_KERNEL(name, work)                                                                                         \
-    ROW_KERNEL_FUNCTION name(const __grid_constant__ struct row_launch launch)                                         \
+#define ROW_KERNEL(name, ...)                                                                                          \
+    ROW_TEAM_KERNEL name(const __grid_constant__ struct row_launch launch)                                             \
     {                                                                                                                  \
         __shared__ float shared[TEAM_SHARED_FLOATS];                                                                   \
-        struct team team = block_team(shared);                                                                         \
-        int64_t columns = launch.rows.columns;                                                                         \
-        for (int64_t row = blockIdx.x; row < launch.rows.count; row += gridDim.x) {                                    \
-            struct span a = span_at(&launch.a, row * columns);                                                         \
-            struct span b = span_at(&launch.b, row * columns);                                                         \
-            struct span out = span_at(&launch.out, row * columns);                                                     \
-            (void)b;                                                                                                   \
-            work;                                                                                                      \
+        ROW_TURNS(turn, launch.plan, shared)                                                                           \
+        {                                                                                                              \
+            struct kept_row<parts, unit, whole> a, b, out;                                                             \
+            a.memory = turn_row<unit>(turn, launch.plan, &launch.a);                                                   \
+            b.memory = turn_row<unit>(turn, launch.plan, &launch.b);                                                   \
+            out.memory = turn_row<unit>(turn, launch.plan, &launch.out);                                               \
+            row_load(a);                                                                                               \
+            __VA_ARGS__;                                                                                               \
         }                                                                                                              \
     }
 
-ROW_KERNEL(softmax_kernel, softmax_row(team, a, out, columns))
-ROW_KERNEL(log_softmax_kernel, log_softmax_row(team, a, out, columns))
-ROW_KERNEL(softmax_backward_kernel, softmax_backward_row(team, a, b, out, columns))
-ROW_KERNEL(log_softmax_backward_kernel, log_softmax_backward_row(team, a, b, out, columns))
+ROW_KERNEL(softmax_kernel, softmax_row(turn.team, a, out))
+ROW_KERNEL(log_softmax_kernel, log_softmax_row(turn.team, a, out))
+ROW_KERNEL(softmax_backward_kernel, row_load(b); softmax_backward_row(turn.team, a, b, out.memory))
+ROW_KERNEL(log_softmax_backward_kernel, row_load(b); log_softmax_backward_row(turn.team, a, b, out.memory))
 #undef ROW_KERNEL
+
+typedef void row_kernel(const struct row_launch launch);
 
 const char *launch_rows(const struct operation_call *call, cudaStream_t stream)
 {
+    static row_kernel *const kernels[][ROW_FORM_COUNT] = {ROW_FORMS(softmax_kernel), ROW_FORMS(log_softmax_kernel),
+                                                          ROW_FORMS(softmax_backward_kernel),
+                                                          ROW_FORMS(log_softmax_backward_kernel)};
+    const struct tensor *tensors[] = {&call->tensors[0], &call->tensors[call->input_count - 1],
+                                      &call->tensors[call->input_count]};
     struct row_launch launch;
-    launch.a = call->tensors[0];
-    launch.b = call->tensors[call->input_count - 1];
-    launch.out = call->tensors[call->input_count];
-    launch.rows = rows_of(&launch.out);
-    unsigned blocks = grid_blocks(launch.rows.count, 1);
-    unsigned lanes = row_lanes(launch.rows.columns);
-    switch (call->opcode) {
-    case OPCODE_SOFTMAX:
-        softmax_kernel<<<blocks, lanes, 0, stream>>>(launch);
-        break;
-    case OPCODE_LOG_SOFTMAX:
-        log_softmax_kernel<<<blocks, lanes, 0, stream>>>(launch);
-        break;
-    case OPCODE_SOFTMAX_BACKWARD:
-        softmax_backward_kernel<<<blocks, lanes, 0, stream>>>(launch);
-        break;
-    default:
-        log_softmax_backward_kernel<<<blocks, lanes, 0, stream>>>(launch);
-    }
+    launch.a = *tensors[0];
+    launch.b = *tensors[1];
+    launch.out = *tensors[2];
+    struct rows rows = rows_of(&launch.out);
+    launch.plan = row_plan_of(rows, packet_unit(tensors, 3, rows.columns));
+    int function = call->opcode == OPCODE_SOFTMAX            ? 0
+                   : call->opcode == OPCODE_LOG_SOFTMAX      ? 1
+                   : call->opcode == OPCODE_SOFTMAX_BACKWARD ? 2
+                                                             : 3;
+    row_kernel *kernel = kernels[function][launch.plan.form];
+    kernel<<<launch.plan.blocks, launch.plan.threads, 0, stream>>>(launch);
     return launch_result();
 }
 
-ROW_KERNEL_FUNCTION layernorm_kernel(const __grid_constant__ struct operation_call call, struct rows rows)
+ROW_TEAM_KERNEL layernorm_kernel(const __grid_constant__ struct operation_call call, struct row_plan plan)
 {
     __shared__ float shared[TEAM_SHARED_FLOATS];
-    struct team team = block_team(shared);
-    for (int64_t row = blockIdx.x; row < rows.count; row += gridDim.x) {
-        struct span a = span_at(&call.tensors[0], row * rows.columns);
-        struct span out = span_at(&call.tensors[3], row * rows.columns);
-        struct row_moments moments = layernorm_row(team, a, span_at(&call.tensors[1], 0), span_at(&call.tensors[2], 0),
-                                                   out, rows.columns, (float)call.attributes.f[0]);
-        if (team.lane == 0) {
-            ((float *)call.tensors[4].data)[row] = moments.mean;
-            ((float *)call.tensors[5].data)[row] = moments.reciprocal_deviation;
+    ROW_TURNS(turn, plan, shared)
+    {
+        struct kept_row<parts, unit, whole> a;
+        a.memory = turn_row<unit>(turn, plan, &call.tensors[0]);
+        row_load(a);
+        struct row_moments moments =
+            layernorm_row(turn.team, a, shared_row<unit>(turn, plan, &call.tensors[1]),
+                          shared_row<unit>(turn, plan, &call.tensors[2]), turn_row<unit>(turn, plan, &call.tensors[3]),
+                          plan.columns, (float)call.attributes.f[0]);
+        if (turn.has && turn.team.lane == 0) {
+            ((float *)call.tensors[4].data)[turn.row] = moments.mean;
+            ((float *)call.tensors[5].data)[turn.row] = moments.reciprocal_deviation;
         }
     }
 }
 
+typedef void layernorm_function(const struct operation_call call, struct row_plan plan);
+
 const char *launch_layernorm(const struct operation_call *call, cudaStream_t stream)
 {
-    struct rows rows = rows_of(&call->tensors[0]);
-    layernorm_kernel<<<grid_blocks(rows.count, 1), row_lanes(rows.columns), 0, stream>>>(*call, rows);
+    static layernorm_function *const kernels[ROW_FORM_COUNT] = ROW_FORMS(layernorm_kernel);
+    const struct tensor *t = call->tensors;
+    const struct tensor *tensors[] = {&t[0], &t[1], &t[2], &t[3]};
+    struct rows rows = rows_of(&t[0]);
+    struct row_plan plan = row_plan_of(rows, packet_unit(tensors, 4, rows.columns));
+    kernels[plan.form]<<<plan.blocks, plan.threads, 0, stream>>>(*call, plan);
     return launch_result();
 }
 
@@ -86,15 +94,19 @@ BODY struct row_moments saved_moments(const struct operation_call *call, int64_t
     return moments;
 }
 
-ROW_KERNEL_FUNCTION layernorm_backward_kernel(const __grid_constant__ struct operation_call call, struct rows rows)
+ROW_TEAM_KERNEL layernorm_backward_kernel(const __grid_constant__ struct operation_call call, struct row_plan plan)
 {
     __shared__ float shared[TEAM_SHARED_FLOATS];
-    struct team team = block_team(shared);
-    for (int64_t row = blockIdx.x; row < rows.count; row += gridDim.x) {
-        int64_t at = row * rows.columns;
-        layernorm_backward_row(team, span_at(&call.tensors[0], at), span_at(&call.tensors[1], at),
-                               saved_moments(&call, row), span_at(&call.tensors[4], 0), span_at(&call.tensors[5], at),
-                               rows.columns);
+    ROW_TURNS(turn, plan, shared)
+    {
+        struct kept_row<parts, unit, whole> grad, a;
+        grad.memory = turn_row<unit>(turn, plan, &call.tensors[0]);
+        a.memory = turn_row<unit>(turn, plan, &call.tensors[1]);
+        row_load(grad);
+        row_load(a);
+        layernorm_backward_row(turn.team, grad, a, saved_moments(&call, turn.row),
+                               shared_row<unit>(turn, plan, &call.tensors[4]),
+                               turn_row<unit>(turn, plan, &call.tensors[5]), plan.columns);
     }
 }
 
@@ -131,9 +143,13 @@ static __global__ void layernorm_columns_kernel(const __grid_constant__ struct o
 
 const char *launch_layernorm_backward(const struct operation_call *call, cudaStream_t stream)
 {
+    static layernorm_function *const kernels[ROW_FORM_COUNT] = ROW_FORMS(layernorm_backward_kernel);
     struct rows rows = rows_of(&call->tensors[1]);
     if (rows.count > 0) {
-        layernorm_backward_kernel<<<grid_blocks(rows.count, 1), row_lanes(rows.columns), 0, stream>>>(*call, rows);
+        const struct tensor *t = call->tensors;
+        const struct tensor *tensors[] = {&t[0], &t[1], &t[4], &t[5]};
+        struct row_plan plan = row_plan_of(rows, packet_unit(tensors, 4, rows.columns));
+        kernels[plan.form]<<<plan.blocks, plan.threads, 0, stream>>>(*call, plan);
     }
     if (call->opcode == OPCODE_LAYERNORM_BACKWARD) {
         dim3 lanes(COLUMN_LANES, ROW_LANES);
