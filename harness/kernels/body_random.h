@@ -33,24 +33,29 @@ BODY struct random_key random_key_of(int64_t seed)
     return key;
 }
 
-/* The counter in two halves. */
-BODY uint32_t random_bits_of_halves(struct random_key key, uint32_t low, uint32_t high)
+/* The counter in two halves, of which the high one is the same for many neighbours and keyed by itself. */
+BODY uint32_t random_keyed(struct random_key key, uint32_t high)
 {
-    uint32_t x = random_mix(low + key.low);
-    return random_mix(x ^ (high * 0x9e3779b9u + key.high));
+    return high * 0x9e3779b9u + key.high;
+}
+
+BODY uint32_t random_bits_of_halves(struct random_key key, uint32_t low, uint32_t keyed_high)
+{
+    return random_mix(random_mix(low + key.low) ^ keyed_high);
 }
 
 BODY uint32_t random_bits(struct random_key key, uint64_t counter)
 {
-    return random_bits_of_halves(key, (uint32_t)counter, (uint32_t)(counter >> 32));
+    return random_bits_of_halves(key, (uint32_t)counter, random_keyed(key, (uint32_t)(counter >> 32)));
 }
 
 /* random_bits(key, first + offset) without arithmetic on 64 bits, of which a vector holds half as many. */
 BODY uint32_t random_bits_after(struct random_key key, uint64_t first, uint32_t offset)
 {
     uint32_t low = (uint32_t)first + offset;
-    uint32_t carry = low < offset ? 1u : 0u;
-    return random_bits_of_halves(key, low, (uint32_t)(first >> 32) + carry);
+    uint32_t high = (uint32_t)(first >> 32);
+    uint32_t keyed = low < offset ? random_keyed(key, high + 1u) : random_keyed(key, high);
+    return random_bits_of_halves(key, low, keyed);
 }
 
 /* Uniform in [0, 1), a multiple of 2^-24. */
@@ -81,12 +86,24 @@ BODY float dropout_scale(float probability)
     return probability < 1.0f ? 1.0f / (1.0f - probability) : 0.0f;
 }
 
-/* Standard normal (Box and Muller); at most 5.77 in size. */
+/* Standard normals (Box and Muller) are made in pairs: those of 2j and 2j + 1 share a radius, at most 5.77, of the bits
+ * of 2j, and an angle, in turns in [-1/2, 1/2), of the bits of 2j + 1. */
+BODY float normal_radius(uint32_t bits)
+{
+    float uniform = (float)(int32_t)((bits >> 8) + 1u) * 0x1p-24f; /* (0, 1] */
+    return sqrtf(-2.0f * body_logarithm(uniform));
+}
+
+BODY float normal_turn(uint32_t bits)
+{
+    return (float)((int32_t)bits >> 8) * 0x1p-24f;
+}
+
 BODY float random_normal(struct random_key key, uint64_t counter)
 {
-    float radius_uniform = (float)(int32_t)((random_bits(key, 2 * counter) >> 8) + 1u) * 0x1p-24f; /* (0, 1] */
-    float angle_uniform = random_uniform(key, 2 * counter + 1);
-    return sqrtf(-2.0f * body_logarithm(radius_uniform)) * body_cosine_of_turn(angle_uniform);
+    float radius = normal_radius(random_bits(key, counter & ~(uint64_t)1));
+    float turn = normal_turn(random_bits(key, counter | 1));
+    return radius * ((counter & 1) == 0 ? body_cosine_of_turn(turn) : body_sine_of_turn(turn));
 }
 
 /* Uniform in [0, bound); the bias is below bound / 2^64. */

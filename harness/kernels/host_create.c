@@ -50,41 +50,47 @@ const char *host_fill(const struct operation_call *call)
     return NULL;
 }
 
-struct normal_job {
-    const struct tensor *out;
+struct normal {
     struct random_key key;
     float mean, deviation;
 };
 
+/* Elements 2j and 2j + 1 at a time, 2 * pairs of them; first is even. */
 HOST_CLONES
-static void normal_loop(const struct normal_job *job, uint64_t first, float *out, int64_t count)
+static void normal_pairs(struct normal normal, uint64_t first, float *out, int32_t pairs)
 {
-    struct random_key key = job->key;
-    float mean = job->mean;
-    float deviation = job->deviation;
+    struct random_key key = normal.key;
     BODY_SIMD()
-    for (int64_t k = 0; k < count; k++) {
-        out[k] = mean + deviation * random_normal(key, first + (uint64_t)k);
+    for (int32_t k = 0; k < pairs; k++) {
+        uint32_t offset = 2u * (uint32_t)k;
+        float radius = normal.deviation * normal_radius(random_bits_after(key, first, offset));
+        float turn = normal_turn(random_bits_after(key, first, offset | 1u));
+        out[2 * k] = normal.mean + radius * body_cosine_of_turn(turn);
+        out[2 * k + 1] = normal.mean + radius * body_sine_of_turn(turn);
     }
 }
 
-static void normal_piece(void *context, const struct walk *walk, const struct walk_piece *piece)
+static void normal_span(const struct tensor *out, struct normal normal, int64_t first, int64_t count)
 {
-    (void)walk;
-    const struct normal_job *job = context;
-    float scratch[SPAN_ELEMENTS];
-    struct span to = span_target(job->out, piece->first, 1, scratch);
-    normal_loop(job, (uint64_t)piece->first, to.data, piece->count);
-    span_write(to, job->out, piece->first, 1, piece->count);
+    float scratch[SPAN_ELEMENTS], last[2];
+    struct span to = span_target(out, first, 1, scratch);
+    normal_pairs(normal, (uint64_t)first, to.data, (int32_t)(count / 2));
+    if (count % 2 != 0) { /* half a pair */
+        normal_pairs(normal, (uint64_t)(first + count - 1), last, 1);
+        to.data[count - 1] = last[0];
+    }
+    span_write(to, out, first, 1, count);
 }
 
 const char *host_random_normal(const struct operation_call *call)
 {
     const struct operation_attributes *attributes = &call->attributes;
-    struct normal_job job = {call->tensors, random_key_of(attributes->i[0]), (float)attributes->f[0],
-                             (float)attributes->f[1]};
-    struct walk walk = walk_of_call(call);
-    host_walk_run(&walk, normal_piece, &job);
+    struct normal normal = {random_key_of(attributes->i[0]), (float)attributes->f[0], (float)attributes->f[1]};
+    int64_t count = tensor_element_count(&call->tensors[0]);
+    HOST_PARALLEL_FOR(count >= PARALLEL_ELEMENTS)
+    for (int64_t first = 0; first < count; first += SPAN_ELEMENTS) {
+        normal_span(&call->tensors[0], normal, first, count - first < SPAN_ELEMENTS ? count - first : SPAN_ELEMENTS);
+    }
     return NULL;
 }
 

@@ -120,9 +120,9 @@ void reference_create(const struct operation_call *call, double *const *values)
         if (call->opcode == OPCODE_FILL) {
             *to = f[0];
         } else if (call->opcode == OPCODE_RANDOM_NORMAL) {
-            double radius = (double)((random_bits(key, 2 * counter) >> 8) + 1u) * 0x1p-24;
-            double turn = (double)(random_bits(key, 2 * counter + 1) >> 8) * 0x1p-24;
-            *to = f[0] + f[1] * sqrt(-2.0 * log(radius)) * cos(2.0 * 3.141592653589793 * turn);
+            double uniform = (double)((random_bits(key, counter / 2 * 2) >> 8) + 1u) * 0x1p-24;
+            double angle = 2.0 * 3.141592653589793 * (double)((int32_t)random_bits(key, counter | 1) >> 8) * 0x1p-24;
+            *to = f[0] + f[1] * sqrt(-2.0 * log(uniform)) * (counter % 2 == 0 ? cos(angle) : sin(angle));
         } else if (call->opcode == OPCODE_RANDOM_INTEGER) {
             uint64_t bits = (uint64_t)random_bits(key, 2 * counter) << 32 | random_bits(key, 2 * counter + 1);
             *to = (double)(bits % (uint64_t)i[1]);

@@ -87,6 +87,31 @@ static void test_normal_has_its_moments(void **state)
     assert_near_zero(moments[4] - 3.0, sqrt(96.0 / SAMPLES));
 }
 
+/* A pair shares a radius and an angle: neither its numbers nor their squares may know of each other. */
+static void test_normals_of_a_pair_are_uncorrelated(void **state)
+{
+    (void)state;
+    for (int64_t seed = 0; seed < 4; seed++) {
+        struct random_key key = random_key_of(seed);
+        double product = 0.0, squares = 0.0, across = 0.0;
+        for (uint64_t k = 0; k < SAMPLES; k += 2) {
+            double first = (double)random_normal(key, k), second = (double)random_normal(key, k + 1);
+            product += first * second / (SAMPLES / 2.0);
+            squares += (first * first - 1.0) * (second * second - 1.0) / (SAMPLES / 2.0);
+            across += second * (double)random_normal(key, k + 2) / (SAMPLES / 2.0);
+        }
+        assert_near_zero(product, 1.0 / sqrt(SAMPLES / 2.0));
+        assert_near_zero(squares, 2.0 / sqrt(SAMPLES / 2.0));
+        assert_near_zero(across, 1.0 / sqrt(SAMPLES / 2.0));
+    }
+}
+
+static int float_order(const void *a, const void *b)
+{
+    float left = *(const float *)a, right = *(const float *)b;
+    return (left > right) - (left < right);
+}
+
 static void run_normal(float *out, int64_t count, int64_t seed)
 {
     struct operation_call call = {.opcode = OPCODE_RANDOM_NORMAL, .tensor_count = 1};
@@ -94,6 +119,44 @@ static void run_normal(float *out, int64_t count, int64_t seed)
     call.attributes.f[1] = 1.0;
     call.attributes.i[0] = seed;
     assert_null(kernel_host_run(&call));
+}
+
+/* Kolmogorov and Smirnov: the largest distance of the two distribution functions, times the root of the number of
+ * samples, exceeds 2.5 once in 130,000 times. */
+static void test_normal_has_its_distribution(void **state)
+{
+    (void)state;
+    float *samples = malloc(SAMPLES * sizeof *samples);
+    assert_non_null(samples);
+    for (int64_t seed = 0; seed < 4; seed++) {
+        double distance = 0.0;
+        run_normal(samples, SAMPLES, seed);
+        qsort(samples, SAMPLES, sizeof *samples, float_order);
+        for (int k = 0; k < SAMPLES; k++) {
+            double cumulative = 0.5 * erfc(-(double)samples[k] / sqrt(2.0));
+            distance = fmax(distance, fabs(cumulative - k / (double)SAMPLES));
+            distance = fmax(distance, fabs(cumulative - (k + 1) / (double)SAMPLES));
+        }
+        assert_true(distance * sqrt(SAMPLES) < 2.5);
+    }
+    free(samples);
+}
+
+/* What the host computes in vectors, beside the body that every device has. */
+static void test_normals_are_those_of_the_body(void **state)
+{
+    (void)state;
+    enum { COUNT = 5001 };
+    float *out = malloc(COUNT * sizeof *out);
+    assert_non_null(out);
+    for (int64_t seed = -1; seed < 3; seed++) {
+        struct random_key key = random_key_of(seed);
+        run_normal(out, COUNT, seed);
+        for (uint64_t k = 0; k < COUNT; k++) {
+            assert_true(fabsf(out[k] - random_normal(key, k)) <= 1e-6f);
+        }
+    }
+    free(out);
 }
 
 static void test_an_element_depends_on_seed_and_position_alone(void **state)
@@ -135,6 +198,9 @@ int main(void)
         cmocka_unit_test(test_uniform_is_flat_and_uncorrelated),
         cmocka_unit_test(test_bits_avalanche),
         cmocka_unit_test(test_normal_has_its_moments),
+        cmocka_unit_test(test_normals_of_a_pair_are_uncorrelated),
+        cmocka_unit_test(test_normal_has_its_distribution),
+        cmocka_unit_test(test_normals_are_those_of_the_body),
         cmocka_unit_test(test_an_element_depends_on_seed_and_position_alone),
         cmocka_unit_test(test_dropout_keeps_the_share_it_should),
     };
