@@ -158,6 +158,7 @@ $(EMULATED): $(EMULATED_O) ci/plugin.map
 	$(call say,LD,$@)$(CXX) -shared -Wl,--version-script=ci/plugin.map -o $@ $(EMULATED_O) -ldl -lm
 
 # ---- tests: one program a file ----
+HELPERS_ALSO_kernels        := tests/bench/kernel_case.c tests/bench/product_case.c
 HELPERS_ALSO_conformance    := tests/kernels/% tests/models/%
 HELPERS_ALSO_cuda_emulation := tests/kernels/% tests/conformance/% tests/run/% tests/models/%
 NEEDS_ALSO_cuda_emulation   := $(EMULATED)

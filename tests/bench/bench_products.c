@@ -1,37 +1,15 @@
-/* Matrix products and attention, as a share of the rate at which the device multiplies at its best: on the host
+/* Matrix products, attention and convolutions, as a share of the rate at which the device multiplies at its best: on the host
  * OpenBLAS's own sgemm on as many threads, elsewhere the device's own large square product. On the host the same library
  * multiplies in both; what is measured is what cutting into tiles, conversion and biases add or save. */
 #include <dlfcn.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/device/openblas.h"
 #include "tests/bench/bench_parts.h"
-
-/* A MATMUL [batch, m, k] x [batch, k, n]; or, of `heads` heads in m rows, n columns and width k, an attention. */
-struct product_case {
-    const char *what;
-    enum opcode opcode;
-    enum dtype dtype;
-    bool b_transposed; /* weights of a linear layer lie as [n, k] */
-    int batch, m, n, k;
-    int heads;
-    double dropout;
-};
-
-static const struct product_case cases[] = {
-    {"MATMUL float32 1024 x 1024 x 1024", OPCODE_MATMUL, DTYPE_FLOAT32, false, 1, 1024, 1024, 1024, 0, 0},
-    {"MATMUL float32, linear layer 2048 x 3072 x 768", OPCODE_MATMUL, DTYPE_FLOAT32, true, 1, 2048, 3072, 768, 0, 0},
-    {"MATMUL float32, scores of 48 heads 512 x 512 x 64", OPCODE_MATMUL, DTYPE_FLOAT32, true, 48, 512, 512, 64, 0, 0},
-    {"MATMUL bfloat16, linear layer 2048 x 3072 x 768", OPCODE_MATMUL, DTYPE_BFLOAT16, true, 1, 2048, 3072, 768, 0, 0},
-    {"ATTENTION float32, 4 x 12 heads 512 x 512 x 64", OPCODE_ATTENTION, DTYPE_FLOAT32, false, 4, 512, 512, 64, 12, 0},
-    {"ATTENTION float32, the same, dropout", OPCODE_ATTENTION, DTYPE_FLOAT32, false, 4, 512, 512, 64, 12, 0.1},
-    {"ATTENTION_BACKWARD float32, the same, dropout", OPCODE_ATTENTION_BACKWARD, DTYPE_FLOAT32, false, 4, 512, 512, 64,
-     12, 0.1},
-    {"ATTENTION bfloat16, the same", OPCODE_ATTENTION, DTYPE_BFLOAT16, false, 4, 512, 512, 64, 12, 0},
-    {"ATTENTION_BACKWARD bfloat16, the same", OPCODE_ATTENTION_BACKWARD, DTYPE_BFLOAT16, false, 4, 512, 512, 64, 12, 0},
-};
+#include "tests/bench/product_case.h"
 
 /* A tensor of a call has an area; the largest tensor is that of the scores of 48 heads. */
 enum {
@@ -118,10 +96,10 @@ static void bench_close(struct product_bench *bench)
     openblas_close(&bench->openblas);
 }
 
-static struct tensor matrix_make(const struct product_case *product, float *data, int rows, int columns,
-                                 bool transposed)
+static struct tensor matrix_make(const struct product_case *product, enum dtype dtype, float *data, int rows,
+                                 int columns, bool transposed)
 {
-    struct tensor tensor = {.data = data, .dtype = product->dtype, .rank = 3, .size = {product->batch, rows, columns}};
+    struct tensor tensor = {.data = data, .dtype = dtype, .rank = 3, .size = {product->batch, rows, columns}};
     tensor.stride[0] = (int64_t)rows * columns;
     tensor.stride[1] = transposed ? 1 : columns;
     tensor.stride[2] = transposed ? rows : 1;
@@ -151,14 +129,52 @@ static struct tensor lse_make(const struct product_case *product, float *data)
     return tensor;
 }
 
+/* a, b, for float8 a scale of each -> out, which is int32 of int8, float32 of float8. */
 static void matmul_make(const struct product_bench *bench, const struct product_case *product,
                         struct operation_call *call)
 {
-    *call = (struct operation_call){.opcode = OPCODE_MATMUL, .input_count = 2, .tensor_count = 3};
+    enum dtype sums = product->dtype == DTYPE_INT8            ? DTYPE_INT32
+                      : product->dtype == DTYPE_FLOAT8_E4M3FN ? DTYPE_FLOAT32
+                                                              : product->dtype;
+    *call = (struct operation_call){.opcode = product->opcode, .input_count = opcode_input_count(product->opcode)};
+    call->tensor_count = call->input_count + 1;
     call->attributes.f[0] = 1.0;
-    call->tensors[0] = matrix_make(product, bench->areas[0], product->m, product->k, false);
-    call->tensors[1] = matrix_make(product, bench->areas[1], product->k, product->n, product->b_transposed);
-    call->tensors[2] = matrix_make(product, bench->areas[2], product->m, product->n, false);
+    call->tensors[0] = matrix_make(product, product->dtype, bench->areas[0], product->m, product->k, false);
+    call->tensors[1] =
+        matrix_make(product, product->dtype, bench->areas[1], product->k, product->n, product->b_transposed);
+    for (int t = 2; t < call->input_count; t++) {
+        call->tensors[t] = (struct tensor){bench->areas[t + 1], DTYPE_FLOAT32, 1, {1}, {1}};
+    }
+    call->tensors[call->input_count] = matrix_make(product, sums, bench->areas[2], product->m, product->n, false);
+}
+
+static struct tensor images_make(enum dtype dtype, float *data, int count, int channels, int side)
+{
+    struct tensor tensor = {.data = data, .dtype = dtype, .rank = 4, .size = {count, channels, side, side}};
+    tensor.stride[0] = (int64_t)channels * side * side;
+    tensor.stride[1] = (int64_t)side * side;
+    tensor.stride[2] = side;
+    tensor.stride[3] = 1;
+    return tensor;
+}
+
+/* a, weight -> out; grad, weight -> grad a; grad, a -> grad weight: each with a workspace before the output. */
+static void convolution_make(const struct product_bench *bench, const struct product_case *product,
+                             struct operation_call *call)
+{
+    int side = (int)lround(sqrt(product->m));
+    struct tensor a = images_make(product->dtype, bench->areas[0], product->batch, product->k, side);
+    struct tensor out = images_make(product->dtype, bench->areas[1], product->batch, product->n, side);
+    struct tensor weight = images_make(product->dtype, bench->areas[2], product->n, product->k, 3);
+    bool forward = product->opcode == OPCODE_CONVOLUTION,
+         of_weight = product->opcode == OPCODE_CONVOLUTION_BACKWARD_WEIGHT;
+    *call = (struct operation_call){.opcode = product->opcode, .input_count = 3, .tensor_count = 4};
+    call->attributes.i[0] = 1;
+    call->attributes.i[1] = 1;
+    call->tensors[0] = forward ? a : out;
+    call->tensors[1] = of_weight ? a : weight;
+    call->tensors[2] = (struct tensor){bench->areas[3], DTYPE_BOOL, 1, {bench->area_bytes}, {1}};
+    call->tensors[3] = forward ? out : of_weight ? weight : a;
 }
 
 /* q, k, v -> out, lse; or grad out, q, k, v, out, lse -> grad q, grad k, grad v. */
@@ -177,14 +193,6 @@ static void attention_make(const struct product_bench *bench, const struct produ
         call->tensors[t] =
             tensors[t] == 'l' ? lse_make(product, bench->areas[t]) : heads_make(product, bench->areas[t], rows);
     }
-}
-
-/* Multiplications and additions: of a product, of the two products of attention, of the five of its backward. */
-static double operation_count(const struct product_case *product)
-{
-    double count = 2.0 * product->batch * product->m * product->n * product->k;
-    double factor = product->opcode == OPCODE_ATTENTION ? 2 : product->opcode == OPCODE_ATTENTION_BACKWARD ? 5 : 1;
-    return factor * count * (product->heads > 0 ? product->heads : 1);
 }
 
 /* OpenBLAS on its own threads, one call for each matrix of the batch, always in float32. */
@@ -206,27 +214,28 @@ static void product_direct(const struct product_bench *bench, const struct produ
     }
 }
 
-/* Operations a second at the device's best: sgemm of the product's own shape on the host (of a square one for
- * attention), a large square product elsewhere. */
+/* Operations a second at the device's best: sgemm of the product's own shape on the host (of a square one where it is not
+ * one of matrices), a large square product elsewhere, in bfloat16 where the operands are of 8 bits. */
 static enum status_code best_rate(const struct product_bench *bench, const struct product_case *product, double *rate,
                                   struct status *error)
 {
     int side = bench->on->quick ? QUICK_SIDE : bench->on->is_host ? HOST_SIDE : CUDA_SIDE;
-    const struct product_case square = {"", OPCODE_MATMUL, product->dtype, false, 1, side, side, side, 0, 0};
+    enum dtype dtype = dtype_bytes(product->dtype) > 1 ? product->dtype : DTYPE_BFLOAT16;
+    const struct product_case square = {"", OPCODE_MATMUL, dtype, false, 1, side, side, side, 0, 0};
     double seconds = 0;
     if (bench->on->is_host) {
-        const struct product_case *reference = product->opcode == OPCODE_MATMUL ? product : &square;
+        const struct product_case *reference = product_is_plain(product->opcode) ? product : &square;
         bench->set_num_threads(bench->thread_count);
         double begin = bench_seconds();
         product_direct(bench, reference);
-        *rate = operation_count(reference) / (bench_seconds() - begin);
+        *rate = product_operation_count(reference) / (bench_seconds() - begin);
         bench->set_num_threads(1);
         return STATUS_OK;
     }
     struct operation_call call;
     matmul_make(bench, &square, &call);
     enum status_code code = bench_call_time(bench->on, &call, &seconds, error);
-    *rate = operation_count(&square) / seconds;
+    *rate = product_operation_count(&square) / seconds;
     return code;
 }
 
@@ -238,8 +247,10 @@ static enum status_code product_measure(const struct product_bench *bench, const
     struct operation_call call;
     double rate = 0, seconds = 0;
     enum status_code code;
-    if (product->opcode == OPCODE_MATMUL) {
+    if (product_is_plain(product->opcode)) {
         matmul_make(bench, product, &call);
+    } else if (product_is_convolution(product->opcode)) {
+        convolution_make(bench, product, &call);
     } else {
         attention_make(bench, product, &call);
     }
@@ -250,7 +261,7 @@ static enum status_code product_measure(const struct product_bench *bench, const
             code = bench_call_time(bench->on, &call, &seconds, error);
         }
         if (i >= 0) {
-            bench_row_add(&row, operation_count(product) / seconds / rate);
+            bench_row_add(&row, product_operation_count(product) / seconds / rate);
         }
     }
     if (code == STATUS_OK) {
@@ -267,8 +278,8 @@ void bench_products(const struct bench_device *on, struct bench_tally *tally)
     if (opened != STATUS_OK) {
         bench_row_fail("matrix products", &error, tally);
     }
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0] && opened == STATUS_OK; i++) {
-        struct product_case product = cases[i];
+    for (int i = 0; i < product_case_count && opened == STATUS_OK; i++) {
+        struct product_case product = product_cases[i];
         if (on->quick) {
             product.m /= QUICK_DIVISOR;
             product.n /= QUICK_DIVISOR;
