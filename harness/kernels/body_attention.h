@@ -17,6 +17,8 @@ struct attention {
     struct tensor grad_q, grad_k, grad_v;
     int64_t batches, heads, groups; /* groups: heads of k and v */
     int64_t rows, columns, width;   /* S, T, D */
+    int64_t queries;                /* S of the call: rows, unless heads are packed */
+    int64_t lse_head, lse_row;      /* elements of lse from head to head and from row to row */
     float scale, probability, keep_scale;
     int64_t seed;
     bool causal;
@@ -51,11 +53,49 @@ static inline void attention_read(struct attention *attention, const struct oper
     attention->rows = attention->q.size[2];
     attention->columns = attention->k.size[2];
     attention->width = attention->q.size[3];
+    attention->queries = attention->rows;
+    attention->lse_head = attention->lse.size[2];
+    attention->lse_row = 1;
     attention->scale = (float)call->attributes.f[0];
     attention->probability = (float)call->attributes.f[1];
     attention->keep_scale = attention->probability < 1.0f ? 1.0f / (1.0f - attention->probability) : 0.0f;
     attention->causal = call->attributes.i[0] == 1;
     attention->seed = call->attributes.i[1];
+}
+
+/* The heads of [B, a, 1, D] that read the same head of k and v as the rows of one: [B, groups, a / groups, D]. */
+static inline void heads_pack(struct tensor *tensor, int64_t groups)
+{
+    int64_t each = tensor->size[1] / groups;
+    tensor->size[1] = groups;
+    tensor->size[2] = each;
+    tensor->stride[2] = tensor->stride[1];
+    tensor->stride[1] *= each;
+}
+
+/* Forward only. Where each head has one row, as in decoding, those that read the same k and v become rows of one head,
+ * so that k and v are read once for all of them. Nothing else changes: the one row sees every column, causal or not, and
+ * the scores are counted in the same order. */
+static inline void attention_pack(struct attention *attention)
+{
+    struct tensor *mask = &attention->mask;
+    int64_t each = attention->heads / attention->groups;
+    if (attention->rows != 1 || each == 1) {
+        return;
+    }
+    heads_pack(&attention->q, attention->groups);
+    heads_pack(&attention->out, attention->groups);
+    if (mask->data != NULL && mask->size[1] == 1) {
+        mask->size[2] = each;
+        mask->stride[2] = 0;
+    } else if (mask->data != NULL) {
+        heads_pack(mask, attention->groups);
+    }
+    attention->heads = attention->groups;
+    attention->rows = each;
+    attention->causal = false;
+    attention->lse_row = attention->lse_head;
+    attention->lse_head *= each;
 }
 
 /* A piece of one head: rows from row on against columns from column on. */
@@ -134,6 +174,12 @@ BODY struct tile_source mask_at(const struct attention *attention, struct attent
     source.rows = mask->size[2] - place.row;
     source.columns = mask->size[3] - place.column;
     return source;
+}
+
+BODY float *lse_at(const struct attention *attention, int64_t batch, int64_t head, int64_t row)
+{
+    int64_t index = (batch * attention->heads + head) * attention->lse_head + row * attention->lse_row;
+    return (float *)attention->lse.data + index;
 }
 
 /* The end of the columns that row `row` may look at. */
@@ -302,8 +348,6 @@ BODY void attention_forward(struct team team, const struct attention *attention,
 {
     struct forward_tiles tiles = forward_tiles_of(attention, scratch);
     struct random_key key = random_key_of(attention->seed);
-    int64_t head_index = place.batch * attention->heads + place.head;
-    float *lse = (float *)attention->lse.data + head_index * attention->lse.size[2];
     tile_load(team, tiles.q_transposed,
               source_transposed(head_rows(&attention->q, place.batch, place.head, place.row)));
     tile_clear(team, tiles.out);
@@ -329,7 +373,8 @@ BODY void attention_forward(struct team team, const struct attention *attention,
     for (int i = team.lane; i < attention->tile_rows; i += team.lanes) {
         if (place.row + i < attention->rows) {
             float sum = tiles.sum[i];
-            lse[place.row + i] = sum == 0.0f ? INFINITY : tiles.maximum[i] + logf(sum);
+            *lse_at(attention, place.batch, place.head, place.row + i) =
+                sum == 0.0f ? INFINITY : tiles.maximum[i] + logf(sum);
         }
     }
     team_wait(team);

@@ -15,15 +15,19 @@
 #include "harness/kernels/body_attention.h"
 #include "harness/kernels/tensor_core.h"
 
-enum { CORE_WARPS = 4, CORE_LANES = 32 * CORE_WARPS, CORE_WIDTH_MAXIMUM = 128 };
+enum { CORE_WARPS = 4, CORE_LANES = 32 * CORE_WARPS, CORE_WIDTH_MAXIMUM = 256 };
 
-/* One form of a kernel, fixed when it is compiled. */
-template <enum dtype dtype_, int width_, int strips_, int moving_> struct core_form {
+/* One form of a kernel, fixed when it is compiled. Either each warp has lines of the still tile for itself and all walk
+ * over the same moving tiles; or (`apart`) all have the same still lines and each walks over moving tiles of its own. */
+template <enum dtype dtype_, int width_, int strips_, int moving_, int warps_ = CORE_WARPS, bool apart_ = false>
+struct core_form {
     static constexpr enum dtype dtype = dtype_;
-    static constexpr int width = width_;                    /* of the tiles: 64 or 128 */
-    static constexpr int strips = strips_;                  /* of 16 rows, for each warp */
-    static constexpr int still = CORE_WARPS * 16 * strips_; /* lines of a still tile */
-    static constexpr int moving = moving_;                  /* lines of a moving tile, a multiple of 16 */
+    static constexpr int width = width_;   /* of the tiles: 64, 128 or 256 */
+    static constexpr int strips = strips_; /* of 16 rows, for each warp */
+    static constexpr int moving = moving_; /* lines of a moving tile, a multiple of 16 */
+    static constexpr int warps = warps_, lanes = 32 * warps_;
+    static constexpr bool apart = apart_;
+    static constexpr int still = (apart_ ? 1 : warps_) * 16 * strips_; /* lines of a still tile */
 };
 
 /* Sums of a warp's strips against a moving tile: scores; and against the width: results. */
@@ -53,7 +57,7 @@ BODY int core_lane_here(void)
 
 template <typename form> BODY int core_first_line(void)
 {
-    return ((int)threadIdx.x >> 5) * 16 * form::strips;
+    return form::apart ? 0 : ((int)threadIdx.x >> 5) * 16 * form::strips;
 }
 
 /* Group `group` of 8 numbers in a line of a tile. */
@@ -68,17 +72,22 @@ BODY int core_depth(const struct attention *attention)
     return ((int)attention->width + 15) & ~15;
 }
 
-/* Begins to copy `lines` rows of a head. What lies beyond the depth is never read. */
-template <typename form, int lines> BODY void core_fetch(uint16_t *tile, struct tile_source from, int depth)
+/* Begins to copy `lines` rows of a head, with the lanes of the block or of one warp. What lies beyond the depth is never
+ * read. */
+template <typename form, int lines, int lanes = form::lanes>
+BODY void core_fetch(uint16_t *tile, struct tile_source from, int depth)
 {
     constexpr int groups = form::width / 8;
     const uint16_t *data = (const uint16_t *)from.data;
     int64_t row_stride = value_here(from.row_stride);
+    /* Wide results leave no registers for places that are kept from tile to tile. */
+    int lane = lanes == 32 ? core_lane() : (int)threadIdx.x;
+    int first = form::width > 128 || form::apart ? (int)value_here(lane) : lane;
 #pragma unroll
-    for (int k = 0; k < lines * groups / CORE_LANES; k++) {
-        int item = k * CORE_LANES + (int)threadIdx.x;
+    for (int k = 0; k < (lines * groups + lanes - 1) / lanes; k++) {
+        int item = k * lanes + first;
         int line = item / groups, group = item % groups;
-        if (group * 8 < depth) {
+        if (group * 8 < depth && (lines * groups % lanes == 0 || line < lines)) {
             bool inside = line < from.rows && group * 8 < from.columns;
             copy_begin_16(core_group_at<form>(tile, line, group), inside ? data + line * row_stride + group * 8 : data,
                           inside);

@@ -1,6 +1,7 @@
 /* The backward of attention on tensor cores: the two sweeps of body_attention_backward.h, both of one text. For grad q
  * rows are still and columns move, for grad k and grad v it is the other way round and the scores stand transposed.
- * Nothing is added to from two sides, so that the result does not depend on the order of blocks.
+ * Nothing is added to from two sides, so that the result does not depend on the order of blocks. Where the sums of grad
+ * k and grad v are too many for the registers of one block each has a sweep of its own.
  *
  * delta_i = grad_i out_i is computed once, before the sweeps, and kept in the first four bytes of row i of grad q: the
  * sweep over columns reads it there, and the sweep over rows, the last, reads it before it writes the row. */
@@ -16,6 +17,9 @@ template <typename form> constexpr int core_backward_bytes(void)
 }
 
 enum { DELTA_LANES = 8 }; /* of a warp for each row */
+
+/* What a sweep makes. */
+enum core_goal { CORE_GRAD_Q, CORE_GRAD_K_AND_V, CORE_GRAD_K, CORE_GRAD_V };
 
 BODY float *core_delta_at(const struct attention *attention, int64_t batch, int64_t head, int64_t row)
 {
@@ -219,11 +223,12 @@ BODY void core_still_rows(const struct attention *attention, struct attention_pl
 }
 
 /* Writes what a block has summed: grad q, or grad k and grad v. */
-template <typename form, bool rows_still>
+template <typename form, enum core_goal goal>
 BODY void core_backward_store(const struct attention *attention, struct attention_place place,
                               const struct core_results<form> &first, const struct core_results<form> &second,
                               uint16_t *shared)
 {
+    constexpr bool rows_still = goal == CORE_GRAD_Q;
     float scale[form::strips][2], keep_scale[form::strips][2];
 #pragma unroll
     for (int k = 0; k < form::strips * 2; k++) {
@@ -232,19 +237,22 @@ BODY void core_backward_store(const struct attention *attention, struct attentio
     }
     const struct tensor *to = rows_still ? &attention->grad_q : &attention->grad_k;
     int64_t line = rows_still ? place.row : place.column;
-    core_store<form>(first, scale, core_still_tile<form>(shared, 0), head_rows(to, place.batch, place.head, line));
-    if (!rows_still) {
+    if (goal != CORE_GRAD_V) {
+        core_store<form>(first, scale, core_still_tile<form>(shared, 0), head_rows(to, place.batch, place.head, line));
+    }
+    if (goal == CORE_GRAD_K_AND_V || goal == CORE_GRAD_V) {
         core_store<form>(second, keep_scale, core_still_tile<form>(shared, 1),
                          head_rows(&attention->grad_v, place.batch, place.head, line));
     }
 }
 
 /* What one pair of tiles adds to the results. */
-template <typename form, bool rows_still>
+template <typename form, enum core_goal goal>
 BODY void core_backward_step(const struct attention *attention, struct attention_place place,
                              const struct core_row (&rows)[form::strips][2], struct core_results<form> &first,
                              struct core_results<form> &second, uint16_t *shared, int stage)
 {
+    constexpr bool rows_still = goal == CORE_GRAD_Q;
     int depth = core_depth(attention);
     uint16_t *moving[2] = {core_moving_tile<form>(shared, stage, 0), core_moving_tile<form>(shared, stage, 1)};
     struct core_scores<form> scores, slopes;
@@ -253,19 +261,24 @@ BODY void core_backward_step(const struct attention *attention, struct attention
     core_multiply<form>(scores, core_still_tile<form>(shared, 0), moving[0], depth);
     core_scores_finish<form, rows_still>(scores, pair);
     core_clear<form>(slopes);
-    core_multiply<form>(slopes, core_still_tile<form>(shared, 1), moving[1], depth);
+    if (goal != CORE_GRAD_V) {
+        core_multiply<form>(slopes, core_still_tile<form>(shared, 1), moving[1], depth);
+    }
     core_gradients<form, rows_still>(scores, slopes, rows, core_moving_rows<form>(shared, stage), pair);
-    core_accumulate<form>(first, slopes, moving[0], depth);
-    if (!rows_still) {
+    if (goal != CORE_GRAD_V) {
+        core_accumulate<form>(first, slopes, moving[0], depth);
+    }
+    if (goal == CORE_GRAD_K_AND_V || goal == CORE_GRAD_V) {
         core_accumulate<form>(second, scores, moving[1], depth);
     }
 }
 
 /* One block of rows of one head: grad q; or one block of columns of one head of k and v (place.head): grad k and grad
  * v, summed over the heads of q that read it. shared: core_backward_bytes, on a boundary of 16. */
-template <typename form, bool rows_still>
+template <typename form, enum core_goal goal>
 BODY void core_backward(const struct attention *attention, struct attention_place place, uint16_t *shared)
 {
+    constexpr bool rows_still = goal == CORE_GRAD_Q;
     struct core_sweep sweep = core_sweep_of<form, rows_still>(attention, place);
     struct core_results<form> first, second;
     struct core_row rows[form::strips][2] = {};
@@ -291,12 +304,11 @@ BODY void core_backward(const struct attention *attention, struct attention_plac
         copies_group();
         copies_wait<1>();
         __syncthreads(); /* every lane's part of this stage is there */
-        core_backward_step<form, rows_still>(attention,
-                                             core_sweep_place<form, rows_still>(attention, place, sweep, step), rows,
-                                             first, second, shared, stage);
+        core_backward_step<form, goal>(attention, core_sweep_place<form, rows_still>(attention, place, sweep, step),
+                                       rows, first, second, shared, stage);
         __syncthreads(); /* before the next but one stage overwrites this one */
     }
-    core_backward_store<form, rows_still>(attention, place, first, second, shared);
+    core_backward_store<form, goal>(attention, place, first, second, shared);
     __syncthreads();
 }
 

@@ -92,8 +92,6 @@ BODY void core_forward_store(const struct attention *attention, struct attention
                              const struct core_results<form> &out, const struct core_rows<form> &rows, uint16_t *tile)
 {
     int lane = core_lane();
-    int64_t head_index = place.batch * attention->heads + place.head;
-    float *lse = (float *)attention->lse.data + head_index * attention->lse.size[2];
     float factor[form::strips][2];
 #pragma unroll
     for (int s = 0; s < form::strips; s++) {
@@ -103,7 +101,8 @@ BODY void core_forward_store(const struct attention *attention, struct attention
             float sum = core_row_sum(rows.sum[s][half]);
             factor[s][half] = sum == 0.0f ? 0.0f : attention->keep_scale / sum;
             if ((lane & 3) == 0 && row < attention->rows) {
-                lse[row] = sum == 0.0f ? INFINITY : rows.maximum[s][half] + logf(sum);
+                *lse_at(attention, place.batch, place.head, row) =
+                    sum == 0.0f ? INFINITY : rows.maximum[s][half] + logf(sum);
             }
         }
     }

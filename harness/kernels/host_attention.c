@@ -43,6 +43,9 @@ static const char *attention_open(struct attention *attention, const struct oper
                                   struct host_scratch *scratch)
 {
     attention_read(attention, call);
+    if (call->opcode == OPCODE_ATTENTION) {
+        attention_pack(attention);
+    }
     if (attention->width > 65536) {
         return "a head of attention is wider than 65536";
     }
@@ -163,8 +166,8 @@ static void lse_pad(const struct attention *attention)
 {
     int64_t length = attention->lse.size[2];
     float *lse = attention->lse.data;
-    for (int64_t head = 0; head < attention->batches * attention->heads; head++) {
-        for (int64_t row = attention->rows; row < length; row++) {
+    for (int64_t head = 0; head < attention->lse.size[0] * attention->lse.size[1]; head++) {
+        for (int64_t row = attention->queries; row < length; row++) {
             lse[head * length + row] = INFINITY;
         }
     }

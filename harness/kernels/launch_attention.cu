@@ -79,6 +79,7 @@ const char *launch_attention(const struct operation_call *call, cudaStream_t str
 {
     struct attention attention;
     attention_read(&attention, call);
+    attention_pack(&attention);
     if (attention_fits_core(&attention, false)) {
         return attention_core_forward(&attention, stream);
     }

@@ -9,7 +9,7 @@
 #include "harness/kernels/launch_grid.h"
 
 /* Whether tensors and device let the call run on tensor cores: q, k, v, out and the gradients all float16 or all
- * bfloat16; D a multiple of 8, at most 128; every row on a boundary of 16 bytes; code for sm_80 or later runs. */
+ * bfloat16; D a multiple of 8, at most 256; every row on a boundary of 16 bytes; code for sm_80 or later runs. */
 bool attention_fits_core(const struct attention *attention, bool backward);
 
 /* For calls that fit. NULL or a static text. */
@@ -19,10 +19,10 @@ const char *attention_core_backward(struct attention *attention, cudaStream_t st
 /* +infinity where lse is longer than the rows, whether or not there are any. */
 BODY void lse_pad(const struct attention *attention)
 {
-    int64_t padding = attention->lse.size[2] - attention->rows;
-    int64_t count = attention->batches * attention->heads * padding;
+    const struct tensor *lse = &attention->lse;
+    int64_t padding = lse->size[2] - attention->queries, count = lse->size[0] * lse->size[1] * padding;
     for (int64_t k = thread_first(); k < count; k += thread_step()) {
-        ((float *)attention->lse.data)[k / padding * attention->lse.size[2] + attention->rows + k % padding] = INFINITY;
+        ((float *)lse->data)[k / padding * lse->size[2] + attention->queries + k % padding] = INFINITY;
     }
 }
 

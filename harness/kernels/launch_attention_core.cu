@@ -2,7 +2,7 @@
 #include "harness/kernels/launch_attention.h"
 
 #include "harness/kernels/body_attention_core_backward.h"
-#include "harness/kernels/body_attention_core_forward.h"
+#include "harness/kernels/body_attention_core_decode.h"
 
 /* What sm_86, sm_89 and sm_120 grant a block; the others grant more. */
 enum { CORE_SHARED_BYTES_MAXIMUM = 99 * 1024 };
@@ -10,22 +10,29 @@ enum { CORE_SHARED_BYTES_MAXIMUM = 99 * 1024 };
 typedef void core_kernel(const struct attention attention);
 
 /* The forms for tiles of one width. What limits the blocks of a multiprocessor is first the 65,536 registers: two
- * blocks of 128 lanes, eight warps, with at most 255 a lane. Nothing is spilled (nvcc 13.0, --ptxas-options=-v, sm_80
- * to sm_120):
+ * blocks, of 128 lanes with at most 255 a lane, of 256 lanes with at most 128. Nothing is spilled (nvcc 13.0,
+ * --ptxas-options=-v, sm_80 to sm_120):
  *
- *     kernel   width  lines still and moving  shared bytes  registers
- *     forward     64              128 and 32        24,576  208 to 255
- *     forward    128               64 and 64        49,152  218 to 240
- *     columns     64               64 and 64        50,176  238 to 244
- *     columns    128               64 and 32        66,048  243 to 255
- *     rows        64               64 and 64        50,176  206 to 222
- *     rows       128               64 and 32        66,048  208 to 220
+ *     kernel   width  warps  lines still and moving  shared bytes  registers
+ *     forward     64      4              128 and 32        24,576  208 to 255
+ *     forward    128      4               64 and 64        49,152  222 to 240
+ *     forward    256      4               64 and 16        49,152  198 to 248
+ *     decode      64      8               16 and 32        68,608  120 to 127
+ *     decode     128      8               16 and 16        70,656  125 to 128
+ *     decode     256      4               16 and 16        74,240  208 to 255
+ *     columns     64      4               64 and 64        50,176  238 to 244
+ *     columns    128      4               64 and 32        66,048  244 to 255
+ *     columns    256      4               64 and 16        98,560  196 to 249, grad k and grad v apart
+ *     rows        64      4               64 and 64        50,176  206 to 222
+ *     rows       128      4               64 and 32        66,048  206 to 232
+ *     rows       256      4               64 and 16        98,560  200 to 255
  *
  * On sm_86, sm_89 and sm_120, whose 100 KiB of shared memory include 1 KiB for each block, one block of the forms with
- * more than 50,176 bytes. */
+ * more than 50,176 bytes; on sm_80 one of those with more than 82,944. */
 template <enum dtype dtype, int width> struct core_forms {
-    typedef core_form<dtype, width, width == 64 ? 2 : 1, width == 64 ? 32 : 64> forward;
-    typedef core_form<dtype, width, 1, width == 64 ? 64 : 32> rows, columns;
+    typedef core_form<dtype, width, width == 64 ? 2 : 1, width == 64 ? 32 : width == 128 ? 64 : 16> forward;
+    typedef core_form<dtype, width, 1, width == 64 ? 64 : width == 128 ? 32 : 16> rows, columns;
+    typedef core_form<dtype, width, 1, width == 64 ? 32 : 16, width == 256 ? 4 : 8, true> decode;
 };
 
 template <typename form>
@@ -41,20 +48,33 @@ static __global__ void __launch_bounds__(CORE_LANES, 2) core_forward_kernel(cons
     })
 }
 
+template <typename form>
+static __global__ void __launch_bounds__(form::lanes, 2) core_decode_kernel(const __grid_constant__ struct attention a)
+{
+    TENSOR_CORE_CODE({
+        extern __shared__ __align__(16) float scratch[];
+        lse_pad(&a);
+        int64_t count = row_tile_count(&a);
+        for (int64_t item = blockIdx.x; item < count; item += gridDim.x) {
+            core_decode<form>(&a, row_tile_place(&a, item), (uint16_t *)(void *)scratch);
+        }
+    })
+}
+
 template <enum dtype dtype>
 static __global__ void __launch_bounds__(LANES) core_deltas_kernel(const __grid_constant__ struct attention a)
 {
     TENSOR_CORE_CODE(core_deltas<dtype>(&a);)
 }
 
-template <typename form>
+template <typename form, enum core_goal goal>
 static __global__ void __launch_bounds__(CORE_LANES, 2) core_columns_kernel(const __grid_constant__ struct attention a)
 {
     TENSOR_CORE_CODE({
         extern __shared__ __align__(16) float scratch[];
         int64_t count = column_tile_count(&a);
         for (int64_t item = blockIdx.x; item < count; item += gridDim.x) {
-            core_backward<form, false>(&a, column_tile_place(&a, item), (uint16_t *)(void *)scratch);
+            core_backward<form, goal>(&a, column_tile_place(&a, item), (uint16_t *)(void *)scratch);
         }
     })
 }
@@ -65,7 +85,7 @@ static __global__ void __launch_bounds__(CORE_LANES, 2) core_rows_kernel(const _
     TENSOR_CORE_CODE({
         extern __shared__ __align__(16) float scratch[];
         for (int64_t item = row_tile_count(&a) - 1 - blockIdx.x; item >= 0; item -= gridDim.x) {
-            core_backward<form, true>(&a, row_tile_place(&a, item), (uint16_t *)(void *)scratch);
+            core_backward<form, CORE_GRAD_Q>(&a, row_tile_place(&a, item), (uint16_t *)(void *)scratch);
         }
     })
 }
@@ -106,25 +126,31 @@ bool attention_fits_core(const struct attention *attention, bool backward)
     return fit && code_has_cores((const void *)core_deltas_kernel<DTYPE_FLOAT16>);
 }
 
-static const char *core_run(core_kernel *kernel, const struct attention *attention, int64_t items, size_t bytes,
-                            cudaStream_t stream)
+static const char *core_run(core_kernel *kernel, const struct attention *attention, int64_t items, int lanes,
+                            size_t bytes, cudaStream_t stream)
 {
     cudaError_t error =
         cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
     if (error != cudaSuccess) {
         return cudaGetErrorString(error);
     }
-    kernel<<<grid_blocks(items, 1), CORE_LANES, bytes, stream>>>(*attention);
+    kernel<<<grid_blocks(items, 1), lanes, bytes, stream>>>(*attention);
     return launch_result();
 }
 
 template <enum dtype dtype, int width> static const char *forward_run(struct attention *attention, cudaStream_t stream)
 {
     typedef typename core_forms<dtype, width>::forward form;
-    constexpr int bytes = core_forward_bytes<form>();
-    static_assert(bytes <= CORE_SHARED_BYTES_MAXIMUM, "shared memory");
+    typedef typename core_forms<dtype, width>::decode decode;
+    constexpr int bytes = core_forward_bytes<form>(), decode_bytes = core_decode_bytes<decode>();
+    static_assert(bytes <= CORE_SHARED_BYTES_MAXIMUM && decode_bytes <= CORE_SHARED_BYTES_MAXIMUM, "shared memory");
+    if (attention->queries == 1) {
+        attention->tile_rows = decode::still;
+        return core_run(core_decode_kernel<decode>, attention, row_tile_count(attention), decode::lanes, decode_bytes,
+                        stream);
+    }
     attention->tile_rows = form::still;
-    return core_run(core_forward_kernel<form>, attention, row_tile_count(attention), bytes, stream);
+    return core_run(core_forward_kernel<form>, attention, row_tile_count(attention), form::lanes, bytes, stream);
 }
 
 template <enum dtype dtype, int width> static const char *backward_run(struct attention *attention, cudaStream_t stream)
@@ -139,29 +165,39 @@ template <enum dtype dtype, int width> static const char *backward_run(struct at
     attention->tile_columns = columns::still;
     deltas<<<grid_blocks(row_count, LANES / DELTA_LANES), LANES, 0, stream>>>(*attention);
     const char *wrong = launch_result();
-    if (wrong == NULL) {
-        wrong = core_run(core_columns_kernel<columns>, attention, column_tile_count(attention), column_bytes, stream);
+    constexpr bool apart = width > 128; /* twice 128 sums of grad k and grad v are more than a lane has registers */
+    core_kernel *const sweeps[] = {core_columns_kernel < columns, apart ? CORE_GRAD_K : CORE_GRAD_K_AND_V >,
+                                   core_columns_kernel < columns, apart ? CORE_GRAD_V : CORE_GRAD_K_AND_V > };
+    for (int k = 0; k < (apart ? 2 : 1) && wrong == NULL; k++) {
+        wrong = core_run(sweeps[k], attention, column_tile_count(attention), columns::lanes, column_bytes, stream);
     }
-    return wrong != NULL ? wrong
-                         : core_run(core_rows_kernel<rows>, attention, row_tile_count(attention), row_bytes, stream);
+    return wrong != NULL
+               ? wrong
+               : core_run(core_rows_kernel<rows>, attention, row_tile_count(attention), rows::lanes, row_bytes, stream);
+}
+
+template <enum dtype dtype> static const char *forward_run_of(struct attention *attention, cudaStream_t stream)
+{
+    return attention->width <= 64    ? forward_run<dtype, 64>(attention, stream)
+           : attention->width <= 128 ? forward_run<dtype, 128>(attention, stream)
+                                     : forward_run<dtype, 256>(attention, stream);
+}
+
+template <enum dtype dtype> static const char *backward_run_of(struct attention *attention, cudaStream_t stream)
+{
+    return attention->width <= 64    ? backward_run<dtype, 64>(attention, stream)
+           : attention->width <= 128 ? backward_run<dtype, 128>(attention, stream)
+                                     : backward_run<dtype, 256>(attention, stream);
 }
 
 const char *attention_core_forward(struct attention *attention, cudaStream_t stream)
 {
-    if (attention->q.dtype == DTYPE_FLOAT16) {
-        return attention->width <= 64 ? forward_run<DTYPE_FLOAT16, 64>(attention, stream)
-                                      : forward_run<DTYPE_FLOAT16, 128>(attention, stream);
-    }
-    return attention->width <= 64 ? forward_run<DTYPE_BFLOAT16, 64>(attention, stream)
-                                  : forward_run<DTYPE_BFLOAT16, 128>(attention, stream);
+    return attention->q.dtype == DTYPE_FLOAT16 ? forward_run_of<DTYPE_FLOAT16>(attention, stream)
+                                               : forward_run_of<DTYPE_BFLOAT16>(attention, stream);
 }
 
 const char *attention_core_backward(struct attention *attention, cudaStream_t stream)
 {
-    if (attention->q.dtype == DTYPE_FLOAT16) {
-        return attention->width <= 64 ? backward_run<DTYPE_FLOAT16, 64>(attention, stream)
-                                      : backward_run<DTYPE_FLOAT16, 128>(attention, stream);
-    }
-    return attention->width <= 64 ? backward_run<DTYPE_BFLOAT16, 64>(attention, stream)
-                                  : backward_run<DTYPE_BFLOAT16, 128>(attention, stream);
+    return attention->q.dtype == DTYPE_FLOAT16 ? backward_run_of<DTYPE_FLOAT16>(attention, stream)
+                                               : backward_run_of<DTYPE_BFLOAT16>(attention, stream);
 }

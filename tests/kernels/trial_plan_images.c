@@ -125,7 +125,8 @@ struct attention_shape {
 };
 
 /* One element; odd sizes; several tiles; grouped heads; decoding; S > T under a causal mask leaves rows without any; no
- * rows but an lse to pad; so many groups that a thread of the host takes whole ones. */
+ * rows but an lse to pad; so many groups that a thread of the host takes whole ones; wide heads. Then, forward only,
+ * decoding with 1, 3, 4, 8 and 20 heads to a group, few columns and many, and heads wider than any model's. */
 static const struct attention_shape attention_shapes[] = {
     {1, 1, 1, 1, 1, 1, 0, false, false, false, 0.0},     {2, 3, 3, 5, 7, 9, 0, false, false, false, 0.0},
     {1, 2, 2, 70, 70, 16, 2, true, false, false, 0.0},   {2, 4, 2, 33, 65, 64, 31, true, false, false, 0.1},
@@ -136,9 +137,14 @@ static const struct attention_shape attention_shapes[] = {
     {1, 4, 2, 260, 200, 32, 0, true, false, false, 0.1}, {1, 2, 1, 128, 128, 64, 0, false, false, false, 0.0},
     {1, 2, 2, 130, 150, 96, 0, true, true, true, 0.2},   {2, 8, 2, 1, 300, 128, 0, false, false, false, 0.0},
     {4, 4, 2, 70, 130, 20, 0, true, false, false, 0.2},  {8, 2, 1, 33, 65, 24, 3, false, true, true, 0.1},
+    {1, 4, 2, 70, 90, 192, 0, true, false, false, 0.1},  {1, 2, 2, 65, 50, 256, 0, false, true, true, 0.0},
+    {1, 4, 4, 1, 1, 64, 31, true, false, false, 0.0},    {2, 4, 1, 1, 33, 80, 0, false, true, true, 0.0},
+    {1, 8, 1, 1, 1021, 128, 0, true, true, false, 0.0},  {3, 8, 1, 1, 161, 256, 7, false, true, false, 0.2},
+    {1, 2, 2, 1, 1300, 64, 0, true, false, false, 0.1},  {1, 40, 2, 1, 75, 192, 0, true, false, false, 0.0},
+    {2, 6, 2, 1, 45, 600, 0, true, true, true, 0.1},     {1, 2, 2, 1, 19, 1100, 0, true, false, false, 0.0},
 };
 
-enum { ATTENTION_SHAPE_COUNT = sizeof attention_shapes / sizeof attention_shapes[0] };
+enum { ATTENTION_SHAPE_COUNT = sizeof attention_shapes / sizeof attention_shapes[0], FORWARD_ONLY_COUNT = 8 };
 
 /* The width must have stride 1; the other dimensions may be permuted: memory is [B, S, heads, D]. */
 static void heads_permute(struct trial *trial, int t)
@@ -241,7 +247,7 @@ static void forward_results(struct trial *trial)
 
 bool plan_attention_backward(struct trial *trial, int variant)
 {
-    if (variant >= ATTENTION_SHAPE_COUNT) {
+    if (variant >= ATTENTION_SHAPE_COUNT - FORWARD_ONLY_COUNT) {
         return false;
     }
     const struct attention_shape *s = &attention_shapes[variant];
