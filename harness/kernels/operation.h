@@ -91,7 +91,7 @@
  *                            i[1] = seed. S' >= S; what lies beyond S is set to +infinity. Scores are never stored.
  *                            Causal: column <= row + (T - S). A row that sees nothing is 0 and has lse +infinity.
  *                            With dropout T is below 2^26.
- *                            CUDA on tensor cores (sm_80 on; all of it float16 or bfloat16, D a multiple of 8 up to 128,
+ *                            CUDA on tensor cores (sm_80 on; all of it float16 or bfloat16, D a multiple of 8 up to 256,
  *                            rows on 16 bytes) rounds what it multiplies with v, and the gradients of scores, to 16 bits
  * ATTENTION_BACKWARD grad out, q, k, v, out, lse, (mask) -> grad q any, grad k any, grad v any; attributes likewise
  * -- quantised storage: codes dense of dtype int8, float8_e4m3fn or nf4x2, and scales f32 dense, one for each block of
