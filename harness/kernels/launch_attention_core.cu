@@ -166,9 +166,8 @@ template <enum dtype dtype, int width> static const char *backward_run(struct at
     deltas<<<grid_blocks(row_count, LANES / DELTA_LANES), LANES, 0, stream>>>(*attention);
     const char *wrong = launch_result();
     constexpr bool apart = width > 128; /* a lane has no registers for both */
-    constexpr enum core_goal first = apart ? CORE_GRAD_K : CORE_GRAD_K_AND_V, second = CORE_GRAD_V;
-    core_kernel *const sweeps[] = {core_columns_kernel<columns, first>, core_columns_kernel < columns,
-                                   apart ? second : first > };
+    constexpr enum core_goal first = apart ? CORE_GRAD_K : CORE_GRAD_K_AND_V, last = apart ? CORE_GRAD_V : first;
+    core_kernel *const sweeps[] = {core_columns_kernel<columns, first>, core_columns_kernel<columns, last>};
     for (int k = 0; k < (apart ? 2 : 1) && wrong == NULL; k++) {
         wrong = core_run(sweeps[k], attention, column_tile_count(attention), columns::lanes, column_bytes, stream);
     }
