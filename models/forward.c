@@ -402,6 +402,12 @@ struct value *forward_rows(const struct forward *forward, struct value *hidden)
     return tape_slice(forward->tape, hidden, 1, value_size(hidden, 1) - 1, 1);
 }
 
+struct value *forward_loss(const struct forward *forward, struct value *logits, struct value *labels)
+{
+    return forward->workload->loss == LOSS_FUSED ? tape_cross_entropy_fused(forward->tape, logits, labels)
+                                                 : tape_cross_entropy(forward->tape, logits, labels);
+}
+
 /* The labels are padded by one that does not count, and all but the first copied. */
 static struct value *labels_shifted(const struct forward *forward, int64_t batch, int64_t rows)
 {
@@ -429,7 +435,7 @@ struct value *forward_language_loss(const struct forward *forward, struct value 
     struct value *labels = causal ? labels_shifted(forward, batch, rows) : forward->labels;
     int64_t flat[] = {batch * rows, vocab}, count[] = {batch * rows};
     struct value *loss =
-        tape_cross_entropy(tape, tape_reshape(tape, scores, 2, flat), tape_reshape(tape, labels, 1, count));
+        forward_loss(forward, tape_reshape(tape, scores, 2, flat), tape_reshape(tape, labels, 1, count));
     loss = tape_frame_close(tape, frame, loss);
     tape_drop(tape, logits);
     return loss;

@@ -125,7 +125,9 @@ struct value *forward_pooler(const struct forward *forward, struct value *hidden
 
 /* Rows of logits: all, or the last of each sequence. */
 struct value *forward_rows(const struct forward *forward, struct value *hidden);
-/* Cross entropy over logits [B, S, V]. causal: HF's ForCausalLMLoss, in float32, each token predicts the next; else
+/* Cross entropy over logits [N, C] and labels [N], in the form that the workload asks for. */
+struct value *forward_loss(const struct forward *forward, struct value *logits, struct value *labels);
+/* forward_loss over logits [B, S, V]. causal: HF's ForCausalLMLoss, in float32, each token predicts the next; else
  * BertForMaskedLM's, in the dtype of the logits. Takes over logits. */
 struct value *forward_language_loss(const struct forward *forward, struct value *logits, bool causal);
 

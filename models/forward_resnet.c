@@ -104,5 +104,5 @@ struct value *forward_resnet(const struct forward *f)
     if (f->labels == NULL) {
         return tape_frame_close(tape, frame, x);
     }
-    return tape_frame_close(tape, frame, tape_cross_entropy(tape, x, f->labels));
+    return tape_frame_close(tape, frame, forward_loss(f, x, f->labels));
 }

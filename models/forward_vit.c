@@ -106,5 +106,5 @@ struct value *forward_vit(const struct forward *f)
     if (f->labels == NULL) {
         return tape_frame_close(tape, frame, logits);
     }
-    return tape_frame_close(tape, frame, tape_cross_entropy(tape, logits, f->labels));
+    return tape_frame_close(tape, frame, forward_loss(f, logits, f->labels));
 }

@@ -17,6 +17,7 @@ static const char *const optimizer_names[OPTIMIZER_COUNT] = {
     "none",        "adam-foreach", "adam-fused", "adam-single",  "adamw-foreach",
     "adamw-fused", "adamw-single", "adam-8bit",  "sgd-momentum",
 };
+static const char *const loss_names[LOSS_COUNT] = {"composed", "fused"};
 static const char *const lora_targets_names[LORA_TARGETS_COUNT] = {"attention", "linear"};
 static const char *const logits_names[LOGITS_COUNT] = {"all", "last"};
 static const char *const head_names[HEAD_COUNT] = {"default", "bare", "lm"};
@@ -49,6 +50,7 @@ static const struct field_row {
     [FIELD_ATTENTION] = NAME_ROW(attention, attention_names, 0, ATTENTION_COUNT),
     [FIELD_PADDING] = SWITCH_ROW(padding),
     [FIELD_OPTIMIZER] = NAME_ROW(optimizer, optimizer_names, OPTIMIZER_ADAM_FOREACH, OPTIMIZER_COUNT),
+    [FIELD_LOSS] = NAME_ROW(loss, loss_names, 0, LOSS_COUNT),
     [FIELD_LORA_RANK] = COUNT_ROW(lora_rank, 0),
     [FIELD_LORA_TARGETS] = NAME_ROW(lora_targets, lora_targets_names, 0, LORA_TARGETS_COUNT),
     [FIELD_CHECKPOINTING] = SWITCH_ROW(checkpointing),
@@ -123,6 +125,11 @@ const char *attention_name(enum attention attention)
 const char *optimizer_name(enum optimizer optimizer)
 {
     return optimizer_names[optimizer];
+}
+
+const char *loss_name(enum loss loss)
+{
+    return loss_names[loss];
 }
 
 const char *lora_targets_name(enum lora_targets targets)
@@ -239,6 +246,10 @@ enum status_code workload_check(const struct workload *workload, struct status *
                           "optimizer %s: mode %s does not train; leave the optimizer out, or "
                           "write mode train",
                           optimizer_name(workload->optimizer), mode_name(workload->mode));
+    }
+    if (!trains && workload->loss != LOSS_COMPOSED) {
+        return status_set(error, STATUS_INVALID, "loss %s: mode %s has no loss; leave it out, or write mode train",
+                          loss_name(workload->loss), mode_name(workload->mode));
     }
     if (!trains && workload->lora_rank != 0) {
         return status_set(error, STATUS_INVALID, "lora_rank: mode %s trains no adapters; write 0, or mode train",

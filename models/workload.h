@@ -35,6 +35,8 @@ enum optimizer {
     OPTIMIZER_SGD_MOMENTUM,
     OPTIMIZER_COUNT
 };
+/* Of classes: PyTorch's log_softmax and nll_loss, or Liger-Kernel's, whose gradient takes the place of the logits. */
+enum loss { LOSS_COMPOSED, LOSS_FUSED, LOSS_COUNT };
 enum lora_targets { LORA_TARGETS_ATTENTION, LORA_TARGETS_LINEAR, LORA_TARGETS_COUNT };
 enum logits { LOGITS_ALL, LOGITS_LAST, LOGITS_COUNT };
 enum head { HEAD_DEFAULT, HEAD_BARE, HEAD_LM, HEAD_COUNT }; /* default: bare for load, lm otherwise */
@@ -51,6 +53,7 @@ struct workload {
     enum attention attention;
     bool padding; /* text: sequences of different lengths under an attention mask */
     enum optimizer optimizer;
+    enum loss loss;    /* of training */
     int64_t lora_rank; /* of the adapters that are trained instead of the model; 0: none */
     enum lora_targets lora_targets;
     bool checkpointing;
@@ -76,6 +79,7 @@ struct workload {
     X(ATTENTION, attention)                                                                                            \
     X(PADDING, padding)                                                                                                \
     X(OPTIMIZER, optimizer)                                                                                            \
+    X(LOSS, loss)                                                                                                      \
     X(LORA_RANK, lora_rank)                                                                                            \
     X(LORA_TARGETS, lora_targets)                                                                                      \
     X(CHECKPOINTING, checkpointing)                                                                                    \
@@ -107,6 +111,7 @@ const char *cache_name(enum cache cache);
 const char *quantize_name(enum quantize quantize);
 const char *attention_name(enum attention attention);
 const char *optimizer_name(enum optimizer optimizer); /* "none" for OPTIMIZER_NONE */
+const char *loss_name(enum loss loss);
 const char *lora_targets_name(enum lora_targets targets);
 const char *logits_name(enum logits logits);
 const char *head_name(enum head head);

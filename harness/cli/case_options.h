@@ -20,6 +20,7 @@
         {"padding", OPTION_BOOLEAN, NULL, "sequences of different lengths, under an attention mask (text)"},           \
         {"optimizer", OPTION_VALUE, "O",                                                                               \
          "adam- or adamw- and foreach, fused or single; adam-8bit; sgd-momentum (train)"},                             \
+        {"loss", OPTION_VALUE, "composed|fused", "log-softmax and nll, or Liger's, in place of the logits (train)"},   \
         {"lora-rank", OPTION_VALUE, "N", "train LoRA adapters of this rank on a frozen model (train; default: 0)"},    \
         {"lora-targets", OPTION_VALUE, "attention|linear",                                                             \
          "PEFT's defaults, or all but the head (default: attention)"},                                                 \

@@ -68,9 +68,12 @@ static inline const char *call_pattern(enum opcode opcode)
     case OPCODE_ATTENTION_MASK:
         return "IB";
     case OPCODE_NLL_LOSS:
-        return "FIFF";
     case OPCODE_NLL_LOSS_BACKWARD:
         return "FIFF";
+    case OPCODE_TARGET_MASK:
+        return "IBII";
+    case OPCODE_CROSS_ENTROPY:
+        return "IIFF";
     case OPCODE_LAYERNORM:
         return "FFFFSS";
     case OPCODE_LAYERNORM_BACKWARD:

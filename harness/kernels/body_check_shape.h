@@ -51,7 +51,7 @@ static inline const char *sum_check(const struct operation_call *call)
     return shapes_verdict(fit);
 }
 
-static inline const char *loss_check(const struct operation_call *call)
+static inline const char *nll_loss_check(const struct operation_call *call)
 {
     bool backward = call->opcode == OPCODE_NLL_LOSS_BACKWARD;
     const struct tensor *wide = &call->tensors[backward ? 3 : 0];
@@ -59,6 +59,19 @@ static inline const char *loss_check(const struct operation_call *call)
     const struct tensor *weight = &call->tensors[backward ? 2 : 3];
     bool fit = wide->rank >= 1 && rows_of(wide).count == count_of(&call->tensors[1]);
     return shapes_verdict(fit && count_of(scalar) == 1 && count_of(weight) == 1);
+}
+
+static inline const char *loss_check(const struct operation_call *call)
+{
+    const struct tensor *t = call->tensors;
+    if (call->opcode == OPCODE_TARGET_MASK) {
+        return shapes_verdict(shapes_agree(&t[0], &t[1]) && shapes_agree(&t[0], &t[2]) && count_of(&t[3]) == 1);
+    }
+    if (call->opcode != OPCODE_CROSS_ENTROPY) {
+        return nll_loss_check(call);
+    }
+    bool fit = t[2].rank >= 1 && rows_of(&t[2]).count == count_of(&t[0]);
+    return shapes_verdict(fit && count_of(&t[3]) == count_of(&t[0]) && count_of(&t[1]) == 1);
 }
 
 static inline const char *layernorm_check(const struct operation_call *call)
@@ -325,6 +338,8 @@ static inline const char *shape_check(const struct operation_call *call)
         return shapes_verdict(all_rows_agree(call));
     case OPCODE_NLL_LOSS:
     case OPCODE_NLL_LOSS_BACKWARD:
+    case OPCODE_TARGET_MASK:
+    case OPCODE_CROSS_ENTROPY:
         return loss_check(call);
     case OPCODE_LAYERNORM:
     case OPCODE_LAYERNORM_BACKWARD:

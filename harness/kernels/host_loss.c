@@ -1,4 +1,5 @@
-/* Negative log-likelihood on the host. */
+/* Negative log-likelihood, and cross entropy in one pass, on the host. */
+#include "harness/kernels/body_cross_entropy.h"
 #include "harness/kernels/body_rows.h"
 #include "harness/kernels/host_operations.h"
 #include "harness/kernels/host_span.h"
@@ -62,5 +63,62 @@ const char *host_nll_loss_backward(const struct operation_call *call)
             float_store(out->data, out->dtype, row * rows.columns + targets[row], value);
         }
     }
+    return NULL;
+}
+
+const char *host_target_mask(const struct operation_call *call)
+{
+    const struct tensor *target = &call->tensors[0];
+    const char *wrong = targets_check(target, call->attributes.i[0]);
+    if (wrong != NULL) {
+        return wrong;
+    }
+    const int64_t *targets = target->data;
+    uint8_t *mask = call->tensors[1].data;
+    int64_t *masked = call->tensors[2].data, *count = call->tensors[3].data;
+    *count = 0;
+    for (int64_t row = 0; row < tensor_element_count(target); row++) {
+        mask[row] = targets[row] != LOSS_IGNORED;
+        masked[row] = mask[row] != 0 ? targets[row] : 0;
+        *count += mask[row];
+    }
+    return NULL;
+}
+
+HOST_CLONES
+static float cross_entropy_loop(struct span logits, int64_t target, float share, int64_t columns)
+{
+    return cross_entropy_row(team_of_one, logits, target, share, columns);
+}
+
+const char *host_cross_entropy(const struct operation_call *call)
+{
+    const struct tensor *logits = &call->tensors[2], *losses = &call->tensors[3];
+    struct rows rows = rows_of(logits);
+    const char *wrong = targets_check(&call->tensors[0], rows.columns);
+    if (wrong != NULL) {
+        return wrong;
+    }
+    const int64_t *targets = call->tensors[0].data, *count = call->tensors[1].data;
+    float share = 1.0f / (float)*count;
+    size_t row_bytes = (size_t)rows.columns * (size_t)dtype_bytes(logits->dtype);
+    struct host_scratch scratch;
+    if (!host_scratch_open(&scratch, rows.columns)) {
+        return "the host has no memory for the rows in float32";
+    }
+    HOST_PARALLEL_FOR(rows.count * rows.columns >= PARALLEL_ELEMENTS)
+    for (int64_t row = 0; row < rows.count; row++) {
+        int64_t at = row * rows.columns;
+        float loss = 0.0f;
+        if (targets[row] == LOSS_IGNORED) {
+            memset(tensor_at(logits, at), 0, row_bytes);
+        } else {
+            struct span span = span_read(logits, at, 1, rows.columns, host_scratch_part(&scratch));
+            loss = cross_entropy_loop(span, targets[row], share, rows.columns);
+            span_write(span, logits, at, 1, rows.columns);
+        }
+        float_store(losses->data, losses->dtype, row, loss);
+    }
+    host_scratch_close(&scratch);
     return NULL;
 }

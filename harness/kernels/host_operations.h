@@ -14,7 +14,7 @@ host_function host_fill, host_random_normal, host_random_integer, host_sequence,
 host_function host_element, host_copy, host_dropout;
 host_function host_sum;
 host_function host_softmax, host_log_softmax, host_softmax_backward, host_log_softmax_backward;
-host_function host_nll_loss, host_nll_loss_backward;
+host_function host_nll_loss, host_nll_loss_backward, host_target_mask, host_cross_entropy;
 host_function host_layernorm, host_layernorm_backward, host_layernorm_backward_input;
 host_function host_batchnorm, host_batchnorm_backward;
 host_function host_embedding, host_embedding_backward;

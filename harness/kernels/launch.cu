@@ -43,6 +43,8 @@ static const struct launch_row launch_table[] = {
     {OPCODE_LOG_SOFTMAX_BACKWARD, launch_rows},
     {OPCODE_NLL_LOSS, launch_nll_loss},
     {OPCODE_NLL_LOSS_BACKWARD, launch_nll_loss_backward},
+    {OPCODE_TARGET_MASK, launch_target_mask},
+    {OPCODE_CROSS_ENTROPY, launch_cross_entropy},
     {OPCODE_LAYERNORM, launch_layernorm},
     {OPCODE_LAYERNORM_BACKWARD, launch_layernorm_backward},
     {OPCODE_LAYERNORM_BACKWARD_INPUT, launch_layernorm_backward},

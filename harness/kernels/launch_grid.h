@@ -19,7 +19,8 @@ typedef const char *launch_function(const struct operation_call *call, cudaStrea
 
 launch_function launch_fill, launch_create, launch_attention_mask, launch_element, launch_copy, launch_dropout,
     launch_sum, launch_rows;
-launch_function launch_nll_loss, launch_nll_loss_backward, launch_layernorm, launch_layernorm_backward;
+launch_function launch_nll_loss, launch_nll_loss_backward, launch_target_mask, launch_cross_entropy;
+launch_function launch_layernorm, launch_layernorm_backward;
 launch_function launch_batchnorm, launch_batchnorm_backward, launch_embedding, launch_embedding_backward;
 launch_function launch_top_k, launch_gather, launch_divide;
 launch_function launch_max_pool, launch_max_pool_backward, launch_attention, launch_attention_backward;

@@ -50,6 +50,13 @@
  * NLL_LOSS      logp dense [N, C], target i64 [N] -> loss [1], total_weight [1]; mean over targets that are not
  *                            -100; loss is NaN where none is left. Another target outside [0, C) is an error
  * NLL_LOSS_BACKWARD grad [1], target, total_weight -> out [N, C] dense; -grad / total_weight at the target, 0 elsewhere
+ * TARGET_MASK   target i64 [N] -> mask bool [N], masked i64 [N], count i64 [1]; mask: the target is not -100; masked: the
+ *                            target where it is not -100, else 0; count: how many are not. Another target outside
+ *                            [0, i[0]) is an error
+ * CROSS_ENTROPY target i64 [N], count i64 [1] -> logits dense [N, C] updates, losses [N]; a row's loss becomes
+ *                            (log sum e^logits - logit of its target) / count, and its logits the gradient of that,
+ *                            (softmax - 1 at the target) / count; both are 0 where the target is -100. Another target
+ *                            outside [0, C) is an error
  * -- normalisation
  * LAYERNORM     a dense, weight, bias -> out, mean f32 [rows], reciprocal deviation f32 [rows]; f[0] = epsilon
  * LAYERNORM_BACKWARD grad, a, mean, reciprocal deviation, weight -> grad a, grad weight, grad bias
@@ -163,6 +170,8 @@
     X(LOG_SOFTMAX_BACKWARD, 2, 1)                                                                                      \
     X(NLL_LOSS, 2, 2)                                                                                                  \
     X(NLL_LOSS_BACKWARD, 3, 1)                                                                                         \
+    X(TARGET_MASK, 1, 3)                                                                                               \
+    X(CROSS_ENTROPY, 2, 2)                                                                                             \
     X(LAYERNORM, 3, 3)                                                                                                 \
     X(LAYERNORM_BACKWARD, 5, 3)                                                                                        \
     X(LAYERNORM_BACKWARD_INPUT, 5, 1)                                                                                  \

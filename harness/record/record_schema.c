@@ -56,6 +56,7 @@ static const struct field CASE_FIELDS[] = {
     {"identity.attention", KIND_STRING | KIND_NULL, true},
     {"identity.padding", KIND_BOOLEAN | KIND_NULL, false},
     {"identity.optimizer", KIND_STRING | KIND_NULL, true},
+    {"identity.loss", KIND_STRING | KIND_NULL, false},
     {"identity.lora_rank", KIND_INTEGER | KIND_NULL, false},
     {"identity.lora_targets", KIND_STRING | KIND_NULL, false},
     {"identity.checkpointing", KIND_BOOLEAN | KIND_NULL, true},

@@ -101,6 +101,7 @@ static void identity_read(const struct json *identity, struct case_view *view)
     view->quantize = json_string_or(json_get(identity, "quantize"), NULL);
     view->attention = json_string_or(json_get(identity, "attention"), NULL);
     view->optimizer = json_string_or(json_get(identity, "optimizer"), NULL);
+    view->loss = json_string_or(json_get(identity, "loss"), NULL);
     view->lora_rank = json_integer_or(json_get(identity, "lora_rank"), -1);
     view->lora_targets = json_string_or(json_get(identity, "lora_targets"), NULL);
     view->logits = json_string_or(json_get(identity, "logits"), NULL);
@@ -158,6 +159,9 @@ static bool label_make(struct report *report, struct case_view *view)
         label_append(&label, unless(view->attention, "sdpa"));
         label_append(&label, view->padding ? "padding" : NULL);
         label_append(&label, mode_is(view, "train") ? view->optimizer : NULL);
+        if (unless(view->loss, "composed") != NULL) {
+            text_format(&label, " loss-%s", view->loss);
+        }
         if (view->lora_rank > 0) {
             text_format(&label, " lora%lld", (long long)view->lora_rank);
             label_append(&label, unless(view->lora_targets, "attention"));

@@ -68,7 +68,8 @@ struct estimator_total {
 struct case_view {
     struct json *line; /* the record as it was read; owned by the report */
     const char *id, *status, *reason;
-    const char *model, *mode, *precision, *quantize, *attention, *optimizer, *lora_targets, *logits, *head, *cache;
+    const char *model, *mode, *precision, *quantize, *attention, *optimizer, *loss, *lora_targets, *logits, *head,
+        *cache;
     int64_t batch, seq, lora_rank, accumulate, new_tokens, beams; /* negative: absent */
     bool padding, checkpointing, tf32;
     const char *attention_backend; /* whose storages were measured; NULL: no attention, or an older record */

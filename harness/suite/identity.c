@@ -45,7 +45,7 @@ static unsigned axes_of(const struct workload *workload, enum family_kind family
         axes |= 1u << AXIS_NEW_TOKENS | 1u << AXIS_CACHE | 1u << AXIS_BEAMS;
     }
     if (workload->mode == MODE_TRAIN) {
-        axes |= 1u << AXIS_OPTIMIZER | 1u << AXIS_CHECKPOINTING | 1u << AXIS_ACCUMULATE;
+        axes |= 1u << AXIS_OPTIMIZER | 1u << AXIS_LOSS | 1u << AXIS_CHECKPOINTING | 1u << AXIS_ACCUMULATE;
         axes |= image ? 0 : 1u << AXIS_LORA_RANK;
         axes |= image || workload->lora_rank == 0 ? 0 : 1u << AXIS_LORA_TARGETS;
     }
@@ -125,6 +125,7 @@ static const struct {
     {AXIS_ATTENTION, "%", false},
     {AXIS_PADDING, "padding", false},
     {AXIS_OPTIMIZER, "%", true},
+    {AXIS_LOSS, "loss-%", false},
     {AXIS_LORA_RANK, "lora%", false},
     {AXIS_LORA_TARGETS, "lora-%", false},
     {AXIS_CHECKPOINTING, "checkpointing", false},

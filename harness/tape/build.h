@@ -153,6 +153,9 @@ struct value *tape_remainder(struct tape *tape, struct value *a, int64_t divisor
 
 /* -- loss: logits [N, C], targets i64 [N]; the mean; rows with target -100 do not count */
 struct value *tape_cross_entropy(struct tape *tape, struct value *logits, struct value *targets);
+/* The same number (0 where no row counts), but the logits become its gradient at once: they are not to be read by anything
+ * after, nor kept by what made them. */
+struct value *tape_cross_entropy_fused(struct tape *tape, struct value *logits, struct value *targets);
 
 /* -- checkpointing: the block's graph is recorded, but of what it would save only the places are kept, and the input.
  * When the first gradient reaches it, the block runs once more, as far as its last saved value, and fills the places

@@ -383,10 +383,11 @@ void tape_backward(struct tape *tape, struct value *loss)
     struct value *seed = value_new(tape, loss->dtype, &loss->shape, "loss gradient");
     tape_fill(tape, seed, 1.0);
     if (!tape_failed(tape)) {
-        value_retain(seed); /* held by the call for as long as it lasts */
+        tape->one = value_retain(seed); /* held by the call for as long as it lasts */
         engine_run(tape, loss->node, loss->slot, seed);
         nodes_clear(tape);
         value_release(tape, seed);
+        tape->one = NULL;
     }
     tape->in_backward = false;
 }

@@ -109,6 +109,7 @@ struct tape {
     int64_t saved_bytes, saved_for_backward_bytes;
     struct workspaces forward_workspaces, backward_workspaces;
     struct value *moment_maps[2]; /* of 8-bit Adam, signed and unsigned; NULL until it is needed */
+    struct value *one;            /* the gradient of the loss itself, while its graph runs */
     int loss_operand;
     enum attention_backend attention_backend;
 };

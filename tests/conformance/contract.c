@@ -88,7 +88,7 @@ int contract_class(const struct contract *contract, const struct operation_call 
         }
         found = found < 0 || found == dtype ? dtype : CLASS_MIXED;
     }
-    return found >= 0 ? found : (int)call->tensors[call->input_count].dtype;
+    return found >= 0 ? found : (int)call->tensors[call->tensor_count - 1].dtype;
 }
 
 bool contract_has_class(const struct contract *contract, int class)

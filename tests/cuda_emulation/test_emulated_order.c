@@ -48,13 +48,28 @@ static void test_the_order_of_threads_changes_nothing(void **state)
     static const struct {
         enum opcode opcode;
         int variant;
-    } rows[] = {{OPCODE_SUM, 57},           {OPCODE_SUM, 63},       {OPCODE_SUM, 76},
-                {OPCODE_SOFTMAX, 6},        {OPCODE_LAYERNORM, 6},  {OPCODE_LAYERNORM_BACKWARD, 9},
-                {OPCODE_EMBEDDING, 5},      {OPCODE_NLL_LOSS, 9},   {OPCODE_EMBEDDING_BACKWARD, 5},
-                {OPCODE_BATCHNORM, 12},     {OPCODE_MAX_POOL, 25},  {OPCODE_BATCHNORM_BACKWARD, 5},
-                {OPCODE_ATTENTION, 3},      {OPCODE_ATTENTION, 6},  {OPCODE_MAX_POOL_BACKWARD, 25},
-                {OPCODE_DROPOUT, 13},       {OPCODE_ATTENTION, 10}, {OPCODE_ATTENTION_BACKWARD, 3},
-                {OPCODE_RANDOM_NORMAL, 13}, {OPCODE_GELU, 13},      {OPCODE_ATTENTION_BACKWARD, 6}};
+    } rows[] = {{OPCODE_SUM, 57},
+                {OPCODE_SUM, 63},
+                {OPCODE_SUM, 76},
+                {OPCODE_SOFTMAX, 6},
+                {OPCODE_LAYERNORM, 6},
+                {OPCODE_LAYERNORM_BACKWARD, 9},
+                {OPCODE_EMBEDDING, 5},
+                {OPCODE_NLL_LOSS, 9},
+                {OPCODE_TARGET_MASK, 9},
+                {OPCODE_EMBEDDING_BACKWARD, 5},
+                {OPCODE_BATCHNORM, 12},
+                {OPCODE_MAX_POOL, 25},
+                {OPCODE_BATCHNORM_BACKWARD, 5},
+                {OPCODE_ATTENTION, 3},
+                {OPCODE_ATTENTION, 6},
+                {OPCODE_MAX_POOL_BACKWARD, 25},
+                {OPCODE_DROPOUT, 13},
+                {OPCODE_ATTENTION, 10},
+                {OPCODE_ATTENTION_BACKWARD, 3},
+                {OPCODE_RANDOM_NORMAL, 13},
+                {OPCODE_GELU, 13},
+                {OPCODE_ATTENTION_BACKWARD, 6}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct trial trial;
         size_t bytes;

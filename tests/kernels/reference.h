@@ -18,6 +18,7 @@ void reference_run(const struct operation_call *call, double *const *values);
 /* One for each family, in reference_*.c. */
 reference_function reference_create, reference_attention_mask, reference_element, reference_dropout, reference_sum;
 reference_function reference_softmax, reference_softmax_backward, reference_loss, reference_loss_backward;
+reference_function reference_target_mask, reference_cross_entropy;
 reference_function reference_layernorm, reference_layernorm_backward;
 reference_function reference_batchnorm, reference_batchnorm_backward;
 reference_function reference_embedding, reference_embedding_backward;

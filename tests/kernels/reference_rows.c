@@ -94,6 +94,39 @@ void reference_loss_backward(const struct operation_call *call, double *const *v
     }
 }
 
+void reference_target_mask(const struct operation_call *call, double *const *values)
+{
+    values[3][0] = 0.0;
+    for (int64_t row = 0; row < tensor_element_count(&call->tensors[0]); row++) {
+        bool counts = values[0][row] != -100.0;
+        values[1][row] = counts ? 1.0 : 0.0;
+        values[2][row] = counts ? values[0][row] : 0.0;
+        values[3][0] += values[1][row];
+    }
+}
+
+void reference_cross_entropy(const struct operation_call *call, double *const *values)
+{
+    int64_t columns = columns_of(&call->tensors[2]);
+    for (int64_t row = 0; row < rows_count(&call->tensors[2]); row++) {
+        double *logits = values[2] + row * columns;
+        bool counts = values[0][row] != -100.0;
+        int64_t target = counts ? (int64_t)values[0][row] : -1;
+        double maximum = -INFINITY, sum = 0.0;
+        for (int64_t k = 0; k < columns; k++) {
+            maximum = fmax(maximum, logits[k]);
+        }
+        for (int64_t k = 0; k < columns; k++) {
+            sum += exp(logits[k] - maximum);
+        }
+        values[3][row] = counts ? (maximum + log(sum) - logits[target]) / values[1][0] : 0.0;
+        for (int64_t k = 0; k < columns; k++) {
+            double slope = exp(logits[k] - maximum) / sum - (k == target ? 1.0 : 0.0);
+            logits[k] = counts ? slope / values[1][0] : 0.0;
+        }
+    }
+}
+
 void reference_layernorm(const struct operation_call *call, double *const *v)
 {
     int64_t columns = columns_of(&call->tensors[0]);

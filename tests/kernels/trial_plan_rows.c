@@ -93,6 +93,39 @@ bool plan_loss_backward(struct trial *trial, int variant)
     return true;
 }
 
+bool plan_target_mask(struct trial *trial, int variant)
+{
+    if (variant >= ROW_SHAPE_COUNT) {
+        return false;
+    }
+    const int64_t *size = row_shapes[variant];
+    trial->call.attributes.i[0] = size[2];
+    trial_input(trial, DTYPE_INT64, LAYOUT_DENSE, 2, size, 0.0, (double)(size[2] - 1));
+    if (variant % 2 == 1 && size[0] * size[1] > 0) {
+        trial_set(trial, 0, 0, -100.0);
+    }
+    trial_output(trial, DTYPE_BOOL, LAYOUT_DENSE, 2, size);
+    trial_output(trial, DTYPE_INT64, LAYOUT_DENSE, 2, size);
+    trial_output(trial, DTYPE_INT64, LAYOUT_DENSE, 0, NULL);
+    return true;
+}
+
+bool plan_cross_entropy(struct trial *trial, int variant)
+{
+    if (variant >= ROW_SHAPE_COUNT) {
+        return false;
+    }
+    const int64_t *size = row_shapes[variant];
+    trial_input(trial, DTYPE_INT64, LAYOUT_DENSE, 2, size, 0.0, (double)(size[2] - 1));
+    if (variant % 2 == 1 && size[0] * size[1] > 0) {
+        trial_set(trial, 0, 0, -100.0);
+    }
+    trial_input(trial, DTYPE_INT64, LAYOUT_DENSE, 0, NULL, 1.0, 9.0);
+    trial_update(trial, trial_dtype(trial), 3, size, -8.0, 8.0);
+    trial_output(trial, trial_dtype(trial), LAYOUT_DENSE, 2, size);
+    return true;
+}
+
 bool plan_layernorm(struct trial *trial, int variant)
 {
     if (variant >= ROW_SHAPE_COUNT) {

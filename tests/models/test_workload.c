@@ -23,9 +23,10 @@ static void test_defaults(void **state)
 static void test_set(void **state)
 {
     static const char *const fields[][2] = {
-        {"mode", "train"},         {"precision", "amp-bfloat16"}, {"batch", "8"},      {"seq", "512"},
-        {"attention", "eager"},    {"optimizer", "sgd-momentum"}, {"lora_rank", "16"}, {"lora_targets", "linear"},
-        {"checkpointing", "true"}, {"accumulate", "4"},           {"logits", "last"},  {"head", "bare"},
+        {"mode", "train"},          {"precision", "amp-bfloat16"}, {"batch", "8"},      {"seq", "512"},
+        {"attention", "eager"},     {"optimizer", "sgd-momentum"}, {"loss", "fused"},   {"lora_rank", "16"},
+        {"lora_targets", "linear"}, {"checkpointing", "true"},     {"accumulate", "4"}, {"logits", "last"},
+        {"head", "bare"},
     };
     struct workload workload = workload_default(MODE_LOAD);
     (void)state;
@@ -88,7 +89,7 @@ static void test_wrong_fields(void **state)
         {"colour", "red",
          "'colour' is not a field of a case; known are mode, precision, quantize, batch, seq, new_tokens, cache, "
          "beams, "
-         "attention, padding, optimizer, lora_rank, lora_targets, "
+         "attention, padding, optimizer, loss, lora_rank, lora_targets, "
          "checkpointing, "
          "accumulate, logits, tf32, head"},
     };
@@ -130,6 +131,10 @@ static void test_check(void **state)
     workload.lora_rank = 8;
     assert_int_equal(workload_check(&workload, &error), STATUS_INVALID);
     assert_string_equal(error.text, "lora_rank: mode infer trains no adapters; write 0, or mode train");
+    workload = workload_default(MODE_INFER);
+    workload.loss = LOSS_FUSED;
+    assert_int_equal(workload_check(&workload, &error), STATUS_INVALID);
+    assert_string_equal(error.text, "loss fused: mode infer has no loss; leave it out, or write mode train");
     workload = workload_default(MODE_TRAIN);
     workload.precision = PRECISION_INT4;
     assert_int_equal(workload_check(&workload, &error), STATUS_INVALID);

@@ -112,11 +112,12 @@ static void ids_name_what_is_unusual(void **state)
     (void)state;
     struct suite suite =
         suite_of(HEAD "cases:\n  - {model: tiny-gpt2, mode: train, batch: 2, seq: 16, attention: eager,\n"
-                      "     optimizer: sgd-momentum, checkpointing: true, accumulate: 4, precision: amp-bfloat16}\n"
+                      "     optimizer: sgd-momentum, loss: fused, checkpointing: true, accumulate: 4, "
+                      "precision: amp-bfloat16}\n"
                       "  - {model: tiny-gpt2, mode: infer, logits: last}\n"
                       "  - {model: tiny-gpt2, mode: train, lora_rank: 8, lora_targets: [attention, linear]}\n"
                       "  - {model: tiny-gpt2, mode: [load, infer], head: [bare, lm]}\n");
-    const char *ids[] = {"tiny-gpt2/train/amp-bfloat16/b2/s16/eager/sgd-momentum/checkpointing/accumulate4",
+    const char *ids[] = {"tiny-gpt2/train/amp-bfloat16/b2/s16/eager/sgd-momentum/loss-fused/checkpointing/accumulate4",
                          "tiny-gpt2/infer/float32/b1/s128/logits-last",
                          "tiny-gpt2/train/float32/b1/s128/adamw-fused/lora8",
                          "tiny-gpt2/train/float32/b1/s128/adamw-fused/lora8/lora-linear",
@@ -151,12 +152,12 @@ static void identities_are_json_with_null_for_what_says_nothing(void **state)
     const char *wanted[] = {
         "{\"model\": \"tiny-bert\", \"mode\": \"load\", \"precision\": \"float32\", \"quantize\": null, \"batch\": "
         "null, \"seq\": null, \"new_tokens\": null, \"cache\": null, \"beams\": null, \"attention\": null, "
-        "\"padding\": null, \"optimizer\": null, \"lora_rank\": null, \"lora_targets\": null, \"checkpointing\": "
-        "null, \"accumulate\": null, \"logits\": null, \"tf32\": null, \"head\": \"bare\"}",
+        "\"padding\": null, \"optimizer\": null, \"loss\": null, \"lora_rank\": null, \"lora_targets\": null, "
+        "\"checkpointing\": null, \"accumulate\": null, \"logits\": null, \"tf32\": null, \"head\": \"bare\"}",
         "{\"model\": \"tiny-bert\", \"mode\": \"train\", \"precision\": \"float32\", \"quantize\": null, \"batch\": 4, "
         "\"seq\": 128, \"new_tokens\": null, \"cache\": null, \"beams\": null, \"attention\": \"sdpa\", \"padding\": "
-        "false, \"optimizer\": \"adamw-fused\", \"lora_rank\": 0, \"lora_targets\": null, \"checkpointing\": "
-        "false, \"accumulate\": 1, \"logits\": \"all\", \"tf32\": false, \"head\": \"lm\"}"};
+        "false, \"optimizer\": \"adamw-fused\", \"loss\": \"composed\", \"lora_rank\": 0, \"lora_targets\": null, "
+        "\"checkpointing\": false, \"accumulate\": 1, \"logits\": \"all\", \"tf32\": false, \"head\": \"lm\"}"};
     for (int i = 0; i < 2; i++) {
         struct text text = {0};
         struct json *json = identity_json(&suite.cases[i].identity);
@@ -311,10 +312,9 @@ static const struct refusal REFUSALS[] = {
      "s.yaml:4:39: seq says nothing about any combination of this case (its mode or model has none); remove it"},
     {CASE("exclude: [{batch: 2}]"), "s.yaml:4:47: this exclude drops no combination; correct it or remove it"},
     {CASE("exclude: [{}]"), "s.yaml:4:47: an empty exclude would drop all; name an axis"},
-    {CASE("exclude: [{tags: x}]"),
-     "s.yaml:4:48: unknown key 'tags' in exclude; known are model, mode, precision, "
-     "quantize, batch, seq, new_tokens, cache, beams, "
-     "attention, padding, optimizer, lora_rank, lora_targets, checkpointing, accumulate, logits, tf32, head"},
+    {CASE("exclude: [{tags: x}]"), "s.yaml:4:48: unknown key 'tags' in exclude; known are model, mode, precision, "
+                                   "quantize, batch, seq, new_tokens, cache, beams, attention, padding, optimizer, "
+                                   "loss, lora_rank, lora_targets, checkpointing, accumulate, logits, tf32, head"},
     {CASE("exclude: [{batch: 1}]"),
      "s.yaml:1:1: the suite expands to nothing: every combination is excluded; shorten 'exclude'"},
     {HEAD "cases:\n  - {model: gpt2, mode: load}\n  - {model: gpt2, mode: [infer, load]}\n",

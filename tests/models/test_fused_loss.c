@@ -1,0 +1,236 @@
+/* Training with the fused cross entropy beside the composed one: the same loss and gradients, fewer bytes. Its bytes are
+ * held against Liger-Kernel's own function in test_pytorch_shadow.c. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "models/catalogue.h"
+#include "tests/models/shadow_lines.h"
+#include "tests/models/tiny_weights.h"
+
+static const char *const families[] = {"bert", "gpt2", "llama-gqa", "qwen2", "vit", "tiny-resnet"};
+
+enum { FAMILY_TESTS = sizeof families / sizeof families[0], TEXT_FAMILIES = 4 };
+
+static struct workload training(enum loss loss)
+{
+    struct workload workload = workload_default(MODE_TRAIN);
+    workload.batch = 2;
+    workload.seq = 8;
+    workload.optimizer = OPTIMIZER_ADAM_FOREACH;
+    workload.loss = loss;
+    return workload;
+}
+
+static double gradients_length(const struct tape_machine *machine)
+{
+    double sum = 0.0;
+    for (int i = 0; i < machine->skeleton.tensor_count; i++) {
+        int storage = machine_find(machine, CATEGORY_GRADIENTS, machine->skeleton.tensors[i].path);
+        sum += storage >= 0 ? pow(norm_of(machine, storage), 2.0) : 0.0;
+    }
+    return sqrt(sum);
+}
+
+/* Element by element, to 1e-5 of the gradient's length; of a tenth of all lengths, where it cancels (a bias before a
+ * normalisation) and is rounding alone. */
+static void gradients_compare(const char *name, const struct tape_machine *composed, const struct tape_machine *fused)
+{
+    double whole = gradients_length(composed);
+    int compared = 0;
+    for (int i = 0; i < composed->skeleton.tensor_count; i++) {
+        const char *path = composed->skeleton.tensors[i].path;
+        int one = machine_find(composed, CATEGORY_GRADIENTS, path), two = machine_find(fused, CATEGORY_GRADIENTS, path);
+        assert_int_equal(one >= 0, two >= 0);
+        double allowed = one >= 0 ? 1e-5 * (norm_of(composed, one) + 0.1 * whole) : 0.0;
+        for (int64_t k = 0; one >= 0 && k < machine_bytes(composed, one) / 4; k++) {
+            double wanted = (double)machine_floats(composed, one)[k], got = (double)machine_floats(fused, two)[k];
+            if (!(fabs(got - wanted) <= allowed)) {
+                fail_msg("%s: gradient of %s, element %lld: %.9g, composed %.9g", name, path, (long long)k, got,
+                         wanted);
+            }
+        }
+        compared += one >= 0;
+    }
+    assert_true(compared > 10);
+}
+
+/* One step in both forms: loss and gradients. */
+static void forms_compare(const char *name, struct workload workload)
+{
+    struct tape_machine composed, fused;
+    workload.loss = LOSS_COMPOSED;
+    machine_open_tiny(&composed, name, &workload, 1, 1e-4);
+    workload.loss = LOSS_FUSED;
+    machine_open_tiny(&fused, name, &workload, 1, 1e-4);
+    machine_prepare(&composed);
+    machine_prepare(&fused);
+    assert_true(machine_run_until(&composed, STAGE_STEP, 1));
+    assert_true(machine_run_until(&fused, STAGE_STEP, 1));
+    double wanted = machine_loss(&composed), loss = machine_loss(&fused);
+    if (!(fabs(loss - wanted) <= 1e-5 * wanted)) {
+        fail_msg("%s: loss %.9g, composed %.9g", name, loss, wanted);
+    }
+    gradients_compare(name, &composed, &fused);
+    machine_close(&composed);
+    machine_close(&fused);
+}
+
+static void loss_and_gradients_are_those_of_the_composed_form(void **state)
+{
+    (void)state;
+    for (int i = 0; i < FAMILY_TESTS; i++) {
+        forms_compare(families[i], training(LOSS_FUSED));
+    }
+}
+
+/* Gradients of half a loss and of half a loss: each is multiplied in place of the logits. */
+static void micro_batches_take_their_share(void **state)
+{
+    (void)state;
+    for (int i = 0; i < FAMILY_TESTS; i++) {
+        struct workload workload = training(LOSS_FUSED);
+        workload.accumulate = 2;
+        forms_compare(families[i], workload);
+    }
+}
+
+static void targets_that_do_not_count_give_nothing(void **state)
+{
+    (void)state;
+    for (int i = 0; i < TEXT_FAMILIES; i++) {
+        struct workload workload = training(LOSS_FUSED);
+        workload.padding = true;
+        forms_compare(families[i], workload);
+        workload.checkpointing = true;
+        forms_compare(families[i], workload);
+    }
+}
+
+static void adapters_take_the_same_gradients(void **state)
+{
+    (void)state;
+    struct workload workload = training(LOSS_FUSED);
+    workload.lora_rank = 4;
+    workload.lora_targets = LORA_TARGETS_LINEAR;
+    forms_compare("llama-gqa", workload);
+}
+
+/* The scaler of amp-float16 multiplies the gradients by 1024 before they are rounded. */
+static void every_precision_trains(void **state)
+{
+    (void)state;
+    static const enum precision precisions[] = {PRECISION_FLOAT32, PRECISION_FLOAT16, PRECISION_BFLOAT16,
+                                                PRECISION_AMP_BFLOAT16, PRECISION_AMP_FLOAT16};
+    for (int i = 0; i < FAMILY_TESTS; i++) {
+        for (size_t k = 0; k < sizeof precisions / sizeof precisions[0]; k++) {
+            struct workload workload = training(LOSS_COMPOSED);
+            workload.optimizer = OPTIMIZER_ADAMW_FUSED;
+            workload.precision = precisions[k];
+            double composed = tiny_loss_after(families[i], &workload, 1, 1e-3);
+            workload.loss = LOSS_FUSED;
+            double first = tiny_loss_after(families[i], &workload, 1, 1e-3);
+            if (fabs(first - composed) > 0.02 * composed) {
+                fail_msg("%s, %s: loss %g, composed %g", families[i], precision_name(precisions[k]), first, composed);
+            }
+            double last = precisions[k] == PRECISION_FLOAT16 ? 0.0 : tiny_loss_after(families[i], &workload, 11, 1e-3);
+            if (!(last < 0.97 * first)) {
+                fail_msg("%s, %s: loss %g, after ten steps %g", families[i], precision_name(precisions[k]), first,
+                         last);
+            }
+        }
+    }
+}
+
+/* -- bytes, as docs/NUMBERS.md derives them */
+
+struct figures {
+    int64_t saved_bytes;
+    struct stage_figures stages;
+};
+
+static struct figures figures_of(const char *model, enum precision precision, enum loss loss)
+{
+    struct status error = {0};
+    struct config config;
+    struct skeleton skeleton;
+    struct tape *tape = NULL;
+    const struct target *target = NULL;
+    struct figures figures;
+    struct workload workload = training(loss);
+    workload.batch = 8;
+    workload.seq = 512;
+    workload.precision = precision;
+    workload.optimizer = OPTIMIZER_ADAMW_FUSED;
+    if (config_find("models/catalogue", model, &config, &error) != STATUS_OK ||
+        target_find("sm_90", &target, &error) != STATUS_OK ||
+        workload_skeleton(&config, &workload, &skeleton, &error) != STATUS_OK ||
+        workload_tape(&config, &skeleton, &workload, target, &tape, &error) != STATUS_OK) {
+        fail_msg("%s: %s", model, error.text);
+    }
+    struct tape_view view = tape_view(tape);
+    figures.saved_bytes = view.saved_for_backward_bytes;
+    stage_figures_take(&view, &figures.stages);
+    tape_release(tape);
+    skeleton_release(&skeleton);
+    return figures;
+}
+
+/* What the fused form keeps and takes less: N rows of V logits, each of whose elements has so many bytes in the loss. */
+static void bytes_are_those_derived(void **state)
+{
+    (void)state;
+    const int64_t n = 8 * 512;
+    static const struct {
+        const char *model;
+        enum precision precision;
+        int64_t vocab, element_bytes;
+        bool causal; /* the shifted labels are a copy, which the composed form saves */
+    } rows[] = {
+        {"gpt2", PRECISION_FLOAT32, 50257, 4, true},
+        {"gpt2", PRECISION_BFLOAT16, 50257, 4, true},
+        {"gpt2", PRECISION_AMP_BFLOAT16, 50257, 4, true},
+        {"bert-base-cased", PRECISION_FLOAT32, 28996, 4, false},
+        {"bert-base-cased", PRECISION_BFLOAT16, 28996, 2, false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct figures composed = figures_of(rows[i].model, rows[i].precision, LOSS_COMPOSED);
+        struct figures fused = figures_of(rows[i].model, rows[i].precision, LOSS_FUSED);
+        int64_t e = rows[i].element_bytes;
+        assert_int_equal(composed.saved_bytes - fused.saved_bytes, (rows[i].causal ? 8 * n : 0) + e);
+        /* Log-probabilities, loss and weight; against losses, mask, masked targets and the largest of them. */
+        int64_t less = e * n * rows[i].vocab + 2 * e - (e * n + n + 8 * n + 8);
+        assert_int_equal(composed.stages.peak[STAGE_FORWARD] - fused.stages.peak[STAGE_FORWARD], less);
+        assert_true(composed.stages.peak[STAGE_BACKWARD] - fused.stages.peak[STAGE_BACKWARD] > less);
+    }
+    assert_int_equal(figures_of("gpt2", PRECISION_FLOAT32, LOSS_FUSED).stages.peak[STAGE_FORWARD], 6651690652);
+}
+
+/* Under autocast BertForMaskedLM's scores are in 16 bits; the composed form keeps a copy of its log-probabilities in
+ * float32 besides. */
+static void autocast_keeps_no_copy(void **state)
+{
+    (void)state;
+    int64_t composed = figures_of("bert-base-cased", PRECISION_AMP_BFLOAT16, LOSS_COMPOSED).saved_bytes;
+    int64_t fused = figures_of("bert-base-cased", PRECISION_AMP_BFLOAT16, LOSS_FUSED).saved_bytes;
+    assert_int_equal(composed - fused, 4 * 8 * 512 * 28996 + 4);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(loss_and_gradients_are_those_of_the_composed_form),
+        cmocka_unit_test(micro_batches_take_their_share),
+        cmocka_unit_test(targets_that_do_not_count_give_nothing),
+        cmocka_unit_test(adapters_take_the_same_gradients),
+        cmocka_unit_test(every_precision_trains),
+        cmocka_unit_test(bytes_are_those_derived),
+        cmocka_unit_test(autocast_keeps_no_copy),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
