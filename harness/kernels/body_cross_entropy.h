@@ -4,19 +4,21 @@
 
 #include "harness/kernels/body_softmax.h"
 
-/* share * (log sum e^logits - logits[target]); logits = share * (softmax - 1 at the target), rounded once. 0 <= target <
- * columns. The lanes read the target's logit before any writes: row_maximum waits for them all. */
-BODY float cross_entropy_row(struct team team, struct span logits, int64_t target, float share, int64_t columns)
+/* share * (log sum e^row - row[target]); row = share * (softmax - 1 at the target), rounded once. memory: where the row
+ * lies. A team without a row has one without columns and target -1, and its result means nothing.
+ *
+ * The target's logit is read before any lane writes, and its gradient written after all have: it is made from float32,
+ * because softmax - 1 cancels. */
+ROW_BODY float cross_entropy_row(struct team team, struct span memory, ROW row, int64_t target, float share)
 {
-    float chosen = span_get(logits, target);
-    float maximum = row_maximum(team, logits, columns);
-    float sum = row_exponentials(team, logits, logits, maximum, ROW_EXPONENTIALS, columns);
-    float factor = 1.0f / sum;
-    BODY_SIMD()
-    for (int64_t k = team.lane; k < columns; k += team.lanes) {
-        float e = SPAN_KEEPS_FLOATS ? span_get(logits, k) : body_exponential_falling(span_get(logits, k) - maximum);
-        float hit = k == target ? 1.0f : 0.0f;
-        span_set(logits, k, (e * factor - hit) * share);
+    float chosen = target >= 0 ? span_get(memory, target) : 0.0f;
+    team_wait(team);
+    float maximum = row_maximum(team, row);
+    float sum = row_exponentials(team, row, row, maximum, ROW_EXPONENTIALS);
+    row_finish(row, row, maximum, ROW_EXPONENTIALS, share / sum, 0.0f);
+    team_wait(team);
+    if (target >= 0 && team.lane == 0) {
+        span_set(memory, target, (body_exponential_falling(chosen - maximum) / sum - 1.0f) * share);
     }
     return (maximum - chosen + logf(sum)) * share;
 }

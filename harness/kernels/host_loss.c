@@ -88,7 +88,7 @@ const char *host_target_mask(const struct operation_call *call)
 HOST_CLONES
 static float cross_entropy_loop(struct span logits, int64_t target, float share, int64_t columns)
 {
-    return cross_entropy_row(team_of_one, logits, target, share, columns);
+    return cross_entropy_row(team_of_one, logits, row_of(logits, columns), target, share);
 }
 
 const char *host_cross_entropy(const struct operation_call *call)

@@ -1,5 +1,4 @@
 /* Launches of embedding and loss. */
-#include "harness/kernels/body_cross_entropy.h"
 #include "harness/kernels/launch_grid.h"
 #include "harness/kernels/loss.h"
 
@@ -146,35 +145,5 @@ const char *launch_target_mask(const struct operation_call *call, cudaStream_t s
 {
     int64_t count = elements_of(&call->tensors[0]);
     target_mask_kernel<<<1, row_lanes(count), 0, stream>>>(*call, count);
-    return launch_result();
-}
-
-ROW_KERNEL_FUNCTION cross_entropy_kernel(const __grid_constant__ struct operation_call call, struct rows rows)
-{
-    __shared__ float shared[TEAM_SHARED_FLOATS];
-    struct team team = block_team(shared);
-    const int64_t *targets = (const int64_t *)call.tensors[0].data;
-    float share = 1.0f / (float)*(const int64_t *)call.tensors[1].data;
-    for (int64_t row = blockIdx.x; row < rows.count; row += gridDim.x) {
-        int64_t target = targets[row];
-        struct span logits = span_at(&call.tensors[2], row * rows.columns);
-        float loss = target == LOSS_IGNORED ? 0.0f : NAN;
-        if (target >= 0 && target < rows.columns) {
-            loss = cross_entropy_row(team, logits, target, share, rows.columns);
-        } else {
-            for (int64_t k = team.lane; k < rows.columns; k += team.lanes) {
-                span_set(logits, k, 0.0f);
-            }
-        }
-        if (team.lane == 0) {
-            tensor_set(&call.tensors[3], row, loss);
-        }
-    }
-}
-
-const char *launch_cross_entropy(const struct operation_call *call, cudaStream_t stream)
-{
-    struct rows rows = rows_of(&call->tensors[2]);
-    cross_entropy_kernel<<<grid_blocks(rows.count, 1), row_lanes(rows.columns), 0, stream>>>(*call, rows);
     return launch_result();
 }

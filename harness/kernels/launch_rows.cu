@@ -1,8 +1,9 @@
-/* Launches of softmax, log-softmax and layer normalisation: a team of lanes for each row (launch_row.h); sums down the
+/* Launches of softmax, log-softmax, cross entropy and layer normalisation: a team of lanes for each row (launch_row.h); sums down the
  * columns take a block for 32 neighbouring columns. */
+#include "harness/kernels/body_cross_entropy.h"
 #include "harness/kernels/body_layernorm.h"
-#include "harness/kernels/body_softmax.h"
 #include "harness/kernels/launch_row.h"
+#include "harness/kernels/loss.h"
 
 struct row_launch {
     struct tensor a, b, out;
@@ -54,6 +55,41 @@ const char *launch_rows(const struct operation_call *call, cudaStream_t stream)
     return launch_result();
 }
 
+ROW_TEAM_KERNEL cross_entropy_kernel(const __grid_constant__ struct operation_call call, struct row_plan plan)
+{
+    __shared__ float shared[TEAM_SHARED_FLOATS];
+    const int64_t *targets = (const int64_t *)call.tensors[0].data;
+    float share = 1.0f / (float)*(const int64_t *)call.tensors[1].data;
+    ROW_TURNS(turn, plan, shared)
+    {
+        int64_t target = turn.has ? targets[turn.row] : LOSS_IGNORED;
+        bool counts = target >= 0 && target < plan.columns;
+        struct kept_row<parts, unit, whole> row;
+        row.memory = turn_row<unit>(turn, plan, &call.tensors[2]);
+        row.memory.columns = counts ? plan.columns : 0;
+        row_load(row);
+        float loss = cross_entropy_row(turn.team, row.memory.span, row, counts ? target : -1, share);
+        for (int64_t k = turn.team.lane; turn.has && !counts && k < plan.columns; k += turn.team.lanes) {
+            span_set(row.memory.span, k, 0.0f);
+        }
+        if (turn.has && turn.team.lane == 0) {
+            tensor_set(&call.tensors[3], turn.row, counts ? loss : target == LOSS_IGNORED ? 0.0f : NAN);
+        }
+    }
+}
+
+typedef void call_kernel(const struct operation_call call, struct row_plan plan);
+
+const char *launch_cross_entropy(const struct operation_call *call, cudaStream_t stream)
+{
+    static call_kernel *const kernels[ROW_FORM_COUNT] = ROW_FORMS(cross_entropy_kernel);
+    const struct tensor *logits = &call->tensors[2];
+    struct rows rows = rows_of(logits);
+    struct row_plan plan = row_plan_of(rows, packet_unit(&logits, 1, rows.columns));
+    kernels[plan.form]<<<plan.blocks, plan.threads, 0, stream>>>(*call, plan);
+    return launch_result();
+}
+
 ROW_TEAM_KERNEL layernorm_kernel(const __grid_constant__ struct operation_call call, struct row_plan plan)
 {
     __shared__ float shared[TEAM_SHARED_FLOATS];
@@ -73,11 +109,9 @@ ROW_TEAM_KERNEL layernorm_kernel(const __grid_constant__ struct operation_call c
     }
 }
 
-typedef void layernorm_function(const struct operation_call call, struct row_plan plan);
-
 const char *launch_layernorm(const struct operation_call *call, cudaStream_t stream)
 {
-    static layernorm_function *const kernels[ROW_FORM_COUNT] = ROW_FORMS(layernorm_kernel);
+    static call_kernel *const kernels[ROW_FORM_COUNT] = ROW_FORMS(layernorm_kernel);
     const struct tensor *t = call->tensors;
     const struct tensor *tensors[] = {&t[0], &t[1], &t[2], &t[3]};
     struct rows rows = rows_of(&t[0]);
@@ -143,7 +177,7 @@ static __global__ void layernorm_columns_kernel(const __grid_constant__ struct o
 
 const char *launch_layernorm_backward(const struct operation_call *call, cudaStream_t stream)
 {
-    static layernorm_function *const kernels[ROW_FORM_COUNT] = ROW_FORMS(layernorm_backward_kernel);
+    static call_kernel *const kernels[ROW_FORM_COUNT] = ROW_FORMS(layernorm_backward_kernel);
     struct rows rows = rows_of(&call->tensors[1]);
     if (rows.count > 0) {
         const struct tensor *t = call->tensors;
