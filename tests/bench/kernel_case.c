@@ -41,6 +41,7 @@ const struct kernel_case kernel_cases[] = {
     {"LOG_SOFTMAX", OPCODE_LOG_SOFTMAX, "ff", {.f = {0}}},
     {"LOG_SOFTMAX_BACKWARD", OPCODE_LOG_SOFTMAX_BACKWARD, "fff", {.f = {0}}},
     {"NLL_LOSS_BACKWARD", OPCODE_NLL_LOSS_BACKWARD, "stsf", {.f = {0}}},
+    {"CROSS_ENTROPY", OPCODE_CROSS_ENTROPY, "tjFr", {.f = {0}}},
     {"LAYERNORM", OPCODE_LAYERNORM, "fccfrr", {.f = {1e-5}}},
     {"LAYERNORM_BACKWARD", OPCODE_LAYERNORM_BACKWARD, "ffrrcfcc", {.f = {0}}},
     {"LAYERNORM_BACKWARD_INPUT", OPCODE_LAYERNORM_BACKWARD_INPUT, "ffrrcf", {.f = {0}}},
@@ -83,6 +84,7 @@ const struct unmeasured_operation unmeasured_operations[] = {
     {OPCODE_SEQUENCE, "one number for each token"},
     {OPCODE_DYNAMIC_MAP, "256 numbers, once for a case"},
     {OPCODE_NLL_LOSS, "one number of each row is read"},
+    {OPCODE_TARGET_MASK, "three numbers for each token"},
     {OPCODE_QUOTIENT, "a few numbers for each beam"},
     {OPCODE_REMAINDER, "a few numbers for each beam"},
 };
@@ -135,6 +137,7 @@ static const struct tensor_kind kinds[] = {
     {'i', DTYPE_INT64, 1, {-1}, true, false, LAY_DENSE},                        /* ids below the number of rows */
     {'G', DTYPE_INT64, 3, {1, -1, COLUMNS}, true, false, LAY_EXPANDED},         /* the same, each for a whole row */
     {'t', DTYPE_INT64, 1, {-1}, true, false, LAY_DENSE},                        /* ids below COLUMNS */
+    {'j', DTYPE_INT64, 1, {1}, true, false, LAY_DENSE},                         /* the number of rows */
     {'z', DTYPE_INT64, 2, {-128, COLUMNS}, true, false, LAY_DENSE},             /* an attention mask's ones and zeros */
     {'x', DTYPE_FLOAT32, 2, {-1, PICKED}, true, false, LAY_DENSE},
     {'X', DTYPE_INT64, 2, {-1, PICKED}, true, false, LAY_DENSE},
@@ -207,6 +210,8 @@ static int64_t integer_of(char letter, int64_t rows, int64_t k)
         return k / 32 % 32 * 2 * 64 + k % 32 * 2;
     case 'z':
         return k % COLUMNS >= 16;
+    case 'j':
+        return rows;
     case 't':
         return k * 4241 % COLUMNS;
     default:
