@@ -40,14 +40,16 @@ BODY float nf4_midpoint(int code)
     return (nf4_level(code) + nf4_level(code + 1)) / 2.0f;
 }
 
-/* The nearest level, by halving: how many midpoints between neighbours lie below. A tie goes to the lower one. */
-BODY uint8_t nf4_nearest(float value)
+/* The nearest level: how many midpoints between neighbours lie below. A tie goes to the lower one. Comparisons with
+ * constants, so that a loop over it becomes vector instructions. */
+BODY int nf4_nearest(float value)
 {
-    int code = value > nf4_midpoint(7) ? 8 : 0;
-    code += value > nf4_midpoint(code + 3) ? 4 : 0;
-    code += value > nf4_midpoint(code + 1) ? 2 : 0;
-    code += value > nf4_midpoint(code) ? 1 : 0;
-    return (uint8_t)code;
+    int code = (value > nf4_midpoint(0)) + (value > nf4_midpoint(1)) + (value > nf4_midpoint(2));
+    code += (value > nf4_midpoint(3)) + (value > nf4_midpoint(4)) + (value > nf4_midpoint(5));
+    code += (value > nf4_midpoint(6)) + (value > nf4_midpoint(7)) + (value > nf4_midpoint(8));
+    code += (value > nf4_midpoint(9)) + (value > nf4_midpoint(10)) + (value > nf4_midpoint(11));
+    code += (value > nf4_midpoint(12)) + (value > nf4_midpoint(13)) + (value > nf4_midpoint(14));
+    return code;
 }
 
 /* The scale that stands for a block of this largest magnitude. */
@@ -79,6 +81,23 @@ BODY float block_magnitude(struct team team, struct span a, int64_t count)
     return team_maximum(team, largest);
 }
 
+/* The code of an element in units of its block's. */
+BODY int8_t int8_code(float scaled)
+{
+    return (int8_t)(scaled == scaled ? rintf(scaled) : 0.0f); /* NaN has no code */
+}
+
+BODY uint8_t float8_code(float scaled)
+{
+    float bounded = scaled > FLOAT8_E4M3FN_LARGEST ? FLOAT8_E4M3FN_LARGEST : scaled;
+    return float_to_float8_e4m3(bounded < -FLOAT8_E4M3FN_LARGEST ? -FLOAT8_E4M3FN_LARGEST : bounded);
+}
+
+BODY uint8_t nf4_pair(float first, float second)
+{
+    return (uint8_t)(nf4_nearest(first) << 4 | nf4_nearest(second));
+}
+
 /* Codes [first, first + count) of a tensor; a holds the elements. first is even for nf4x2. */
 BODY void block_codes(struct team team, struct span a, int64_t first, int64_t count, void *codes, enum dtype dtype,
                       float scale)
@@ -87,20 +106,17 @@ BODY void block_codes(struct team team, struct span a, int64_t first, int64_t co
     if (dtype == DTYPE_NF4X2) {
         uint8_t *pairs = (uint8_t *)codes + first / 2;
         for (int64_t k = team.lane; k < (count + 1) / 2; k += team.lanes) {
-            uint8_t high = nf4_nearest(span_get(a, 2 * k) * reciprocal);
-            uint8_t low = nf4_nearest(2 * k + 1 < count ? span_get(a, 2 * k + 1) * reciprocal : 0.0f);
-            pairs[k] = (uint8_t)(high << 4 | low);
+            float second = 2 * k + 1 < count ? span_get(a, 2 * k + 1) * reciprocal : 0.0f;
+            pairs[k] = nf4_pair(span_get(a, 2 * k) * reciprocal, second);
         }
         return;
     }
     for (int64_t k = team.lane; k < count; k += team.lanes) {
-        float value = element_scaled(span_get(a, k), dtype, scale, reciprocal);
+        float scaled = element_scaled(span_get(a, k), dtype, scale, reciprocal);
         if (dtype == DTYPE_INT8) {
-            ((int8_t *)codes)[first + k] = (int8_t)(value == value ? rintf(value) : 0.0f); /* NaN has no code */
+            ((int8_t *)codes)[first + k] = int8_code(scaled);
         } else {
-            float largest = FLOAT8_E4M3FN_LARGEST;
-            value = value > largest ? largest : value < -largest ? -largest : value;
-            ((uint8_t *)codes)[first + k] = float_to_float8_e4m3(value);
+            ((uint8_t *)codes)[first + k] = float8_code(scaled);
         }
     }
 }

@@ -26,15 +26,24 @@ BODY int64_t team_lowest_index(struct team team, bool takes_part, int64_t index)
     return ((int64_t)most << 20) + (int64_t)least;
 }
 
-/* The element that follows `last` in falling order; of equals the lower index comes first. There must be one. */
+/* An element as it is ranked, and whether it comes after `last` in falling order; of equals the lower index is first. */
+BODY float ranked_value(float value)
+{
+    return value != value ? INFINITY : value;
+}
+
+BODY bool ranked_follows(float value, int64_t index, struct ranked last)
+{
+    return value < last.value || (value == last.value && index > last.index);
+}
+
+/* The element that follows `last`. There must be one. */
 BODY struct ranked ranked_next(struct team team, struct span a, int64_t columns, struct ranked last)
 {
     struct ranked best = {-INFINITY, columns};
     for (int64_t k = team.lane; k < columns; k += team.lanes) {
-        float value = span_get(a, k);
-        value = value != value ? INFINITY : value;
-        bool follows = value < last.value || (value == last.value && k > last.index);
-        if (follows && (value > best.value || best.index == columns)) {
+        float value = ranked_value(span_get(a, k));
+        if (ranked_follows(value, k, last) && (value > best.value || best.index == columns)) {
             best.value = value;
             best.index = k;
         }

@@ -117,28 +117,65 @@ const char *host_sequence(const struct operation_call *call)
     return NULL;
 }
 
+HOST_CLONES
+static void floats_fill(float *to, float value, int64_t count)
+{
+    BODY_SIMD()
+    for (int64_t k = 0; k < count; k++) {
+        to[k] = value;
+    }
+}
+
+/* A row of a causal mask: 0 up to the last column that may be seen, what is masked after it. */
+static void causal_row(const struct tensor *out, int64_t row, struct mask_shape shape)
+{
+    int64_t seen = row % shape.rows + shape.offset + 1;
+    seen = seen < 0 ? 0 : seen > shape.columns ? shape.columns : seen;
+    for (int64_t column = 0; column < shape.columns; column += SPAN_ELEMENTS) {
+        float scratch[SPAN_ELEMENTS];
+        int64_t count = shape.columns - column < SPAN_ELEMENTS ? shape.columns - column : SPAN_ELEMENTS;
+        struct span to = span_target(out, row * shape.columns + column, 1, scratch);
+        int64_t zeros = seen < column ? 0 : seen - column < count ? seen - column : count;
+        floats_fill(to.data, 0.0f, zeros);
+        floats_fill(to.data + zeros, shape.lowest, count - zeros);
+        span_write(to, out, row * shape.columns + column, 1, count);
+    }
+}
+
 const char *host_causal_mask(const struct operation_call *call)
 {
     const struct tensor *out = &call->tensors[0];
     struct mask_shape shape = mask_shape_of(call);
     int64_t count = tensor_element_count(out);
+    int64_t rows = shape.columns > 0 ? count / shape.columns : 0;
     HOST_PARALLEL_FOR(count >= PARALLEL_ELEMENTS)
-    for (int64_t k = 0; k < count; k++) {
-        float_store(out->data, out->dtype, k, causal_mask_element(k, shape));
+    for (int64_t row = 0; row < rows; row++) {
+        causal_row(out, row, shape);
     }
     return NULL;
+}
+
+/* A row of an attention mask; `seen` columns at most. */
+HOST_CLONES
+static void attention_row(const int64_t *tokens, int64_t seen, int64_t columns, unsigned char *to)
+{
+    BODY_SIMD()
+    for (int64_t k = 0; k < columns; k++) {
+        to[k] = k < seen && tokens[k] != 0;
+    }
 }
 
 const char *host_attention_mask(const struct operation_call *call)
 {
     const struct tensor *out = &call->tensors[1];
-    const int64_t *seen = call->tensors[0].data;
+    const int64_t *tokens = call->tensors[0].data;
     unsigned char *to = out->data;
     int64_t count = tensor_element_count(out), rows = out->size[2], columns = out->size[3];
-    int64_t offset = call->attributes.i[0];
+    int64_t lines = columns > 0 ? count / columns : 0;
     HOST_PARALLEL_FOR(count >= PARALLEL_ELEMENTS)
-    for (int64_t k = 0; k < count; k++) {
-        to[k] = attention_mask_element(k, rows, columns, offset, seen);
+    for (int64_t line = 0; line < lines; line++) {
+        int64_t seen = line % rows + call->attributes.i[0] + 1;
+        attention_row(tokens + line / rows * columns, seen, columns, to + line * columns);
     }
     return NULL;
 }

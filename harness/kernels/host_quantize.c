@@ -7,6 +7,83 @@
 
 #include <string.h>
 
+HOST_CLONES
+static float span_magnitude(struct span span, int64_t count)
+{
+    return block_magnitude(team_of_one, span, count);
+}
+
+/* What block_codes does, in a loop for each dtype. */
+HOST_CLONES
+static void span_codes(const float *a, int64_t count, enum dtype dtype, float scale, void *codes)
+{
+    float reciprocal = block_reciprocal(dtype, scale);
+    int8_t *integers = codes;
+    uint8_t *bytes = codes;
+    switch (dtype) {
+    case DTYPE_INT8:
+        BODY_SIMD()
+        for (int64_t k = 0; k < count; k++) {
+            integers[k] = int8_code(element_scaled(a[k], DTYPE_INT8, scale, reciprocal));
+        }
+        break;
+    case DTYPE_NF4X2:
+        BODY_SIMD()
+        for (int64_t k = 0; k < count / 2; k++) {
+            bytes[k] = nf4_pair(a[2 * k] * reciprocal, a[2 * k + 1] * reciprocal);
+        }
+        if (count % 2 != 0) {
+            bytes[count / 2] = nf4_pair(a[count - 1] * reciprocal, 0.0f);
+        }
+        break;
+    default:
+        BODY_SIMD()
+        for (int64_t k = 0; k < count; k++) {
+            bytes[k] = float8_code(element_scaled(a[k], DTYPE_FLOAT8_E4M3FN, scale, reciprocal));
+        }
+    }
+}
+
+/* Two codes of nf4 at a time, from a whole byte on. */
+BODY void pairs_worth(const uint8_t *pairs, int64_t count, float scale, float *to)
+{
+    BODY_SIMD()
+    for (int64_t k = 0; k < count; k++) {
+        to[2 * k] = nf4_level(pairs[k] >> 4) * scale;
+        to[2 * k + 1] = nf4_level(pairs[k] & 15) * scale;
+    }
+}
+
+/* What codes [first, first + count) of a block with this scale are worth. */
+HOST_CLONES
+static void span_worth(const struct tensor *codes, int64_t first, int64_t count, float scale, float *to)
+{
+    const void *data = codes->data;
+    int64_t k = 0;
+    switch (codes->dtype) {
+    case DTYPE_INT8:
+        BODY_SIMD()
+        for (k = 0; k < count; k++) {
+            to[k] = code_value(data, DTYPE_INT8, first + k, scale);
+        }
+        break;
+    case DTYPE_NF4X2:
+        if (first % 2 != 0 && count > 0) {
+            to[k++] = code_value(data, DTYPE_NF4X2, first, scale);
+        }
+        pairs_worth((const uint8_t *)data + (first + k) / 2, (count - k) / 2, scale, to + k);
+        if ((count - k) % 2 != 0) {
+            to[count - 1] = code_value(data, DTYPE_NF4X2, first + count - 1, scale);
+        }
+        break;
+    default:
+        BODY_SIMD()
+        for (k = 0; k < count; k++) {
+            to[k] = code_value(data, DTYPE_FLOAT8_E4M3FN, first + k, scale);
+        }
+    }
+}
+
 /* The largest magnitude of elements [first, first + count). */
 static float magnitude_of(const struct tensor *a, int64_t first, int64_t count)
 {
@@ -14,7 +91,7 @@ static float magnitude_of(const struct tensor *a, int64_t first, int64_t count)
     float largest = 0.0f;
     for (int64_t at = 0; at < count; at += SPAN_ELEMENTS) {
         int64_t piece = count - at < SPAN_ELEMENTS ? count - at : SPAN_ELEMENTS;
-        float magnitude = block_magnitude(team_of_one, span_read(a, first + at, 1, piece, scratch), piece);
+        float magnitude = span_magnitude(span_read(a, first + at, 1, piece, scratch), piece);
         largest = magnitude > largest ? magnitude : largest;
     }
     return largest;
@@ -23,10 +100,11 @@ static float magnitude_of(const struct tensor *a, int64_t first, int64_t count)
 static void codes_write(const struct tensor *a, int64_t first, int64_t count, const struct tensor *codes, float scale)
 {
     float scratch[SPAN_ELEMENTS];
+    int per_byte = codes->dtype == DTYPE_NF4X2 ? 2 : 1;
     for (int64_t at = 0; at < count; at += SPAN_ELEMENTS) {
         int64_t piece = count - at < SPAN_ELEMENTS ? count - at : SPAN_ELEMENTS;
         struct span from = span_read(a, first + at, 1, piece, scratch);
-        block_codes(team_of_one, from, first + at, piece, codes->data, codes->dtype, scale);
+        span_codes(from.data, piece, codes->dtype, scale, (char *)codes->data + (first + at) / per_byte);
     }
 }
 
@@ -86,9 +164,8 @@ static void codes_read(const struct operation_call *call, int codes_at, int64_t 
     while (k < count) {
         int64_t b = (first + k) / block;
         int64_t end = (b + 1) * block - first < count ? (b + 1) * block - first : count;
-        for (; k < end; k++) {
-            to[k] = code_value(codes->data, codes->dtype, first + k, scales[b]);
-        }
+        span_worth(codes, first + k, end - k, scales[b], to + k);
+        k = end;
     }
 }
 
@@ -126,21 +203,34 @@ const char *host_dequantize(const struct operation_call *call)
     return NULL;
 }
 
-/* One element of QUANTIZED_LINEAR: row `row` of a with row `column` of the matrix. */
-static float linear_element(const struct operation_call *call, int64_t row, int64_t column, int64_t columns)
+HOST_CLONES
+static float span_dot(const float *a, const float *b, int64_t count)
 {
-    float a[SPAN_ELEMENTS], weight[SPAN_ELEMENTS];
     float sum = 0.0f;
-    for (int64_t k = 0; k < columns; k += SPAN_ELEMENTS) {
-        int64_t piece = columns - k < SPAN_ELEMENTS ? columns - k : SPAN_ELEMENTS;
-        struct span from = span_read(&call->tensors[0], row * columns + k, 1, piece, a);
-        codes_read(call, 1, column * columns + k, piece, weight);
-        BODY_SIMD(reduction(+ : sum))
-        for (int64_t j = 0; j < piece; j++) {
-            sum += from.data[j] * weight[j];
-        }
+    BODY_SIMD(reduction(+ : sum))
+    for (int64_t k = 0; k < count; k++) {
+        sum += a[k] * b[k];
     }
     return sum;
+}
+
+/* Rows of a that share what is read of the matrix. */
+enum { LINEAR_ROWS = 16 };
+
+/* Rows [row, row + rows) of a with row `column` of the matrix. */
+static void linear_column(const struct operation_call *call, int64_t row, int rows, int64_t column, int64_t columns,
+                          float sums[LINEAR_ROWS])
+{
+    float a[SPAN_ELEMENTS], weight[SPAN_ELEMENTS];
+    memset(sums, 0, LINEAR_ROWS * sizeof *sums);
+    for (int64_t k = 0; k < columns; k += SPAN_ELEMENTS) {
+        int64_t piece = columns - k < SPAN_ELEMENTS ? columns - k : SPAN_ELEMENTS;
+        codes_read(call, 1, column * columns + k, piece, weight);
+        for (int r = 0; r < rows; r++) {
+            struct span from = span_read(&call->tensors[0], (row + r) * columns + k, 1, piece, a);
+            sums[r] += span_dot(from.data, weight, piece);
+        }
+    }
 }
 
 const char *host_quantized_linear(const struct operation_call *call)
@@ -151,12 +241,25 @@ const char *host_quantized_linear(const struct operation_call *call)
     HOST_PARALLEL_FOR(to.columns * a.columns >= PARALLEL_ELEMENTS)
     for (int64_t column = 0; column < to.columns; column++) {
         float offset = bias != NULL ? float_load(bias->data, bias->dtype, column) : 0.0f;
-        for (int64_t row = 0; row < to.count; row++) {
-            float_store(out->data, out->dtype, row * to.columns + column,
-                        linear_element(call, row, column, a.columns) + offset);
+        for (int64_t row = 0; row < to.count; row += LINEAR_ROWS) {
+            float sums[LINEAR_ROWS];
+            int rows = (int)(to.count - row < LINEAR_ROWS ? to.count - row : LINEAR_ROWS);
+            linear_column(call, row, rows, column, a.columns, sums);
+            for (int r = 0; r < rows; r++) {
+                float_store(out->data, out->dtype, (row + r) * to.columns + column, sums[r] + offset);
+            }
         }
     }
     return NULL;
+}
+
+HOST_CLONES
+static void sums_worth(const int32_t *sums, float row_scale, const float *column_scales, int64_t count, float *to)
+{
+    BODY_SIMD()
+    for (int64_t k = 0; k < count; k++) {
+        to[k] = sum_value(sums[k], row_scale, column_scales[k]);
+    }
 }
 
 const char *host_dequantize_sums(const struct operation_call *call)
@@ -171,9 +274,7 @@ const char *host_dequantize_sums(const struct operation_call *call)
         for (int64_t k = 0; k < rows.columns; k += SPAN_ELEMENTS) {
             int64_t piece = rows.columns - k < SPAN_ELEMENTS ? rows.columns - k : SPAN_ELEMENTS;
             struct span to = span_target(out, row * rows.columns + k, 1, scratch);
-            for (int64_t j = 0; j < piece; j++) {
-                to.data[j] = sum_value(sums[row * rows.columns + k + j], row_scales[row], column_scales[k + j]);
-            }
+            sums_worth(sums + row * rows.columns + k, row_scales[row], column_scales + k, piece, to.data);
             span_write(to, out, row * rows.columns + k, 1, piece);
         }
     }

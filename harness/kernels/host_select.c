@@ -7,6 +7,38 @@
 
 #include <string.h>
 
+/* The largest of elements [first, end) that come after `last`; -infinity where none does. */
+HOST_CLONES
+static float largest_after(const float *a, int64_t first, int64_t end, struct ranked last)
+{
+    float largest = -INFINITY;
+    BODY_SIMD(reduction(max : largest))
+    for (int64_t k = first; k < end; k++) {
+        float value = ranked_value(a[k]);
+        float candidate = ranked_follows(value, k, last) ? value : -INFINITY;
+        largest = candidate > largest ? candidate : largest;
+    }
+    return largest;
+}
+
+/* What ranked_next finds: the largest value first, by vectors, and then where it is, in the first piece that has it. */
+static struct ranked row_next(const float *a, int64_t columns, struct ranked last)
+{
+    enum { PIECE = 128 }; /* some vectors long, and not long to search in */
+    struct ranked next = {-INFINITY, 0};
+    for (int64_t first = 0; first < columns; first += PIECE) {
+        int64_t end = columns - first < PIECE ? columns : first + PIECE;
+        float largest = largest_after(a, first, end, last);
+        if (largest > next.value) {
+            next = (struct ranked){largest, first};
+        }
+    }
+    while (!(ranked_value(a[next.index]) == next.value && ranked_follows(next.value, next.index, last))) {
+        next.index++;
+    }
+    return next;
+}
+
 const char *host_top_k(const struct operation_call *call)
 {
     const struct tensor *a = &call->tensors[0];
@@ -23,7 +55,7 @@ const char *host_top_k(const struct operation_call *call)
         struct span span = span_read(a, row * rows.columns, 1, rows.columns, host_scratch_part(&scratch));
         struct ranked last = ranked_first();
         for (int64_t k = 0; k < count; k++) {
-            last = ranked_next(team_of_one, span, rows.columns, last);
+            last = row_next(span.data, rows.columns, last);
             ((int64_t *)indices->data)[row * count + k] = last.index;
             if (values != NULL) {
                 float_store(values->data, values->dtype, row * count + k, span_get(span, last.index));
