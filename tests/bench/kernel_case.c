@@ -239,7 +239,7 @@ void kernel_tensor_stage(char letter, int64_t rows, unsigned seed, void *memory,
         }
     } else { /* bools, and codes and halves that are ordinary numbers in each dtype */
         for (int64_t k = 0; k < *bytes; k++) {
-            codes[k] = kind->dtype == DTYPE_BOOL ? k % 7 != 0 : (unsigned char)(k * 29 % 0x38);
+            codes[k] = (unsigned char)(kind->dtype == DTYPE_BOOL ? k % 7 != 0 : k * 29 % 0x38);
         }
     }
 }
