@@ -57,6 +57,7 @@ static const struct field_row {
     [FIELD_ACCUMULATE] = COUNT_ROW(accumulate, 1),
     [FIELD_LOGITS] = NAME_ROW(logits, logits_names, 0, LOGITS_COUNT),
     [FIELD_TF32] = SWITCH_ROW(tf32),
+    [FIELD_TF32_CONVOLUTIONS] = SWITCH_ROW(tf32_convolutions),
     [FIELD_HEAD] = NAME_ROW(head, head_names, HEAD_BARE, HEAD_COUNT),
 };
 
@@ -265,11 +266,13 @@ enum status_code workload_check(const struct workload *workload, struct status *
         return status_set(error, STATUS_INVALID, "accumulate: mode %s takes no optimizer step; write 1, or mode train",
                           mode_name(workload->mode));
     }
-    if (workload->tf32 && (workload->precision != PRECISION_FLOAT32 || workload->mode == MODE_LOAD)) {
+    bool rounds = workload->tf32 || workload->tf32_convolutions;
+    if (rounds && (workload->precision != PRECISION_FLOAT32 || workload->mode == MODE_LOAD)) {
         return status_set(error, STATUS_INVALID,
-                          "tf32: mode %s in %s multiplies nothing in float32; write false, or mode infer and precision "
+                          "%s: mode %s in %s multiplies nothing in float32; write false, or mode infer and precision "
                           "float32",
-                          mode_name(workload->mode), precision_name(workload->precision));
+                          workload->tf32 ? "tf32" : "tf32_convolutions", mode_name(workload->mode),
+                          precision_name(workload->precision));
     }
     if (trains && workload->head == HEAD_BARE) {
         return status_set(error, STATUS_INVALID, "head bare: training needs a loss; write head lm");

@@ -59,7 +59,8 @@ struct workload {
     bool checkpointing;
     int64_t accumulate; /* >= 1 */
     enum logits logits;
-    bool tf32; /* products may round float32 factors to TF32; changes no byte */
+    bool tf32;              /* products and convolutions may round float32 factors to TF32; changes no byte */
+    bool tf32_convolutions; /* convolutions alone may; without meaning where all may */
     enum head head;
 };
 
@@ -86,6 +87,7 @@ struct workload {
     X(ACCUMULATE, accumulate)                                                                                          \
     X(LOGITS, logits)                                                                                                  \
     X(TF32, tf32)                                                                                                      \
+    X(TF32_CONVOLUTIONS, tf32_convolutions)                                                                            \
     X(HEAD, head)
 
 enum workload_field {

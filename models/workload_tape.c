@@ -438,7 +438,7 @@ enum status_code workload_tape_planned(const struct config *config, const struct
     if (code == STATUS_OK) {
         build.forward.tape = made;
         build.forward.embedded = &build.embedded;
-        tape_tf32(made, workload->tf32);
+        tape_tf32(made, workload->tf32, workload->tf32 || workload->tf32_convolutions);
         case_build(&build);
         code = tape_finish(made, error);
     }

@@ -63,6 +63,7 @@ static const struct field CASE_FIELDS[] = {
     {"identity.accumulate", KIND_INTEGER | KIND_NULL, true},
     {"identity.logits", KIND_STRING | KIND_NULL, true},
     {"identity.tf32", KIND_BOOLEAN | KIND_NULL, false},
+    {"identity.tf32_convolutions", KIND_BOOLEAN | KIND_NULL, false},
     {"identity.head", KIND_STRING | KIND_NULL, true},
     {"status", KIND_STRING, true},
     {"reason", KIND_STRING | KIND_NULL, true},

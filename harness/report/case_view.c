@@ -113,6 +113,7 @@ static void identity_read(const struct json *identity, struct case_view *view)
     view->new_tokens = json_integer_or(json_get(identity, "new_tokens"), -1);
     view->beams = json_integer_or(json_get(identity, "beams"), -1);
     view->tf32 = json_boolean_or(json_get(identity, "tf32"), false);
+    view->tf32_convolutions = json_boolean_or(json_get(identity, "tf32_convolutions"), false);
     view->padding = json_boolean_or(json_get(identity, "padding"), false);
     view->checkpointing = json_boolean_or(json_get(identity, "checkpointing"), false);
 }
@@ -171,7 +172,7 @@ static bool label_make(struct report *report, struct case_view *view)
             text_format(&label, " accumulate%lld", (long long)view->accumulate);
         }
         label_append(&label, mode_is(view, "generate") ? unless(view->logits, "last") : unless(view->logits, "all"));
-        label_append(&label, view->tf32 ? "tf32" : NULL);
+        label_append(&label, view->tf32 ? "tf32" : view->tf32_convolutions ? "tf32-convolutions" : NULL);
     }
     label_append(&label, unless(view->head, mode_is(view, "load") ? "bare" : "lm"));
     const char *made = view->model != NULL ? text_string(&label) : view->id;

@@ -23,7 +23,7 @@ static void header_write(const struct report *report, struct text *text)
 {
     text_append(text, "id,model,mode,precision,quantize,batch,seq,new_tokens,cache,beams,attention,padding,"
                       "optimizer,loss,lora_rank,lora_targets,checkpointing,accumulate,"
-                      "logits,head,attention_backend,status,device,");
+                      "logits,tf32,tf32_convolutions,head,attention_backend,status,device,");
     for (int index = 0; index < report->estimator_count; index++) {
         struct text name = {0};
         text_format(&name, "%s_total_bytes", report->estimators[index]);
@@ -58,6 +58,8 @@ static void identity_write(const struct report *report, const struct case_view *
     cell_add(text, view->checkpointing ? "true" : "false");
     integer_add(text, view->accumulate);
     cell_add(text, view->logits);
+    cell_add(text, view->tf32 ? "true" : "false");
+    cell_add(text, view->tf32_convolutions ? "true" : "false");
     cell_add(text, view->head);
     cell_add(text, view->attention_backend);
     cell_add(text, view->status);

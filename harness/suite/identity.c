@@ -34,7 +34,9 @@ static unsigned axes_of(const struct workload *workload, enum family_kind family
     enum quantized_form form;
     axes |= precision_is_quantized(workload->precision, &form) ? 1u << AXIS_QUANTIZE : 0;
     if (workload->mode != MODE_LOAD) {
-        axes |= workload->precision == PRECISION_FLOAT32 ? 1u << AXIS_TF32 : 0;
+        bool rounds = workload->precision == PRECISION_FLOAT32;
+        axes |= rounds ? 1u << AXIS_TF32 : 0;
+        axes |= rounds && image && !workload->tf32 ? 1u << AXIS_TF32_CONVOLUTIONS : 0;
         axes |= 1u << AXIS_BATCH;
         axes |= image ? 0 : 1u << AXIS_SEQ;
         axes |= image || workload->mode == MODE_GENERATE ? 0 : 1u << AXIS_PADDING;
@@ -132,6 +134,7 @@ static const struct {
     {AXIS_ACCUMULATE, "accumulate%", false},
     {AXIS_LOGITS, "logits-%", false},
     {AXIS_TF32, "tf32", false},
+    {AXIS_TF32_CONVOLUTIONS, "tf32-convolutions", false},
     {AXIS_HEAD, "head-%", false},
 };
 

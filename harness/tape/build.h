@@ -35,8 +35,8 @@ void tape_stage(struct tape *tape, enum stage stage);       /* nothing where the
 void tape_stage_again(struct tape *tape, enum stage stage); /* begins it anew */
 void tape_gradients(struct tape *tape, bool enabled);
 void tape_training(struct tape *tape, bool training); /* dropout and batch statistics act */
-/* Products and convolutions to come may round float32 factors to TF32. */
-void tape_tf32(struct tape *tape, bool allowed);
+/* Whether products, and whether convolutions to come may round float32 factors to TF32. */
+void tape_tf32(struct tape *tape, bool products, bool convolutions);
 bool tape_gradients_enabled(const struct tape *tape);
 
 /* Autocast as torch.autocast("cuda"): products in dtype, norms and losses in float32; casts of parameters are kept until

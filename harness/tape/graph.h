@@ -97,7 +97,7 @@ struct tape {
     struct cast_entry *casts;
     int cast_count, cast_capacity;
     bool gradients, training, autocast, in_backward;
-    bool tf32;                    /* allowed */
+    bool tf32_products, tf32_convolutions; /* allowed */
     struct checkpoint *recording; /* the block whose places are being noted, or filled */
     bool refilling;               /* filled */
     bool stopped;                 /* all places are filled: nothing more is recorded until the block returns */

@@ -90,7 +90,7 @@ struct value *tape_convolution(struct tape *tape, struct value *a, struct value 
                                    extent(a->shape.size[2], kernel, stride, padding),
                                    extent(a->shape.size[3], kernel, stride, padding)}};
     struct value *result = value_new(tape, value_dtype(inputs[0]), &shape, "CONVOLUTION");
-    struct operation_attributes attributes = {.i = {stride, padding, tape->tf32}};
+    struct operation_attributes attributes = {.i = {stride, padding, tape->tf32_convolutions}};
     struct value *values[4] = {inputs[0], inputs[1]};
     int count = 2;
     if (inputs[2] != NULL) {

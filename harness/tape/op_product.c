@@ -101,7 +101,7 @@ struct value *make_product(struct tape *tape, struct value *a, struct value *b, 
     shape.size[rank - 1] = b->shape.size[rank - 1];
     struct value *result = value_new(tape, a->dtype, &shape, label);
     struct value *workspace = workspace_take(tape, bias != NULL);
-    struct operation_attributes attributes = {.f = {1.0, 0.0}, .i = {tape->tf32}};
+    struct operation_attributes attributes = {.f = {1.0, 0.0}, .i = {tape->tf32_products}};
     struct value *values[5] = {a, b};
     int count = 2;
     if (bias != NULL) {

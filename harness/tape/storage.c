@@ -88,9 +88,10 @@ void tape_gradients(struct tape *tape, bool enabled)
     tape->gradients = enabled;
 }
 
-void tape_tf32(struct tape *tape, bool allowed)
+void tape_tf32(struct tape *tape, bool products, bool convolutions)
 {
-    tape->tf32 = allowed;
+    tape->tf32_products = products;
+    tape->tf32_convolutions = convolutions;
 }
 
 bool tape_gradients_enabled(const struct tape *tape)

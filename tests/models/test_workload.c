@@ -91,7 +91,7 @@ static void test_wrong_fields(void **state)
          "beams, "
          "attention, padding, optimizer, loss, lora_rank, lora_targets, "
          "checkpointing, "
-         "accumulate, logits, tf32, head"},
+         "accumulate, logits, tf32, tf32_convolutions, head"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -171,6 +171,11 @@ static void test_check(void **state)
     assert_int_equal(workload_check(&workload, &error), STATUS_INVALID);
     assert_string_equal(error.text, "tf32: mode infer in bfloat16 multiplies nothing in float32; write false, or mode "
                                     "infer and precision float32");
+    workload.tf32 = false;
+    workload.tf32_convolutions = true;
+    assert_int_equal(workload_check(&workload, &error), STATUS_INVALID);
+    assert_string_equal(error.text, "tf32_convolutions: mode infer in bfloat16 multiplies nothing in float32; write "
+                                    "false, or mode infer and precision float32");
 }
 
 int main(void)

@@ -285,13 +285,14 @@ static void convolutions_have_a_workspace_while_they_run(void **state)
 static void tf32_is_said_by_each_call(void **state)
 {
     (void)state;
-    for (int allowed = 0; allowed < 2; allowed++) {
+    for (int choice = 0; choice < 4; choice++) {
+        bool products = choice & 1, convolutions = choice & 2;
         struct tape *tape = tape_for("host");
         struct value *image =
             tape_leaf(tape, CATEGORY_INPUTS, DTYPE_FLOAT32, 4, (int64_t[]){1, 2, 4, 4}, true, "image");
         struct value *filters =
             tape_leaf(tape, CATEGORY_WEIGHTS, DTYPE_FLOAT32, 4, (int64_t[]){2, 2, 3, 3}, true, "filters");
-        tape_tf32(tape, allowed == 1);
+        tape_tf32(tape, products, convolutions);
         tape_gradients(tape, true);
         struct value *y = tape_convolution(tape, image, filters, NULL, 1, 1);
         y = tape_linear(tape, tape_reshape(tape, y, 2, (int64_t[]){4, 8}), leaf(tape, 8, 8, true), NULL);
@@ -303,7 +304,7 @@ static void tf32_is_said_by_each_call(void **state)
             const struct op *op = &view.ops[i];
             bool convolves = op->opcode >= OPCODE_CONVOLUTION && op->opcode <= OPCODE_CONVOLUTION_BACKWARD_WEIGHT;
             if (convolves || op->opcode == OPCODE_MATMUL) {
-                assert_int_equal(op->attributes.i[convolves ? 2 : 0], allowed);
+                assert_int_equal(op->attributes.i[convolves ? 2 : 0], convolves ? convolutions : products);
                 calls++;
             }
         }
