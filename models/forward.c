@@ -5,6 +5,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "models/prepare_kbit.h"
+
 forward_run *forward_of(enum family_kind family)
 {
     static forward_run *const families[FAMILY_COUNT] = {
@@ -59,29 +61,40 @@ struct value *forward_optional(const struct forward *forward, const char *format
     return value_find(forward, path);
 }
 
-/* What is dequantised for a call goes with its frame. */
-static struct value *linear_of(const struct forward *forward, const char *prefix, struct value *a, bool stored_in_out)
+/* Linear4bit computes in the dtype in which it was quantised, whatever it is given, and answers in that of its input. */
+static struct value *linear_of_quantized(const struct forward *forward, const char *prefix, struct value *a,
+                                         const struct quantized *weight)
 {
     struct tape *tape = forward->tape;
     char path[PATH_BYTES];
-    snprintf(path, sizeof path, "%s.weight", prefix);
+    snprintf(path, sizeof path, "%s.bias", prefix);
     int frame = tape_frame_open(tape);
-    const struct quantized *weight = quantized_find(forward, path);
-    struct value *result = NULL;
-    if (weight != NULL) {
-        result = tape_linear_quantized(tape, a, weight, forward_optional(forward, "%s.bias", prefix));
-    } else {
-        result = (stored_in_out ? tape_linear_t : tape_linear)(tape, a, forward_tensor(forward, "%s", path),
-                                                               forward_optional(forward, "%s.bias", prefix));
+    struct value *input = weight->form == QUANTIZED_NF4 ? tape_cast(tape, a, DTYPE_BFLOAT16) : a;
+    struct value *bias = forward->workload->prepare_kbit ? prepare_kbit_bias(forward, weight, path)
+                                                         : forward_optional(forward, "%s", path);
+    struct value *result = tape_linear_quantized(tape, input, weight, bias);
+    if (result != NULL) {
+        value_rebind(tape, &result, tape_cast(tape, result, value_dtype(a)));
     }
     return tape_frame_close(tape, frame, result);
 }
 
-/* peft's lora layer around a frozen one that made result of a: result + B(A(a)) * scaling, the adapter in its own dtype.
+/* What is dequantised for a call goes with its frame. */
+static struct value *linear_of_values(const struct forward *forward, const char *prefix, struct value *a,
+                                      bool stored_in_out)
+{
+    struct tape *tape = forward->tape;
+    int frame = tape_frame_open(tape);
+    struct value *weight = forward_tensor(forward, "%s.weight", prefix);
+    struct value *bias = forward_optional(forward, "%s.bias", prefix);
+    return tape_frame_close(tape, frame, (stored_in_out ? tape_linear_t : tape_linear)(tape, a, weight, bias));
+}
+
+/* peft's lora layer around a frozen one that made result of a (weight: NULL where it is not quantised): result + B(A(a)) * scaling, the adapter in its own dtype.
  * The scaling is lora_alpha / rank, with LoraConfig's alpha of 8; its dropout is 0. lora.Linear adds in the wider dtype and
  * rounds the sum; its forms for bitsandbytes round the update and add in the dtype of result, that of 4 bits to a copy. */
-static struct value *linear_adapted(const struct forward *forward, const char *prefix, struct value *a,
-                                    struct value *result)
+static struct value *linear_adapted(const struct forward *forward, const char *prefix, const struct quantized *weight,
+                                    struct value *a, struct value *result)
 {
     enum { LORA_ALPHA = 8 };
     struct tape *tape = forward->tape;
@@ -90,9 +103,6 @@ static struct value *linear_adapted(const struct forward *forward, const char *p
     if (first == NULL || result == NULL) {
         return result;
     }
-    char path[PATH_BYTES];
-    snprintf(path, sizeof path, "%s.weight", prefix);
-    const struct quantized *weight = quantized_find(forward, path);
     int frame = tape_frame_open(tape);
     enum dtype dtype = value_dtype(result);
     if (weight != NULL && weight->form == QUANTIZED_NF4) {
@@ -112,14 +122,24 @@ static struct value *linear_adapted(const struct forward *forward, const char *p
     return tape_frame_close(tape, frame, result);
 }
 
+static struct value *linear_of(const struct forward *forward, const char *prefix, struct value *a, bool stored_in_out)
+{
+    char path[PATH_BYTES];
+    snprintf(path, sizeof path, "%s.weight", prefix);
+    const struct quantized *weight = quantized_find(forward, path);
+    struct value *result = weight != NULL ? linear_of_quantized(forward, prefix, a, weight)
+                                          : linear_of_values(forward, prefix, a, stored_in_out);
+    return linear_adapted(forward, prefix, weight, a, result);
+}
+
 struct value *forward_linear(const struct forward *forward, const char *prefix, struct value *a)
 {
-    return linear_adapted(forward, prefix, a, linear_of(forward, prefix, a, false));
+    return linear_of(forward, prefix, a, false);
 }
 
 struct value *forward_linear_t(const struct forward *forward, const char *prefix, struct value *a)
 {
-    return linear_adapted(forward, prefix, a, linear_of(forward, prefix, a, true));
+    return linear_of(forward, prefix, a, true);
 }
 
 struct value *forward_layernorm(const struct forward *forward, const char *prefix, struct value *a)
@@ -270,10 +290,17 @@ static struct value *attention_weights(const struct forward *forward, const stru
     if (form->mask != NULL) {
         value_rebind(tape, &scores, tape_add(tape, scores, form->mask));
     }
-    value_rebind(tape, &scores, tape_softmax(tape, scores, form->softmax_in_float32));
-    if (form->casts_weights) {
-        value_rebind(tape, &scores, tape_cast(tape, scores, form->weights_dtype));
+    struct value *weights = tape_softmax(tape, scores, form->softmax_in_float32);
+    if (!form->softmax_in_float32) { /* elsewhere softmax and cast are one expression, and scores a name until its end */
+        tape_drop(tape, scores);
     }
+    if (form->casts_weights) {
+        value_rebind(tape, &weights, tape_cast(tape, weights, form->weights_dtype));
+    }
+    if (form->softmax_in_float32) {
+        tape_drop(tape, scores);
+    }
+    scores = weights;
     value_rebind(tape, &scores, tape_dropout(tape, scores, form->dropout));
     return tape_frame_close(tape, frame, scores);
 }

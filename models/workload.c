@@ -53,6 +53,7 @@ static const struct field_row {
     [FIELD_LOSS] = NAME_ROW(loss, loss_names, 0, LOSS_COUNT),
     [FIELD_LORA_RANK] = COUNT_ROW(lora_rank, 0),
     [FIELD_LORA_TARGETS] = NAME_ROW(lora_targets, lora_targets_names, 0, LORA_TARGETS_COUNT),
+    [FIELD_PREPARE_KBIT] = SWITCH_ROW(prepare_kbit),
     [FIELD_CHECKPOINTING] = SWITCH_ROW(checkpointing),
     [FIELD_ACCUMULATE] = COUNT_ROW(accumulate, 1),
     [FIELD_LOGITS] = NAME_ROW(logits, logits_names, 0, LOGITS_COUNT),
@@ -229,6 +230,12 @@ enum status_code workload_set(struct workload *workload, const char *key, const 
     return code;
 }
 
+bool workload_is_bitsandbytes(const struct workload *workload)
+{
+    return (workload->precision == PRECISION_INT8 || workload->precision == PRECISION_INT4) &&
+           workload->quantize == QUANTIZE_LINEAR;
+}
+
 enum status_code workload_check(const struct workload *workload, struct status *error)
 {
     bool trains = workload->mode == MODE_TRAIN;
@@ -255,6 +262,12 @@ enum status_code workload_check(const struct workload *workload, struct status *
     if (!trains && workload->lora_rank != 0) {
         return status_set(error, STATUS_INVALID, "lora_rank: mode %s trains no adapters; write 0, or mode train",
                           mode_name(workload->mode));
+    }
+    if (workload->prepare_kbit && !(trains && workload_is_bitsandbytes(workload) && workload->lora_rank > 0)) {
+        return status_set(error, STATUS_INVALID,
+                          "prepare_kbit: mode %s in %s trains no adapters on weights of bitsandbytes; write false, or "
+                          "mode train, precision int8 or int4, quantize linear and a lora_rank",
+                          mode_name(workload->mode), precision_name(workload->precision));
     }
     if (!trains && workload->checkpointing) {
         return status_set(error, STATUS_INVALID,

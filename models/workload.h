@@ -56,6 +56,7 @@ struct workload {
     enum loss loss;    /* of training */
     int64_t lora_rank; /* of the adapters that are trained instead of the model; 0: none */
     enum lora_targets lora_targets;
+    bool prepare_kbit; /* PEFT's prepare_model_for_kbit_training has run: prepare_kbit.h */
     bool checkpointing;
     int64_t accumulate; /* >= 1 */
     enum logits logits;
@@ -83,6 +84,7 @@ struct workload {
     X(LOSS, loss)                                                                                                      \
     X(LORA_RANK, lora_rank)                                                                                            \
     X(LORA_TARGETS, lora_targets)                                                                                      \
+    X(PREPARE_KBIT, prepare_kbit)                                                                                      \
     X(CHECKPOINTING, checkpointing)                                                                                    \
     X(ACCUMULATE, accumulate)                                                                                          \
     X(LOGITS, logits)                                                                                                  \
@@ -126,6 +128,9 @@ struct workload workload_default(enum mode mode);
 /* Sets one field, named by its key, from text.
  * STATUS_INVALID says what is wrong and lists what would be right; an unknown key is STATUS_INVALID too. */
 enum status_code workload_set(struct workload *workload, const char *key, const char *text, struct status *error);
+
+/* Whether weights are stored as bitsandbytes stores them: int8 or int4, and projections alone. */
+bool workload_is_bitsandbytes(const struct workload *workload);
 
 /* Whether the fields fit together (an optimizer only when training, ...). STATUS_INVALID with the reason. */
 enum status_code workload_check(const struct workload *workload, struct status *error);

@@ -6,6 +6,7 @@
 
 #include "models/forward.h"
 #include "models/generate.h"
+#include "models/prepare_kbit.h"
 #include "models/quantization.h"
 
 enum { STEP_COUNT = 3, INFER_COUNT = 2 };
@@ -138,9 +139,14 @@ static void tensors_load(struct build *build)
     const struct workload *workload = build->forward.workload;
     enum quantized_form form = QUANTIZED_INT8;
     bool quantizes = precision_is_quantized(workload->precision, &form);
+    bool prepares = workload->prepare_kbit;
     for (int i = 0; i < skeleton->tensor_count; i++) {
         int index = skeleton->load_order[i];
         const struct skeleton_tensor *tensor = &skeleton->tensors[index];
+        if (prepares && tensor->is_adapter) { /* the first: adapters come last */
+            prepare_kbit(&build->forward);
+            prepares = false;
+        }
         int owner = tensor->tied_to >= 0 ? tensor->tied_to : index;
         if (build->forward.values[owner] == NULL && build->quantized[owner].codes == NULL) {
             if (quantizes && tensor_is_quantized(skeleton, owner, workload->quantize)) {
@@ -311,6 +317,7 @@ static void micro_batch(struct build *build, struct value **loss)
     tape_autocast_close(tape);
     made = tape_hold(tape, tape_frame_close(tape, frame, made));
     tape_let_go(tape, *loss);
+    tape_graphs_end(tape);
     tape_leaf_end(tape, embedded);
     *loss = made;
     tape_stage(tape, STAGE_BACKWARD);

@@ -24,6 +24,7 @@
         {"lora-rank", OPTION_VALUE, "N", "train LoRA adapters of this rank on a frozen model (train; default: 0)"},    \
         {"lora-targets", OPTION_VALUE, "attention|linear",                                                             \
          "PEFT's defaults, or all but the head (default: attention)"},                                                 \
+        {"prepare-kbit", OPTION_BOOLEAN, NULL, "after PEFT's prepare_model_for_kbit_training (train, int8 or int4)"},  \
         {"checkpointing", OPTION_BOOLEAN, NULL, "recompute each block in the backward pass (train)"},                  \
         {"accumulate", OPTION_VALUE, "N", "micro-batches for each step of the optimizer (train; default: 1)"},         \
         {"logits", OPTION_VALUE, "all|last", "rows of the head that are computed (default: all; generate: last)"},     \

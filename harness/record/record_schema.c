@@ -59,6 +59,7 @@ static const struct field CASE_FIELDS[] = {
     {"identity.loss", KIND_STRING | KIND_NULL, false},
     {"identity.lora_rank", KIND_INTEGER | KIND_NULL, false},
     {"identity.lora_targets", KIND_STRING | KIND_NULL, false},
+    {"identity.prepare_kbit", KIND_BOOLEAN | KIND_NULL, false},
     {"identity.checkpointing", KIND_BOOLEAN | KIND_NULL, true},
     {"identity.accumulate", KIND_INTEGER | KIND_NULL, true},
     {"identity.logits", KIND_STRING | KIND_NULL, true},

@@ -115,6 +115,7 @@ static void identity_read(const struct json *identity, struct case_view *view)
     view->tf32 = json_boolean_or(json_get(identity, "tf32"), false);
     view->tf32_convolutions = json_boolean_or(json_get(identity, "tf32_convolutions"), false);
     view->padding = json_boolean_or(json_get(identity, "padding"), false);
+    view->prepare_kbit = json_boolean_or(json_get(identity, "prepare_kbit"), false);
     view->checkpointing = json_boolean_or(json_get(identity, "checkpointing"), false);
 }
 
@@ -166,6 +167,7 @@ static bool label_make(struct report *report, struct case_view *view)
         if (view->lora_rank > 0) {
             text_format(&label, " lora%lld", (long long)view->lora_rank);
             label_append(&label, unless(view->lora_targets, "attention"));
+            label_append(&label, view->prepare_kbit ? "prepare-kbit" : NULL);
         }
         label_append(&label, view->checkpointing ? "checkpointing" : NULL);
         if (view->accumulate > 1) {

@@ -71,7 +71,7 @@ struct case_view {
     const char *model, *mode, *precision, *quantize, *attention, *optimizer, *loss, *lora_targets, *logits, *head,
         *cache;
     int64_t batch, seq, lora_rank, accumulate, new_tokens, beams; /* negative: absent */
-    bool padding, checkpointing, tf32, tf32_convolutions;
+    bool padding, prepare_kbit, checkpointing, tf32, tf32_convolutions;
     const char *attention_backend; /* whose storages were measured; NULL: no attention, or an older record */
     const char *label; /* "bert-base-cased train float32 b8 s512 adam-foreach": what differs from the defaults */
     struct footprint_view measured, predicted;

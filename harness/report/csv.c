@@ -22,7 +22,7 @@ static void integer_add(struct text *text, int64_t value)
 static void header_write(const struct report *report, struct text *text)
 {
     text_append(text, "id,model,mode,precision,quantize,batch,seq,new_tokens,cache,beams,attention,padding,"
-                      "optimizer,loss,lora_rank,lora_targets,checkpointing,accumulate,"
+                      "optimizer,loss,lora_rank,lora_targets,prepare_kbit,checkpointing,accumulate,"
                       "logits,tf32,tf32_convolutions,head,attention_backend,status,device,");
     for (int index = 0; index < report->estimator_count; index++) {
         struct text name = {0};
@@ -55,6 +55,7 @@ static void identity_write(const struct report *report, const struct case_view *
     cell_add(text, view->loss);
     integer_add(text, view->lora_rank);
     cell_add(text, view->lora_targets);
+    cell_add(text, view->prepare_kbit ? "true" : "false");
     cell_add(text, view->checkpointing ? "true" : "false");
     integer_add(text, view->accumulate);
     cell_add(text, view->logits);

@@ -50,6 +50,8 @@ static unsigned axes_of(const struct workload *workload, enum family_kind family
         axes |= 1u << AXIS_OPTIMIZER | 1u << AXIS_LOSS | 1u << AXIS_CHECKPOINTING | 1u << AXIS_ACCUMULATE;
         axes |= image ? 0 : 1u << AXIS_LORA_RANK;
         axes |= image || workload->lora_rank == 0 ? 0 : 1u << AXIS_LORA_TARGETS;
+        bool prepares = !image && workload->lora_rank > 0 && workload_is_bitsandbytes(workload);
+        axes |= prepares ? 1u << AXIS_PREPARE_KBIT : 0;
     }
     return axes;
 }
@@ -130,6 +132,7 @@ static const struct {
     {AXIS_LOSS, "loss-%", false},
     {AXIS_LORA_RANK, "lora%", false},
     {AXIS_LORA_TARGETS, "lora-%", false},
+    {AXIS_PREPARE_KBIT, "prepare-kbit", false},
     {AXIS_CHECKPOINTING, "checkpointing", false},
     {AXIS_ACCUMULATE, "accumulate%", false},
     {AXIS_LOGITS, "logits-%", false},

@@ -170,6 +170,9 @@ struct value *tape_checkpoint(struct tape *tape, tape_block *block, const void *
 /* -- backward: gradients of every leaf that requires one, summed into what a leaf has already. Also notes
  * saved_for_backward_bytes. The loss stays the caller's. */
 void tape_backward(struct tape *tape, struct value *loss);
+/* The losses of all backward passes so far have lost their names, and with them their graphs go: what functions keep as
+ * attributes of their own (those of bitsandbytes) lives until here. */
+void tape_graphs_end(struct tape *tape);
 /* value.requires_grad_() of a result without a graph: it becomes a leaf and is held, with the gradient that it is given,
  * until tape_leaf_end. Nothing happens where it has a graph. NULL is accepted by both. */
 void tape_leaf_begin(struct tape *tape, struct value *value);

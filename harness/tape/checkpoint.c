@@ -18,7 +18,7 @@ struct checkpoint {
     struct value *held[CHECKPOINT_HELD_MAXIMUM];
     struct place *places; /* in the order in which they were saved; arena memory */
     int place_count, place_capacity, filled_count;
-    int waiting_count; /* nodes of the block that have not run */
+    int waiting_count; /* nodes of the block with places that have not run */
     bool refilled;
     int64_t seed;
     bool autocast;
@@ -41,6 +41,7 @@ static bool place_append(struct tape *tape, struct checkpoint *checkpoint, struc
         checkpoint->place_capacity = capacity;
     }
     checkpoint->places[checkpoint->place_count++] = (struct place){node, index};
+    node->has_place = true;
     return true;
 }
 
@@ -70,6 +71,7 @@ static void checkpoint_refill(struct tape *tape, struct checkpoint *checkpoint)
 {
     checkpoint->refilled = true;
     int64_t seed = tape->seed;
+    int kept_count = tape->kept_count;
     bool gradients = tape->gradients;
     int frame = tape_frame_open(tape);
     tape->seed = checkpoint->seed;
@@ -88,12 +90,13 @@ static void checkpoint_refill(struct tape *tape, struct checkpoint *checkpoint)
     tape->refilling = false;
     tape->gradients = gradients;
     tape->seed = seed;
+    kept_release(tape, kept_count);
     tape_frame_close(tape, frame, NULL);
 }
 
 void checkpoint_before(struct tape *tape, struct node *node)
 {
-    if (node->checkpoint != NULL && !node->checkpoint->refilled && !tape_failed(tape)) {
+    if (node->checkpoint != NULL && node->has_place && !node->checkpoint->refilled && !tape_failed(tape)) {
         checkpoint_refill(tape, node->checkpoint);
     }
 }
@@ -144,7 +147,7 @@ void checkpoint_after(struct tape *tape, struct node *node)
 {
     struct checkpoint *checkpoint = node->checkpoint;
     node->checkpoint = NULL;
-    if (checkpoint != NULL && --checkpoint->waiting_count == 0 && !tape_failed(tape)) {
+    if (checkpoint != NULL && node->has_place && --checkpoint->waiting_count == 0 && !tape_failed(tape)) {
         checkpoint_let_go(tape, checkpoint);
     }
 }
@@ -153,7 +156,7 @@ static int nodes_count(const struct tape *tape, const struct node *until, const 
 {
     int count = 0;
     for (const struct node *node = tape->nodes; node != until; node = node->next) {
-        count += node->checkpoint == checkpoint;
+        count += node->checkpoint == checkpoint && node->has_place;
     }
     return count;
 }
@@ -200,5 +203,8 @@ struct value *tape_checkpoint(struct tape *tape, tape_block *block, const void *
     struct value *result = block(tape, checkpoint->context, input);
     tape->recording = NULL;
     checkpoint->waiting_count = nodes_count(tape, before, checkpoint);
+    if (checkpoint->waiting_count == 0 && !tape_failed(tape)) {
+        checkpoint_let_go(tape, checkpoint);
+    }
     return result;
 }

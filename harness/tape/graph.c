@@ -103,9 +103,9 @@ void node_save(struct tape *tape, struct node *node, int index, struct value *va
     }
 }
 
-void node_hold(struct tape *tape, struct node *node, int index, struct value *value)
+static void saved_begin(struct tape *tape, struct value *value)
 {
-    node->saved[index] = value_retain(value);
+    value_retain(value);
     struct storage_state *state = &tape->states[value->storage];
     if (state->saved++ == 0 && storage_is_counted(tape, value->storage)) {
         struct storage *storage = &tape->storages[value->storage];
@@ -116,18 +116,73 @@ void node_hold(struct tape *tape, struct node *node, int index, struct value *va
     }
 }
 
+static void saved_end(struct tape *tape, struct value *value)
+{
+    if (--tape->states[value->storage].saved == 0 && storage_is_counted(tape, value->storage)) {
+        tape->saved_bytes -= tape->storages[value->storage].bytes;
+    }
+    value_release(tape, value);
+}
+
+void node_hold(struct tape *tape, struct node *node, int index, struct value *value)
+{
+    node->saved[index] = value;
+    saved_begin(tape, value);
+}
+
 static void node_let_go(struct tape *tape, struct node *node)
 {
     for (int i = 0; i < NODE_SAVED_MAXIMUM; i++) {
         struct value *value = node->saved[i];
         node->saved[i] = NULL;
         if (value != NULL) {
-            if (--tape->states[value->storage].saved == 0 && storage_is_counted(tape, value->storage)) {
-                tape->saved_bytes -= tape->storages[value->storage].bytes;
-            }
-            value_release(tape, value);
+            saved_end(tape, value);
         }
     }
+}
+
+void node_keep(struct tape *tape, struct node *node, int index, struct value *value)
+{
+    if (node == NULL || value == NULL || tape_failed(tape)) {
+        return;
+    }
+    if (tape->kept_count == tape->kept_capacity) {
+        int capacity = tape->kept_capacity > 0 ? tape->kept_capacity * 2 : 256;
+        struct kept_entry *grown = arena_alloc(&tape->arena, (size_t)capacity * sizeof *grown);
+        if (grown == NULL) {
+            tape_fail(tape, STATUS_OUT_OF_MEMORY, "the host has no memory for a graph");
+            return;
+        }
+        if (tape->kept_count > 0) {
+            memcpy(grown, tape->kept, (size_t)tape->kept_count * sizeof *grown);
+        }
+        tape->kept = grown;
+        tape->kept_capacity = capacity;
+    }
+    tape->kept[tape->kept_count++] = (struct kept_entry){value, tape->graph};
+    node->kept[index] = value;
+    saved_begin(tape, value);
+}
+
+void kept_release(struct tape *tape, int first)
+{
+    for (int i = first; i < tape->kept_count; i++) {
+        saved_end(tape, tape->kept[i].value);
+    }
+    tape->kept_count = first;
+}
+
+void tape_graphs_end(struct tape *tape)
+{
+    int kept_count = 0;
+    for (int i = 0; i < tape->kept_count && !tape_failed(tape); i++) {
+        if (tape->kept[i].graph == tape->graph) {
+            tape->kept[kept_count++] = tape->kept[i];
+        } else {
+            saved_end(tape, tape->kept[i].value);
+        }
+    }
+    tape->kept_count = kept_count;
 }
 
 bool node_wants(const struct node *node, int input)

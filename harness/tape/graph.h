@@ -6,7 +6,7 @@
 #include "harness/base/arena.h"
 #include "harness/tape/build.h"
 
-enum { NODE_INPUTS_MAXIMUM = 5, NODE_SAVED_MAXIMUM = 8, CHECKPOINT_CONTEXT_BYTES = 256 };
+enum { NODE_INPUTS_MAXIMUM = 5, NODE_SAVED_MAXIMUM = 8, NODE_KEPT_MAXIMUM = 3, CHECKPOINT_CONTEXT_BYTES = 256 };
 
 struct shape {
     int rank;
@@ -56,12 +56,14 @@ struct node {
     int input_count, output_count;
     struct edge edges[NODE_INPUTS_MAXIMUM];
     struct value *saved[NODE_SAVED_MAXIMUM];
+    struct value *kept[NODE_KEPT_MAXIMUM]; /* by the tape's list */
     struct operation_attributes attributes;
     struct value *pending[4]; /* gradients that have arrived, one for each output */
     int dependencies;
     int visit;         /* of which engine run `dependencies` counts */
     struct node *next; /* list of all nodes of a step, to release what was never run; or of the unused ones */
     struct checkpoint *checkpoint;
+    bool has_place; /* in it: something that the second run must fill */
 };
 
 struct storage_state {
@@ -77,6 +79,12 @@ struct workspaces {
 
 struct cast_entry {
     struct value *from, *to;
+};
+
+/* What a function keeps as an attribute of its own, where neither the engine nor a checkpoint finds it. */
+struct kept_entry {
+    struct value *value;
+    int graph;
 };
 
 struct tape {
@@ -96,11 +104,13 @@ struct tape {
     struct node *nodes, *unused_nodes;
     struct cast_entry *casts;
     int cast_count, cast_capacity;
+    struct kept_entry *kept; /* in the order of keeping */
+    int kept_count, kept_capacity;
     bool gradients, training, autocast, in_backward;
     bool tf32_products, tf32_convolutions; /* allowed */
-    struct checkpoint *recording; /* the block whose places are being noted, or filled */
-    bool refilling;               /* filled */
-    bool stopped;                 /* all places are filled: nothing more is recorded until the block returns */
+    struct checkpoint *recording;          /* the block whose places are being noted, or filled */
+    bool refilling;                        /* filled */
+    bool stopped;                          /* all places are filled: nothing more is recorded until the block returns */
     enum dtype autocast_dtype;
     enum stage stage;
     int64_t seed;
@@ -151,6 +161,11 @@ void node_output(struct node *node, struct value *output, int slot); /* a furthe
 struct value *value_share(struct tape *tape, struct value *a);
 /* Keeps value until the node has run. node NULL: nothing happens. */
 void node_save(struct tape *tape, struct node *node, int index, struct value *value);
+/* Keeps value for as long as the graph has a name (tape_graphs_end): a checkpoint does not give it up, nor does the node
+ * when it has run. That of a second run of a checkpointed block goes with that run. node NULL: nothing happens. */
+void node_keep(struct tape *tape, struct node *node, int index, struct value *value);
+/* Lets go of all that was kept from an entry on. */
+void kept_release(struct tape *tape, int first);
 bool node_wants(const struct node *node, int input);
 /* The backward function of an operation that changes no element: the engine fits shape and dtype to the input's. */
 node_backward gradient_pass;

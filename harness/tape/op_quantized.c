@@ -255,16 +255,14 @@ static struct value *quantized_product(struct tape *tape, struct value *rows, co
     return dequantized_product(tape, rows, weight, bias);
 }
 
-/* inputs: a, bias. saved: codes, scales, and of int8 the activations, which bitsandbytes keeps for their dtype.
- * attributes.i: the form, and the sizes of the weight. */
+/* inputs: a, bias. saved or kept: codes, scales, and of int8 the activations. attributes.i: the form, and the sizes of
+ * the weight. */
 static void linear_quantized_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
 {
     const int64_t *i = node->attributes.i;
-    struct quantized weight = {.form = (enum quantized_form)i[0],
-                               .rank = 2,
-                               .size = {i[1], i[2]},
-                               .codes = node->saved[0],
-                               .scales = node->saved[1]};
+    struct value **stored = node->kept[0] != NULL ? node->kept : node->saved;
+    struct quantized weight = {
+        .form = (enum quantized_form)i[0], .rank = 2, .size = {i[1], i[2]}, .codes = stored[0], .scales = stored[1]};
     struct value *gradient = make_rows(tape, out[0]);
     if (gradient == NULL) {
         return;
@@ -274,9 +272,28 @@ static void linear_quantized_backward(struct tape *tape, struct node *node, stru
     }
     if (node_wants(node, 0)) {
         struct value *dense = tape_dequantize(tape, &weight, gradient->dtype);
+        if (weight.form == QUANTIZED_INT8) {
+            /* bitsandbytes multiplies its copy of the codes by a vector made for it; here they are decoded at once. */
+            tape_drop(tape, make_scale(tape, weight.scales, 1.0 / 127.0, 0.0));
+        }
         struct value *slope = make_product(tape, gradient, dense, NULL, "linear input gradient");
         in[0] = slope != NULL ? make_reshape(tape, slope, &node->edges[0].shape) : NULL;
     }
+}
+
+/* The functions of bitsandbytes keep what they need as attributes and not as saved tensors: MatMul4Bit its codes,
+ * MatMul8bitLt its activations besides, of which it reads the dtype alone. */
+static void linear_quantized_remember(struct tape *tape, struct node *node, struct value *rows,
+                                      const struct quantized *weight)
+{
+    if (weight->form == QUANTIZED_FLOAT8) {
+        node_save(tape, node, 0, weight->codes);
+        node_save(tape, node, 1, weight->scales);
+        return;
+    }
+    node_keep(tape, node, 0, weight->codes);
+    node_keep(tape, node, 1, weight->scales);
+    node_keep(tape, node, 2, weight->form == QUANTIZED_INT8 ? rows : NULL);
 }
 
 struct value *tape_linear_quantized(struct tape *tape, struct value *a, const struct quantized *weight,
@@ -292,9 +309,7 @@ struct value *tape_linear_quantized(struct tape *tape, struct value *a, const st
         rows != NULL ? node_new(tape, linear_quantized_backward, bias != NULL ? 2 : 1, inputs, NULL) : NULL;
     if (node != NULL) {
         node->attributes = (struct operation_attributes){.i = {weight->form, weight->size[0], weight->size[1]}};
-        node_save(tape, node, 0, weight->codes);
-        node_save(tape, node, 1, weight->scales);
-        node_save(tape, node, 2, weight->form == QUANTIZED_INT8 ? rows : NULL);
+        linear_quantized_remember(tape, node, rows, weight);
     }
     struct value *flat = quantized_product(tape, rows, weight, bias);
     struct shape shape = a->shape;

@@ -13,6 +13,7 @@ from transformers import (BertConfig, BertForMaskedLM, BertModel, GPT2Config, GP
 from shadow_autocast import CudaAutocast
 
 DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
+QUANTIZED = ("int8", "int4")  # by bitsandbytes, computed in bfloat16
 
 # name: (family, class with head and loss, class without, configuration); ResNets are torchvision's, without either
 MODELS = {
@@ -59,8 +60,9 @@ for folder, family, with_head, bare, config_class in (
 
 
 def storage_dtype(case):
-    """In which dtype a case keeps its weights and images: autocast leaves them as they are."""
-    return DTYPES["float32" if case["precision"].startswith("amp") else case["precision"]]
+    """In which dtype a case keeps its weights and images: autocast leaves them as they are, what is quantised besides."""
+    precision = case["precision"]
+    return DTYPES["bfloat16" if precision in QUANTIZED else "float32" if precision.startswith("amp") else precision]
 
 
 def library_versions():
@@ -98,7 +100,15 @@ def build(case, device, checkpointing=SHADOW_CHECKPOINTING):
     kind = with_head if case["head"] == "lm" else bare
     with torch.device(device):
         model = kind._from_config(config, attn_implementation=case["attention"], dtype=dtype)
-    if case["checkpointing"]:
+    if case["precision"] in QUANTIZED:
+        import shadow_bitsandbytes  # here alone, as peft below
+        model = shadow_bitsandbytes.quantize(model, case["precision"], case.get("llm_int8_threshold", 0))
+    if case.get("reentrant"):  # what PEFT's own defaults come to
+        checkpointing = {"use_reentrant": True}
+    if case.get("prepare_kbit"):
+        import peft
+        peft.prepare_model_for_kbit_training(model, case["checkpointing"], checkpointing)
+    elif case["checkpointing"]:
         model.gradient_checkpointing_enable(checkpointing)
     return family, adapt(model, case) if case.get("lora_rank") else model, config
 

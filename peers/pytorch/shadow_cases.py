@@ -151,5 +151,30 @@ def adapter_cases():
     return out
 
 
+def quantized_cases():
+    """Weights in 8 and 4 bits by bitsandbytes, and adapters on them (QLoRA)."""
+    out = []
+    for precision in ("int8", "int4"):
+        for model in ("bert-base-cased", "gpt2", "llama-2-7b", "llama-3.2-1b", "qwen2.5-0.5b"):
+            for batch, seq in ((1, 1), (2, 96), (4, 512)):
+                out.append(case_of(model, "infer", precision, batch, seq, "sdpa"))
+            adapted = {"lora_rank": 8, "lora_targets": "linear"}
+            for attention in ("sdpa", "eager"):
+                out.append(case_of(model, "train", precision, 4, 512, attention, "adamw-fused", **adapted))
+            out.append(case_of(model, "train", precision, 4, 512, "sdpa", "adamw-fused", lora_rank=8,
+                               lora_targets="attention"))
+            for more in ({"checkpointing": True}, {"prepare_kbit": True}, {"checkpointing": True, "prepare_kbit": True}):
+                out.append(case_of(model, "train", precision, 4, 512, "sdpa", "adamw-fused", **adapted, **more))
+        out.append(case_of("llama-2-7b", "train", precision, 4, 512, "sdpa", "adamw-fused", **adapted,
+                           checkpointing=True, prepare_kbit=True, reentrant=True))
+        for model in ("tiny/gpt2", "tiny/llama-gqa"):
+            for more in ({}, {"checkpointing": True}, {"prepare_kbit": True}):
+                out.append(case_of(model, "train", precision, 8, 8, "eager", "adamw-fused", **adapted, **more,
+                                   events=True))
+    for mode, more in (("infer", {}), ("train", {"optimizer": "adamw-fused", "lora_rank": 8, "lora_targets": "linear"})):
+        out.append(case_of("llama-2-7b", mode, "int8", 4, 512, **more, llm_int8_threshold=6))
+    return out
+
+
 def cases():
-    return tiny_cases() + layer_pairs() + full_cases() + generate_cases() + adapter_cases()
+    return tiny_cases() + layer_pairs() + full_cases() + generate_cases() + adapter_cases() + quantized_cases()

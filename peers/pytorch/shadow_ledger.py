@@ -75,6 +75,7 @@ class StorageLedger(TorchDispatchMode):
         self._live = {}  # address of the StorageImpl: (id, bytes)
         self._count = 0
         self.not_on_device = set()  # addresses of storages that a GPU would not hold
+        self.inside = lambda func: None  # the Python that an operator runs, where it is to be seen inside
 
     def _hide(self, tensor):
         storage = tensor.untyped_storage()
@@ -138,6 +139,10 @@ class StorageLedger(TorchDispatchMode):
         return out
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        inner = self.inside(func)
+        if inner is not None:
+            with self:
+                return inner(*args, **(kwargs or {}))
         if func is torch.ops.aten.add.Tensor and not kwargs and is_last_reference(args[0]):
             return torch.ops.aten.add_.Tensor(*args)
         if func is torch.ops.aten._safe_softmax.default and not kwargs:
@@ -159,6 +164,7 @@ class SavedTensors:
     """What autograd keeps for the backward pass: distinct storages, told apart by what they are."""
 
     def __init__(self, known, device_type="meta"):
+        self.storages = [t.untyped_storage() for tensors in known.values() for t in tensors]  # no address is used again
         self.known = {t.untyped_storage()._cdata: kind for kind, tensors in known.items() for t in tensors}
         self.device_type = device_type
         self.boxes = []  # weak references, in the order of saving
@@ -177,11 +183,11 @@ class SavedTensors:
     def recording(self):
         return torch.autograd.graph.saved_tensors_hooks(self._pack, lambda box: box.tensor)
 
-    def account(self, not_on_device=()):
-        """Totals of the storages that are still kept: kind → bytes, dtype → [storages, bytes] of the activations."""
+    def account(self, not_on_device=(), more=()):
+        """Totals of the storages that are still kept: kind → bytes, dtype → [storages, bytes] of the activations. more:
+        tensors that functions keep where no hook sees them."""
         kinds, dtypes, seen = {}, {}, set(not_on_device)
-        for box in filter(None, (reference() for reference in self.boxes)):
-            tensor = box.tensor
+        for tensor in [*(box.tensor for box in filter(None, (reference() for reference in self.boxes))), *more]:
             storage = tensor.untyped_storage()
             if tensor.device.type != self.device_type or storage._cdata in seen:
                 continue

@@ -8,6 +8,7 @@ Each case runs on the meta device under a ledger (shadow_ledger.py) with the ope
 """
 import argparse
 import contextlib
+import importlib
 import importlib.metadata
 import json
 import os
@@ -33,19 +34,36 @@ def precision_context(case):
         CudaAutocast(torch.float16) if case["precision"].startswith("amp") else contextlib.nullcontext()
 
 
+def shadow_bitsandbytes():
+    return importlib.import_module("shadow_bitsandbytes")  # needs a library that most cases do without
+
+
+def beside_parameters(case, model):
+    """name: tensor of what stands beside quantised weights."""
+    return dict(shadow_bitsandbytes().quantization_tensors(model)) if case["precision"] in peer_models.QUANTIZED else {}
+
+
+def ledger_for(case, device, keep_events=False):
+    ledger = StorageLedger(device, keep_events)
+    if case["precision"] in peer_models.QUANTIZED:
+        ledger.inside = shadow_bitsandbytes().kernel_of
+    return ledger
+
+
 def count_saved(case, device="meta"):
     """Bytes that one forward pass leaves for the backward pass, by kind and by dtype."""
     family, model, config = peer_models.build(case, device)
     model.train()
     inputs, labels = peer_models.make_inputs(case, family, config, device)
-    saved = SavedTensors({"parameters": list(model.parameters()), "buffers": list(model.buffers()),
-                          "inputs": [*tree_leaves(inputs), labels]}, device)
-    ledger = StorageLedger(device)  # knows which storages a GPU would not hold
+    saved = SavedTensors({"parameters": [*model.parameters(), *beside_parameters(case, model).values()],
+                          "buffers": list(model.buffers()), "inputs": [*tree_leaves(inputs), labels]}, device)
+    ledger = ledger_for(case, device)  # knows which storages a GPU would not hold
     with saved.recording(), precision_context(case) as autocast, ledger:
         loss = peer_models.forward(case, family, model, inputs, labels)
     for address in autocast.cast_storages if autocast else ():
         saved.known[address] = "weight_casts"
-    kinds, dtypes = saved.account(ledger.not_on_device)
+    kept = shadow_bitsandbytes().kept_tensors(loss) if case["precision"] in peer_models.QUANTIZED else ()
+    kinds, dtypes = saved.account(ledger.not_on_device, [tensor for _, _, tensor in kept])
     del loss
     return kinds, dtypes
 
@@ -117,9 +135,10 @@ def run(case, events_dir=None, device="meta"):
             record["saved_for_backward_bytes"] = sum(
                 kinds.get(kind, 0) for kind in ("activations", "inputs", "weight_casts"))
             record["saved_kinds"], record["saved_dtypes"] = kinds, dtypes
-        ledger = StorageLedger(device, events_dir is not None)
+        ledger = ledger_for(case, device, events_dir is not None)
         family, model, config = peer_models.build(case, device)
-        for kind, tensors in (("parameter", model.named_parameters()), ("buffer", model.named_buffers())):
+        for kind, tensors in (("parameter", model.named_parameters()), ("buffer", model.named_buffers()),
+                              ("parameter", beside_parameters(case, model).items())):
             for name, tensor in tensors:
                 ledger.adopt(tensor, kind + " " + name)
         stages = Stages(ledger)
@@ -139,7 +158,8 @@ def run(case, events_dir=None, device="meta"):
 def adapter_versions(todo):
     """Of the libraries that only some cases need."""
     needed = {"peft": any(case.get("lora_rank") for case in todo),
-              "bitsandbytes": any(case["optimizer"] == "adam-8bit" for case in todo)}
+              "bitsandbytes": any(case["optimizer"] == "adam-8bit" or case["precision"] in peer_models.QUANTIZED
+                                  for case in todo)}
     return {name: importlib.metadata.version(name) for name, wanted in needed.items() if wanted}
 
 

@@ -59,7 +59,7 @@ static void workload_collect(struct tape_calls *calls, const struct config *conf
     const struct target *target = NULL;
     struct status error = {0};
     enum status_code code = target_find(target_name, &target, &error);
-    code = code == STATUS_OK ? skeleton_build(config, workload_head(workload), &skeleton, &error) : code;
+    code = code == STATUS_OK ? workload_skeleton(config, workload, &skeleton, &error) : code;
     code = code == STATUS_OK ? workload_tape(config, &skeleton, workload, target, &tape, &error) : code;
     if (code != STATUS_OK) {
         fail_msg("%s", error.text);
@@ -89,6 +89,15 @@ static void model_collect(struct tape_calls *calls, const struct config *config)
             workload.checkpointing = true;
             workload.accumulate = 2;
             workload_collect(calls, config, &workload, "sm_90");
+            bool of_images = config->family == FAMILY_VIT || config->family == FAMILY_RESNET; /* no adapters */
+            for (int prepared = 0; prepared < 2 && !of_images; prepared++) {
+                workload.lora_rank = 4;
+                workload.lora_targets = LORA_TARGETS_LINEAR;
+                workload.prepare_kbit = prepared == 1;
+                if (workload_check(&workload, NULL) == STATUS_OK) {
+                    workload_collect(calls, config, &workload, "sm_90");
+                }
+            }
         }
     }
 }

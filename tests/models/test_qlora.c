@@ -70,32 +70,35 @@ static struct tensor tensor_of(const struct tape_machine *machine, const struct 
     return tensor;
 }
 
-/* Writes the values of codes as bfloat16, in the order of the parameter that they were made from. */
-static void codes_read(const struct tape_machine *machine, const struct op *op, int tensor, uint16_t *values)
+/* Writes the values of codes in dtype, in the order of the parameter that they were made from. */
+static void codes_read(const struct tape_machine *machine, const struct op *op, int tensor, enum dtype dtype,
+                       char *values)
 {
     struct status error = {0};
     const struct skeleton_tensor *row = &machine->skeleton.tensors[tensor];
     const struct operand *operands = &machine->view.operands[op->first_operand];
     bool turned = tensor_is_turned(&machine->skeleton, tensor);
     int64_t rows = row->size[0], columns = row->rank > 1 ? row->size[1] : 1;
-    uint16_t *dense = calloc((size_t)row->element_count, sizeof *dense);
+    size_t bytes = (size_t)dtype_bytes(dtype);
+    char *dense = calloc((size_t)row->element_count, bytes);
     assert_non_null(dense);
     struct operation_call call = {
         .opcode = OPCODE_DEQUANTIZE, .input_count = 2, .tensor_count = 3, .attributes = op->attributes};
     call.tensors[0] = tensor_of(machine, &operands[1]);
     call.tensors[1] = tensor_of(machine, &operands[2]);
     call.tensors[2] =
-        (struct tensor){.data = dense, .dtype = DTYPE_BFLOAT16, .rank = 1, .size = {row->element_count}, .stride = {1}};
+        (struct tensor){.data = dense, .dtype = dtype, .rank = 1, .size = {row->element_count}, .stride = {1}};
     if (machine->device->table->run(machine->device, &call, &error) != STATUS_OK) {
         fail_msg("%s", error.text);
     }
     for (int64_t k = 0; k < row->element_count; k++) {
-        values[k] = dense[turned ? k % columns * rows + k / columns : k];
+        int64_t place = turned ? k % columns * rows + k / columns : k;
+        memcpy(values + (size_t)k * bytes, dense + (size_t)place * bytes, bytes);
     }
     free(dense);
 }
 
-/* Gives a model of bfloat16 the values and the inputs of a quantised one. */
+/* Gives a model that is not quantised the values and the inputs of one that is. */
 static void model_copy(const struct tape_machine *from, struct tape_machine *to)
 {
     const struct skeleton *skeleton = &from->skeleton;
@@ -109,8 +112,8 @@ static void model_copy(const struct tape_machine *from, struct tape_machine *to)
         const struct op *op = quantize_op_find(from, tensor->path);
         assert_true(place >= 0);
         if (op != NULL) {
-            assert_int_equal(machine_bytes(to, place), 2 * tensor->element_count);
-            codes_read(from, op, i, to->memory[place]);
+            enum dtype dtype = machine_bytes(to, place) == 4 * tensor->element_count ? DTYPE_FLOAT32 : DTYPE_BFLOAT16;
+            codes_read(from, op, i, dtype, to->memory[place]);
             quantized_count++;
         } else {
             int source = machine_find(from, CATEGORY_WEIGHTS, tensor->path);
@@ -179,6 +182,36 @@ static void gradients_are_those_of_the_dequantised_model(void **state)
                 machine_close(&quantized);
                 machine_close(&plain);
             }
+        }
+    }
+}
+
+/* Around the quantised layers everything is float32 then, so what is left is the rounding of the layers themselves: int4's
+ * inputs, weights' products and gradients to bfloat16, int8's activations and its float16 results. */
+static void a_prepared_model_has_the_gradients_of_float32(void **state)
+{
+    (void)state;
+    for (int family = 0; family < FAMILY_TESTS; family++) {
+        for (int precision = PRECISION_INT8; precision <= PRECISION_INT4; precision++) {
+            struct tape_machine prepared, plain;
+            struct workload workload = adapting((enum precision)precision);
+            workload.prepare_kbit = true;
+            machine_open_tiny(&prepared, families[family], &workload, 1, 1e-4);
+            workload.prepare_kbit = false;
+            workload.precision = PRECISION_FLOAT32;
+            machine_open_tiny(&plain, families[family], &workload, 1, 1e-4);
+            adapters_prepare(&prepared);
+            adapters_prepare(&plain);
+            model_copy(&prepared, &plain);
+            assert_true(machine_run_until(&prepared, STAGE_STEP, 1));
+            assert_true(machine_run_until(&plain, STAGE_STEP, 1));
+            double distance = gradients_distance(&prepared, &plain);
+            if (!(distance > 0.0 && distance <= tolerance_of((enum precision)precision))) {
+                fail_msg("%s, %s: gradients differ by %g", families[family], precision_name((enum precision)precision),
+                         distance);
+            }
+            machine_close(&prepared);
+            machine_close(&plain);
         }
     }
 }
@@ -276,6 +309,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gradients_are_those_of_the_dequantised_model),
+        cmocka_unit_test(a_prepared_model_has_the_gradients_of_float32),
         cmocka_unit_test(only_adapters_are_changed),
         cmocka_unit_test(ten_steps_lower_the_loss),
         cmocka_unit_test(checkpointing_and_micro_batches_change_no_gradient),

@@ -169,6 +169,15 @@ static void every_quantised_case_is_well_formed(void **state)
                 workload.mode = MODE_LOAD;
                 assert_true(outcome_of(tiny[m], &workload, "host").peak > 0);
             }
+            struct workload workload = small(MODE_TRAIN);
+            workload.precision = (enum precision)precision;
+            workload.lora_rank = 4;
+            workload.prepare_kbit = true;
+            if (workload_check(&workload, NULL) == STATUS_OK && !is_of_images(tiny[m])) {
+                assert_true(outcome_of(tiny[m], &workload, "sm_90").peak > 0);
+                workload.checkpointing = true;
+                assert_true(outcome_of(tiny[m], &workload, "host").peak > 0);
+            }
         }
     }
 }

@@ -89,7 +89,7 @@ static void test_wrong_fields(void **state)
         {"colour", "red",
          "'colour' is not a field of a case; known are mode, precision, quantize, batch, seq, new_tokens, cache, "
          "beams, "
-         "attention, padding, optimizer, loss, lora_rank, lora_targets, "
+         "attention, padding, optimizer, loss, lora_rank, lora_targets, prepare_kbit, "
          "checkpointing, "
          "accumulate, logits, tf32, tf32_convolutions, head"},
     };
@@ -164,7 +164,32 @@ static void test_check(void **state)
     workload = workload_default(MODE_TRAIN);
     workload.logits = LOGITS_LAST;
     assert_int_equal(workload_check(&workload, &error), STATUS_INVALID);
-    workload = workload_default(MODE_INFER);
+}
+
+static void test_check_of_preparation(void **state)
+{
+    struct status error = {0};
+    struct workload workload = workload_default(MODE_TRAIN);
+    (void)state;
+    workload.precision = PRECISION_INT4;
+    workload.lora_rank = 8;
+    workload.prepare_kbit = true;
+    assert_int_equal(workload_check(&workload, &error), STATUS_OK);
+    workload.precision = PRECISION_FP8;
+    assert_int_equal(workload_check(&workload, &error), STATUS_INVALID);
+    assert_string_equal(
+        error.text, "prepare_kbit: mode train in fp8 trains no adapters on weights of bitsandbytes; write false, or "
+                    "mode train, precision int8 or int4, quantize linear and a lora_rank");
+    workload.precision = PRECISION_INT8;
+    workload.quantize = QUANTIZE_ALL;
+    assert_int_equal(workload_check(&workload, &error), STATUS_INVALID);
+}
+
+static void test_check_of_tf32(void **state)
+{
+    struct status error = {0};
+    struct workload workload = workload_default(MODE_INFER);
+    (void)state;
     workload.tf32 = true;
     assert_int_equal(workload_check(&workload, &error), STATUS_OK);
     workload.precision = PRECISION_BFLOAT16;
@@ -181,8 +206,9 @@ static void test_check(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults),     cmocka_unit_test(test_set),   cmocka_unit_test(test_names),
-        cmocka_unit_test(test_wrong_fields), cmocka_unit_test(test_check),
+        cmocka_unit_test(test_defaults),      cmocka_unit_test(test_set),   cmocka_unit_test(test_names),
+        cmocka_unit_test(test_wrong_fields),  cmocka_unit_test(test_check), cmocka_unit_test(test_check_of_preparation),
+        cmocka_unit_test(test_check_of_tf32),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,6 +39,20 @@ static void tf32_of_convolutions_is_an_axis_of_images(void **state)
     suite_release(&suite);
 }
 
+/* The function of PEFT is for weights of bitsandbytes under adapters; fp8 and whole models have none. */
+static void preparing_is_an_axis_of_adapters_on_bitsandbytes(void **state)
+{
+    (void)state;
+    struct suite suite =
+        suite_text_open(SUITE_HEAD "cases:\n  - {model: tiny-llama, mode: train, precision: [fp8, int4], lora_rank: 8, "
+                                   "prepare_kbit: [false, true]}\n");
+    const char *ids[] = {"tiny-llama/train/fp8/b1/s128/adamw-fused/lora8",
+                         "tiny-llama/train/int4/b1/s128/adamw-fused/lora8",
+                         "tiny-llama/train/int4/b1/s128/adamw-fused/lora8/prepare-kbit"};
+    suite_ids_check(&suite, ids, 3);
+    suite_release(&suite);
+}
+
 static void ids_name_what_is_unusual(void **state)
 {
     (void)state;
@@ -85,12 +99,14 @@ static void identities_are_json_with_null_for_what_says_nothing(void **state)
         "{\"model\": \"tiny-bert\", \"mode\": \"load\", \"precision\": \"float32\", \"quantize\": null, \"batch\": "
         "null, \"seq\": null, \"new_tokens\": null, \"cache\": null, \"beams\": null, \"attention\": null, "
         "\"padding\": null, \"optimizer\": null, \"loss\": null, \"lora_rank\": null, \"lora_targets\": null, "
+        "\"prepare_kbit\": null, "
         "\"checkpointing\": "
         "null, \"accumulate\": null, \"logits\": null, \"tf32\": null, \"tf32_convolutions\": null, \"head\": "
         "\"bare\"}",
         "{\"model\": \"tiny-bert\", \"mode\": \"train\", \"precision\": \"float32\", \"quantize\": null, \"batch\": 4, "
         "\"seq\": 128, \"new_tokens\": null, \"cache\": null, \"beams\": null, \"attention\": \"sdpa\", \"padding\": "
         "false, \"optimizer\": \"adamw-fused\", \"loss\": \"composed\", \"lora_rank\": 0, \"lora_targets\": null, "
+        "\"prepare_kbit\": null, "
         "\"checkpointing\": "
         "false, \"accumulate\": 1, \"logits\": \"all\", \"tf32\": false, \"tf32_convolutions\": null, \"head\": "
         "\"lm\"}"};
@@ -109,6 +125,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tf32_makes_another_case_of_float32),
         cmocka_unit_test(tf32_of_convolutions_is_an_axis_of_images),
+        cmocka_unit_test(preparing_is_an_axis_of_adapters_on_bitsandbytes),
         cmocka_unit_test(ids_name_what_is_unusual),
         cmocka_unit_test(odd_model_names_keep_their_ids_apart),
         cmocka_unit_test(identities_are_json_with_null_for_what_says_nothing),

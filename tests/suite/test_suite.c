@@ -220,7 +220,7 @@ static const struct refusal REFUSALS[] = {
     {CASE("exclude: [{tags: x}]"),
      "s.yaml:4:48: unknown key 'tags' in exclude; known are model, mode, precision, "
      "quantize, batch, seq, new_tokens, cache, beams, "
-     "attention, padding, optimizer, loss, lora_rank, lora_targets, checkpointing, accumulate, "
+     "attention, padding, optimizer, loss, lora_rank, lora_targets, prepare_kbit, checkpointing, accumulate, "
      "logits, tf32, tf32_convolutions, head"},
     {CASE("exclude: [{batch: 1}]"),
      "s.yaml:1:1: the suite expands to nothing: every combination is excluded; shorten 'exclude'"},
