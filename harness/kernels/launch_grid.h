@@ -90,6 +90,22 @@ BODY int64_t thread_step(void)
     return (int64_t)gridDim.x * blockDim.x;
 }
 
+/* Position of row-major element `index` in one tensor of a walk. */
+BODY int64_t walk_position(const struct walk *walk, int tensor, int64_t index)
+{
+    int last = walk->rank - 1;
+    if (walk->line_count == 1) {
+        return index * walk->stride[tensor][last];
+    }
+    int64_t position = 0;
+#pragma unroll 1
+    for (int d = last; d >= 0; d--) {
+        position += index % walk->size[d] * walk->stride[tensor][d];
+        index /= walk->size[d];
+    }
+    return position;
+}
+
 /* Positions of row-major element `index` in every tensor of a walk. */
 BODY void walk_element(const struct walk *walk, int64_t index, int64_t offsets[WALK_TENSORS])
 {

@@ -4,6 +4,7 @@
 #define ASSAY_KERNELS_LAUNCH_PACKET_H
 
 #include "harness/kernels/convert.h"
+#include "harness/kernels/operation.h"
 
 #define PACKET static __device__ __forceinline__
 
@@ -88,6 +89,32 @@ template <enum dtype dtype, int unit> PACKET void packet_store(void *data, int64
         word[k * bytes / 4] |= bits << 8 * (k * bytes % 4);
     }
     words_store<unit * bytes>((char *)data + index * bytes, word);
+}
+
+/* Whether packets of it are known to FLOATING_SWITCH. */
+static inline __host__ __device__ bool dtype_is_packed(enum dtype dtype)
+{
+    return dtype == DTYPE_FLOAT32 || dtype == DTYPE_FLOAT16 || dtype == DTYPE_BFLOAT16;
+}
+
+/* A packet's elements where memory is stepped through by `step` elements: as many, or fewer so that they divide it. */
+static inline int unit_dividing(int unit, int64_t step)
+{
+    return step % unit == 0 ? unit : step % 4 == 0 && unit == 8 ? 4 : 1;
+}
+
+/* The largest packet that divides the columns and on whose boundary the rows of these tensors lie, which are of a
+ * floating dtype. 8 where all have 2 bytes an element; float32 has 4, so that neighbouring lanes have neighbouring 16
+ * bytes. */
+static inline int packet_unit(const struct tensor *const *tensors, int tensor_count, int64_t columns)
+{
+    int unit = unit_dividing(8, columns);
+    for (int t = 0; t < tensor_count; t++) {
+        int64_t bytes = element_bytes(tensors[t]->dtype);
+        unit = unit == 8 && bytes == 4 ? 4 : unit;
+        unit = unit_dividing(unit, (int64_t)((uintptr_t)tensors[t]->data / (uintptr_t)bytes));
+    }
+    return unit;
 }
 
 /* The statement with `dtype` as a constant: what a loop of loads stands in, or every load would wait for the one before

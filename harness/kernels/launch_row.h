@@ -228,21 +228,6 @@ struct row_plan {
 #define ROW_TEAM_KERNEL                                                                                                \
     template <int parts, int unit, bool whole> static __global__ void __launch_bounds__(ROW_TEAM_MAXIMUM)
 
-/* The largest packet that divides the columns and on whose boundary the rows of these tensors lie, which are of a
- * floating dtype. */
-static inline int packet_unit(const struct tensor *const *tensors, int tensor_count, int64_t columns)
-{
-    int unit = columns % 8 == 0 ? 8 : columns % 4 == 0 ? 4 : 1;
-    for (int t = 0; t < tensor_count; t++) {
-        int64_t bytes = element_bytes(tensors[t]->dtype);
-        unit = unit == 8 && bytes == 4 ? 4 : unit; /* neighbouring lanes, neighbouring 16 bytes */
-        while (unit > 1 && (uintptr_t)tensors[t]->data % (uintptr_t)(unit * bytes) != 0) {
-            unit /= unit == 8 ? 2 : 4;
-        }
-    }
-    return unit;
-}
-
 static inline struct row_plan row_plan_of(struct rows rows, int unit)
 {
     struct row_plan plan;

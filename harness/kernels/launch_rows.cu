@@ -1,7 +1,8 @@
-/* Launches of softmax, log-softmax, cross entropy and layer normalisation: a team of lanes for each row (launch_row.h); sums down the
- * columns take a block for 32 neighbouring columns. */
+/* Launches of softmax, log-softmax, cross entropy and layer normalisation: a team of lanes for each row (launch_row.h),
+ * and for the gradients of weights sums down the columns (launch_columns.h). */
 #include "harness/kernels/body_cross_entropy.h"
 #include "harness/kernels/body_layernorm.h"
+#include "harness/kernels/launch_columns.h"
 #include "harness/kernels/launch_row.h"
 #include "harness/kernels/loss.h"
 
@@ -144,35 +145,65 @@ ROW_TEAM_KERNEL layernorm_backward_kernel(const __grid_constant__ struct operati
     }
 }
 
-enum { COLUMN_LANES = 32, ROW_LANES = 8 };
+struct slope_launch {
+    struct operation_call call;
+    struct column_plan columns;
+};
 
-/* The gradients of weight and bias: lanes of a warp take neighbouring columns, warps take rows in turn. */
-static __global__ void layernorm_columns_kernel(const __grid_constant__ struct operation_call call, struct rows rows)
+/* The gradients of weight and bias. load(tensor, index, values) brings a packet. */
+template <int unit, typename loader>
+BODY void layernorm_slopes(const struct slope_launch &launch, float *shared, loader load)
 {
-    __shared__ float sums[2][ROW_LANES][COLUMN_LANES];
-    for (int64_t first = (int64_t)blockIdx.x * COLUMN_LANES; first < rows.columns;
-         first += (int64_t)gridDim.x * COLUMN_LANES) {
-        int64_t column = first + threadIdx.x;
-        float weight = 0.0f, bias = 0.0f;
-        for (int64_t row = threadIdx.y; row < rows.count && column < rows.columns; row += ROW_LANES) {
-            struct row_moments moments = saved_moments(&call, row);
-            float g = tensor_get(&call.tensors[0], row * rows.columns + column);
-            float a = tensor_get(&call.tensors[1], row * rows.columns + column);
-            weight += g * ((a - moments.mean) * moments.reciprocal_deviation);
-            bias += g;
-        }
-        sums[0][threadIdx.y][threadIdx.x] = weight;
-        sums[1][threadIdx.y][threadIdx.x] = bias;
-        __syncthreads();
-        if (threadIdx.y < 2 && column < rows.columns) {
-            float sum = 0.0f;
-            for (int lane = 0; lane < ROW_LANES; lane++) {
-                sum += sums[threadIdx.y][lane][threadIdx.x];
+    const struct tensor *t = launch.call.tensors;
+    int64_t columns = launch.columns.packets * unit;
+    columns_sum<unit, 2>(
+        launch.columns, shared, [&](int64_t packet) { return packet * unit; },
+        [&](int64_t start, int64_t row, float(&sum)[2][unit]) {
+            struct row_moments moments = saved_moments(&launch.call, row);
+            float grad[unit], a[unit];
+            load(&t[0], row * columns + start, grad);
+            load(&t[1], row * columns + start, a);
+#pragma unroll
+            for (int k = 0; k < unit; k++) {
+                sum[0][k] += grad[k] * ((a[k] - moments.mean) * moments.reciprocal_deviation);
+                sum[1][k] += grad[k];
             }
-            tensor_set(&call.tensors[6 + threadIdx.y], column, sum);
-        }
-        __syncthreads();
+        },
+        [&](int which, int64_t column, float sum) { tensor_set(&t[6 + which], column, sum); });
+}
+
+template <int unit>
+static __global__ void __launch_bounds__(COLUMN_THREADS_MAXIMUM)
+    layernorm_slopes_kernel(const __grid_constant__ struct slope_launch launch)
+{
+    __shared__ struct column_shared<unit, 2> shared;
+    const struct tensor *t = launch.call.tensors;
+    if (t[0].dtype == t[1].dtype) {
+        FLOATING_SWITCH(t[0].dtype, unit, {
+            layernorm_slopes<unit>(launch, shared.at, [&](const struct tensor *from, int64_t index, float *to) {
+                packet_load<dtype, unit>(from->data, index, to);
+            });
+        });
+    } else {
+        layernorm_slopes<unit>(launch, shared.at, [&](const struct tensor *from, int64_t index, float *to) {
+            FLOATING_SWITCH(from->dtype, unit, { packet_load<dtype, unit>(from->data, index, to); });
+        });
     }
+}
+
+typedef void slope_kernel(const struct slope_launch launch);
+
+static void launch_layernorm_slopes(const struct operation_call *call, struct rows rows, cudaStream_t stream)
+{
+    const struct tensor *tensors[] = {&call->tensors[0], &call->tensors[1]};
+    int unit = packet_unit(tensors, 2, rows.columns);
+    struct slope_launch launch;
+    launch.call = *call;
+    launch.columns = column_plan_of(rows.columns, rows.count, unit);
+    slope_kernel *kernel = unit == 8   ? layernorm_slopes_kernel<8>
+                           : unit == 4 ? layernorm_slopes_kernel<4>
+                                       : layernorm_slopes_kernel<1>;
+    kernel<<<launch.columns.blocks, launch.columns.threads, 0, stream>>>(launch);
 }
 
 const char *launch_layernorm_backward(const struct operation_call *call, cudaStream_t stream)
@@ -186,8 +217,7 @@ const char *launch_layernorm_backward(const struct operation_call *call, cudaStr
         kernels[plan.form]<<<plan.blocks, plan.threads, 0, stream>>>(*call, plan);
     }
     if (call->opcode == OPCODE_LAYERNORM_BACKWARD) {
-        dim3 lanes(COLUMN_LANES, ROW_LANES);
-        layernorm_columns_kernel<<<grid_blocks(rows.columns, COLUMN_LANES), lanes, 0, stream>>>(*call, rows);
+        launch_layernorm_slopes(call, rows, stream);
     }
     return launch_result();
 }

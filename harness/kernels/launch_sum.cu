@@ -1,61 +1,97 @@
-/* Launches of sums: where neighbours in memory are kept, lanes of a warp take neighbouring outputs and warps take what
- * is summed in turn; where neighbours are summed, a block of lanes makes one output. The order of additions depends on
- * the shape alone. */
+/* Launches of sums: where neighbours in memory are kept, neighbouring lanes take neighbouring packets of them
+ * (launch_columns.h); where neighbours are summed, a block of lanes makes one output. */
 #include "harness/kernels/body_sum.h"
-#include "harness/kernels/launch_grid.h"
+#include "harness/kernels/launch_columns.h"
 
 struct sum_launch {
     struct tensor a, out;
     struct sum_plan plan;
+    struct column_plan columns;
     int64_t outputs, summed;
     float factor;
+    bool is_columns;
 };
 
-enum { COLUMN_LANES = 32, ROW_LANES = 8 };
-
-static __global__ void sum_columns_kernel(const __grid_constant__ struct sum_launch launch)
+/* load(index, values) brings a packet of a. */
+template <int unit, typename loader> BODY void sum_columns(const struct sum_launch &launch, float *shared, loader load)
 {
-    __shared__ float sums[ROW_LANES][COLUMN_LANES];
-    for (int64_t first = (int64_t)blockIdx.x * COLUMN_LANES; first < launch.outputs;
-         first += (int64_t)gridDim.x * COLUMN_LANES) {
-        int64_t output = first + threadIdx.x;
-        int64_t at[WALK_TENSORS], inner[WALK_TENSORS];
-        float sum = 0.0f;
-        walk_element(&launch.plan.kept, output < launch.outputs ? output : 0, at);
-        for (int64_t k = threadIdx.y; k < launch.summed && output < launch.outputs; k += ROW_LANES) {
-            walk_element(&launch.plan.summed, k, inner);
-            sum += tensor_get(&launch.a, at[0] + inner[0]);
-        }
-        sums[threadIdx.y][threadIdx.x] = sum;
-        __syncthreads();
-        if (threadIdx.y == 0 && output < launch.outputs) {
-            sum = 0.0f;
-            for (int lane = 0; lane < ROW_LANES; lane++) {
-                sum += sums[lane][threadIdx.x];
+    columns_sum<unit, 1>(
+        launch.columns, shared, [&](int64_t packet) { return walk_position(&launch.plan.kept, 0, packet * unit); },
+        [&](int64_t start, int64_t row, float(&sum)[1][unit]) {
+            float values[unit];
+            load(start + walk_position(&launch.plan.summed, 0, row), values);
+#pragma unroll
+            for (int k = 0; k < unit; k++) {
+                sum[0][k] += values[k];
             }
-            tensor_set(&launch.out, at[1], launch.factor * sum);
-        }
-        __syncthreads();
-    }
+        },
+        [&](int, int64_t column, float sum) {
+            tensor_set(&launch.out, walk_position(&launch.plan.kept, 1, column), launch.factor * sum);
+        });
 }
 
-ROW_KERNEL_FUNCTION sum_rows_kernel(const __grid_constant__ struct sum_launch launch)
+/* A block of lanes for each output. */
+template <int unit, typename loader> BODY void sum_rows(const struct sum_launch &launch, float *shared, loader load)
 {
-    __shared__ float shared[TEAM_SHARED_FLOATS];
     struct team team = block_team(shared);
     for (int64_t output = blockIdx.x; output < launch.outputs; output += gridDim.x) {
-        int64_t at[WALK_TENSORS], inner[WALK_TENSORS];
-        walk_element(&launch.plan.kept, output, at);
+        int64_t start = walk_position(&launch.plan.kept, 0, output);
         float sum = 0.0f;
-        for (int64_t k = team.lane; k < launch.summed; k += team.lanes) {
-            walk_element(&launch.plan.summed, k, inner);
-            sum += tensor_get(&launch.a, at[0] + inner[0]);
+#pragma unroll 4
+        for (int64_t packet = team.lane; packet < launch.summed / unit; packet += team.lanes) {
+            float values[unit];
+            load(start + walk_position(&launch.plan.summed, 0, packet * unit), values);
+#pragma unroll
+            for (int k = 0; k < unit; k++) {
+                sum += values[k];
+            }
         }
         sum = team_sum(team, sum);
         if (team.lane == 0) {
-            tensor_set(&launch.out, at[1], launch.factor * sum);
+            tensor_set(&launch.out, walk_position(&launch.plan.kept, 1, output), launch.factor * sum);
         }
     }
+}
+
+template <int unit, typename loader> BODY void sum_any(const struct sum_launch &launch, float *shared, loader load)
+{
+    if (launch.is_columns) {
+        sum_columns<unit>(launch, shared, load);
+    } else {
+        sum_rows<unit>(launch, shared, load);
+    }
+}
+
+template <int unit>
+static __global__ void __launch_bounds__(COLUMN_THREADS_MAXIMUM)
+    sum_kernel(const __grid_constant__ struct sum_launch launch)
+{
+    __shared__ struct column_shared<unit, 1> shared;
+    const struct tensor *a = &launch.a;
+    if (unit == 1 && !dtype_is_packed(a->dtype)) {
+        sum_any<unit>(launch, shared.at, [&](int64_t index, float *to) { to[0] = tensor_get(a, index); });
+        return;
+    }
+    FLOATING_SWITCH(a->dtype, unit, {
+        sum_any<unit>(launch, shared.at,
+                      [&](int64_t index, float *to) { packet_load<dtype, unit>(a->data, index, to); });
+    });
+}
+
+typedef void sum_function(const struct sum_launch launch);
+
+/* The largest packet of neighbours along the lines of `along`, on its boundary wherever both walks lead. */
+static int sum_unit(const struct tensor *a, const struct walk *along, const struct walk *other)
+{
+    bool packed = dtype_is_packed(a->dtype) && along->stride[0][along->rank - 1] == 1;
+    int unit = packed ? packet_unit(&a, 1, along->line_length) : 1;
+    for (int d = 0; d < along->rank - 1; d++) {
+        unit = unit_dividing(unit, along->stride[0][d]);
+    }
+    for (int d = 0; d < other->rank; d++) {
+        unit = other->size[d] > 1 ? unit_dividing(unit, other->stride[0][d]) : unit;
+    }
+    return unit;
 }
 
 const char *launch_sum(const struct operation_call *call, cudaStream_t stream)
@@ -64,14 +100,16 @@ const char *launch_sum(const struct operation_call *call, cudaStream_t stream)
     launch.a = call->tensors[0];
     launch.out = call->tensors[1];
     launch.plan = sum_plan_of(call);
-    launch.outputs = launch.plan.kept.line_count * launch.plan.kept.line_length;
-    launch.summed = launch.plan.summed.line_count * launch.plan.summed.line_length;
+    const struct walk *kept = &launch.plan.kept, *summed = &launch.plan.summed;
+    launch.outputs = kept->line_count * kept->line_length;
+    launch.summed = summed->line_count * summed->line_length;
     launch.factor = (float)call->attributes.f[0];
-    if (sum_plan_is_columns(&launch.plan)) {
-        dim3 lanes(COLUMN_LANES, ROW_LANES);
-        sum_columns_kernel<<<grid_blocks(launch.outputs, COLUMN_LANES), lanes, 0, stream>>>(launch);
-    } else {
-        sum_rows_kernel<<<grid_blocks(launch.outputs, 1), row_lanes(launch.summed), 0, stream>>>(launch);
-    }
+    launch.is_columns = sum_plan_is_columns(&launch.plan);
+    int unit = launch.is_columns ? sum_unit(&launch.a, kept, summed) : sum_unit(&launch.a, summed, kept);
+    launch.columns = column_plan_of(launch.outputs, launch.summed, unit);
+    unsigned blocks = launch.is_columns ? launch.columns.blocks : grid_blocks(launch.outputs, 1);
+    unsigned threads = launch.is_columns ? (unsigned)launch.columns.threads : row_lanes(launch.summed / unit);
+    sum_function *kernel = unit == 8 ? sum_kernel<8> : unit == 4 ? sum_kernel<4> : sum_kernel<1>;
+    kernel<<<blocks, threads, 0, stream>>>(launch);
     return launch_result();
 }
