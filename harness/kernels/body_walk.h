@@ -59,9 +59,8 @@ WALK void walk_append(struct walk *walk, const struct tensor *tensors, int dimen
 /* The tensors have the same rank and sizes. */
 WALK struct walk walk_of(const struct tensor *tensors, int tensor_count)
 {
-    struct walk walk;
+    struct walk walk = {0};
     walk.tensor_count = tensor_count;
-    walk.rank = 0;
     /* cppcheck-suppress uninitvar ; a call has at least one tensor, and its caller set those that it has */
     for (int d = 0; d < tensors[0].rank; d++) {
         if (tensors[0].size[d] != 1) {

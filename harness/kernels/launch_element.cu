@@ -13,7 +13,7 @@ struct element_launch {
     struct element_parameters parameters;
     struct random_key key;
     int64_t i0, i1;
-    double fill;
+    uint32_t fill[2]; /* 8 bytes of neighbouring elements */
 };
 
 static struct element_launch element_launch_of(const struct operation_call *call)
@@ -29,7 +29,6 @@ static struct element_launch element_launch_of(const struct operation_call *call
     launch.parameters.f1 = (float)call->attributes.f[1];
     launch.i0 = call->attributes.i[0];
     launch.i1 = call->attributes.i[1];
-    launch.fill = call->attributes.f[0];
     return launch;
 }
 
@@ -49,13 +48,13 @@ template <typename function> BODY void elements_make(const struct element_launch
         for (int n = 0; n < GROUP; n++) {
             a.at[n] = work(a.at[n], b.at[n]);
         }
-        group_set(&tensors[out], at[out], a);
+        group_set(&tensors[out], out == 2 ? at[2] : at[1], a);
     }
     for (int64_t k = launch->groups * GROUP + thread_first(); k < launch->count; k += thread_step()) {
         walk_element(&launch->walk, k, at);
         float a = tensor_get(&tensors[0], at[0]);
         float b = out == 2 ? tensor_get(&tensors[1], at[1]) : a;
-        tensor_set(&tensors[out], at[out], work(a, b));
+        tensor_set(&tensors[out], out == 2 ? at[2] : at[1], work(a, b));
     }
 }
 
@@ -97,7 +96,7 @@ const char *launch_element(const struct operation_call *call, cudaStream_t strea
 template <typename unit> static __global__ void copy_kernel(const __grid_constant__ struct element_launch launch)
 {
     constexpr int pieces = sizeof(unit) == 1 ? 2 : (int)sizeof(unit) / 2; /* of a group: of 4, or of 16 bytes */
-    typedef typename std::conditional<sizeof(unit) == 1, uint32_t, struct group_of_16>::type piece;
+    typedef typename std::conditional<sizeof(unit) == 1, uint32_t, struct words_of_16>::type piece;
     const unit *from = (const unit *)launch.tensors[0].data;
     unit *to = (unit *)launch.tensors[1].data;
     int64_t at[WALK_TENSORS];
@@ -137,63 +136,120 @@ const char *launch_copy(const struct operation_call *call, cudaStream_t stream)
     return launch_result();
 }
 
-static __global__ void fill_kernel(const __grid_constant__ struct element_launch launch)
+/* Elements of so many bytes, and eight of them at a time. */
+template <int bytes> static __global__ void fill_kernel(const __grid_constant__ struct element_launch launch)
 {
-    for (int64_t k = thread_first(); k < launch.count; k += thread_step()) {
-        int64_t at[WALK_TENSORS];
+    uint32_t word[2 * bytes];
+#pragma unroll
+    for (int w = 0; w < 2 * bytes; w++) {
+        word[w] = launch.fill[w % 2];
+    }
+    char *to = (char *)launch.tensors[0].data;
+    int64_t at[WALK_TENSORS];
+    for (int64_t k = thread_first(); k < launch.groups; k += thread_step()) {
+        walk_element(&launch.walk, k * GROUP, at);
+        words_store<bytes * GROUP>(to + at[0] * bytes, word);
+    }
+    for (int64_t k = launch.groups * GROUP + thread_first(); k < launch.count; k += thread_step()) {
         walk_element(&launch.walk, k, at);
-        if (launch.tensors[0].dtype == DTYPE_INT64) {
-            ((int64_t *)launch.tensors[0].data)[at[0]] = (int64_t)launch.fill;
-        } else {
-            tensor_set(&launch.tensors[0], at[0], (float)launch.fill);
-        }
+        words_store<bytes>(to + at[0] * bytes, word);
     }
 }
 
 const char *launch_fill(const struct operation_call *call, cudaStream_t stream)
 {
     struct element_launch launch = element_launch_of(call);
-    fill_kernel<<<grid_blocks(launch.count, LANES), LANES, 0, stream>>>(launch);
+    enum dtype dtype = call->tensors[0].dtype;
+    int64_t whole = (int64_t)call->attributes.f[0];
+    unsigned char bytes[sizeof launch.fill];
+    for (int k = 0; k < (int)(sizeof bytes / (size_t)element_bytes(dtype)); k++) {
+        if (dtype == DTYPE_INT64) {
+            memcpy(bytes, &whole, sizeof whole);
+        } else {
+            float_store(bytes, dtype, k, (float)call->attributes.f[0]);
+        }
+    }
+    memcpy(launch.fill, bytes, sizeof bytes);
+    unsigned blocks = group_blocks(launch.count, launch.groups);
+    switch (element_bytes(dtype)) {
+    case 8:
+        fill_kernel<8><<<blocks, LANES, 0, stream>>>(launch);
+        break;
+    case 4:
+        fill_kernel<4><<<blocks, LANES, 0, stream>>>(launch);
+        break;
+    case 2:
+        fill_kernel<2><<<blocks, LANES, 0, stream>>>(launch);
+        break;
+    default:
+        fill_kernel<1><<<blocks, LANES, 0, stream>>>(launch);
+    }
     return launch_result();
+}
+
+/* Element k of a dense tensor = work(k). */
+template <typename function>
+BODY void elements_create(const struct element_launch *launch, const struct tensor *out, function work)
+{
+    for (int64_t k = thread_first(); k < launch->groups; k += thread_step()) {
+        struct element_group group;
+#pragma unroll
+        for (int n = 0; n < GROUP; n++) {
+            group.at[n] = work(k * GROUP + n);
+        }
+        group_set(out, k * GROUP, group);
+    }
+    for (int64_t k = launch->groups * GROUP + thread_first(); k < launch->count; k += thread_step()) {
+        tensor_set(out, k, work(k));
+    }
+}
+
+/* The same of int64, two at a time: groups counts those. */
+template <typename function> BODY void integers_create(const struct element_launch *launch, function work)
+{
+    int64_t *out = (int64_t *)launch->tensors[0].data;
+    for (int64_t k = thread_first(); k < launch->groups; k += thread_step()) {
+        uint64_t first = (uint64_t)work(2 * k), second = (uint64_t)work(2 * k + 1);
+        uint32_t word[4] = {(uint32_t)first, (uint32_t)(first >> 32), (uint32_t)second, (uint32_t)(second >> 32)};
+        words_store<16>(out + 2 * k, word);
+    }
+    for (int64_t k = 2 * launch->groups + thread_first(); k < launch->count; k += thread_step()) {
+        out[k] = work(k);
+    }
 }
 
 static __global__ void normal_kernel(const __grid_constant__ struct element_launch launch)
 {
     struct random_key key = random_key_of(launch.i0);
-    for (int64_t k = thread_first(); k < launch.count; k += thread_step()) {
-        float value = launch.parameters.f0 + launch.parameters.f1 * random_normal(key, (uint64_t)k);
-        tensor_set(&launch.tensors[0], k, value);
-    }
+    elements_create(&launch, &launch.tensors[0], [&](int64_t k) {
+        return launch.parameters.f0 + launch.parameters.f1 * random_normal(key, (uint64_t)k);
+    });
 }
 
 static __global__ void integer_kernel(const __grid_constant__ struct element_launch launch)
 {
     struct random_key key = random_key_of(launch.i0);
-    int64_t *out = (int64_t *)launch.tensors[0].data;
-    for (int64_t k = thread_first(); k < launch.count; k += thread_step()) {
-        out[k] = random_integer(key, (uint64_t)k, launch.i1);
-    }
+    integers_create(&launch, [&](int64_t k) { return random_integer(key, (uint64_t)k, launch.i1); });
 }
 
 static __global__ void sequence_kernel(const __grid_constant__ struct element_launch launch, int64_t columns)
 {
-    int64_t *out = (int64_t *)launch.tensors[0].data;
-    for (int64_t k = thread_first(); k < launch.count; k += thread_step()) {
-        out[k] = sequence_element(k, columns, launch.i0);
-    }
+    integers_create(&launch, [&](int64_t k) { return sequence_element(k, columns, launch.i0); });
 }
 
 static __global__ void mask_kernel(const __grid_constant__ struct element_launch launch, struct mask_shape shape)
 {
-    for (int64_t k = thread_first(); k < launch.count; k += thread_step()) {
-        tensor_set(&launch.tensors[0], k, causal_mask_element(k, shape));
-    }
+    elements_create(&launch, &launch.tensors[0], [&](int64_t k) { return causal_mask_element(k, shape); });
 }
 
 const char *launch_create(const struct operation_call *call, cudaStream_t stream)
 {
     struct element_launch launch = element_launch_of(call);
-    unsigned blocks = grid_blocks(launch.count, LANES);
+    const struct tensor *out = &call->tensors[0];
+    bool integers = out->dtype == DTYPE_INT64;
+    launch.groups = integers ? (group_begins(out) ? launch.count / 2 : 0) : dense_groups(out, 1, launch.count);
+    unsigned blocks =
+        integers ? grid_blocks(launch.count - launch.groups, LANES) : group_blocks(launch.count, launch.groups);
     switch (call->opcode) {
     case OPCODE_RANDOM_NORMAL:
         normal_kernel<<<blocks, LANES, 0, stream>>>(launch);
@@ -202,7 +258,7 @@ const char *launch_create(const struct operation_call *call, cudaStream_t stream
         integer_kernel<<<blocks, LANES, 0, stream>>>(launch);
         break;
     case OPCODE_SEQUENCE:
-        sequence_kernel<<<blocks, LANES, 0, stream>>>(launch, rows_of(&call->tensors[0]).columns);
+        sequence_kernel<<<blocks, LANES, 0, stream>>>(launch, rows_of(out).columns);
         break;
     default:
         mask_kernel<<<blocks, LANES, 0, stream>>>(launch, mask_shape_of(call));
@@ -214,10 +270,8 @@ static __global__ void attention_mask_kernel(const __grid_constant__ struct elem
                                              int64_t columns)
 {
     const int64_t *seen = (const int64_t *)launch.tensors[0].data;
-    unsigned char *out = (unsigned char *)launch.tensors[1].data;
-    for (int64_t k = thread_first(); k < launch.count; k += thread_step()) {
-        out[k] = attention_mask_element(k, rows, columns, launch.i0, seen) ? 1 : 0;
-    }
+    elements_create(&launch, &launch.tensors[1],
+                    [&](int64_t k) { return attention_mask_element(k, rows, columns, launch.i0, seen) ? 1.0f : 0.0f; });
 }
 
 const char *launch_attention_mask(const struct operation_call *call, cudaStream_t stream)
@@ -225,7 +279,9 @@ const char *launch_attention_mask(const struct operation_call *call, cudaStream_
     struct element_launch launch = element_launch_of(call);
     const struct tensor *out = &call->tensors[1];
     launch.count = out->size[0] * out->size[2] * out->size[3];
-    attention_mask_kernel<<<grid_blocks(launch.count, LANES), LANES, 0, stream>>>(launch, out->size[2], out->size[3]);
+    launch.groups = dense_groups(out, 1, launch.count);
+    unsigned blocks = group_blocks(launch.count, launch.groups);
+    attention_mask_kernel<<<blocks, LANES, 0, stream>>>(launch, out->size[2], out->size[3]);
     return launch_result();
 }
 

@@ -106,14 +106,24 @@ BODY int64_t walk_position(const struct walk *walk, int tensor, int64_t index)
     return position;
 }
 
-/* Positions of row-major element `index` in every tensor of a walk. */
+/* Positions of row-major element `index` in every tensor of a walk. As many steps for every walk, so that the positions
+ * stay in registers; of tensors that a walk lacks they mean nothing. */
 BODY void walk_element(const struct walk *walk, int64_t index, int64_t offsets[WALK_TENSORS])
 {
-    int64_t line = walk->line_count == 1 ? 0 : index / walk->line_length;
-    int64_t along = index - line * walk->line_length;
-    walk_line(walk, line, offsets);
-    for (int t = 0; t < walk->tensor_count; t++) {
-        offsets[t] += along * walk->stride[t][walk->rank - 1];
+    int last = walk->rank - 1;
+    bool one_line = walk->line_count == 1;
+#pragma unroll
+    for (int t = 0; t < WALK_TENSORS; t++) {
+        offsets[t] = one_line ? index * walk->stride[t][last] : 0;
+    }
+#pragma unroll 1
+    for (int d = one_line ? -1 : last; d >= 0; d--) {
+        int64_t along = index % walk->size[d];
+        index /= walk->size[d];
+#pragma unroll
+        for (int t = 0; t < WALK_TENSORS; t++) {
+            offsets[t] += along * walk->stride[t][d];
+        }
     }
 }
 

@@ -5,16 +5,9 @@
 #define ASSAY_KERNELS_LAUNCH_GROUP_H
 
 #include "harness/kernels/launch_grid.h"
+#include "harness/kernels/launch_packet.h"
 
 enum { GROUP = 8 };
-
-struct alignas(16) group_of_16 {
-    uint32_t word[4];
-};
-
-struct alignas(8) group_of_8 {
-    uint32_t word[2];
-};
 
 struct element_group {
     float at[GROUP];
@@ -67,62 +60,33 @@ static inline unsigned group_blocks(int64_t count, int64_t groups)
 /* Elements [index, index + GROUP) of a floating, bool or uint8 tensor. */
 BODY struct element_group group_get(const struct tensor *tensor, int64_t index)
 {
-    const void *from = (const char *)tensor->data + index * element_bytes(tensor->dtype);
     struct element_group group;
     if (tensor->dtype == DTYPE_FLOAT32) {
-        struct group_of_16 low = ((const struct group_of_16 *)from)[0], high = ((const struct group_of_16 *)from)[1];
-#pragma unroll
-        for (int k = 0; k < 4; k++) {
-            group.at[k] = float_from_bits(low.word[k]);
-            group.at[4 + k] = float_from_bits(high.word[k]);
-        }
-    } else if (tensor->dtype == DTYPE_FLOAT16 || tensor->dtype == DTYPE_BFLOAT16) {
-        struct group_of_16 pairs = *(const struct group_of_16 *)from;
-#pragma unroll
-        for (int k = 0; k < GROUP; k++) {
-            uint16_t bits = (uint16_t)(pairs.word[k / 2] >> 16 * (k % 2));
-            group.at[k] = tensor->dtype == DTYPE_FLOAT16 ? float_from_float16(bits) : float_from_bfloat16(bits);
-        }
+        packet_load<DTYPE_FLOAT32, GROUP>(tensor->data, index, group.at);
+    } else if (tensor->dtype == DTYPE_FLOAT16) {
+        packet_load<DTYPE_FLOAT16, GROUP>(tensor->data, index, group.at);
+    } else if (tensor->dtype == DTYPE_BFLOAT16) {
+        packet_load<DTYPE_BFLOAT16, GROUP>(tensor->data, index, group.at);
+    } else if (tensor->dtype == DTYPE_BOOL) {
+        packet_load<DTYPE_BOOL, GROUP>(tensor->data, index, group.at);
     } else {
-        struct group_of_8 bytes = *(const struct group_of_8 *)from;
-#pragma unroll
-        for (int k = 0; k < GROUP; k++) {
-            uint32_t byte = bytes.word[k / 4] >> 8 * (k % 4) & 0xffu;
-            group.at[k] = tensor->dtype == DTYPE_BOOL ? (byte != 0 ? 1.0f : 0.0f) : (float)byte;
-        }
+        packet_load<DTYPE_UINT8, GROUP>(tensor->data, index, group.at);
     }
     return group;
 }
 
 BODY void group_set(const struct tensor *tensor, int64_t index, const struct element_group &group)
 {
-    void *to = (char *)tensor->data + index * element_bytes(tensor->dtype);
     if (tensor->dtype == DTYPE_FLOAT32) {
-        struct group_of_16 low, high;
-#pragma unroll
-        for (int k = 0; k < 4; k++) {
-            low.word[k] = float_bits(group.at[k]);
-            high.word[k] = float_bits(group.at[4 + k]);
-        }
-        ((struct group_of_16 *)to)[0] = low;
-        ((struct group_of_16 *)to)[1] = high;
-    } else if (tensor->dtype == DTYPE_FLOAT16 || tensor->dtype == DTYPE_BFLOAT16) {
-        struct group_of_16 pairs = {};
-#pragma unroll
-        for (int k = 0; k < GROUP; k++) {
-            float value = group.at[k];
-            uint32_t bits = tensor->dtype == DTYPE_FLOAT16 ? float_to_float16(value) : float_to_bfloat16(value);
-            pairs.word[k / 2] |= bits << 16 * (k % 2);
-        }
-        *(struct group_of_16 *)to = pairs;
+        packet_store<DTYPE_FLOAT32, GROUP>(tensor->data, index, group.at);
+    } else if (tensor->dtype == DTYPE_FLOAT16) {
+        packet_store<DTYPE_FLOAT16, GROUP>(tensor->data, index, group.at);
+    } else if (tensor->dtype == DTYPE_BFLOAT16) {
+        packet_store<DTYPE_BFLOAT16, GROUP>(tensor->data, index, group.at);
+    } else if (tensor->dtype == DTYPE_BOOL) {
+        packet_store<DTYPE_BOOL, GROUP>(tensor->data, index, group.at);
     } else {
-        struct group_of_8 bytes = {};
-#pragma unroll
-        for (int k = 0; k < GROUP; k++) {
-            uint32_t byte = tensor->dtype == DTYPE_BOOL ? group.at[k] != 0.0f : (uint8_t)group.at[k];
-            bytes.word[k / 4] |= byte << 8 * (k % 4);
-        }
-        *(struct group_of_8 *)to = bytes;
+        packet_store<DTYPE_UINT8, GROUP>(tensor->data, index, group.at);
     }
 }
 

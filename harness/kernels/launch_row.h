@@ -83,6 +83,12 @@ template <int unit, typename place> BODY auto packet_first(const struct memory_r
     return ((at.part * (GROUP_ELEMENTS / unit) + packet) * row.team.lanes + row.team.lane) * unit;
 }
 
+/* The column of element k of a group. */
+template <int unit, typename place> BODY int64_t row_column(const struct memory_row<unit> &row, place at, int64_t k)
+{
+    return packet_first(row, at, (int)k / unit) + k % unit;
+}
+
 template <int unit> BODY bool group_has(const struct group<unit> &group, int64_t k)
 {
     return group.has[k / unit];
@@ -93,6 +99,15 @@ template <int unit, typename place> BODY struct group<unit> row_target(const str
 #pragma unroll
     for (int n = 0; n < GROUP_ELEMENTS / unit; n++) {
         group.has[n] = packet_first(row, at, n) < row.columns;
+    }
+    return group;
+}
+
+template <int unit>
+BODY struct group<unit> group_of(struct group<unit> group, float value) {
+#pragma unroll
+    for (int k = 0; k < GROUP_ELEMENTS; k++) {
+        group.at[k] = value;
     }
     return group;
 }
@@ -215,6 +230,7 @@ struct row_plan {
     int64_t count, columns;
     int lanes, threads;
     unsigned blocks;
+    int unit; /* elements of a packet */
     int form; /* index into what ROW_FORMS gives */
 };
 
@@ -223,6 +239,18 @@ struct row_plan {
         kernel<1, 1, true>, kernel<1, 1, false>, kernel<ROW_PARTS, 4, true>, kernel<ROW_PARTS, 4, false>,              \
             kernel<ROW_PARTS, 8, true>, kernel<ROW_PARTS, 8, false>                                                    \
     }
+
+/* The form of a kernel that keeps nothing: `unit` elements a packet. */
+#define UNIT_FORM(kernel, unit) ((unit) == 8 ? kernel<8> : (unit) == 4 ? kernel<4> : kernel<1>)
+
+/* A statement for each group of a row that is not kept. */
+#define MEMORY_EACH(row, place, ...)                                                                                   \
+    for (int64_t number = 0; number < row_groups(row); number++) {                                                     \
+        const struct memory_place place = {number};                                                                    \
+        __VA_ARGS__                                                                                                    \
+    }
+
+#define ROW_MEMORY_KERNEL template <int unit> static __global__ void __launch_bounds__(ROW_TEAM_MAXIMUM)
 
 /* A kernel of rows, that is launched with a row_plan. */
 #define ROW_TEAM_KERNEL                                                                                                \
@@ -238,6 +266,7 @@ static inline struct row_plan row_plan_of(struct rows rows, int unit)
         power *= 2;
     }
     bool whole = lanes <= ROW_TEAM_MAXIMUM;
+    plan.unit = unit;
     plan.count = rows.count;
     plan.columns = rows.columns;
     plan.lanes = lanes <= 32 ? power : whole ? (int)(lanes + 31) / 32 * 32 : ROW_TEAM_MAXIMUM;
