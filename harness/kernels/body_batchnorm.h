@@ -1,9 +1,9 @@
-/* Batch normalisation: what is done to the plane of one channel of one image, and to the sums of all its planes. The sums
- * are those of one lane; the caller joins them over the planes and then over the team. */
+/* Batch normalisation: what is done to a group of a channel's elements, on the host the plane of one image, and to the
+ * sums of all of them. The sums are those of one lane; the caller joins them over the groups and then over the team. */
 #ifndef ASSAY_KERNELS_BODY_BATCHNORM_H
 #define ASSAY_KERNELS_BODY_BATCHNORM_H
 
-#include "harness/kernels/body.h"
+#include "harness/kernels/body_moments.h"
 
 struct planes {
     int64_t images, channels, plane;
@@ -18,34 +18,12 @@ static inline struct planes planes_of(const struct tensor *tensor)
     return planes;
 }
 
-BODY float plane_sum(struct team team, struct span a, int64_t count)
+/* y = (x - mean) * scale + shift */
+GROUP_BODY void group_rescale(GROUP x, GROUP *y, float mean, float scale, float shift)
 {
-    float sum = 0.0f;
-    BODY_SIMD(reduction(+ : sum))
-    for (int64_t k = team.lane; k < count; k += team.lanes) {
-        sum += span_get(a, k);
-    }
-    return sum;
-}
-
-BODY float plane_squares(struct team team, struct span a, float mean, int64_t count)
-{
-    float sum = 0.0f;
-    BODY_SIMD(reduction(+ : sum))
-    for (int64_t k = team.lane; k < count; k += team.lanes) {
-        float difference = span_get(a, k) - mean;
-        sum += difference * difference;
-    }
-    return sum;
-}
-
-/* out = (a - mean) * scale + shift */
-BODY void plane_scale(struct team team, struct span a, struct span out, float mean, float scale, float shift,
-                      int64_t count)
-{
-    BODY_SIMD()
-    for (int64_t k = team.lane; k < count; k += team.lanes) {
-        span_set(out, k, (span_get(a, k) - mean) * scale + shift);
+    GROUP_SIMD()
+    for (int64_t k = 0; k < GROUP_SIZE(x); k++) {
+        y->at[k] = (x.at[k] - mean) * scale + shift;
     }
 }
 
@@ -73,29 +51,32 @@ struct gradient_sums {
     float product; /* sum of the gradient times the normalised input: grad weight */
 };
 
-BODY struct gradient_sums plane_gradient_sums(struct team team, struct span grad, struct span a, float mean,
-                                              float reciprocal, int64_t count)
+GROUP_BODY struct gradient_sums gradient_sums_join(struct gradient_sums total, GROUP grad, GROUP a, float mean,
+                                                   float reciprocal)
 {
-    float sum = 0.0f;
-    float product = 0.0f;
-    BODY_SIMD(reduction(+ : sum, product))
-    for (int64_t k = team.lane; k < count; k += team.lanes) {
-        float g = span_get(grad, k);
-        sum += g;
-        product += g * ((span_get(a, k) - mean) * reciprocal);
+    float sum = total.grad;
+    float product = total.product;
+    GROUP_SIMD(reduction(+ : sum, product))
+    for (int64_t k = 0; k < GROUP_SIZE(grad); k++) {
+        float g = grad.at[k];
+        float x = (a.at[k] - mean) * reciprocal;
+        if (group_has(grad, k)) {
+            sum += g;
+            product += g * x;
+        }
     }
     struct gradient_sums sums = {sum, product};
     return sums;
 }
 
 /* weight reciprocal (grad - mean(grad) - x mean(grad x)), x the normalised input */
-BODY void plane_gradient(struct team team, struct span grad, struct span a, struct span out, float mean,
-                         float reciprocal, float weight, struct gradient_sums means, int64_t count)
+GROUP_BODY void group_channel_gradient(GROUP grad, GROUP a, GROUP *y, float mean, float reciprocal, float weight,
+                                       struct gradient_sums means)
 {
-    BODY_SIMD()
-    for (int64_t k = team.lane; k < count; k += team.lanes) {
-        float x = (span_get(a, k) - mean) * reciprocal;
-        span_set(out, k, weight * reciprocal * (span_get(grad, k) - means.grad - x * means.product));
+    GROUP_SIMD()
+    for (int64_t k = 0; k < GROUP_SIZE(grad); k++) {
+        float x = (a.at[k] - mean) * reciprocal;
+        y->at[k] = weight * reciprocal * (grad.at[k] - means.grad - x * means.product);
     }
 }
 

@@ -2,35 +2,12 @@
 #ifndef ASSAY_KERNELS_BODY_LAYERNORM_H
 #define ASSAY_KERNELS_BODY_LAYERNORM_H
 
-#include "harness/kernels/body_row.h"
+#include "harness/kernels/body_moments.h"
 
 struct row_moments {
     float mean;
     float reciprocal_deviation;
 };
-
-GROUP_BODY float group_sum(GROUP x, float sum)
-{
-    GROUP_SIMD(reduction(+ : sum))
-    for (int64_t k = 0; k < GROUP_SIZE(x); k++) {
-        if (group_has(x, k)) {
-            sum += x.at[k];
-        }
-    }
-    return sum;
-}
-
-GROUP_BODY float group_squares(GROUP x, float mean, float squares)
-{
-    GROUP_SIMD(reduction(+ : squares))
-    for (int64_t k = 0; k < GROUP_SIZE(x); k++) {
-        float difference = x.at[k] - mean;
-        if (group_has(x, k)) {
-            squares += difference * difference;
-        }
-    }
-    return squares;
-}
 
 /* In two passes: the difference of squares would cancel. The variance is the biased one. */
 ROW_BODY struct row_moments row_moments_of(struct team team, ROW a, int64_t columns, float epsilon)

@@ -62,6 +62,11 @@ BODY struct row row_of(struct span span, int64_t columns)
     return row;
 }
 
+BODY float group_count(struct group group)
+{
+    return (float)group.count;
+}
+
 BODY bool group_has(struct group group, int64_t k)
 {
     (void)group;

@@ -34,21 +34,16 @@ static float channel_value(const struct tensor *tensor, int64_t channel)
 }
 
 HOST_CLONES
-static float sum_loop(struct span a, int64_t count)
+static struct moments moments_loop(struct moments total, struct span a, int64_t count)
 {
-    return plane_sum(team_of_one, a, count);
-}
-
-HOST_CLONES
-static float squares_loop(struct span a, float mean, int64_t count)
-{
-    return plane_squares(team_of_one, a, mean, count);
+    return moments_join(total, row_get(row_of(a, count), 0));
 }
 
 HOST_CLONES
 static void scale_loop(struct span a, struct span out, float mean, float scale, float shift, int64_t count)
 {
-    plane_scale(team_of_one, a, out, mean, scale, shift, count);
+    struct group y = row_get(row_of(out, count), 0);
+    group_rescale(row_get(row_of(a, count), 0), &y, mean, scale, shift);
 }
 
 /* Statistics of the batch; the running ones are written. */
@@ -57,19 +52,13 @@ static struct channel_moments channel_train(const struct batchnorm_job *job, int
     const struct tensor *a = &job->tensors[0], *running_mean = &job->tensors[3], *running_variance = &job->tensors[4];
     float *part = host_scratch_part(&job->scratch);
     int64_t plane = job->planes.plane;
-    double count = (double)(job->planes.images * plane);
-    double sum = 0.0, squares = 0.0;
+    struct moments batch = {0.0f, 0.0f, 0.0f};
     for (int64_t image = 0; image < job->planes.images; image++) {
-        sum += (double)sum_loop(span_read(a, plane_start(job, image, channel), 1, plane, part), plane);
+        batch = moments_loop(batch, span_read(a, plane_start(job, image, channel), 1, plane, part), plane);
     }
-    float mean = (float)(sum / count);
-    for (int64_t image = 0; image < job->planes.images; image++) {
-        struct span from = span_read(a, plane_start(job, image, channel), 1, plane, part);
-        squares += (double)squares_loop(from, mean, plane);
-    }
-    struct channel_moments moments =
-        channel_moments_of(mean, (float)squares, (float)count, channel_value(running_mean, channel),
-                           channel_value(running_variance, channel), job->epsilon, job->momentum);
+    struct channel_moments moments = channel_moments_of(
+        batch.mean, batch.squares, (float)(job->planes.images * plane), channel_value(running_mean, channel),
+        channel_value(running_variance, channel), job->epsilon, job->momentum);
     float_store(running_mean->data, running_mean->dtype, channel, moments.running_mean);
     float_store(running_variance->data, running_variance->dtype, channel, moments.running_variance);
     return moments;
@@ -120,14 +109,17 @@ HOST_CLONES
 static struct gradient_sums gradient_sums_loop(struct span grad, struct span a, float mean, float reciprocal,
                                                int64_t count)
 {
-    return plane_gradient_sums(team_of_one, grad, a, mean, reciprocal, count);
+    struct gradient_sums none = {0.0f, 0.0f};
+    return gradient_sums_join(none, row_get(row_of(grad, count), 0), row_get(row_of(a, count), 0), mean, reciprocal);
 }
 
 HOST_CLONES
 static void gradient_loop(struct span grad, struct span a, struct span out, float mean, float reciprocal, float weight,
                           struct gradient_sums means, int64_t count)
 {
-    plane_gradient(team_of_one, grad, a, out, mean, reciprocal, weight, means, count);
+    struct group y = row_get(row_of(out, count), 0);
+    group_channel_gradient(row_get(row_of(grad, count), 0), row_get(row_of(a, count), 0), &y, mean, reciprocal, weight,
+                           means);
 }
 
 static struct gradient_sums channel_gradient_sums(const struct batchnorm_job *job, int64_t channel, float mean,

@@ -133,4 +133,24 @@ static inline int packet_unit(const struct tensor *const *tensors, int tensor_co
         }                                                                                                              \
     } while (0)
 
+/* packet_load and packet_store where the dtype may be DTYPE_COUNT: the tensor's own, looked up. */
+template <enum dtype known, int unit> PACKET void packet_get(const struct tensor *tensor, int64_t index, float *to)
+{
+    if (known == DTYPE_COUNT) {
+        FLOATING_SWITCH(tensor->dtype, unit, { packet_load<dtype, unit>(tensor->data, index, to); });
+    } else {
+        packet_load<known, unit>(tensor->data, index, to);
+    }
+}
+
+template <enum dtype known, int unit>
+PACKET void packet_set(const struct tensor *tensor, int64_t index, const float *from)
+{
+    if (known == DTYPE_COUNT) {
+        FLOATING_SWITCH(tensor->dtype, unit, { packet_store<dtype, unit>(tensor->data, index, from); });
+    } else {
+        packet_store<known, unit>(tensor->data, index, from);
+    }
+}
+
 #endif

@@ -89,6 +89,17 @@ template <int unit, typename place> BODY int64_t row_column(const struct memory_
     return packet_first(row, at, (int)k / unit) + k % unit;
 }
 
+/* The elements of a group that lie in the row. */
+template <int unit> BODY float group_count(const struct group<unit> &group)
+{
+    float count = 0.0f;
+#pragma unroll
+    for (int n = 0; n < GROUP_ELEMENTS / unit; n++) {
+        count += group.has[n] ? (float)unit : 0.0f;
+    }
+    return count;
+}
+
 template <int unit> BODY bool group_has(const struct group<unit> &group, int64_t k)
 {
     return group.has[k / unit];
