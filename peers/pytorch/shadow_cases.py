@@ -176,5 +176,28 @@ def quantized_cases():
     return out
 
 
+def fused_loss_cases():
+    """Training with Liger-Kernel's cross entropy, which needs liger-kernel besides."""
+    out = []
+    for precision in ("float32", "bfloat16", "amp-bfloat16"):
+        optimizer = optimizer_for(precision)
+        for model in ("tiny/bert-dropout", "tiny/gpt2-dropout", "tiny/llama", "tiny/llama-gqa", "tiny/qwen2"):
+            out.append(case_of(model, "train", precision, 2, 8, "eager", optimizer, loss="fused",
+                               events=precision != "amp-bfloat16" and "bert" not in model))
+        for model in TEXT:
+            for batch, seq in ((2, 96), (8, 512)):
+                out.append(case_of(model, "train", precision, batch, seq, "sdpa", optimizer, loss="fused"))
+        for model in ("vit-base", "resnet18", "resnet50"):
+            out.append(case_of(model, "train", precision, 8, None, "sdpa", optimizer, loss="fused"))
+        for model in ("bert-base-cased", "gpt2", "llama-3.2-1b"):
+            out.append(case_of(model, "train", precision, 2, 96, "sdpa", optimizer, padding=True, loss="fused"))
+            out.append(case_of(model, "train", precision, 2, 96, "sdpa", optimizer, checkpointing=True, loss="fused"))
+            out.append(case_of(model, "train", precision, 2, 96, "sdpa", optimizer, accumulate=2, loss="fused"))
+    out.append(case_of("tiny/gpt2-dropout", "train", "float32", 2, 8, "eager", "adam-foreach", padding=True,
+                       loss="fused", events=True))
+    return out
+
+
 def cases():
-    return tiny_cases() + layer_pairs() + full_cases() + generate_cases() + adapter_cases() + quantized_cases()
+    return (tiny_cases() + layer_pairs() + full_cases() + generate_cases() + adapter_cases() + quantized_cases() +
+            fused_loss_cases())

@@ -20,6 +20,7 @@ from torch.utils._pytree import tree_leaves
 
 import peer_models
 import shadow_generate
+from liger_loss import liger_cross_entropy
 from shadow_autocast import CudaAutocast
 from shadow_cases import cases
 from shadow_device import compute_capability_90
@@ -48,6 +49,10 @@ def ledger_for(case, device, keep_events=False):
     if case["precision"] in peer_models.QUANTIZED:
         ledger.inside = shadow_bitsandbytes().kernel_of
     return ledger
+
+
+def loss_context(case):
+    return liger_cross_entropy() if case.get("loss") == "fused" else contextlib.nullcontext()
 
 
 def count_saved(case, device="meta"):
@@ -129,7 +134,7 @@ MODES = {"infer": infer, "generate": generate, "train": train}
 def run(case, events_dir=None, device="meta"):
     """The record of one case."""
     record = dict(case)
-    with compute_capability_90(padding=bool(case.get("padding"))), exact_lifetimes():
+    with compute_capability_90(padding=bool(case.get("padding"))), exact_lifetimes(), loss_context(case):
         if case["mode"] == "train":
             kinds, dtypes = count_saved(case, device)
             record["saved_for_backward_bytes"] = sum(
@@ -155,11 +160,12 @@ def run(case, events_dir=None, device="meta"):
     return record
 
 
-def adapter_versions(todo):
+def optional_versions(todo):
     """Of the libraries that only some cases need."""
     needed = {"peft": any(case.get("lora_rank") for case in todo),
               "bitsandbytes": any(case["optimizer"] == "adam-8bit" or case["precision"] in peer_models.QUANTIZED
-                                  for case in todo)}
+                                  for case in todo),
+              "liger-kernel": any(case.get("loss") == "fused" for case in todo)}
     return {name: importlib.metadata.version(name) for name, wanted in needed.items() if wanted}
 
 
@@ -177,7 +183,7 @@ def main():
     if options.events:
         os.makedirs(options.events, exist_ok=True)
     sink = sys.stdout if options.out == "-" else open(options.out, "w")
-    head = {"type": "run", **peer_models.library_versions(), **adapter_versions(todo), "device": "meta as sm_90"}
+    head = {"type": "run", **peer_models.library_versions(), **optional_versions(todo), "device": "meta as sm_90"}
     sink.write(json.dumps(head) + "\n")
     for case in todo:
         want = case.pop("events", False)

@@ -6,9 +6,13 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
 
+#include "harness/base/json.h"
+#include "harness/kernels/convert.h"
+#include "harness/kernels/host.h"
 #include "models/catalogue.h"
 #include "tests/models/shadow_lines.h"
 #include "tests/models/tiny_weights.h"
@@ -147,6 +151,106 @@ static void every_precision_trains(void **state)
     }
 }
 
+/* -- the operations beside Liger's own kernels: peers/pytorch/tiny_liger.py */
+
+enum { CALL_ROWS = 8, CALL_ELEMENTS = 1024 };
+
+static struct tensor tensor_over(void *data, enum dtype dtype, int rank, int64_t rows, int64_t columns)
+{
+    return (struct tensor){
+        .data = data, .dtype = dtype, .rank = rank, .size = {rows, columns}, .stride = {rank == 2 ? columns : 1, 1}};
+}
+
+static void operation_run(enum opcode opcode, int input_count, int count, const struct tensor *const *tensors,
+                          struct operation_attributes attributes)
+{
+    struct operation_call call = {
+        .opcode = opcode, .input_count = input_count, .tensor_count = count, .attributes = attributes};
+    for (int t = 0; t < count; t++) {
+        call.tensors[t] = *tensors[t];
+    }
+    assert_null(kernel_host_run(&call));
+}
+
+/* The loss; the gradient takes the place of the logits. */
+static float loss_make(struct tensor *logits, const struct tensor *targets, float scale)
+{
+    unsigned char mask_data[CALL_ROWS];
+    int64_t masked_data[CALL_ROWS], count_data = 0, rows = logits->size[0], columns = logits->size[1];
+    float losses_data[CALL_ROWS], loss_data[2] = {0.0f}, factor_data = scale;
+    struct tensor mask = tensor_over(mask_data, DTYPE_BOOL, 1, rows, 1);
+    struct tensor masked = tensor_over(masked_data, DTYPE_INT64, 1, rows, 1);
+    struct tensor count = tensor_over(&count_data, DTYPE_INT64, 1, 1, 1);
+    struct tensor losses = tensor_over(losses_data, logits->dtype, 1, rows, 1);
+    struct tensor loss = tensor_over(loss_data, logits->dtype, 1, 1, 1);
+    struct tensor factor = tensor_over(&factor_data, DTYPE_FLOAT32, 2, rows, columns);
+    factor.stride[0] = factor.stride[1] = 0;
+    operation_run(OPCODE_TARGET_MASK, 1, 4, (const struct tensor *[]){targets, &mask, &masked, &count},
+                  (struct operation_attributes){.i = {columns}});
+    operation_run(OPCODE_CROSS_ENTROPY, 2, 4, (const struct tensor *[]){targets, &count, logits, &losses},
+                  (struct operation_attributes){{0}, {0}});
+    operation_run(OPCODE_SUM, 1, 2, (const struct tensor *[]){&losses, &loss},
+                  (struct operation_attributes){.f = {1.0}});
+    if (scale != 1.0f) {
+        operation_run(OPCODE_MULTIPLY, 2, 3, (const struct tensor *[]){logits, &factor, logits},
+                      (struct operation_attributes){{0}, {0}});
+    }
+    return float_load(loss_data, loss.dtype, 0);
+}
+
+static void call_check(const struct json *reference)
+{
+    float memory[CALL_ELEMENTS];
+    int64_t targets_data[CALL_ROWS];
+    const char *name = json_string_or(json_get(reference, "dtype"), "");
+    enum dtype dtype = strcmp(name, "float16") == 0    ? DTYPE_FLOAT16
+                       : strcmp(name, "bfloat16") == 0 ? DTYPE_BFLOAT16
+                                                       : DTYPE_FLOAT32;
+    int64_t rows = json_integer_or(json_get(reference, "rows"), 0);
+    int64_t columns = json_integer_or(json_get(reference, "classes"), 0);
+    assert_true(rows <= CALL_ROWS && rows * columns <= CALL_ELEMENTS);
+    struct tensor logits = tensor_over(memory, dtype, 2, rows, columns);
+    struct tensor targets = tensor_over(targets_data, DTYPE_INT64, 1, rows, 1);
+    for (int64_t k = 0; k < rows * columns; k++) {
+        float_store(memory, dtype, k, (float)(16.0 * mix((uint64_t)k)));
+    }
+    for (int64_t row = 0; row < rows; row++) {
+        targets_data[row] = row % 3 == 1 ? -100 : (7 * row + 3) % columns;
+    }
+    double scale = json_real_or(json_get(reference, "scale"), 0.0);
+    double loss = (double)loss_make(&logits, &targets, (float)scale);
+    /* Two roundings of each number, two more of the sum; 2^-24 is the smallest number of float16. */
+    double step = dtype == DTYPE_FLOAT32 ? 0x1p-20 : dtype == DTYPE_FLOAT16 ? 0x1p-10 : 0x1p-7;
+    double wanted = json_real_or(json_get(reference, "loss"), -1.0);
+    assert_true(fabs(loss - wanted) <= 2.0 * step * wanted);
+    const struct json *gradient = json_get(reference, "gradient");
+    assert_int_equal(json_count(gradient), rows * columns);
+    for (int64_t k = 0; k < rows * columns; k++) {
+        double slope = json_real_or(json_at(gradient, (size_t)k), NAN);
+        double got = (double)float_load(memory, dtype, k);
+        if (!(fabs(got - slope) <= step * fabs(slope) + 0x1p-24 * fmax(scale, 1.0))) {
+            fail_msg("%s [%lld, %lld], element %lld: %.9g, Liger's %.9g", name, (long long)rows, (long long)columns,
+                     (long long)k, got, slope);
+        }
+    }
+}
+
+static void the_operations_compute_what_ligers_kernels_do(void **state)
+{
+    (void)state;
+    struct status error = {0};
+    struct json *document = NULL;
+    if (json_parse_file("peers/pytorch/tiny_liger.json", 1 << 22, &document, &error) != STATUS_OK) {
+        fail_msg("%s", error.text);
+    }
+    const struct json *calls = json_get(document, "calls");
+    assert_true(json_count(calls) >= 10);
+    for (size_t i = 0; i < json_count(calls); i++) {
+        call_check(json_at(calls, i));
+    }
+    json_release(document);
+}
+
 /* -- bytes, as docs/NUMBERS.md derives them */
 
 struct figures {
@@ -229,6 +333,7 @@ int main(void)
         cmocka_unit_test(targets_that_do_not_count_give_nothing),
         cmocka_unit_test(adapters_take_the_same_gradients),
         cmocka_unit_test(every_precision_trains),
+        cmocka_unit_test(the_operations_compute_what_ligers_kernels_do),
         cmocka_unit_test(bytes_are_those_derived),
         cmocka_unit_test(autocast_keeps_no_copy),
     };

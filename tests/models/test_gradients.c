@@ -47,6 +47,16 @@ static void parameters_fill_large(struct tape_machine *machine)
 
 /* -- against real PyTorch */
 
+static struct json *reference_read(const char *path)
+{
+    struct status error = {0};
+    struct json *document = NULL;
+    if (json_parse_file(path, 1 << 22, &document, &error) != STATUS_OK) {
+        fail_msg("%s", error.text);
+    }
+    return document;
+}
+
 static struct json *reference_of(const char *name, struct json *document)
 {
     char model[64];
@@ -57,20 +67,23 @@ static struct json *reference_of(const char *name, struct json *document)
             return json_at(models, i);
         }
     }
-    fail_msg("peers/pytorch/tiny_losses.json has no %s", model);
+    fail_msg("no reference of %s", model);
     return NULL;
 }
 
-static void torch_check(const char *name, const char *target, enum attention attention, struct json *document)
+static void torch_check(const char *name, const char *target, enum attention attention, enum loss form,
+                        struct json *document)
 {
     char path[256];
     struct tape_machine machine;
     struct workload workload = training(attention);
+    workload.loss = form;
     machine_open_for(&machine, target, config_path(name, path), &workload, 1, 1e-4);
     struct json *reference = reference_of(name, document);
     machine_prepare(&machine);
     assert_true(machine_run_until(&machine, STAGE_STEP, 1));
-    double expected = json_real_or(json_get(reference, "loss_float64"), 0.0);
+    const char *key_of_loss = form == LOSS_FUSED ? "loss" : "loss_float64"; /* Liger's has no float64 */
+    double expected = json_real_or(json_get(reference, key_of_loss), 0.0);
     double loss = machine_loss(&machine);
     if (fabs(loss - expected) > 1e-5 * expected) {
         fail_msg("%s: loss %.9g, PyTorch %.9g", name, loss, expected);
@@ -101,17 +114,16 @@ static void losses_and_gradients_are_those_of_pytorch(void **state)
 {
     (void)state;
     static const char *const names[] = {"bert", "gpt2", "llama", "llama-gqa", "qwen2", "vit", "resnet18"};
-    struct status error = {0};
-    struct json *document = NULL;
-    if (json_parse_file("peers/pytorch/tiny_losses.json", 1 << 22, &document, &error) != STATUS_OK) {
-        fail_msg("%s", error.text);
-    }
+    struct json *document = reference_read("peers/pytorch/tiny_losses.json");
+    struct json *liger = reference_read("peers/pytorch/tiny_liger.json");
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        torch_check(names[i], "host", ATTENTION_EAGER, document);
-        torch_check(names[i], "host", ATTENTION_SDPA, document);
-        torch_check(names[i], "sm_90", ATTENTION_SDPA, document); /* memory-efficient, or math */
+        torch_check(names[i], "host", ATTENTION_EAGER, LOSS_COMPOSED, document);
+        torch_check(names[i], "host", ATTENTION_SDPA, LOSS_COMPOSED, document);
+        torch_check(names[i], "sm_90", ATTENTION_SDPA, LOSS_COMPOSED, document); /* memory-efficient, or math */
+        torch_check(names[i], "host", ATTENTION_EAGER, LOSS_FUSED, liger);
     }
     json_release(document);
+    json_release(liger);
 }
 
 /* -- against finite differences */

@@ -154,16 +154,22 @@ static void workload_check_events(const char *model, const struct workload *work
     skeleton_release(&skeleton);
 }
 
-static void case_check(const char *model, enum attention attention, enum precision precision, enum optimizer optimizer,
-                       bool padding)
+static struct workload tiny_training(enum attention attention, enum precision precision, enum optimizer optimizer)
 {
     struct workload workload = workload_default(MODE_TRAIN);
     workload.batch = 2;
     workload.seq = 8;
     workload.attention = attention;
-    workload.padding = padding;
     workload.precision = precision;
     workload.optimizer = optimizer;
+    return workload;
+}
+
+static void case_check(const char *model, enum attention attention, enum precision precision, enum optimizer optimizer,
+                       bool padding)
+{
+    struct workload workload = tiny_training(attention, precision, optimizer);
+    workload.padding = padding;
     workload_check_events(model, &workload, padding ? "_padding" : "");
 }
 
@@ -192,6 +198,22 @@ static void padded_batches_are_pytorchs(void **state)
     case_check("llama-gqa", ATTENTION_EAGER, PRECISION_FLOAT32, OPTIMIZER_ADAM_FOREACH, true);
 }
 
+/* With Liger-Kernel's cross entropy. */
+static void the_fused_loss_is_ligers(void **state)
+{
+    (void)state;
+    static const char *const models[] = {"gpt2-dropout", "llama", "llama-gqa", "qwen2"};
+    struct workload single = tiny_training(ATTENTION_EAGER, PRECISION_FLOAT32, OPTIMIZER_ADAM_FOREACH);
+    struct workload half = tiny_training(ATTENTION_EAGER, PRECISION_BFLOAT16, OPTIMIZER_ADAMW_FUSED);
+    single.loss = half.loss = LOSS_FUSED;
+    for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
+        workload_check_events(models[i], &single, "_loss_fused");
+        workload_check_events(models[i], &half, "_loss_fused");
+    }
+    single.padding = true;
+    workload_check_events("gpt2-dropout", &single, "_padding_loss_fused");
+}
+
 /* Adapters on weights in 8 and 4 bits: what bitsandbytes takes and gives back inside its functions is among them. 64 rows,
  * for which it has no kernel of its own on any weight of these models. */
 static void adapters_on_quantised_weights_are_pefts(void **state)
@@ -218,6 +240,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(backward_and_step_are_pytorchs), cmocka_unit_test(math_attention_is_pytorchs),
-        cmocka_unit_test(padded_batches_are_pytorchs), cmocka_unit_test(adapters_on_quantised_weights_are_pefts)};
+        cmocka_unit_test(padded_batches_are_pytorchs), cmocka_unit_test(the_fused_loss_is_ligers),
+        cmocka_unit_test(adapters_on_quantised_weights_are_pefts)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,7 +19,7 @@
 
 static const char shadow_path[] = "peers/pytorch/shadow-torch-2.11.0-transformers-5.23.0.jsonl";
 static const char adapters_path[] = "peers/pytorch/shadow-torch-2.11.0-transformers-5.23.0-peft-0.21.2.jsonl";
-
+static const char liger_path[] = "peers/pytorch/shadow-torch-2.11.0-transformers-5.23.0-liger-0.8.5.jsonl";
 static const char quantized_path[] = "peers/pytorch/shadow-torch-2.11.0-transformers-5.23.0-bitsandbytes-0.50.2.jsonl";
 
 static const struct {
@@ -160,6 +160,17 @@ static void tape_and_bitsandbytes_agree(void **state)
     assert_true(cases_exact * 100 >= cases_all * 95);
 }
 
+/* Liger-Kernel's own cross entropy in the place of PyTorch's. */
+static void tape_and_liger_agree(void **state)
+{
+    (void)state;
+    cases_exact = cases_all = 0;
+    int checked = shadow_lines_each(liger_path, line_check);
+    print_message("%d cases, the peaks of %d of %d equal to the byte\n", checked, cases_exact, cases_all);
+    assert_true(checked >= 60);
+    assert_true(cases_exact * 100 >= cases_all * 95);
+}
+
 /* A figure that was known beforehand: 8 images of 224 x 224 on 1000 classes. */
 static void resnet50_keeps_the_published_bytes(void **state)
 {
@@ -186,6 +197,7 @@ int main(void)
         cmocka_unit_test(tape_and_pytorch_agree),
         cmocka_unit_test(tape_and_peft_agree),
         cmocka_unit_test(tape_and_bitsandbytes_agree),
+        cmocka_unit_test(tape_and_liger_agree),
         cmocka_unit_test(resnet50_keeps_the_published_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
