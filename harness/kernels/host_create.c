@@ -5,23 +5,43 @@
 #include "harness/kernels/host_operations.h"
 #include "harness/kernels/host_walk.h"
 
-/* The value in the dtype of the tensor, side by side as often as it goes into a vector. */
-enum { PATTERN_BYTES = 64 };
-
 struct fill_job {
     const struct tensor *out;
-    char pattern[PATTERN_BYTES];
+    char element[sizeof(int64_t)]; /* the value in the dtype of the tensor */
 };
 
-static void fill_pattern(char pattern[PATTERN_BYTES], enum dtype dtype, double value)
+/* Copies of one element, side by side. Where all its bytes are equal, as those of 0 are, memset is faster: it need not
+ * fetch a line of which nothing will be left. */
+HOST_CLONES
+static void elements_fill(void *to, const char *element, int bytes, int64_t count)
 {
-    int64_t integer = (int64_t)value;
-    int bytes = dtype_bytes(dtype);
-    for (int k = 0; k < PATTERN_BYTES / bytes; k++) {
-        if (dtype == DTYPE_INT64) {
-            memcpy(pattern + k * bytes, &integer, sizeof integer);
-        } else {
-            float_store(pattern, dtype, k, (float)value);
+    uint16_t two = 0, *twos = to;
+    uint32_t four = 0, *fours = to;
+    uint64_t eight = 0, *eights = to;
+    if (memcmp(element, element + 1, (size_t)bytes - 1) == 0) {
+        memset(to, *element, (size_t)(count * bytes));
+        return;
+    }
+    switch (bytes) {
+    case 2:
+        memcpy(&two, element, sizeof two);
+        BODY_SIMD()
+        for (int64_t k = 0; k < count; k++) {
+            twos[k] = two;
+        }
+        break;
+    case 4:
+        memcpy(&four, element, sizeof four);
+        BODY_SIMD()
+        for (int64_t k = 0; k < count; k++) {
+            fours[k] = four;
+        }
+        break;
+    default:
+        memcpy(&eight, element, sizeof eight);
+        BODY_SIMD()
+        for (int64_t k = 0; k < count; k++) {
+            eights[k] = eight;
         }
     }
 }
@@ -29,15 +49,27 @@ static void fill_pattern(char pattern[PATTERN_BYTES], enum dtype dtype, double v
 static void fill_piece(void *context, const struct walk *walk, const struct walk_piece *piece)
 {
     const struct fill_job *job = context;
-    int64_t bytes = dtype_bytes(job->out->dtype);
+    int bytes = dtype_bytes(job->out->dtype);
     int64_t step = walk_step(walk, 0) * bytes;
     char *to = tensor_at(job->out, piece->offset[0]);
-    int64_t k = 0;
-    for (; step == bytes && k + PATTERN_BYTES / bytes <= piece->count; k += PATTERN_BYTES / bytes) {
-        memcpy(to + k * bytes, job->pattern, PATTERN_BYTES);
+    if (step == bytes) {
+        elements_fill(to, job->element, bytes, piece->count);
+        return;
     }
-    for (; k < piece->count; k++) {
-        memcpy(to + k * step, job->pattern, (size_t)bytes);
+    for (int64_t k = 0; k < piece->count; k++) {
+        memcpy(to + k * step, job->element, (size_t)bytes);
+    }
+}
+
+/* Nothing is read or kept, so that longer pieces than those of a walk are better. */
+static void dense_fill(const struct fill_job *job)
+{
+    enum { PIECE = 16 * SPAN_ELEMENTS };
+    int64_t count = tensor_element_count(job->out);
+    int bytes = dtype_bytes(job->out->dtype);
+    HOST_PARALLEL_FOR(count >= PARALLEL_ELEMENTS)
+    for (int64_t first = 0; first < count; first += PIECE) {
+        elements_fill(tensor_at(job->out, first), job->element, bytes, count - first < PIECE ? count - first : PIECE);
     }
 }
 
@@ -45,8 +77,16 @@ const char *host_fill(const struct operation_call *call)
 {
     struct fill_job job = {.out = &call->tensors[0]};
     struct walk walk = walk_of_call(call);
-    fill_pattern(job.pattern, job.out->dtype, call->attributes.f[0]);
-    host_walk_run(&walk, fill_piece, &job);
+    float_store(job.element, job.out->dtype, 0, (float)call->attributes.f[0]);
+    if (job.out->dtype == DTYPE_INT64) {
+        int64_t integer = (int64_t)call->attributes.f[0];
+        memcpy(job.element, &integer, sizeof integer);
+    }
+    if (tensor_is_dense(job.out)) {
+        dense_fill(&job);
+    } else {
+        host_walk_run(&walk, fill_piece, &job);
+    }
     return NULL;
 }
 
@@ -117,27 +157,24 @@ const char *host_sequence(const struct operation_call *call)
     return NULL;
 }
 
-HOST_CLONES
-static void floats_fill(float *to, float value, int64_t count)
+/* How many columns a row of a causal mask sees. */
+static int64_t columns_seen(int64_t row, int64_t offset, int64_t columns)
 {
-    BODY_SIMD()
-    for (int64_t k = 0; k < count; k++) {
-        to[k] = value;
-    }
+    int64_t seen = row + offset + 1;
+    return seen < 0 ? 0 : seen > columns ? columns : seen;
 }
 
 /* A row of a causal mask: 0 up to the last column that may be seen, what is masked after it. */
 static void causal_row(const struct tensor *out, int64_t row, struct mask_shape shape)
 {
-    int64_t seen = row % shape.rows + shape.offset + 1;
-    seen = seen < 0 ? 0 : seen > shape.columns ? shape.columns : seen;
+    int64_t seen = columns_seen(row % shape.rows, shape.offset, shape.columns);
     for (int64_t column = 0; column < shape.columns; column += SPAN_ELEMENTS) {
         float scratch[SPAN_ELEMENTS];
         int64_t count = shape.columns - column < SPAN_ELEMENTS ? shape.columns - column : SPAN_ELEMENTS;
         struct span to = span_target(out, row * shape.columns + column, 1, scratch);
         int64_t zeros = seen < column ? 0 : seen - column < count ? seen - column : count;
-        floats_fill(to.data, 0.0f, zeros);
-        floats_fill(to.data + zeros, shape.lowest, count - zeros);
+        memset(to.data, 0, (size_t)zeros * sizeof *to.data);
+        elements_fill(to.data + zeros, (const char *)&shape.lowest, sizeof *to.data, count - zeros);
         span_write(to, out, row * shape.columns + column, 1, count);
     }
 }
@@ -155,27 +192,43 @@ const char *host_causal_mask(const struct operation_call *call)
     return NULL;
 }
 
-/* A row of an attention mask; `seen` columns at most. */
+/* Which tokens there are, as bytes. */
 HOST_CLONES
-static void attention_row(const int64_t *tokens, int64_t seen, int64_t columns, unsigned char *to)
+static void tokens_mark(const int64_t *tokens, int64_t count, unsigned char *to)
 {
     BODY_SIMD()
-    for (int64_t k = 0; k < columns; k++) {
-        to[k] = k < seen && tokens[k] != 0;
+    for (int64_t k = 0; k < count; k++) {
+        to[k] = tokens[k] != 0;
     }
 }
 
+/* The last row of each sequence is made first, whole: the others are as much of it as they may see. */
 const char *host_attention_mask(const struct operation_call *call)
 {
     const struct tensor *out = &call->tensors[1];
     const int64_t *tokens = call->tensors[0].data;
     unsigned char *to = out->data;
     int64_t count = tensor_element_count(out), rows = out->size[2], columns = out->size[3];
-    int64_t lines = columns > 0 ? count / columns : 0;
+    if (count == 0) {
+        return NULL;
+    }
+    int64_t lines = count / columns;
+    for (int64_t last = rows - 1; last < lines; last += rows) {
+        tokens_mark(tokens + last / rows * columns, columns, to + last * columns);
+    }
     HOST_PARALLEL_FOR(count >= PARALLEL_ELEMENTS)
     for (int64_t line = 0; line < lines; line++) {
-        int64_t seen = line % rows + call->attributes.i[0] + 1;
-        attention_row(tokens + line / rows * columns, seen, columns, to + line * columns);
+        const unsigned char *whole = to + (line / rows * rows + rows - 1) * columns;
+        unsigned char *row = to + line * columns;
+        if (row != whole) {
+            int64_t seen = columns_seen(line % rows, call->attributes.i[0], columns);
+            memcpy(row, whole, (size_t)seen);
+            memset(row + seen, 0, (size_t)(columns - seen));
+        }
+    }
+    for (int64_t last = rows - 1; last < lines; last += rows) {
+        int64_t seen = columns_seen(rows - 1, call->attributes.i[0], columns);
+        memset(to + last * columns + seen, 0, (size_t)(columns - seen));
     }
     return NULL;
 }
