@@ -1,5 +1,6 @@
 /* Launches of attention: a block of lanes for each block of rows (or columns) of a head, its tiles in shared memory,
- * float32 throughout. What fits tensor cores goes to launch_attention_core.cu. */
+ * float32 throughout. What fits tensor cores goes to launch_attention_core.cu, what has one query to a head to
+ * launch_attention_decode.cu. */
 #include "harness/kernels/body_attention_backward.h"
 #include "harness/kernels/launch_attention.h"
 
@@ -82,6 +83,9 @@ const char *launch_attention(const struct operation_call *call, cudaStream_t str
     attention_pack(&attention);
     if (attention_fits_core(&attention, false)) {
         return attention_core_forward(&attention, stream);
+    }
+    if (attention_fits_decode(&attention)) {
+        return attention_decode(&attention, stream);
     }
     size_t shared_bytes = tiles_choose(&attention, false);
     if (shared_bytes == 0) {

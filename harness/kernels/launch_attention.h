@@ -1,7 +1,8 @@
-/* What the two forms of attention on CUDA share: the choice between them and the padding of lse. CUDA only.
+/* What the forms of attention on CUDA share: the choice between them and the padding of lse. CUDA only.
  *
- * launch_attention.cu takes every call and computes in float32; launch_attention_core.cu multiplies on tensor cores
- * what fits them, with scores rounded to the 16 bits of the inputs before the second product. */
+ * launch_attention.cu takes every call and computes in float32, launch_attention_decode.cu calls with one query to a
+ * head; launch_attention_core.cu multiplies on tensor cores what fits them, with scores rounded to the 16 bits of the
+ * inputs before the second product. */
 #ifndef ASSAY_KERNELS_LAUNCH_ATTENTION_H
 #define ASSAY_KERNELS_LAUNCH_ATTENTION_H
 
@@ -15,6 +16,10 @@ bool attention_fits_core(const struct attention *attention, bool backward);
 /* For calls that fit. NULL or a static text. */
 const char *attention_core_forward(struct attention *attention, cudaStream_t stream);
 const char *attention_core_backward(struct attention *attention, cudaStream_t stream);
+
+/* Whether each head has one query and k and v can be read 16 bytes at a time: D a multiple of 8, at most 256. */
+bool attention_fits_decode(const struct attention *attention);
+const char *attention_decode(struct attention *attention, cudaStream_t stream);
 
 /* +infinity where lse is longer than the rows, whether or not there are any. */
 BODY void lse_pad(const struct attention *attention)
