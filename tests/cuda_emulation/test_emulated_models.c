@@ -72,6 +72,25 @@ static void image_models_train_as_on_the_host(void **state)
     training_agrees("tiny-resnet", &train, 1e-4);
 }
 
+/* Rows whose targets do not count, and a loss that is divided before its gradient is taken. */
+static void the_fused_loss_trains_as_on_the_host(void **state)
+{
+    (void)state;
+    static const enum precision precisions[] = {PRECISION_FLOAT32, PRECISION_BFLOAT16, PRECISION_AMP_FLOAT16};
+    for (size_t i = 0; i < sizeof precisions / sizeof precisions[0]; i++) {
+        struct workload train = workload_default(MODE_TRAIN);
+        train.batch = 2;
+        train.seq = 16;
+        train.loss = LOSS_FUSED;
+        train.padding = true;
+        train.accumulate = 2;
+        train.precision = precisions[i];
+        double tolerance = precisions[i] == PRECISION_FLOAT32 ? 1e-5 : 1e-2;
+        training_agrees("tiny-bert", &train, tolerance);
+        training_agrees("tiny-gpt2", &train, tolerance);
+    }
+}
+
 /* The ids of a generation on a device; the emulated GPU's memory is the host's. At most `count` are written. */
 static int64_t ids_on(const char *device, const char *model, const struct workload *workload, int64_t count,
                       int64_t *ids)
@@ -119,6 +138,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(text_models_train_as_on_the_host),
         cmocka_unit_test(image_models_train_as_on_the_host),
+        cmocka_unit_test(the_fused_loss_trains_as_on_the_host),
         cmocka_unit_test(text_models_generate_as_on_the_host),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
