@@ -98,7 +98,7 @@ say = $(if $(V),,@)$(if $(QUIET),,printf '  %-5s %s\n' $(1) $(2);)
 
 # ---- build ----
 .DEFAULT_GOAL := all
-.PHONY: all tests test run bench conformance check help info install clean
+.PHONY: all tests test run bench conformance check check-kernels help info install clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -201,6 +201,9 @@ conformance: $(PLUGIN) $(CONFORMANCE) ## a table a device: the worst error of ev
 check: ## warnings as errors with gcc and clang, cppcheck, format, include direction, lengths
 	@ci/check-all.sh
 
+check-kernels: ## no CUDA kernel that moves rows keeps registers in memory, and packets are read at once (needs nvcc)
+	@ci/check-kernels.sh; status=$$?; [ $$status -eq 77 ] || exit $$status
+
 info: ## what was detected and what will be built, and why not
 	@echo "compiler        $(CC): $(shell $(CC) --version 2>/dev/null | head -n 1)"
 	@echo "variant         $(VARIANT), in $(BUILD)/ ($(OPTIMISE))"
@@ -231,5 +234,5 @@ clean: ## remove everything that was built
 
 help: ## this list
 	@echo "make [TARGET] [VARIANT=release|san] [V=1] [CUDA=no] [CUDA_ARCHS=\"90 120\"] [WERROR=1] [PREFIX=... DESTDIR=...] [DEVICE=... PYTHON=...]"
-	@sed -n 's/^\([a-z]*\):.* ## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | while IFS="$$(printf '\t')" read -r t d; do \
-	    printf '  make %-11s %s\n' "$$t" "$$d"; done
+	@sed -n 's/^\([a-z-]*\):.* ## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | while IFS="$$(printf '\t')" read -r t d; do \
+	    printf '  make %-13s %s\n' "$$t" "$$d"; done

@@ -57,6 +57,16 @@ static inline unsigned group_blocks(int64_t count, int64_t groups)
     return grid_blocks(count - (GROUP - 1) * groups, LANES);
 }
 
+BODY struct element_group group_alike(float value)
+{
+    struct element_group group;
+#pragma unroll
+    for (int k = 0; k < GROUP; k++) {
+        group.at[k] = value;
+    }
+    return group;
+}
+
 /* Elements [index, index + GROUP) of a floating, bool or uint8 tensor. */
 BODY struct element_group group_get(const struct tensor *tensor, int64_t index)
 {

@@ -1,7 +1,7 @@
 /* Launches of quantised storage: a team of lanes for each block with a scale of its own, for each gathered row, for each
  * output column. */
 #include "harness/kernels/body_quantize.h"
-#include "harness/kernels/launch_grid.h"
+#include "harness/kernels/launch_group.h"
 
 ROW_KERNEL_FUNCTION quantize_kernel(const __grid_constant__ struct operation_call call, int64_t count, int64_t blocks)
 {
@@ -67,47 +67,115 @@ const char *launch_quantize(const struct operation_call *call, cudaStream_t stre
     return launch_result();
 }
 
-static __global__ void dequantize_kernel(const __grid_constant__ struct operation_call call, int64_t count,
-                                         int64_t columns)
+/* Whether eight neighbouring elements share a scale and lie with their codes where they can be moved at once. */
+static bool codes_group(const struct tensor *codes, const struct tensor *other, int64_t block, int64_t columns)
 {
-    const struct tensor *codes = &call.tensors[0], *out = &call.tensors[call.input_count];
-    const float *scales = (const float *)call.tensors[1].data;
-    const int64_t *ids = call.input_count == 3 ? (const int64_t *)call.tensors[2].data : NULL;
-    int64_t block = call.attributes.i[0], rows = call.attributes.i[1];
-    for (int64_t k = thread_first(); k < count; k += thread_step()) {
-        int64_t from = k;
-        bool valid = true;
-        if (ids != NULL) {
-            int64_t id = ids[k / columns];
-            valid = id >= 0 && id < rows;
-            from = id * columns + k % columns;
+    bool whole = block % GROUP == 0 && columns % GROUP == 0;
+    return whole && dtype_is_packed(other->dtype) && group_begins(other) && (uintptr_t)codes->data % GROUP == 0;
+}
+
+/* The worth of codes [index, index + GROUP), which share a scale. */
+BODY struct element_group codes_get(const struct tensor *codes, int64_t index, float scale)
+{
+    struct element_group group;
+    uint32_t word[2];
+    if (codes->dtype == DTYPE_NF4X2) {
+        words_load<GROUP / 2>((const char *)codes->data + index / 2, word);
+    } else {
+        words_load<GROUP>((const char *)codes->data + index, word);
+    }
+#pragma unroll
+    for (int n = 0; n < GROUP; n++) {
+        group.at[n] = code_value(word, codes->dtype, n, scale);
+    }
+    return group;
+}
+
+struct dequantize_launch {
+    struct operation_call call;
+    int64_t count, groups; /* groups of eight among the elements, the first */
+    int64_t columns, block, table_rows;
+    const int64_t *ids; /* NULL: none */
+};
+
+/* The element of the codes that element k of the result is; -1 for a wrong id. */
+BODY int64_t dequantize_source(const struct dequantize_launch &launch, int64_t k)
+{
+    if (launch.ids == NULL) {
+        return k;
+    }
+    int64_t id = launch.ids[k / launch.columns];
+    return id >= 0 && id < launch.table_rows ? id * launch.columns + k % launch.columns : -1;
+}
+
+static __global__ void dequantize_kernel(const __grid_constant__ struct dequantize_launch launch)
+{
+    const struct tensor *codes = &launch.call.tensors[0], *out = &launch.call.tensors[launch.call.input_count];
+    const float *scales = (const float *)launch.call.tensors[1].data;
+    for (int64_t k = thread_first(); k < launch.groups; k += thread_step()) {
+        int64_t from = dequantize_source(launch, k * GROUP);
+        struct element_group group = group_alike(NAN);
+        if (from >= 0) {
+            group = codes_get(codes, from, scales[from / launch.block]);
         }
-        tensor_set(out, k, valid ? code_value(codes->data, codes->dtype, from, scales[from / block]) : NAN);
+        group_set(out, k * GROUP, group);
+    }
+    for (int64_t k = launch.groups * GROUP + thread_first(); k < launch.count; k += thread_step()) {
+        int64_t from = dequantize_source(launch, k);
+        tensor_set(out, k, from < 0 ? NAN : code_value(codes->data, codes->dtype, from, scales[from / launch.block]));
     }
 }
 
 const char *launch_dequantize(const struct operation_call *call, cudaStream_t stream)
 {
     const struct tensor *out = &call->tensors[call->input_count];
-    int64_t count = elements_of(out);
-    dequantize_kernel<<<grid_blocks(count, LANES), LANES, 0, stream>>>(*call, count, rows_of(out).columns);
+    struct dequantize_launch launch;
+    launch.call = *call;
+    launch.count = elements_of(out);
+    launch.block = call->attributes.i[0];
+    launch.table_rows = call->attributes.i[1];
+    launch.ids = call->input_count == 3 ? (const int64_t *)call->tensors[2].data : NULL;
+    launch.columns = rows_of(out).columns;
+    /* Without ids only what is left over at the end does not fill a group. */
+    int64_t line = launch.ids == NULL ? GROUP : launch.columns;
+    launch.groups = codes_group(&call->tensors[0], out, launch.block, line) ? launch.count / GROUP : 0;
+    dequantize_kernel<<<group_blocks(launch.count, launch.groups), LANES, 0, stream>>>(launch);
     return launch_result();
+}
+
+/* quantized_dot, eight elements at a time. */
+BODY float quantized_group_dot(struct team team, const struct tensor *a, int64_t a_first, const struct tensor *codes,
+                               const float *scales, int64_t block, int64_t first, int64_t columns)
+{
+    float sum = 0.0f;
+    for (int64_t k = team.lane * GROUP; k < columns; k += (int64_t)team.lanes * GROUP) {
+        struct element_group left = group_get(a, a_first + k);
+        struct element_group right = codes_get(codes, first + k, scales[(first + k) / block]);
+#pragma unroll
+        for (int n = 0; n < GROUP; n++) {
+            sum += left.at[n] * right.at[n];
+        }
+    }
+    return team_sum(team, sum);
 }
 
 /* A team for each output column, so that a row of codes is read once for a row of a. */
 ROW_KERNEL_FUNCTION quantized_linear_kernel(const __grid_constant__ struct operation_call call, struct rows a,
-                                            int64_t outputs)
+                                            int64_t outputs, bool groups)
 {
     __shared__ float shared[TEAM_SHARED_FLOATS];
     struct team team = block_team(shared);
     const struct tensor *codes = &call.tensors[1], *out = &call.tensors[call.input_count];
     const float *scales = (const float *)call.tensors[2].data;
+    int64_t block = call.attributes.i[0];
     for (int64_t column = blockIdx.x; column < outputs; column += gridDim.x) {
         float bias = call.input_count == 4 ? tensor_get(&call.tensors[3], column) : 0.0f;
         for (int64_t row = 0; row < a.count; row++) {
-            struct span from = span_at(&call.tensors[0], row * a.columns);
-            float sum = quantized_dot(team, from, codes->data, codes->dtype, scales, call.attributes.i[0],
-                                      column * a.columns, a.columns);
+            int64_t first = column * a.columns;
+            float sum = groups ? quantized_group_dot(team, &call.tensors[0], row * a.columns, codes, scales, block,
+                                                     first, a.columns)
+                               : quantized_dot(team, span_at(&call.tensors[0], row * a.columns), codes->data,
+                                               codes->dtype, scales, block, first, a.columns);
             if (team.lane == 0) {
                 tensor_set(out, row * outputs + column, sum + bias);
             }
@@ -117,9 +185,12 @@ ROW_KERNEL_FUNCTION quantized_linear_kernel(const __grid_constant__ struct opera
 
 const char *launch_quantized_linear(const struct operation_call *call, cudaStream_t stream)
 {
-    struct rows a = rows_of(&call->tensors[0]);
-    int64_t outputs = rows_of(&call->tensors[call->input_count]).columns;
-    quantized_linear_kernel<<<grid_blocks(outputs, 1), row_lanes(a.columns), 0, stream>>>(*call, a, outputs);
+    const struct tensor *t = call->tensors;
+    struct rows a = rows_of(&t[0]);
+    int64_t outputs = rows_of(&t[call->input_count]).columns;
+    bool groups = codes_group(&t[1], &t[0], call->attributes.i[0], a.columns);
+    unsigned lanes = row_lanes(groups ? a.columns / GROUP : a.columns);
+    quantized_linear_kernel<<<grid_blocks(outputs, 1), lanes, 0, stream>>>(*call, a, outputs, groups);
     return launch_result();
 }
 

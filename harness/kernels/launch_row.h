@@ -261,7 +261,7 @@ struct row_plan {
         __VA_ARGS__                                                                                                    \
     }
 
-#define ROW_MEMORY_KERNEL template <int unit> static __global__ void __launch_bounds__(ROW_TEAM_MAXIMUM)
+#define ROW_MEMORY_KERNEL template <int unit> static __global__ void __launch_bounds__(ROW_TEAM_MAXIMUM, 1)
 
 /* A kernel of rows, that is launched with a row_plan. */
 #define ROW_TEAM_KERNEL                                                                                                \

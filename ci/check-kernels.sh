@@ -1,0 +1,43 @@
+#!/bin/sh
+# The machine code of the CUDA kernels that move rows: no kernel keeps registers in memory, and those that have a form for
+# packets of 16 bytes read them with one instruction. Compiles for one architecture; needs nvcc, no GPU.
+#
+# usage: check-kernels.sh [ROOT [ARCH]]      exit 1 and a line KERNEL: cause for each breach, 77 where nvcc is missing
+set -u
+
+root=${1:-.}
+arch=${2:-90}
+cd "$root" || exit 2
+nvcc=$(command -v "${NVCC:-nvcc}" || command -v /usr/local/cuda/bin/nvcc) || {
+    echo "check-kernels.sh: skipped, nvcc was not found on PATH or in /usr/local/cuda/bin"
+    exit 77
+}
+work=$(mktemp -d) || exit 2
+trap 'rm -rf "$work"' EXIT
+
+# The assembler's report of each kernel, and the intermediate code, whose vector loads become single instructions.
+file_check() {
+    base=$(basename "$1" .cu)
+    "$nvcc" -O2 -I. -arch="sm_$arch" -Xptxas -v --keep --keep-dir "$work" -cubin -o "$work/$base.cubin" "$1" \
+        >"$work/$base.report" 2>&1 || {
+        cat "$work/$base.report"
+        return 1
+    }
+    awk -v file="$1" '
+        /Compiling entry function/ { split($0, part, "\047"); kernel = part[2] }
+        /bytes spill stores/ && ($0 !~ / 0 bytes spill stores, 0 bytes spill loads/) {
+            print file ": " kernel ": keeps registers in memory:" $0
+            bad = 1
+        }
+        END { exit bad }' "$work/$base.report" || return 1
+    grep -q 'ld\.global[a-z.]*\.v4\|st\.global[a-z.]*\.v4' "$work/$base.ptx" || {
+        echo "$1: no access of 16 bytes; packets are read in pieces"
+        return 1
+    }
+}
+
+failed=0
+for name in ${CHECK_KERNELS:-rows sum lookup images element optimizer quantize}; do
+    file_check "harness/kernels/launch_$name.cu" || failed=1
+done
+exit "$failed"
