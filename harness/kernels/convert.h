@@ -1,5 +1,6 @@
 /* Conversion between float32 and the storage formats, for host and CUDA: rounded to nearest even, infinities and NaN
- * kept, subnormal numbers kept. Without branches, so that a compiler can do eight or sixteen at once.
+ * kept, subnormal numbers kept. Without branches, so that a compiler can do eight or sixteen at once. GPUs have
+ * instructions for 16 bits, which give the same numbers; which NaN they give may differ.
  *
  * Worked numbers: 65504 is float16 0x7bff and 65520 rounds to infinity 0x7c00; 2^-24 is float16 0x0001;
  * 1 + 2^-8 is a tie in bfloat16 and goes to the even 1.0 = 0x3f80, 1 + 3 * 2^-8 to 0x3f82. float8_e4m3fn: 448 is 0x7e,
@@ -17,6 +18,13 @@
 #define CONVERT static __host__ __device__ __forceinline__
 #else
 #define CONVERT static inline __attribute__((always_inline))
+#endif
+
+/* The architecture that is compiled for, 0 for the host. */
+#ifdef __CUDA_ARCH__
+#define CONVERT_ARCHITECTURE __CUDA_ARCH__
+#else
+#define CONVERT_ARCHITECTURE 0
 #endif
 
 CONVERT uint32_t float_bits(float value)
@@ -40,14 +48,25 @@ CONVERT float float_from_bfloat16(uint16_t half)
 
 CONVERT uint16_t float_to_bfloat16(float value)
 {
+#if CONVERT_ARCHITECTURE >= 800
+    uint16_t half;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(half) : "f"(value));
+    return half;
+#else
     uint32_t bits = float_bits(value);
     uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
     uint32_t nan = (bits >> 16) | 0x40u;
     return (uint16_t)((bits & 0x7fffffffu) > 0x7f800000u ? nan : rounded);
+#endif
 }
 
 CONVERT float float_from_float16(uint16_t half)
 {
+#if CONVERT_ARCHITECTURE > 0
+    float value;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(half));
+    return value;
+#else
     uint32_t sign = ((uint32_t)half & 0x8000u) << 16;
     uint32_t magnitude = (uint32_t)half & 0x7fffu;
     /* The exponent's bias goes from 15 to 127. A subnormal is counted in units of 2^-24, the last place of 1/2: float32
@@ -57,10 +76,16 @@ CONVERT float float_from_float16(uint16_t half)
     uint32_t finite = magnitude < 0x0400u ? subnormal : normal;
     uint32_t special = 0x7f800000u | (magnitude << 13);
     return float_from_bits(sign | (magnitude >= 0x7c00u ? special : finite));
+#endif
 }
 
 CONVERT uint16_t float_to_float16(float value)
 {
+#if CONVERT_ARCHITECTURE > 0
+    uint16_t half;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half) : "f"(value));
+    return half;
+#else
     uint32_t bits = float_bits(value);
     uint32_t sign = (bits >> 16) & 0x8000u;
     uint32_t magnitude = bits & 0x7fffffffu;
@@ -70,6 +95,7 @@ CONVERT uint16_t float_to_float16(float value)
     uint32_t special = magnitude > 0x7f800000u ? 0x7e00u | ((magnitude >> 13) & 0x3ffu) : 0x7c00u;
     uint32_t small = magnitude < 0x38800000u ? subnormal : normal;
     return (uint16_t)(sign | (magnitude >= 0x47800000u ? special : small));
+#endif
 }
 
 CONVERT float float_from_float8_e4m3(uint8_t byte)
