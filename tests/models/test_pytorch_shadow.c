@@ -17,11 +17,6 @@
 #include "models/workload_tape.h"
 #include "tests/models/shadow_lines.h"
 
-static const char shadow_path[] = "peers/pytorch/shadow-torch-2.11.0-transformers-5.23.0.jsonl";
-static const char adapters_path[] = "peers/pytorch/shadow-torch-2.11.0-transformers-5.23.0-peft-0.21.2.jsonl";
-static const char liger_path[] = "peers/pytorch/shadow-torch-2.11.0-transformers-5.23.0-liger-0.8.5.jsonl";
-static const char quantized_path[] = "peers/pytorch/shadow-torch-2.11.0-transformers-5.23.0-bitsandbytes-0.50.2.jsonl";
-
 static const struct {
     const char *shadow, *catalogue;
 } models[] = {
@@ -128,46 +123,19 @@ static bool line_check(const struct json *line)
     return true;
 }
 
-static void tape_and_pytorch_agree(void **state)
-{
-    (void)state;
-    cases_exact = cases_all = 0;
-    int checked = shadow_lines_each(shadow_path, line_check);
-    print_message("%d cases, the peaks of %d of %d equal to the byte\n", checked, cases_exact, cases_all);
-    assert_true(checked >= 150);
-    assert_true(cases_exact * 100 >= cases_all * 95);
-}
+/* One of PyTorch's lists, and how many of its cases a tape must be able to say. */
+struct shadow_list {
+    const char *name, *path;
+    int cases_minimum;
+};
 
-/* Adapters on frozen models, and 8-bit Adam. */
-static void tape_and_peft_agree(void **state)
+static void tape_agrees(void **state)
 {
-    (void)state;
+    const struct shadow_list *list = *state;
     cases_exact = cases_all = 0;
-    int checked = shadow_lines_each(adapters_path, line_check);
+    int checked = shadow_lines_each(list->path, line_check);
     print_message("%d cases, the peaks of %d of %d equal to the byte\n", checked, cases_exact, cases_all);
-    assert_true(checked >= 60);
-    assert_true(cases_exact * 100 >= cases_all * 95);
-}
-
-/* Weights in 8 and 4 bits, and adapters on them: bitsandbytes' own code for CUDA ran there, without its kernels. */
-static void tape_and_bitsandbytes_agree(void **state)
-{
-    (void)state;
-    cases_exact = cases_all = 0;
-    int checked = shadow_lines_each(quantized_path, line_check);
-    print_message("%d cases, the peaks of %d of %d equal to the byte\n", checked, cases_exact, cases_all);
-    assert_true(checked >= 60);
-    assert_true(cases_exact * 100 >= cases_all * 95);
-}
-
-/* Liger-Kernel's own cross entropy in the place of PyTorch's. */
-static void tape_and_liger_agree(void **state)
-{
-    (void)state;
-    cases_exact = cases_all = 0;
-    int checked = shadow_lines_each(liger_path, line_check);
-    print_message("%d cases, the peaks of %d of %d equal to the byte\n", checked, cases_exact, cases_all);
-    assert_true(checked >= 60);
+    assert_true(checked >= list->cases_minimum);
     assert_true(cases_exact * 100 >= cases_all * 95);
 }
 
@@ -193,12 +161,21 @@ static void resnet50_keeps_the_published_bytes(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tape_and_pytorch_agree),
-        cmocka_unit_test(tape_and_peft_agree),
-        cmocka_unit_test(tape_and_bitsandbytes_agree),
-        cmocka_unit_test(tape_and_liger_agree),
-        cmocka_unit_test(resnet50_keeps_the_published_bytes),
+#define LIST_PATH "peers/pytorch/shadow-torch-2.11.0-transformers-5.23.0"
+    static struct shadow_list lists[] = {
+        {"tape_and_pytorch_agree", LIST_PATH ".jsonl", 150},
+        /* adapters on frozen models, and 8-bit Adam */
+        {"tape_and_peft_agree", LIST_PATH "-peft-0.21.2.jsonl", 60},
+        /* weights in 8 and 4 bits, and adapters on them: bitsandbytes' own code for CUDA ran there, without its kernels */
+        {"tape_and_bitsandbytes_agree", LIST_PATH "-bitsandbytes-0.50.2.jsonl", 60},
+        /* Liger-Kernel's own cross entropy in the place of PyTorch's */
+        {"tape_and_liger_agree", LIST_PATH "-liger-0.8.5.jsonl", 60},
     };
+    enum { LIST_COUNT = sizeof lists / sizeof lists[0] };
+    struct CMUnitTest tests[LIST_COUNT + 1];
+    for (int i = 0; i < LIST_COUNT; i++) {
+        tests[i] = (struct CMUnitTest){lists[i].name, tape_agrees, NULL, NULL, &lists[i]};
+    }
+    tests[LIST_COUNT] = (struct CMUnitTest)cmocka_unit_test(resnet50_keeps_the_published_bytes);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
