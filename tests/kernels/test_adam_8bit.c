@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "harness/base/json.h"
+#include "harness/kernels/body_adam_8bit.h"
 #include "harness/kernels/host.h"
 
 enum { COUNT = 5000, BLOCKS = 20, CODES = 256 };
@@ -42,16 +43,10 @@ static void maps_make(struct optimizer *optimizer)
     }
 }
 
-static void step_run(struct optimizer *optimizer, int step)
+static void adam_run(struct optimizer *optimizer, struct operation_attributes attributes)
 {
-    for (int64_t k = 0; k < COUNT; k++) {
-        double value = (double)((7919 * k + 104729 * step) % 2003 - 1001) / 2003.0;
-        optimizer->gradient[k] = (float)ldexp(value, -(int)(k % 11));
-    }
-    struct operation_call call = {.opcode = OPCODE_ADAM_8BIT,
-                                  .input_count = 3,
-                                  .tensor_count = 8,
-                                  .attributes = {.f = {0.01, 0.9, 0.999, 1e-8}, .i = {1, step}}};
+    struct operation_call call = {
+        .opcode = OPCODE_ADAM_8BIT, .input_count = 3, .tensor_count = 8, .attributes = attributes};
     call.tensors[0] = line(optimizer->gradient, DTYPE_FLOAT32, COUNT);
     call.tensors[1] = line(optimizer->maps[0], DTYPE_FLOAT32, CODES);
     call.tensors[2] = line(optimizer->maps[1], DTYPE_FLOAT32, CODES);
@@ -61,6 +56,15 @@ static void step_run(struct optimizer *optimizer, int step)
         call.tensors[6 + i] = line(optimizer->scales[i], DTYPE_FLOAT32, BLOCKS);
     }
     assert_null(kernel_host_run(&call));
+}
+
+static void step_run(struct optimizer *optimizer, int step)
+{
+    for (int64_t k = 0; k < COUNT; k++) {
+        double value = (double)((7919 * k + 104729 * step) % 2003 - 1001) / 2003.0;
+        optimizer->gradient[k] = (float)ldexp(value, -(int)(k % 11));
+    }
+    adam_run(optimizer, (struct operation_attributes){.f = {0.01, 0.9, 0.999, 1e-8}, .i = {1, step}});
 }
 
 /* A code may be off by one where a number is half-way between two but for the last bit: in few places. */
@@ -144,11 +148,56 @@ static void test_steps_are_those_of_bitsandbytes(void **state)
     json_release(peer);
 }
 
+/* Ascending maps: both dynamic ones, even steps (many numbers within a small power of two), and powers that come closer
+ * to 0 than any of the dynamic maps. */
+static void map_make(int kind, float *map)
+{
+    for (int code = 0; code < CODES; code++) {
+        float even = (float)(code - CODES / 2) / 4096.0f;
+        float power = code < 128 ? -ldexpf(1.0f, -code) : code == 128 ? 0.0f : ldexpf(1.0f, code - CODES + 1);
+        map[code] = kind < 2 ? dynamic_map_number(code, kind == 0) : kind == 2 ? even : power;
+    }
+}
+
+/* The midpoints of a map and their neighbours, in blocks whose first element makes the scale 1. */
+static void midpoints_make(const float *map, float *values)
+{
+    int next = 0;
+    for (int k = 0; k < COUNT; k++) {
+        int code = next / 3 % (CODES - 1);
+        float midpoint = 0.5f * (map[code] + map[code + 1]);
+        float away = next % 3 == 0 ? midpoint : nextafterf(midpoint, next % 3 == 1 ? -2.0f : 2.0f);
+        values[k] = k % CODE_BLOCK == 0 ? 1.0f : away;
+        next += k % CODE_BLOCK != 0;
+    }
+}
+
+/* With both decays 0 the moments are the gradient and its square, whatever they were. A parameter that is NaN makes the
+ * gradient one by its decay. */
+static void test_codes_are_those_of_the_nearest_numbers(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < 4; kind++) {
+        struct optimizer optimizer = {0};
+        map_make(kind, optimizer.maps[0]);
+        map_make(kind, optimizer.maps[1]);
+        midpoints_make(optimizer.maps[0], optimizer.gradient);
+        optimizer.parameter[1] = NAN;
+        adam_run(&optimizer, (struct operation_attributes){.f = {0.01, 0.0, 0.0, 1e-8, 0.5}, .i = {0, 1}});
+        for (int k = 0; k < COUNT; k++) {
+            float m = k == 1 ? NAN : optimizer.gradient[k];
+            assert_int_equal(optimizer.codes[0][k], moment_code(optimizer.maps[0], m, 1.0f));
+            assert_int_equal(optimizer.codes[1][k], moment_code(optimizer.maps[1], m * m, 1.0f));
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_maps_are_those_of_bitsandbytes),
         cmocka_unit_test(test_steps_are_those_of_bitsandbytes),
+        cmocka_unit_test(test_codes_are_those_of_the_nearest_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
