@@ -2,6 +2,7 @@
  * many rows: those go to a BLAS after DEQUANTIZE, or as int8 (host_matmul.c). */
 #include "harness/kernels/body_quantize.h"
 #include "harness/kernels/body_rows.h"
+#include "harness/kernels/host_nf4.h"
 #include "harness/kernels/host_operations.h"
 #include "harness/kernels/host_span.h"
 
@@ -28,29 +29,13 @@ static void span_codes(const float *a, int64_t count, enum dtype dtype, float sc
         }
         break;
     case DTYPE_NF4X2:
-        BODY_SIMD()
-        for (int64_t k = 0; k < count / 2; k++) {
-            bytes[k] = nf4_pair(a[2 * k] * reciprocal, a[2 * k + 1] * reciprocal);
-        }
-        if (count % 2 != 0) {
-            bytes[count / 2] = nf4_pair(a[count - 1] * reciprocal, 0.0f);
-        }
+        host_nf4_write(a, count, reciprocal, bytes);
         break;
     default:
         BODY_SIMD()
         for (int64_t k = 0; k < count; k++) {
             bytes[k] = float8_code(element_scaled(a[k], DTYPE_FLOAT8_E4M3FN, scale, reciprocal));
         }
-    }
-}
-
-/* Two codes of nf4 at a time, from a whole byte on. */
-BODY void pairs_worth(const uint8_t *pairs, int64_t count, float scale, float *to)
-{
-    BODY_SIMD()
-    for (int64_t k = 0; k < count; k++) {
-        to[2 * k] = nf4_level(pairs[k] >> 4) * scale;
-        to[2 * k + 1] = nf4_level(pairs[k] & 15) * scale;
     }
 }
 
@@ -71,10 +56,7 @@ static void span_worth(const struct tensor *codes, int64_t first, int64_t count,
         if (first % 2 != 0 && count > 0) {
             to[k++] = code_value(data, DTYPE_NF4X2, first, scale);
         }
-        pairs_worth((const uint8_t *)data + (first + k) / 2, (count - k) / 2, scale, to + k);
-        if ((count - k) % 2 != 0) {
-            to[count - 1] = code_value(data, DTYPE_NF4X2, first + count - 1, scale);
-        }
+        host_nf4_read((const uint8_t *)data + (first + k) / 2, count - k, scale, to + k);
         break;
     default:
         BODY_SIMD()
@@ -203,15 +185,23 @@ const char *host_dequantize(const struct operation_call *call)
     return NULL;
 }
 
+/* In four sums, so that a multiply-add need not wait for the one before. */
 HOST_CLONES
 static float span_dot(const float *a, const float *b, int64_t count)
 {
-    float sum = 0.0f;
-    BODY_SIMD(reduction(+ : sum))
-    for (int64_t k = 0; k < count; k++) {
-        sum += a[k] * b[k];
+    float sum0 = 0.0f, sum1 = 0.0f, sum2 = 0.0f, sum3 = 0.0f;
+    int64_t part = count / 4;
+    BODY_SIMD(reduction(+ : sum0, sum1, sum2, sum3))
+    for (int64_t k = 0; k < part; k++) {
+        sum0 += a[k] * b[k];
+        sum1 += a[part + k] * b[part + k];
+        sum2 += a[2 * part + k] * b[2 * part + k];
+        sum3 += a[3 * part + k] * b[3 * part + k];
     }
-    return sum;
+    for (int64_t k = 4 * part; k < count; k++) {
+        sum0 += a[k] * b[k];
+    }
+    return (sum0 + sum1) + (sum2 + sum3);
 }
 
 /* Rows of a that share what is read of the matrix. */
@@ -221,11 +211,18 @@ enum { LINEAR_ROWS = 16 };
 static void linear_column(const struct operation_call *call, int64_t row, int rows, int64_t column, int64_t columns,
                           float sums[LINEAR_ROWS])
 {
+    const struct tensor *codes = &call->tensors[1];
     float a[SPAN_ELEMENTS], weight[SPAN_ELEMENTS];
     memset(sums, 0, LINEAR_ROWS * sizeof *sums);
     for (int64_t k = 0; k < columns; k += SPAN_ELEMENTS) {
         int64_t piece = columns - k < SPAN_ELEMENTS ? columns - k : SPAN_ELEMENTS;
-        codes_read(call, 1, column * columns + k, piece, weight);
+        int64_t first = column * columns + k;
+        if (rows == 1 && codes->dtype == DTYPE_NF4X2 && host_nf4_dot_fits(first, call->attributes.i[0])) {
+            struct span from = span_read(&call->tensors[0], row * columns + k, 1, piece, a);
+            sums[0] += host_nf4_dot(from.data, codes->data, call->tensors[2].data, call->attributes.i[0], first, piece);
+            continue;
+        }
+        codes_read(call, 1, first, piece, weight);
         for (int r = 0; r < rows; r++) {
             struct span from = span_read(&call->tensors[0], (row + r) * columns + k, 1, piece, a);
             sums[r] += span_dot(from.data, weight, piece);
