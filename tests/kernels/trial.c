@@ -22,6 +22,7 @@ void trial_open(struct trial *trial, enum opcode opcode, enum mix mix, uint64_t 
     }
     trial->tolerance = 1e-5;
     trial->allowance = 0x1p-25;
+    trial->roundings = 16.0;
     trial->random = seed * 0x9e3779b97f4a7c15u + 0x1234567u;
 }
 

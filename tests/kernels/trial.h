@@ -33,6 +33,7 @@ struct trial {
     enum dtype wanted[OPERATION_TENSORS_MAXIMUM]; /* of each tensor; DTYPE_COUNT: as the mix draws it. Set after open */
     double tolerance;  /* of a float32 output, relative to its largest element; default 1e-5 */
     double allowance;  /* of any output, absolute; default 2^-25 */
+    double roundings;  /* of what is computed on the way, that an output may carry for each of its inputs; default 16 */
     double code_slack; /* by how much a uint8 output may be off: codes of numbers nearly half-way; default 0 */
     uint64_t random;   /* state of the generator of inputs */
     unsigned char *memory[OPERATION_TENSORS_MAXIMUM];

@@ -14,9 +14,6 @@
 #include "tests/kernels/trial_condition.h"
 #include "tests/kernels/trial_site.h"
 
-/* Roundings of intermediate results that an output may carry for each rounding of its inputs. */
-enum { ROUNDINGS = 16 };
-
 /* Only the first fault is kept. */
 __attribute__((format(printf, 3, 4))) static void fault_set(struct trial_outcome *outcome, const struct trial *trial,
                                                             const char *format, ...)
@@ -82,7 +79,7 @@ static void output_compare(const struct trial *trial, const struct trial_values 
         double apart = distance(got, expected);
         if (apart > allowed && allowed > 0.0) { /* perhaps its terms cancel */
             condition = condition != NULL ? condition : trial_condition(trial, inputs, t);
-            allowed += ROUNDINGS * condition[k];
+            allowed += trial->roundings * condition[k];
         }
         if (apart > allowed) {
             fault_set(outcome, trial, "output %d, element %lld of %lld is %.9g instead of %.9g; %.3g is allowed",

@@ -189,8 +189,11 @@ static void mask_input(struct trial *trial, const struct attention_shape *s)
     }
 }
 
+/* A score is a sum of `width` terms, each addition rounded: with random signs that is sqrt(width / 2) roundings of a term,
+ * and one sum in thousands is four times as far off. */
 static void attention_attributes(struct trial *trial, const struct attention_shape *s)
 {
+    trial->roundings = fmax(trial->roundings, 4.0 * sqrt((double)s->width));
     trial->call.attributes.f[0] = 0.7;
     trial->call.attributes.f[1] = s->dropout;
     trial->call.attributes.i[0] = s->causal;
