@@ -7,32 +7,55 @@
 
 #include <string.h>
 
-/* The largest of elements [first, end) that come after `last`; -infinity where none does. */
+/* A row is searched in pieces whose largest elements are kept, so that only the piece in which an element was found is
+ * read again for the next: some vectors long, and not long to search in. */
+enum { PIECE = 128 };
+
 HOST_CLONES
-static float largest_after(const float *a, int64_t first, int64_t end, struct ranked last)
+static void pieces_rank(const float *a, int64_t columns, float *maxima)
+{
+    for (int64_t first = 0; first < columns; first += PIECE) {
+        int64_t end = columns - first < PIECE ? columns : first + PIECE;
+        float largest = -INFINITY;
+        BODY_SIMD(reduction(max : largest))
+        for (int64_t k = first; k < end; k++) {
+            float value = ranked_value(a[k]);
+            largest = value > largest ? value : largest;
+        }
+        maxima[first / PIECE] = largest;
+    }
+}
+
+/* The largest of a piece's elements that come after the one of this value at `place`; -infinity where none does. */
+HOST_CLONES
+static float piece_largest_after(const float *a, int32_t count, float last, int32_t place)
 {
     float largest = -INFINITY;
     BODY_SIMD(reduction(max : largest))
-    for (int64_t k = first; k < end; k++) {
+    for (int32_t k = 0; k < count; k++) {
         float value = ranked_value(a[k]);
-        float candidate = ranked_follows(value, k, last) ? value : -INFINITY;
+        float bound = k > place ? value : -INFINITY; /* what equals the last comes after it only further on */
+        float candidate = value < last ? value : (value == last ? bound : -INFINITY);
         largest = candidate > largest ? candidate : largest;
     }
     return largest;
 }
 
-/* What ranked_next finds: the largest value first, by vectors, and then where it is, in the first piece that has it. */
-static struct ranked row_next(const float *a, int64_t columns, struct ranked last)
+/* What ranked_next finds. maxima: of each piece, the largest of what comes after the element before `last`. A piece of
+ * which nothing is left counts as -infinity, and the search goes through it to the next. */
+static struct ranked row_next(const float *a, int64_t columns, float *maxima, struct ranked last)
 {
-    enum { PIECE = 128 }; /* some vectors long, and not long to search in */
-    struct ranked next = {-INFINITY, 0};
-    for (int64_t first = 0; first < columns; first += PIECE) {
-        int64_t end = columns - first < PIECE ? columns : first + PIECE;
-        float largest = largest_after(a, first, end, last);
-        if (largest > next.value) {
-            next = (struct ranked){largest, first};
-        }
+    if (last.index >= 0) {
+        int64_t first = last.index / PIECE * PIECE;
+        int64_t count = columns - first < PIECE ? columns - first : PIECE;
+        maxima[first / PIECE] =
+            piece_largest_after(a + first, (int32_t)count, last.value, (int32_t)(last.index - first));
     }
+    int64_t best = 0;
+    for (int64_t piece = 1; piece * PIECE < columns; piece++) {
+        best = maxima[piece] > maxima[best] ? piece : best;
+    }
+    struct ranked next = {maxima[best], best * PIECE};
     while (!(ranked_value(a[next.index]) == next.value && ranked_follows(next.value, next.index, last))) {
         next.index++;
     }
@@ -47,15 +70,17 @@ const char *host_top_k(const struct operation_call *call)
     struct rows rows = rows_of(a);
     int64_t count = values != NULL ? rows_of(values).columns : 1;
     struct host_scratch scratch;
-    if (!host_scratch_open(&scratch, rows.columns)) {
+    if (!host_scratch_open(&scratch, rows.columns + rows.columns / PIECE + 1)) {
         return "the host has no memory for a row in float32";
     }
     HOST_PARALLEL_FOR(rows.count * rows.columns >= PARALLEL_ELEMENTS)
     for (int64_t row = 0; row < rows.count; row++) {
+        float *maxima = host_scratch_part(&scratch) + rows.columns;
         struct span span = span_read(a, row * rows.columns, 1, rows.columns, host_scratch_part(&scratch));
+        pieces_rank(span.data, rows.columns, maxima);
         struct ranked last = ranked_first();
         for (int64_t k = 0; k < count; k++) {
-            last = row_next(span.data, rows.columns, last);
+            last = row_next(span.data, rows.columns, maxima, last);
             ((int64_t *)indices->data)[row * count + k] = last.index;
             if (values != NULL) {
                 float_store(values->data, values->dtype, row * count + k, span_get(span, last.index));
