@@ -1,6 +1,5 @@
 /* Autocast: which dtype an operation sees under torch.autocast("cuda"), and the cache of cast parameters.
  * Which operations ask for which is in their own files. */
-#include <stdlib.h>
 
 #include "harness/tape/graph.h"
 
@@ -21,15 +20,8 @@ void tape_autocast_close(struct tape *tape)
 
 static bool cast_remember(struct tape *tape, struct value *from, struct value *to)
 {
-    if (tape->cast_count == tape->cast_capacity) {
-        int capacity = tape->cast_capacity > 0 ? tape->cast_capacity * 2 : 64;
-        struct cast_entry *grown = realloc(tape->casts, (size_t)capacity * sizeof *grown);
-        if (grown == NULL) {
-            tape_fail(tape, STATUS_OUT_OF_MEMORY, "the host has no memory for the autocast cache");
-            return false;
-        }
-        tape->casts = grown;
-        tape->cast_capacity = capacity;
+    if (!array_grow(tape, (void **)&tape->casts, &tape->cast_capacity, tape->cast_count, sizeof *tape->casts)) {
+        return false;
     }
     tape->casts[tape->cast_count++] = (struct cast_entry){from, value_retain(to)};
     return true;

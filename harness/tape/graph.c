@@ -143,21 +143,9 @@ static void node_let_go(struct tape *tape, struct node *node)
 
 void node_keep(struct tape *tape, struct node *node, int index, struct value *value)
 {
-    if (node == NULL || value == NULL || tape_failed(tape)) {
+    if (node == NULL || value == NULL || tape_failed(tape) ||
+        !array_grow(tape, (void **)&tape->kept, &tape->kept_capacity, tape->kept_count, sizeof *tape->kept)) {
         return;
-    }
-    if (tape->kept_count == tape->kept_capacity) {
-        int capacity = tape->kept_capacity > 0 ? tape->kept_capacity * 2 : 256;
-        struct kept_entry *grown = arena_alloc(&tape->arena, (size_t)capacity * sizeof *grown);
-        if (grown == NULL) {
-            tape_fail(tape, STATUS_OUT_OF_MEMORY, "the host has no memory for a graph");
-            return;
-        }
-        if (tape->kept_count > 0) {
-            memcpy(grown, tape->kept, (size_t)tape->kept_count * sizeof *grown);
-        }
-        tape->kept = grown;
-        tape->kept_capacity = capacity;
     }
     tape->kept[tape->kept_count++] = (struct kept_entry){value, tape->graph};
     node->kept[index] = value;

@@ -125,6 +125,10 @@ struct tape {
 };
 
 /* -- memory (storage.c) */
+
+/* Makes room for one more element of an array that tape_release frees; false after a failure. */
+bool array_grow(struct tape *tape, void **array, int *capacity, int count, size_t element_bytes);
+
 /* A new dense value over a new storage; NULL after an error. Held by the open frame. */
 struct value *value_new(struct tape *tape, enum dtype dtype, const struct shape *shape, const char *label);
 struct value *value_new_in(struct tape *tape, enum category category, enum dtype dtype, const struct shape *shape,

@@ -40,8 +40,7 @@ void tape_fail(struct tape *tape, enum status_code code, const char *format, ...
     status_set(&tape->error, code, "%s", text);
 }
 
-/* Makes room for one more element; false after a failure. */
-static bool array_grow(struct tape *tape, void **array, int *capacity, int count, size_t element_bytes)
+bool array_grow(struct tape *tape, void **array, int *capacity, int count, size_t element_bytes)
 {
     if (count < *capacity) {
         return true;

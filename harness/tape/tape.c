@@ -54,6 +54,7 @@ void tape_release(struct tape *tape)
     free(tape->events);
     free(tape->frame);
     free(tape->casts);
+    free(tape->kept);
     arena_release(&tape->arena);
     free(tape);
 }
