@@ -128,16 +128,6 @@ BODY void round_products(const struct decode_round &round, const struct attentio
     }
 }
 
-/* Element of a mask of a dtype that dtype_is_plain knows. */
-BODY float mask_get(const struct tensor *mask, int64_t index)
-{
-    if (mask->dtype == DTYPE_FLOAT32) {
-        return ((const float *)mask->data)[index];
-    }
-    uint16_t bits = ((const uint16_t *)mask->data)[index];
-    return mask->dtype == DTYPE_FLOAT16 ? float_from_float16(bits) : float_from_bfloat16(bits);
-}
-
 /* One row's products become scores, -infinity beyond the last column; returns the largest of them and `maximum`. */
 template <int rows>
 BODY float round_scores(const struct decode_round &round, const struct attention *attention, int r, float maximum,
@@ -152,8 +142,11 @@ BODY float round_scores(const struct decode_round &round, const struct attention
         int64_t column = round_column(round, u);
         float x = -INFINITY;
         if (column < attention->columns) {
-            x = scores.at[r][u] * attention->scale;
-            x += mask->data != NULL ? mask_get(mask, start + column * mask->stride[3]) : 0.0f;
+            float added = 0.0f;
+            if (mask->data != NULL) {
+                packet_get<DTYPE_COUNT, 1>(mask, start + column * mask->stride[3], &added);
+            }
+            x = scores.at[r][u] * attention->scale + added;
         }
         scores.at[r][u] = x;
         maximum = x > maximum ? x : maximum;
@@ -356,15 +349,10 @@ static __global__ void __launch_bounds__(LANES) decode_kernel(const __grid_const
     }
 }
 
-static bool dtype_is_plain(enum dtype dtype)
-{
-    return dtype == DTYPE_FLOAT32 || dtype == DTYPE_FLOAT16 || dtype == DTYPE_BFLOAT16;
-}
-
 /* Whether every row begins where a group may and is whole groups. */
 static bool rows_are_groups(const struct tensor *tensor)
 {
-    bool fit = dtype_is_plain(tensor->dtype) && group_begins(tensor) && tensor->size[3] % GROUP == 0;
+    bool fit = dtype_is_packed(tensor->dtype) && group_begins(tensor) && tensor->size[3] % GROUP == 0;
     for (int d = 0; d < 3; d++) {
         fit = fit && (tensor->size[d] < 2 || tensor->stride[d] % GROUP == 0);
     }
@@ -374,7 +362,7 @@ static bool rows_are_groups(const struct tensor *tensor)
 bool attention_fits_decode(const struct attention *attention)
 {
     return attention->queries == 1 && attention->width <= DECODE_WIDTH && rows_are_groups(&attention->k) &&
-           rows_are_groups(&attention->v) && (attention->mask.data == NULL || dtype_is_plain(attention->mask.dtype));
+           rows_are_groups(&attention->v) && (attention->mask.data == NULL || dtype_is_packed(attention->mask.dtype));
 }
 
 const char *attention_decode(struct attention *attention, cudaStream_t stream)

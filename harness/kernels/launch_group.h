@@ -16,8 +16,7 @@ struct element_group {
 /* Whether group_get and group_set know the dtype. */
 static inline bool group_converts(enum dtype dtype)
 {
-    return dtype == DTYPE_FLOAT32 || dtype == DTYPE_FLOAT16 || dtype == DTYPE_BFLOAT16 || dtype == DTYPE_BOOL ||
-           dtype == DTYPE_UINT8;
+    return dtype_is_packed(dtype) || dtype == DTYPE_BOOL || dtype == DTYPE_UINT8;
 }
 
 /* Whether the tensor's memory begins where a group may. */
@@ -67,37 +66,34 @@ BODY struct element_group group_alike(float value)
     return group;
 }
 
+/* The statements with `dtype` as a constant: one that group_converts knows. */
+#define GROUP_SWITCH(of, ...)                                                                                          \
+    do {                                                                                                               \
+        if ((of) == DTYPE_BOOL) {                                                                                      \
+            constexpr enum dtype dtype = DTYPE_BOOL;                                                                   \
+            __VA_ARGS__                                                                                                \
+        } else if ((of) == DTYPE_UINT8) {                                                                              \
+            constexpr enum dtype dtype = DTYPE_UINT8;                                                                  \
+            __VA_ARGS__                                                                                                \
+        } else if ((of) == DTYPE_FLOAT32) {                                                                            \
+            constexpr enum dtype dtype = DTYPE_FLOAT32;                                                                \
+            __VA_ARGS__                                                                                                \
+        } else {                                                                                                       \
+            FLOATING_SWITCH(of, GROUP, __VA_ARGS__);                                                                   \
+        }                                                                                                              \
+    } while (0)
+
 /* Elements [index, index + GROUP) of a floating, bool or uint8 tensor. */
 BODY struct element_group group_get(const struct tensor *tensor, int64_t index)
 {
     struct element_group group;
-    if (tensor->dtype == DTYPE_FLOAT32) {
-        packet_load<DTYPE_FLOAT32, GROUP>(tensor->data, index, group.at);
-    } else if (tensor->dtype == DTYPE_FLOAT16) {
-        packet_load<DTYPE_FLOAT16, GROUP>(tensor->data, index, group.at);
-    } else if (tensor->dtype == DTYPE_BFLOAT16) {
-        packet_load<DTYPE_BFLOAT16, GROUP>(tensor->data, index, group.at);
-    } else if (tensor->dtype == DTYPE_BOOL) {
-        packet_load<DTYPE_BOOL, GROUP>(tensor->data, index, group.at);
-    } else {
-        packet_load<DTYPE_UINT8, GROUP>(tensor->data, index, group.at);
-    }
+    GROUP_SWITCH(tensor->dtype, { packet_load<dtype, GROUP>(tensor->data, index, group.at); });
     return group;
 }
 
 BODY void group_set(const struct tensor *tensor, int64_t index, const struct element_group &group)
 {
-    if (tensor->dtype == DTYPE_FLOAT32) {
-        packet_store<DTYPE_FLOAT32, GROUP>(tensor->data, index, group.at);
-    } else if (tensor->dtype == DTYPE_FLOAT16) {
-        packet_store<DTYPE_FLOAT16, GROUP>(tensor->data, index, group.at);
-    } else if (tensor->dtype == DTYPE_BFLOAT16) {
-        packet_store<DTYPE_BFLOAT16, GROUP>(tensor->data, index, group.at);
-    } else if (tensor->dtype == DTYPE_BOOL) {
-        packet_store<DTYPE_BOOL, GROUP>(tensor->data, index, group.at);
-    } else {
-        packet_store<DTYPE_UINT8, GROUP>(tensor->data, index, group.at);
-    }
+    GROUP_SWITCH(tensor->dtype, { packet_store<dtype, GROUP>(tensor->data, index, group.at); });
 }
 
 /* Calls work(e) for each element of dense tensors of one length: e[t] is that of tensor t; those from `inputs` on are

@@ -133,6 +133,9 @@ static inline int packet_unit(const struct tensor *const *tensors, int tensor_co
         }                                                                                                              \
     } while (0)
 
+/* The instance of a kernel template for packets of that many elements. */
+#define UNIT_FORM(kernel, unit) ((unit) == 8 ? kernel<8> : (unit) == 4 ? kernel<4> : kernel<1>)
+
 /* packet_load and packet_store where the dtype may be DTYPE_COUNT: the tensor's own, looked up. */
 template <enum dtype known, int unit> PACKET void packet_get(const struct tensor *tensor, int64_t index, float *to)
 {

@@ -251,9 +251,6 @@ struct row_plan {
             kernel<ROW_PARTS, 8, true>, kernel<ROW_PARTS, 8, false>                                                    \
     }
 
-/* The form of a kernel that keeps nothing: `unit` elements a packet. */
-#define UNIT_FORM(kernel, unit) ((unit) == 8 ? kernel<8> : (unit) == 4 ? kernel<4> : kernel<1>)
-
 /* A statement for each group of a row that is not kept. */
 #define MEMORY_EACH(row, place, ...)                                                                                   \
     for (int64_t number = 0; number < row_groups(row); number++) {                                                     \

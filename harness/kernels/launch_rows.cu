@@ -200,9 +200,7 @@ static void launch_layernorm_slopes(const struct operation_call *call, struct ro
     struct slope_launch launch;
     launch.call = *call;
     launch.columns = column_plan_of(rows.columns, rows.count, unit);
-    slope_kernel *kernel = unit == 8   ? layernorm_slopes_kernel<8>
-                           : unit == 4 ? layernorm_slopes_kernel<4>
-                                       : layernorm_slopes_kernel<1>;
+    slope_kernel *kernel = UNIT_FORM(layernorm_slopes_kernel, unit);
     kernel<<<launch.columns.blocks, launch.columns.threads, 0, stream>>>(launch);
 }
 

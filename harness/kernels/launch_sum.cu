@@ -109,7 +109,7 @@ const char *launch_sum(const struct operation_call *call, cudaStream_t stream)
     launch.columns = column_plan_of(launch.outputs, launch.summed, unit);
     unsigned blocks = launch.is_columns ? launch.columns.blocks : grid_blocks(launch.outputs, 1);
     unsigned threads = launch.is_columns ? (unsigned)launch.columns.threads : row_lanes(launch.summed / unit);
-    sum_function *kernel = unit == 8 ? sum_kernel<8> : unit == 4 ? sum_kernel<4> : sum_kernel<1>;
+    sum_function *kernel = UNIT_FORM(sum_kernel, unit);
     kernel<<<blocks, threads, 0, stream>>>(launch);
     return launch_result();
 }
