@@ -23,9 +23,7 @@ enum { FAMILY_TESTS = sizeof families / sizeof families[0], TEXT_FAMILIES = 4 };
 
 static struct workload training(enum loss loss)
 {
-    struct workload workload = workload_default(MODE_TRAIN);
-    workload.batch = 2;
-    workload.seq = 8;
+    struct workload workload = tiny_workload(MODE_TRAIN);
     workload.optimizer = OPTIMIZER_ADAM_FOREACH;
     workload.loss = loss;
     return workload;

@@ -62,9 +62,7 @@ static void machine_of(struct tape_machine *machine, const char *model, const st
 
 static struct workload generation(enum cache cache, enum attention attention, int64_t beams)
 {
-    struct workload workload = workload_default(MODE_GENERATE);
-    workload.batch = 2;
-    workload.seq = 8;
+    struct workload workload = tiny_workload(MODE_GENERATE);
     workload.new_tokens = 12;
     workload.cache = cache;
     workload.attention = attention;

@@ -21,9 +21,7 @@ enum { FAMILY_TESTS = sizeof families / sizeof families[0] };
 
 static struct workload adapting(enum lora_targets targets)
 {
-    struct workload workload = workload_default(MODE_TRAIN);
-    workload.batch = 2;
-    workload.seq = 8;
+    struct workload workload = tiny_workload(MODE_TRAIN);
     workload.lora_rank = 4;
     workload.lora_targets = targets;
     return workload;

@@ -20,10 +20,8 @@ enum { FAMILY_TESTS = sizeof families / sizeof families[0], FIRST_PASS = 3 };
 
 static struct workload adapting(enum precision precision)
 {
-    struct workload workload = workload_default(MODE_TRAIN);
+    struct workload workload = tiny_workload(MODE_TRAIN);
     workload.precision = precision;
-    workload.batch = 2;
-    workload.seq = 8;
     workload.lora_rank = 4;
     workload.lora_targets = LORA_TARGETS_LINEAR;
     return workload;
@@ -147,6 +145,23 @@ static double gradients_distance(const struct tape_machine *one, const struct ta
     return largest;
 }
 
+/* gradients_distance of a model's first training step under either workload, with the values that the first stores. */
+static double step_distance(const char *model, const struct workload *one, const struct workload *two)
+{
+    struct tape_machine first, second;
+    machine_open_tiny(&first, model, one, 1, 1e-4);
+    machine_open_tiny(&second, model, two, 1, 1e-4);
+    adapters_prepare(&first);
+    adapters_prepare(&second);
+    model_copy(&first, &second);
+    assert_true(machine_run_until(&first, STAGE_STEP, 1));
+    assert_true(machine_run_until(&second, STAGE_STEP, 1));
+    double distance = gradients_distance(&first, &second);
+    machine_close(&first);
+    machine_close(&second);
+    return distance;
+}
+
 /* The dequantised values are the very factors of fp8 and int4 on the host. fp8: nothing differs. int4: the update and the
  * sum are both rounded to bfloat16, by up to 2^-9, in each adapted layer. int8: activations are rounded to 1/127 of a row's
  * largest; of 32 values that is 2.1 deviations, so 2.1 / 127 / sqrt(12) = 0.5 % in each product. Roundings add up as the
@@ -162,25 +177,16 @@ static void gradients_are_those_of_the_dequantised_model(void **state)
     for (int family = 0; family < FAMILY_TESTS; family++) {
         for (int precision = PRECISION_INT8; precision <= PRECISION_FP8; precision++) {
             for (int quantize = 0; quantize < QUANTIZE_COUNT; quantize++) {
-                struct tape_machine quantized, plain;
-                struct workload workload = adapting((enum precision)precision);
-                workload.quantize = (enum quantize)quantize;
-                machine_open_tiny(&quantized, families[family], &workload, 1, 1e-4);
-                workload.precision = PRECISION_BFLOAT16;
-                machine_open_tiny(&plain, families[family], &workload, 1, 1e-4);
-                adapters_prepare(&quantized);
-                adapters_prepare(&plain);
-                model_copy(&quantized, &plain);
-                assert_true(machine_run_until(&quantized, STAGE_STEP, 1));
-                assert_true(machine_run_until(&plain, STAGE_STEP, 1));
-                double distance = gradients_distance(&quantized, &plain);
+                struct workload quantized = adapting((enum precision)precision);
+                quantized.quantize = (enum quantize)quantize;
+                struct workload plain = quantized;
+                plain.precision = PRECISION_BFLOAT16;
+                double distance = step_distance(families[family], &quantized, &plain);
                 if (!(distance <= tolerance_of((enum precision)precision))) {
                     fail_msg("%s, %s, %s: gradients differ by %g", families[family],
                              precision_name((enum precision)precision), quantize_name((enum quantize)quantize),
                              distance);
                 }
-                machine_close(&quantized);
-                machine_close(&plain);
             }
         }
     }
@@ -193,25 +199,14 @@ static void a_prepared_model_has_the_gradients_of_float32(void **state)
     (void)state;
     for (int family = 0; family < FAMILY_TESTS; family++) {
         for (int precision = PRECISION_INT8; precision <= PRECISION_INT4; precision++) {
-            struct tape_machine prepared, plain;
-            struct workload workload = adapting((enum precision)precision);
-            workload.prepare_kbit = true;
-            machine_open_tiny(&prepared, families[family], &workload, 1, 1e-4);
-            workload.prepare_kbit = false;
-            workload.precision = PRECISION_FLOAT32;
-            machine_open_tiny(&plain, families[family], &workload, 1, 1e-4);
-            adapters_prepare(&prepared);
-            adapters_prepare(&plain);
-            model_copy(&prepared, &plain);
-            assert_true(machine_run_until(&prepared, STAGE_STEP, 1));
-            assert_true(machine_run_until(&plain, STAGE_STEP, 1));
-            double distance = gradients_distance(&prepared, &plain);
+            struct workload prepared = adapting((enum precision)precision);
+            prepared.prepare_kbit = true;
+            struct workload plain = adapting(PRECISION_FLOAT32);
+            double distance = step_distance(families[family], &prepared, &plain);
             if (!(distance > 0.0 && distance <= tolerance_of((enum precision)precision))) {
                 fail_msg("%s, %s: gradients differ by %g", families[family], precision_name((enum precision)precision),
                          distance);
             }
-            machine_close(&prepared);
-            machine_close(&plain);
         }
     }
 }

@@ -18,6 +18,14 @@ const char *config_path(const char *name, char path[256])
     return path;
 }
 
+struct workload tiny_workload(enum mode mode)
+{
+    struct workload workload = workload_default(mode);
+    workload.batch = 2;
+    workload.seq = 8;
+    return workload;
+}
+
 void machine_open_tiny(struct tape_machine *machine, const char *name, const struct workload *workload, int step_count,
                        double learning_rate)
 {

@@ -7,6 +7,9 @@
 /* The config.json of a tiny model: ours ("tiny-resnet") or one of peers/pytorch/tiny ("bert"). Returns path. */
 const char *config_path(const char *name, char path[256]);
 
+/* Two samples of eight tokens. */
+struct workload tiny_workload(enum mode mode);
+
 /* Opens the tape of a tiny model, by that name. */
 void machine_open_tiny(struct tape_machine *machine, const char *name, const struct workload *workload, int step_count,
                        double learning_rate);
