@@ -90,9 +90,10 @@ static struct value *linear_of_values(const struct forward *forward, const char 
     return tape_frame_close(tape, frame, (stored_in_out ? tape_linear_t : tape_linear)(tape, a, weight, bias));
 }
 
-/* peft's lora layer around a frozen one that made result of a (weight: NULL where it is not quantised): result + B(A(a)) * scaling, the adapter in its own dtype.
- * The scaling is lora_alpha / rank, with LoraConfig's alpha of 8; its dropout is 0. lora.Linear adds in the wider dtype and
- * rounds the sum; its forms for bitsandbytes round the update and add in the dtype of result, that of 4 bits to a copy. */
+/* peft's lora layer around a frozen one that made result of a (weight: NULL where it is not quantised): result + B(A(a)) *
+ * scaling, the adapter in its own dtype. The scaling is lora_alpha / rank, with LoraConfig's alpha of 8; its dropout is 0.
+ * lora.Linear adds in the wider dtype and rounds the sum; its forms for bitsandbytes round the update and add in the dtype
+ * of result, that of 4 bits to a copy. */
 static struct value *linear_adapted(const struct forward *forward, const char *prefix, const struct quantized *weight,
                                     struct value *a, struct value *result)
 {
