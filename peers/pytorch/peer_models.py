@@ -1,14 +1,16 @@
 """The models that are put beside ours: configurations only, nothing is downloaded."""
 import contextlib
 import copy
+import json
 import os
 
 import torch
 import torchvision
 import transformers
 from transformers import (BertConfig, BertForMaskedLM, BertModel, GPT2Config, GPT2LMHeadModel, GPT2Model, LlamaConfig,
-                          LlamaForCausalLM, LlamaModel, Qwen2Config, Qwen2ForCausalLM, Qwen2Model, T5Config,
-                          T5ForConditionalGeneration, T5Model, ViTConfig, ViTForImageClassification, ViTModel)
+                          LlamaForCausalLM, LlamaModel, MistralConfig, MistralForCausalLM, MistralModel, Qwen2Config,
+                          Qwen2ForCausalLM, Qwen2Model, T5Config, T5ForConditionalGeneration, T5Model, ViTConfig,
+                          ViTForImageClassification, ViTModel)
 
 from shadow_autocast import CudaAutocast
 
@@ -44,19 +46,55 @@ MODELS = {
     "resnet152": ("resnet", torchvision.models.resnet152, None, None),
 }
 
-# The tiny models are read from the same config.json files that our own program reads.
-TINY_FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "tiny")
-for folder, family, with_head, bare, config_class in (
-        ("bert", "bert", BertForMaskedLM, BertModel, BertConfig),
-        ("bert-dropout", "bert", BertForMaskedLM, BertModel, BertConfig),
-        ("gpt2", "gpt2", GPT2LMHeadModel, GPT2Model, GPT2Config),
-        ("gpt2-dropout", "gpt2", GPT2LMHeadModel, GPT2Model, GPT2Config),
-        ("llama", "llama", LlamaForCausalLM, LlamaModel, LlamaConfig),
-        ("llama-gqa", "llama", LlamaForCausalLM, LlamaModel, LlamaConfig),
-        ("qwen2", "llama", Qwen2ForCausalLM, Qwen2Model, Qwen2Config),
-        ("vit", "vit", ViTForImageClassification, ViTModel, ViTConfig)):
-    MODELS["tiny/" + folder] = (family, with_head, bare, config_class.from_json_file(
-        os.path.join(TINY_FOLDER, folder, "config.json")))
+# model_type of a config.json: as above, with the class of the configuration
+FAMILIES = {
+    "bert": ("bert", BertForMaskedLM, BertModel, BertConfig),
+    "gpt2": ("gpt2", GPT2LMHeadModel, GPT2Model, GPT2Config),
+    "llama": ("llama", LlamaForCausalLM, LlamaModel, LlamaConfig),
+    "mistral": ("llama", MistralForCausalLM, MistralModel, MistralConfig),
+    "qwen2": ("llama", Qwen2ForCausalLM, Qwen2Model, Qwen2Config),
+    "vit": ("vit", ViTForImageClassification, ViTModel, ViTConfig),
+}
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+CATALOGUE = os.path.join(FOLDER, "..", "..", "models", "catalogue")
+
+
+def configured(path):
+    """The row of a config.json, which our own program reads too; KeyError where its family has none.
+
+    Of timm's ResNets the configuration is a dictionary: those of usual widths are torchvision's, the others timm's own.
+    """
+    with open(path, encoding="utf-8") as source:
+        raw = json.load(source)
+    if "architecture" not in raw:
+        family, with_head, bare, config_class = FAMILIES[raw["model_type"]]
+        return family, with_head, bare, config_class.from_json_file(path)
+    if not raw["architecture"].startswith("resnet"):
+        raise KeyError(raw["architecture"])
+
+    def make():
+        if "model_args" not in raw:
+            return getattr(torchvision.models, raw["architecture"])(num_classes=raw["num_classes"])
+        import timm  # here alone: other models do without it
+        widths = {key: tuple(value) for key, value in raw["model_args"].items()}
+        return timm.create_model(raw["architecture"], num_classes=raw["num_classes"], **widths)
+    return "resnet", make, None, {"image_size": raw["pretrained_cfg"]["input_size"][-1], "num_labels": raw["num_classes"]}
+
+
+def model_row(name):
+    """The row of a name: one of MODELS, else of the catalogue that assay reads. KeyError where it is in neither."""
+    if name not in MODELS:
+        path = os.path.join(CATALOGUE, name, "config.json")
+        if not os.path.isfile(path):
+            raise KeyError(name)
+        MODELS[name] = configured(path)
+    return MODELS[name]
+
+
+# The tiny models of the shadow; ResNets of this size it makes of torchvision's own.
+TINY_FOLDER = os.path.join(FOLDER, "tiny")
+for folder in ("bert", "bert-dropout", "gpt2", "gpt2-dropout", "llama", "llama-gqa", "qwen2", "vit"):
+    MODELS["tiny/" + folder] = configured(os.path.join(TINY_FOLDER, folder, "config.json"))
 
 
 def storage_dtype(case):
@@ -86,12 +124,12 @@ SHADOW_CHECKPOINTING = {"use_reentrant": False, "context_fn": autocast_again}
 
 def build(case, device, checkpointing=SHADOW_CHECKPOINTING):
     """The model of a case on a device, in its storage dtype, values undefined; (family, model, config)."""
-    family, with_head, bare, config = MODELS[case["model"]]
+    family, with_head, bare, config = model_row(case["model"])
     dtype = storage_dtype(case)
     if family == "resnet":
         with torch.device(device):
             model = with_head()
-        return family, model if dtype == torch.float32 else model.to(dtype), None
+        return family, model if dtype == torch.float32 else model.to(dtype), config
     config = copy.deepcopy(config)
     if family != "vit":
         config.use_cache = case.get("use_cache", False)
@@ -120,13 +158,21 @@ def adapt(model, case):
     return peft.get_peft_model(model, peft.LoraConfig(r=case["lora_rank"], target_modules=targets))
 
 
+def image_shape(case, config):
+    """(edge in pixels, classes) of an image model; without a configuration it is torchvision's."""
+    if config is None:
+        return case.get("image", 224), 1000
+    if isinstance(config, dict):
+        return config["image_size"], config["num_labels"]
+    return config.image_size, config.num_labels
+
+
 def make_inputs(case, family, config, device):
     """(inputs, labels): token ids are their own labels and one storage, as in causal and masked modelling tests. A padded
     batch is a dictionary with its attention mask, and labels of its own."""
     batch = case["batch"]
     if family in ("vit", "resnet"):
-        size = config.image_size if config is not None else case.get("image", 224)
-        classes = config.num_labels if config is not None else 1000
+        size, classes = image_shape(case, config)
         pixels = torch.zeros(batch, 3, size, size, device=device, dtype=storage_dtype(case))
         return pixels, torch.zeros(batch, device=device, dtype=torch.int64) % classes
     ids = torch.zeros(batch, case["seq"], device=device, dtype=torch.int64)

@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 """Measure what PyTorch really occupies on a GPU: one JSON line per case. README.md says what each field means.
 
-    python3 peers/pytorch/truth.py --out FILE [--only REGEX] [--budget SECONDS] [--skip FILE] [--repeat N] [--list]
-    python3 peers/pytorch/truth.py --out FILE --traces FOLDER
+    build/assay plan suites/pytorch.yaml --json > plan.json
+    python3 peers/pytorch/truth.py --plan plan.json --out FILE [--only REGEX] [--budget SECONDS] [--skip FILE] [--repeat N]
+    python3 peers/pytorch/truth.py --plan plan.json --list
+    python3 peers/pytorch/truth.py --plan plan.json --out FILE --traces FOLDER
 
-Models are built from their configuration with random weights; nothing is downloaded. Every case runs in a child that is
-forked after the imports and before the device is touched, so each has a fresh context and costs about a second, and a
-crash, a hang or a want of memory costs one line. --out is appended to, a line at a time; --skip leaves out what an
-earlier run has measured; --budget ends the run cleanly. --repeat N measures ten cases N times. --traces records every
-allocation of four cases. --device cpu rehearses: all figures of the device are null.
+The cases are those of the plan, with its ids; one that PyTorch cannot measure, or this script, is a line with the status
+skip and the reason. Models are built from their configuration with random weights; nothing is downloaded. Every case runs
+in a child that is forked after the imports and before the device is touched, so each has a fresh context and costs about a
+second, and a crash, a hang or a want of memory costs one line. --out is appended to, a line at a time; --skip leaves out
+what an earlier run has measured; --budget ends the run cleanly. --repeat N measures each case N times. --traces records
+every allocation. --device cpu rehearses: all figures of the device are null. truth_records.py makes assay's records of it.
 """
 import argparse
 import json
@@ -21,9 +24,9 @@ import traceback
 
 import torch
 
-import truth_cases
+import truth_plan
 from fresh_process import in_child
-from peer_models import library_versions
+from peer_models import library_versions, model_row
 from truth_measure import measure
 from truth_meter import CudaMeter, NoMeter, device_ask
 
@@ -31,10 +34,15 @@ TIMED_PASSES = 3  # the last ones, and there must have been others before
 GENERATE_PATIENCE = 3  # times the limit of a case
 
 
-def run_line(device):
-    """The first line: what ran where."""
+def now_text():
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+def run_line(device, suite, selected_count):
+    """The first line: what ran where, and how many measurements it is to have."""
     keep = ("PYTORCH_", "TORCH_", "CUBLAS", "CUDNN_", "CUDA_", "NVIDIA_TF32")
-    return {"type": "run", **library_versions(), "cuda": torch.version.cuda, "python": platform.python_version(),
+    return {"type": "run", "started": now_text(),
+            "suite": {**suite, "selected_count": selected_count}, **library_versions(), "cuda": torch.version.cuda, "python": platform.python_version(),
             "environment": {name: value for name, value in sorted(os.environ.items()) if name.startswith(keep)},
             "device": device}
 
@@ -69,14 +77,20 @@ def run_case(case, options, emit):
 
 
 def case_line(case, turn, options):
+    """A measurement, or the reason why there is none."""
+    line = {"type": "case", **case, "turn": turn, "traced": bool(options.traces)}
+    reason = truth_plan.refusal(case, model_row)
+    if reason is not None:
+        return {**line, "status": "skip", "error": reason, "stages": {}, "times_ms": [], "median_ms": None, "seconds": None}
     limit = options.case_timeout * (GENERATE_PATIENCE if case["mode"] == "generate" else 1)
+    start = time.monotonic()
     verdict, records = in_child(lambda emit: run_case(case, options, emit), limit)
-    line = {"type": "case", **case, "turn": turn, "traced": bool(options.traces),
-            **(records[-1] if records else {"error": None, "stages": {}, "times_ms": []})}
+    line.update(records[-1] if records else {"error": None, "stages": {}, "times_ms": []})
     if verdict != "ok":
         line["status"] = verdict
     times = line["times_ms"] if not options.traces and line["status"] == "ok" else []
     line["median_ms"] = round(statistics.median(times[-TIMED_PASSES:]), 3) if len(times) > TIMED_PASSES else None
+    line["seconds"] = round(time.monotonic() - start, 3)
     return line
 
 
@@ -111,11 +125,12 @@ def open_to_append(path):
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--plan", required=True, help="what `assay plan SUITE --json` printed")
     parser.add_argument("--out", default="-")
     parser.add_argument("--only", default="", help="regular expression on the id")
     parser.add_argument("--skip", help="lines of an earlier run: what is ok there is not measured again")
-    parser.add_argument("--repeat", type=int, default=1, help="of the ten cases that are repeated")
-    parser.add_argument("--traces", help="folder: record the allocations of four cases there instead")
+    parser.add_argument("--repeat", type=int, default=1, help="of each case, in fresh processes")
+    parser.add_argument("--traces", help="folder: record the allocations of each case there instead")
     parser.add_argument("--budget", type=float, default=480, help="seconds after which no further case is begun")
     parser.add_argument("--case-timeout", type=float, default=60, help="seconds")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
@@ -128,9 +143,12 @@ def parse():
 
 def main():
     options = parse()
-    todo = truth_cases.select(options.only, options.repeat)
-    if options.traces:
-        todo = [(case, turn) for case, turn in todo if case["id"] in truth_cases.TRACED]
+    try:
+        suite, cases = truth_plan.read(options.plan)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        print(f"truth.py: {options.plan}: not what `assay plan SUITE --json` prints: {error!r}", file=sys.stderr)
+        return 2
+    todo = truth_plan.select(cases, options.only, options.repeat)
     if options.skip:
         done = already_measured(options.skip)
         todo = [(case, turn) for case, turn in todo if (case["id"], turn) not in done]
@@ -149,7 +167,7 @@ def main():
         sink.write(json.dumps(line, separators=(",", ":")) + "\n")
         sink.flush()
 
-    write(run_line(device))
+    write(run_line(device, suite, len(todo)))
     start, count, ok = time.monotonic(), 0, 0
     for case, turn in todo:
         if time.monotonic() - start > options.budget:
@@ -158,10 +176,13 @@ def main():
         write(line)
         count += 1
         ok += line["status"] == "ok"
+        if line["status"] == "skip":
+            print(f"{count}/{len(todo)} skip    {line['id']}: {line['error']}", file=sys.stderr, flush=True)
+            continue
         peaks = [stage["allocated_bytes_peak"] for stage in line["stages"].values() if stage["allocated_bytes_peak"]]
         print(f"{count}/{len(todo)} {line['status']:7s} {line['id']} {max(peaks, default=None)}", file=sys.stderr,
               flush=True)
-    write({"type": "end", "cases": count, "ok": ok, "of": len(todo), "seconds": round(time.monotonic() - start, 1)})
+    write({"type": "end", "finished": now_text(), "cases": count, "ok": ok, "of": len(todo), "seconds": round(time.monotonic() - start, 1)})
     return 0
 
 

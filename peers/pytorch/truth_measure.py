@@ -1,7 +1,7 @@
 """One case on one device: load, infer, generate or train, with the meter read at every stage.
 
-The loop is what users write: no ledger, no hooks, nothing of ours between the model and the allocator. The caller gives
-each case a fresh process.
+The loop is what users write: no ledger, nothing of ours between the model and the allocator but readings of its counters.
+The caller gives each case a fresh process.
 """
 import contextlib
 import gc
@@ -46,13 +46,34 @@ def randomise(model):
 
 
 def make_inputs(case, family, config, device):
-    """(inputs, labels) with random values; token ids are their own labels, one storage."""
+    """(inputs, labels) with random values; token ids are their own labels, one storage. A padded batch is a dictionary with
+    its attention mask; its rows end one after the other, and its labels do not count behind the end."""
     batch = case["batch"]
     if family in ("vit", "resnet"):
-        pixels = torch.randn(batch, 3, 224, 224, device=device, dtype=peer_models.storage_dtype(case))
-        return pixels, torch.randint(0, 1000, (batch,), device=device)
+        size, classes = peer_models.image_shape(case, config)
+        pixels = torch.randn(batch, 3, size, size, device=device, dtype=peer_models.storage_dtype(case))
+        return pixels, torch.randint(0, classes, (batch,), device=device)
     ids = torch.randint(0, config.vocab_size, (batch, case["seq"]), device=device)
-    return ids, ids
+    if not case.get("padding"):
+        return ids, ids
+    mask = torch.ones(batch, case["seq"], dtype=torch.int64)
+    for row in range(batch):
+        mask[row, max(case["seq"] - 1 - row, 1):] = 0
+    labels = ids.cpu().masked_fill(mask == 0, -100)  # made on the host, as a data loader does, and brought to the device
+    return {"input_ids": ids, "attention_mask": mask.to(device)}, labels.to(device)
+
+
+def autocast(case, device):
+    """The context in which a forward pass runs."""
+    dtype = torch.float16 if case["precision"] == "amp-float16" else torch.bfloat16
+    return torch.autocast(device, dtype=dtype, enabled=case["precision"].startswith("amp"))
+
+
+def loss_context(case):
+    if case.get("loss") != "fused":
+        return contextlib.nullcontext()
+    from liger_loss import liger_cross_entropy  # here alone: other cases do without that library
+    return liger_cross_entropy(launches=True)
 
 
 class Account:
@@ -82,45 +103,69 @@ def infer(case, family, model, inputs, labels, account):
     with torch.no_grad():
         for turn in range(PASSES):
             account.meter.reset_peaks()
-            with account.one_pass():
+            with account.one_pass(), autocast(case, account.meter.name):
                 out = peer_models.forward(case, family, model, inputs, labels)
             if turn in (0, STEADY_INFERENCE):
                 account.stage("forward" if turn else "forward_first")
             del out
 
 
+def prefill_watch(model, account):
+    """The stage `forward` ends with the prefill, where this release of transformers has one to be seen; else it is part of
+    the stage `generate`. Nothing is allocated by the watching."""
+    prefill = getattr(model, "_prefill", None)
+    if prefill is None:
+        return
+
+    def watched(*arguments, **keywords):
+        outputs = prefill(*arguments, **keywords)
+        account.stage("forward")
+        account.meter.reset_peaks()
+        return outputs
+
+    model._prefill = watched
+
+
 def generate(case, family, model, inputs, labels, account):
     """Every row to its full length: no token ends it. What generate() returns is alive when the counters are read."""
     model.eval()
     model.generation_config.eos_token_id = None
-    mask = torch.ones_like(inputs)
+    settings = {"max_new_tokens": case["new_tokens"], "do_sample": False, "use_cache": True, "pad_token_id": 0,
+                "num_beams": case.get("beams", 1), "disable_compile": True}
+    if case.get("cache") == "static":
+        settings["cache_implementation"] = "static"
+    if case.get("logits") == "all":
+        settings["logits_to_keep"] = 0
+    prefill_watch(model, account)
     account.meter.reset_peaks()
-    with torch.no_grad(), account.one_pass():
-        out = model.generate(inputs, attention_mask=mask, max_new_tokens=case["new_tokens"], do_sample=False,
-                             use_cache=True, pad_token_id=0)
+    mask = torch.ones_like(inputs)
+    with torch.no_grad(), account.one_pass(), autocast(case, account.meter.name):
+        out = model.generate(inputs, attention_mask=mask, **settings)
     account.stage("generate")
     del out
 
 
 def train(case, family, model, inputs, labels, account):
+    """Of several micro-batches the last one's forward and backward passes are read."""
     meter = account.meter
     model.train()
-    optimizer = peer_models.make_optimizer(case["optimizer"], list(model.parameters()))
-    amp = case["precision"].startswith("amp")
+    optimizer = peer_models.make_optimizer(case["optimizer"], [p for p in model.parameters() if p.requires_grad])
 
-    def read(turn, stage):
-        if turn in (0, STEADY_STEP):
+    def read(turn, stage, is_last=True):
+        if turn in (0, STEADY_STEP) and is_last:
             account.stage(stage if turn else stage + "_first")
 
     for turn in range(PASSES):
         with account.one_pass():
-            meter.reset_peaks()
-            with torch.autocast(inputs.device.type, dtype=torch.bfloat16, enabled=amp):
-                loss = peer_models.forward(case, family, model, inputs, labels)
-            read(turn, "forward")
-            meter.reset_peaks()
-            loss.backward()
-            read(turn, "backward")
+            for micro in range(case["accumulate"]):
+                is_last = micro == case["accumulate"] - 1
+                meter.reset_peaks()
+                with autocast(case, meter.name):
+                    loss = peer_models.forward(case, family, model, inputs, labels)
+                read(turn, "forward", is_last)
+                meter.reset_peaks()
+                loss.backward()
+                read(turn, "backward", is_last)
             meter.reset_peaks()
             optimizer.step()
             read(turn, "step")
@@ -128,9 +173,14 @@ def train(case, family, model, inputs, labels, account):
     account.stage("after", loss_is_finite=bool(torch.isfinite(loss.detach()).item()))
 
 
+MODES = {"infer": infer, "generate": generate, "train": train}
+
+
 def measure(case, meter, tell):
     """Calls tell(stages, times_ms) after every stage and at the end."""
     account = Account(meter, tell)
+    torch.backends.cuda.matmul.allow_tf32 = bool(case.get("tf32"))
+    torch.backends.cudnn.allow_tf32 = bool(case.get("tf32") or case.get("tf32_convolutions"))
     account.stage("context")
     with no_random_init():
         family, model, config = peer_models.build(case, "cpu", checkpointing=None)
@@ -141,5 +191,6 @@ def measure(case, meter, tell):
     if case["mode"] != "load":
         randomise(model)
         inputs, labels = make_inputs(case, family, config, meter.name)
-        {"infer": infer, "generate": generate, "train": train}[case["mode"]](case, family, model, inputs, labels, account)
+        with loss_context(case):
+            MODES[case["mode"]](case, family, model, inputs, labels, account)
     tell(account.stages, account.times_ms)
