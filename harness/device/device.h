@@ -25,6 +25,21 @@ struct device_properties {
     bool computes;       /* false for meta: run does nothing and memory must not be looked at */
 };
 
+enum device_mode { DEVICE_MODE_UNKNOWN, DEVICE_MODE_OFF, DEVICE_MODE_ON };
+
+/* What may have falsified a reading. It never changes a figure; what is made of it is in harness/run/validity.h. */
+struct device_disturbance {
+    bool foreign_valid;                  /* cuda: NVML lists the processes of the GPU, computing and graphics */
+    int foreign_count;                   /* those that are not this one */
+    int64_t foreign_pid;                 /* of one of them, as NVML numbers it */
+    int64_t foreign_bytes;               /* of those that tell */
+    enum device_mode ecc_mode, mig_mode; /* cuda: as they are, not as they will be after the next restart */
+    bool swap_valid;                     /* host: of this process, so not resident */
+    int64_t swap_bytes;
+    bool swapped_out_valid; /* host: by the whole machine since it was started */
+    int64_t swapped_out_bytes;
+};
+
 /* What the driver or the kernel counts. A figure that could not be taken is not valid, and never 0. */
 struct device_reading {
     bool device_valid; /* used on the whole device (cudaMemGetInfo total - free) */
@@ -33,6 +48,22 @@ struct device_reading {
     int64_t process_bytes;
     bool process_peak_valid; /* host: highest RSS since the last reset; cuda: not valid */
     int64_t process_peak_bytes;
+    bool
+        baseline_valid; /* cuda: used on the whole device before this process made its context; the same in each reading */
+    int64_t baseline_bytes;
+    /* What this process loaded, as far as it could be told apart. cuda: since the context was made, the growth of
+     * device_bytes around the first call of each form (opcode, dtypes, number of inputs); library: of products and
+     * convolutions, handles and the kernels beside them included; kernel: of all others. host: library is the growth of RSS
+     * around loading OpenBLAS, making its buffers and starting the threads, which happens while the device is opened. */
+    bool kernel_valid;
+    int64_t kernel_bytes;
+    bool library_valid;
+    int64_t library_bytes;
+    bool cgroup_valid; /* host: of all processes in this one's cgroup, files in the page cache included */
+    int64_t cgroup_bytes;
+    bool cgroup_peak_valid; /* host: since the last reset; not valid where the kernel does not tell it apart */
+    int64_t cgroup_peak_bytes;
+    struct device_disturbance disturbance;
 };
 
 struct device_table {
@@ -49,7 +80,7 @@ struct device_table {
                                        struct status *error);
     enum status_code (*synchronize)(struct device *device, struct status *error);
     enum status_code (*read_memory)(struct device *device, struct device_reading *reading, struct status *error);
-    /* Optional; NULL: nothing to do. Starts a new peak for process_peak_bytes. */
+    /* Optional; NULL: nothing to do. Starts a new peak for process_peak_bytes and cgroup_peak_bytes. */
     enum status_code (*reset_peak)(struct device *device, struct status *error);
 };
 

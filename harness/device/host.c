@@ -14,6 +14,8 @@
 
 #include "harness/base/size.h"
 #include "harness/device/host_device.h"
+#include "harness/device/kernel_file.h"
+#include "harness/device/process_memory.h"
 #include "harness/device/product_plan.h"
 #include "harness/kernels/host.h"
 
@@ -42,6 +44,7 @@ static void host_close(struct device *device)
         munmap(host->scratch, (size_t)host->thread_count * sizeof *host->scratch);
     }
     openblas_close(&host->openblas);
+    cgroup_close(&host->cgroup);
     free(host);
 }
 
@@ -134,20 +137,31 @@ static enum status_code host_scratch_take(struct host_device *host, struct statu
     return STATUS_OK;
 }
 
+/* The warm-up of OpenBLAS also starts the threads, whose stacks are in the growth as far as they have been touched. */
+static enum status_code host_libraries_open(struct host_device *host, struct status *error)
+{
+    int64_t before = 0, after = 0;
+    bool known = process_resident_read("", &before);
+    enum status_code code = openblas_open(host->thread_count, &host->openblas, error);
+    host->library_valid = code == STATUS_OK && known && process_resident_read("", &after) && after >= before;
+    host->library_bytes = host->library_valid ? after - before : 0;
+    return code;
+}
+
 static enum status_code host_prepare(struct host_device *host, int64_t bound_bytes, struct status *error)
 {
     host->bound_bytes = bound_bytes;
     host->page_bytes = sysconf(_SC_PAGESIZE);
     host->thread_count = thread_count_read();
     host->peak_valid = true;
-    if (!proc_field_read("/proc/meminfo", "MemTotal", &host->total_bytes)) {
+    if (!kernel_field_read("/proc/meminfo", "MemTotal", &host->total_bytes)) {
         return status_set(error, STATUS_UNAVAILABLE,
                           "host: /proc/meminfo cannot be read, so the machine's memory is unknown; mount /proc");
     }
     if (bound_bytes > 0 && bound_bytes < host->total_bytes) {
         host->total_bytes = bound_bytes;
     }
-    enum status_code code = openblas_open(host->thread_count, &host->openblas, error);
+    enum status_code code = host_libraries_open(host, error);
     return code == STATUS_OK ? host_scratch_take(host, error) : code;
 }
 
@@ -171,6 +185,7 @@ enum status_code host_open(int64_t bound_bytes, struct device **device, struct s
         return status_set(error, STATUS_OUT_OF_MEMORY, "host: no %zu bytes for the device itself", sizeof *host);
     }
     host->base.table = &table;
+    cgroup_open("", &host->cgroup);
     enum status_code code = host_prepare(host, bound_bytes, error);
     if (code != STATUS_OK) {
         host_close(&host->base);

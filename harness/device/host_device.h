@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "harness/base/status.h"
+#include "harness/device/cgroup.h"
 #include "harness/device/device.h"
 #include "harness/device/openblas.h"
 #include "harness/device/product_plan.h"
@@ -28,6 +29,9 @@ struct host_device {
     int64_t page_bytes;
     int64_t held_bytes; /* by segments, in whole pages */
     bool peak_valid;    /* false once a reset of the peak has failed */
+    bool library_valid; /* resident bytes that OpenBLAS, its buffers and the threads took while it was opened */
+    int64_t library_bytes;
+    struct cgroup cgroup;
     int thread_count;
     struct host_scratch *scratch; /* [thread_count] */
     struct openblas openblas;
@@ -38,8 +42,6 @@ enum status_code host_segment_alloc(struct device *device, int64_t bytes, void *
 enum status_code host_segment_free(struct device *device, void *address, int64_t bytes, struct status *error);
 enum status_code host_read_memory(struct device *device, struct device_reading *reading, struct status *error);
 enum status_code host_reset_peak(struct device *device, struct status *error);
-/* A figure in KiB of a file of "Name:   123 kB" lines, in bytes; false where file or line is missing. */
-bool proc_field_read(const char *path, const char *name, int64_t *bytes);
 /* Writes one byte of every page. */
 void pages_touch(void *address, int64_t bytes, int64_t page_bytes, int thread_count);
 

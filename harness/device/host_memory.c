@@ -1,38 +1,14 @@
 /* Memory of the host device: segments, bounds and what the kernel counts. No allocator: blocks are cut elsewhere. */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "harness/base/size.h"
 #include "harness/device/host_device.h"
-
-/* Kernel files of this form are short; what is looked for stands in the first 8 KiB. */
-bool proc_field_read(const char *path, const char *name, int64_t *bytes)
-{
-    char content[8192];
-    FILE *file = fopen(path, "re");
-    if (file == NULL) {
-        return false;
-    }
-    size_t length = fread(content, 1, sizeof content - 1, file);
-    fclose(file);
-    content[length] = '\0';
-    size_t name_length = strlen(name);
-    for (const char *line = content; line != NULL && *line != '\0';) {
-        int64_t kibibytes = 0;
-        if (strncmp(line, name, name_length) == 0 && line[name_length] == ':' &&
-            sscanf(line + name_length + 1, "%" SCNd64 " kB", &kibibytes) == 1) {
-            return size_multiply(kibibytes, 1024, bytes);
-        }
-        line = strchr(line, '\n');
-        line = line != NULL ? line + 1 : NULL;
-    }
-    return false;
-}
+#include "harness/device/kernel_file.h"
+#include "harness/device/process_memory.h"
 
 /* A page that was only read is the kernel's shared zero page and counts nowhere, hence the write. */
 void pages_touch(void *address, int64_t bytes, int64_t page_bytes, int thread_count)
@@ -68,7 +44,7 @@ static enum status_code segment_fits(const struct host_device *host, int64_t byt
                    ? STATUS_OK
                    : segment_refuse(host, bytes, host->bound_bytes, "allowed by mem=", "raise the bound", error);
     }
-    if (proc_field_read("/proc/meminfo", "MemAvailable", &available) && bytes > available) {
+    if (kernel_field_read("/proc/meminfo", "MemAvailable", &available) && bytes > available) {
         return segment_refuse(host, bytes, available, "available on this machine", "choose a smaller case", error);
     }
     return STATUS_OK;
@@ -122,19 +98,23 @@ enum status_code host_segment_free(struct device *device, void *address, int64_t
     return STATUS_OK;
 }
 
-/* smaps_rollup walks the page tables and is exact; the counters behind VmRSS lag by some pages for each core. */
 enum status_code host_read_memory(struct device *device, struct device_reading *reading, struct status *error)
 {
     const struct host_device *host = (const struct host_device *)device;
-    struct device_reading taken = {0};
+    struct device_reading taken = {.library_valid = host->library_valid, .library_bytes = host->library_bytes};
     (void)error;
-    taken.process_valid = proc_field_read("/proc/self/smaps_rollup", "Rss", &taken.process_bytes) ||
-                          proc_field_read("/proc/self/status", "VmRSS", &taken.process_bytes);
-    taken.process_peak_valid =
-        host->peak_valid && proc_field_read("/proc/self/status", "VmHWM", &taken.process_peak_bytes);
+    taken.process_valid = process_resident_read("", &taken.process_bytes);
+    taken.process_peak_valid = host->peak_valid && process_resident_peak_read("", &taken.process_peak_bytes);
     if (taken.process_valid && taken.process_peak_valid && taken.process_peak_bytes < taken.process_bytes) {
-        taken.process_peak_bytes = taken.process_bytes; /* the lag again: a peak is never below what is there now */
+        taken.process_peak_bytes =
+            taken.process_bytes; /* VmHWM lags by some pages: a peak is never below the present */
     }
+    taken.cgroup_valid = cgroup_usage_read(&host->cgroup, &taken.cgroup_bytes);
+    taken.cgroup_peak_valid = cgroup_peak_read(&host->cgroup, &taken.cgroup_peak_bytes);
+    if (taken.cgroup_valid && taken.cgroup_peak_valid && taken.cgroup_peak_bytes < taken.cgroup_bytes) {
+        taken.cgroup_peak_bytes = taken.cgroup_bytes; /* others in the cgroup took more between the two questions */
+    }
+    process_swap_read("", host->page_bytes, &taken.disturbance);
     *reading = taken;
     return STATUS_OK;
 }
@@ -143,11 +123,8 @@ enum status_code host_read_memory(struct device *device, struct device_reading *
 enum status_code host_reset_peak(struct device *device, struct status *error)
 {
     struct host_device *host = (struct host_device *)device;
-    int file = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
     (void)error;
-    host->peak_valid = file >= 0 && write(file, "5", 1) == 1;
-    if (file >= 0) {
-        close(file);
-    }
+    host->peak_valid = process_resident_peak_reset("");
+    cgroup_peak_begin(&host->cgroup);
     return STATUS_OK;
 }

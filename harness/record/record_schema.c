@@ -16,7 +16,7 @@ enum kinds {
 
 /* A path of member names; '*' is every member of an object, '#' every element of an array. Kinds of 0 end a table. What
  * is below an absent or null value is not looked at. Integers of records are sizes and counts: never negative, but for
- * the signed error. */
+ * the signed error and for what items leave over. */
 struct field {
     const char *path;
     unsigned kinds;
@@ -40,6 +40,15 @@ static const struct field RUN_FIELDS[] = {
     {"hardware", KIND_OBJECT | KIND_NULL, false},
     {NULL, 0, false},
 };
+
+/* What the readings of device and process have in common (harness/run/reading_items.h). */
+#define ITEM_FIELDS(path)                                                                                              \
+    {path, KIND_OBJECT | KIND_NULL, false}, {path ".context_bytes", KIND_INTEGER | KIND_NULL, true},                   \
+        {path ".kernel_bytes", KIND_INTEGER | KIND_NULL, true},                                                        \
+        {path ".library_bytes", KIND_INTEGER | KIND_NULL, true},                                                       \
+        {path ".workspace_bytes", KIND_INTEGER | KIND_NULL, true},                                                     \
+        {path ".segment_bytes", KIND_INTEGER | KIND_NULL, true},                                                       \
+        {path ".remainder_bytes", KIND_INTEGER | KIND_NULL, true},
 
 static const struct field CASE_FIELDS[] = {
     {"id", KIND_STRING, true},
@@ -81,12 +90,21 @@ static const struct field CASE_FIELDS[] = {
     {"stages.*.device_bytes", KIND_INTEGER | KIND_NULL, true},
     {"stages.*.process_bytes", KIND_INTEGER | KIND_NULL, true},
     {"stages.*.process_bytes_peak", KIND_INTEGER | KIND_NULL, true},
-    {"stages.*.seconds", KIND_NUMBER | KIND_NULL, true},
+    {"stages.*.cgroup_bytes", KIND_INTEGER | KIND_NULL, false},
+    {"stages.*.cgroup_bytes_peak", KIND_INTEGER | KIND_NULL, false},
+    ITEM_FIELDS("stages.*.device_items"){"stages.*.device_items.baseline_bytes", KIND_INTEGER | KIND_NULL, false},
+    ITEM_FIELDS("stages.*.process_items"){"stages.*.seconds", KIND_NUMBER | KIND_NULL, true},
     {"stages.*.categories_at_peak", KIND_OBJECT | KIND_NULL, true},
     {"stages.*.categories_at_peak.*", KIND_INTEGER | KIND_NULL, false},
     {"context", KIND_OBJECT | KIND_NULL, true},
     {"context.device_bytes", KIND_INTEGER | KIND_NULL, true},
     {"context.process_bytes", KIND_INTEGER | KIND_NULL, true},
+    {"context.baseline_bytes", KIND_INTEGER | KIND_NULL, false},
+    {"context.cgroup_bytes", KIND_INTEGER | KIND_NULL, false},
+    {"validity", KIND_OBJECT | KIND_NULL, false},
+    {"validity.valid", KIND_BOOLEAN, true},
+    {"validity.reasons", KIND_ARRAY, true},
+    {"validity.reasons.#", KIND_STRING, false},
     {"peak_stage", KIND_STRING | KIND_NULL, true},
     {"categories_at_peak", KIND_OBJECT | KIND_NULL, true},
     {"categories_at_peak.*", KIND_INTEGER | KIND_NULL, false},
@@ -119,6 +137,7 @@ static const struct field CASE_FIELDS[] = {
     {"verdicts.#.tolerance.bytes", KIND_INTEGER, false},
     {"verdicts.#.tolerance.fraction", KIND_NUMBER, false},
     {"verdicts.#.pass", KIND_BOOLEAN | KIND_NULL, true},
+    {"verdicts.#.note", KIND_STRING | KIND_NULL, false},
     {"device", KIND_OBJECT | KIND_NULL, true},
     {"device.kind", KIND_STRING, true},
     {"device.name", KIND_STRING | KIND_NULL, true},
@@ -164,7 +183,8 @@ static enum status_code value_check(const struct json *value, const struct field
         return status_set(error, STATUS_INVALID, "'%s' is %s; it must be %s", where, json_kind_name(json_kind(value)),
                           wanted);
     }
-    bool is_signed = strstr(field->path, "signed_error") != NULL;
+    bool is_signed =
+        strstr(field->path, "signed_error") != NULL || strstr(field->path, "items.remainder_bytes") != NULL;
     if (json_kind(value) == JSON_KIND_INTEGER && !is_signed && json_integer_or(value, 0) < 0) {
         return status_set(error, STATUS_INVALID, "'%s' is negative; an unknown figure is null", where);
     }

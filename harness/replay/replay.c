@@ -26,6 +26,7 @@ struct replay {
     struct allocator *allocator;
     struct ledger ledger;
     struct storage_block *blocks; /* for each storage of the tape */
+    int64_t workspace_allocated_bytes;
     struct replay_result result;
     double stage_start_seconds;
 };
@@ -87,6 +88,7 @@ static void stage_figures(const struct replay *replay, struct replay_stage *figu
     figures->allocated_bytes_peak = counters->allocated_bytes_peak;
     figures->reserved_bytes = counters->reserved_bytes;
     figures->reserved_bytes_peak = counters->reserved_bytes_peak;
+    figures->workspace_allocated_bytes = replay->workspace_allocated_bytes;
     memcpy(figures->categories_at_peak, stage->categories_at_peak, sizeof figures->categories_at_peak);
 }
 
@@ -164,6 +166,7 @@ static enum status_code storage_alloc(struct replay *replay, int index, struct s
         return code;
     }
     *slot = (struct storage_block){.state = STORAGE_LIVE, .block = block};
+    replay->workspace_allocated_bytes += storage->category == CATEGORY_WORKSPACE ? block_bytes(block) : 0;
     return ledger_add(&replay->ledger, index, storage->category, storage->bytes, block_position(block), error);
 }
 
@@ -181,6 +184,7 @@ static enum status_code storage_free(struct replay *replay, int index, struct st
         return code;
     }
     slot->state = STORAGE_DEAD;
+    replay->workspace_allocated_bytes -= storage->category == CATEGORY_WORKSPACE ? block_bytes(slot->block) : 0;
     return allocator_free(replay->allocator, slot->block, error);
 }
 

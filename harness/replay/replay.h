@@ -20,6 +20,7 @@ struct replay_stage {
     int64_t requested_bytes, requested_bytes_peak;
     int64_t allocated_bytes, allocated_bytes_peak;
     int64_t reserved_bytes, reserved_bytes_peak;
+    int64_t workspace_allocated_bytes;          /* of allocated_bytes: blocks of CATEGORY_WORKSPACE */
     struct device_reading reading;              /* at the end of the stage; all invalid on meta */
     int64_t categories_at_peak[CATEGORY_COUNT]; /* requested bytes at the moment of requested_bytes_peak */
     double seconds;                             /* wall clock; 0 on meta */

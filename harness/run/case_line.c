@@ -12,6 +12,7 @@
 static const char *const CHILD_MEMBERS[] = {"device",
                                             "stages",
                                             "context",
+                                            "validity",
                                             "requested_bytes_peak",
                                             "allocated_bytes_peak",
                                             "reserved_bytes_peak",

@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "harness/run/reading_items.h"
+
 static struct json *known_or_null(bool known, int64_t value)
 {
     return known ? json_integer_new(value) : json_null_new();
@@ -40,10 +42,39 @@ static struct json *categories_json(const int64_t categories[CATEGORY_COUNT])
     return json_made(object, made);
 }
 
-static struct json *stage_json(const struct measurement_place *place, const struct replay_stage *stage)
+/* null where the total is not known. */
+static struct json *items_json(const struct measurement_place *place, const struct replay_result *result,
+                               const struct replay_stage *stage, enum reading_total total)
+{
+    struct reading_items items;
+    /* On a GPU that others use meanwhile, what was loaded is not told from what they took. */
+    bool loads_valid = !(place->shared && stage->reading.device_valid);
+    bool hidden = place->shared && total == READING_TOTAL_DEVICE;
+    if (hidden || !reading_itemise(total, &result->stages[STAGE_CONTEXT], stage, loads_valid, &items)) {
+        return json_null_new();
+    }
+    return reading_items_json(total, &items);
+}
+
+static bool readings_set(struct json *object, const struct measurement_place *place, const struct replay_result *result,
+                         const struct replay_stage *stage)
 {
     const struct device_reading *reading = &stage->reading;
     bool device_known = reading->device_valid && !place->shared;
+    return json_set(object, "device_bytes", known_or_null(device_known, reading->device_bytes)) &&
+           json_set(object, "process_bytes", known_or_null(reading->process_valid, reading->process_bytes)) &&
+           json_set(object, "process_bytes_peak",
+                    known_or_null(reading->process_peak_valid, reading->process_peak_bytes)) &&
+           json_set(object, "cgroup_bytes", known_or_null(reading->cgroup_valid, reading->cgroup_bytes)) &&
+           json_set(object, "cgroup_bytes_peak",
+                    known_or_null(reading->cgroup_peak_valid, reading->cgroup_peak_bytes)) &&
+           json_set(object, "device_items", items_json(place, result, stage, READING_TOTAL_DEVICE)) &&
+           json_set(object, "process_items", items_json(place, result, stage, READING_TOTAL_PROCESS));
+}
+
+static struct json *stage_json(const struct measurement_place *place, const struct replay_result *result,
+                               const struct replay_stage *stage)
+{
     struct json *object = json_object_new();
     bool made =
         json_set(object, "requested_bytes", json_integer_new(stage->requested_bytes)) &&
@@ -52,10 +83,7 @@ static struct json *stage_json(const struct measurement_place *place, const stru
         json_set(object, "allocated_bytes_peak", json_integer_new(stage->allocated_bytes_peak)) &&
         json_set(object, "reserved_bytes", json_integer_new(stage->reserved_bytes)) &&
         json_set(object, "reserved_bytes_peak", json_integer_new(stage->reserved_bytes_peak)) &&
-        json_set(object, "device_bytes", known_or_null(device_known, reading->device_bytes)) &&
-        json_set(object, "process_bytes", known_or_null(reading->process_valid, reading->process_bytes)) &&
-        json_set(object, "process_bytes_peak",
-                 known_or_null(reading->process_peak_valid, reading->process_peak_bytes)) &&
+        readings_set(object, place, result, stage) &&
         json_set(object, "seconds", place->properties.computes ? json_real_new(stage->seconds) : json_null_new()) &&
         json_set(object, "categories_at_peak", categories_json(stage->categories_at_peak));
     return json_made(object, made);
@@ -67,7 +95,7 @@ static struct json *stages_json(const struct measurement_place *place, const str
     bool made = object != NULL;
     for (int i = 0; made && i < STAGE_COUNT; i++) {
         if (i != STAGE_CONTEXT && result->stages[i].present) {
-            made = json_set(object, stage_name((enum stage)i), stage_json(place, &result->stages[i]));
+            made = json_set(object, stage_name((enum stage)i), stage_json(place, result, &result->stages[i]));
         }
     }
     return json_made(object, made);
@@ -75,11 +103,16 @@ static struct json *stages_json(const struct measurement_place *place, const str
 
 static struct json *context_json(const struct measurement_place *place, const struct replay_stage *stage)
 {
-    bool device_known = stage->present && stage->reading.device_valid && !place->shared;
-    bool process_known = stage->present && stage->reading.process_valid;
+    const struct device_reading *reading = &stage->reading;
+    bool device_known = stage->present && reading->device_valid && !place->shared;
+    bool baseline_known = stage->present && reading->baseline_valid && !place->shared;
+    bool process_known = stage->present && reading->process_valid;
+    bool cgroup_known = stage->present && reading->cgroup_valid;
     struct json *object = json_object_new();
-    bool made = json_set(object, "device_bytes", known_or_null(device_known, stage->reading.device_bytes)) &&
-                json_set(object, "process_bytes", known_or_null(process_known, stage->reading.process_bytes));
+    bool made = json_set(object, "device_bytes", known_or_null(device_known, reading->device_bytes)) &&
+                json_set(object, "process_bytes", known_or_null(process_known, reading->process_bytes)) &&
+                json_set(object, "baseline_bytes", known_or_null(baseline_known, reading->baseline_bytes)) &&
+                json_set(object, "cgroup_bytes", known_or_null(cgroup_known, reading->cgroup_bytes));
     return json_made(object, made);
 }
 
@@ -140,11 +173,12 @@ static bool ending_set(struct json *object, const struct replay_result *result, 
 }
 
 struct json *measurement_json(const struct measurement_place *place, const struct replay_result *result,
-                              bool out_of_memory)
+                              const struct validity *validity, bool out_of_memory)
 {
     struct json *object = json_object_new();
     bool made = json_set(object, "stages", stages_json(place, result)) &&
                 json_set(object, "context", context_json(place, &result->stages[STAGE_CONTEXT])) &&
+                json_set(object, "validity", place->properties.computes ? validity_json(validity) : json_null_new()) &&
                 ending_set(object, result, out_of_memory) &&
                 json_set(object, "causes", causes_json(result, out_of_memory)) &&
                 json_set(object, "oom", oom_json(result, out_of_memory));

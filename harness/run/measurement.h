@@ -4,6 +4,7 @@
 
 #include "harness/base/json.h"
 #include "harness/replay/replay.h"
+#include "harness/run/validity.h"
 
 /* Where a measurement was made. */
 struct measurement_place {
@@ -15,9 +16,9 @@ struct measurement_place {
 /* {"kind": ..., "name": ..., ...}; NULL where memory ran out. */
 struct json *device_json(const struct measurement_place *place);
 
-/* stages, context, the peaks, categories, causes, saved bytes, loss, hash, oom; out_of_memory: the replay ended with
+/* stages, context, validity, the peaks, categories, causes, saved bytes, loss, hash, oom; out_of_memory: the replay ended with
  * it, so what comes after the last stage is unknown. NULL where memory ran out. */
 struct json *measurement_json(const struct measurement_place *place, const struct replay_result *result,
-                              bool out_of_memory);
+                              const struct validity *validity, bool out_of_memory);
 
 #endif

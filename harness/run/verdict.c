@@ -101,7 +101,14 @@ static struct json *tolerance_json(const struct tolerance *tolerance)
 struct figures {
     bool predicted_known, measured_known;
     int64_t predicted, measured;
+    const char *note; /* why it is not judged; NULL: it may be */
 };
+
+/* What the driver or the kernel counts for everybody or for this process: what a disturbance may falsify. */
+static bool quantity_is_reading(enum quantity quantity)
+{
+    return quantity == QUANTITY_PROCESS_BYTES || quantity == QUANTITY_DEVICE_BYTES;
+}
 
 static struct json *verdict_make(const char *estimator, enum quantity quantity, const struct figures *figures,
                                  const struct tolerance *tolerance)
@@ -109,7 +116,7 @@ static struct json *verdict_make(const char *estimator, enum quantity quantity, 
     bool known = figures->predicted_known && figures->measured_known;
     int64_t error = known ? figures->predicted - figures->measured : 0;
     bool relative = known && figures->measured > 0;
-    bool judged = known && tolerance != NULL;
+    bool judged = known && tolerance != NULL && figures->note == NULL;
     struct json *object = json_object_new();
     bool made =
         json_set(object, "estimator", json_string_new(estimator)) &&
@@ -122,7 +129,8 @@ static struct json *verdict_make(const char *estimator, enum quantity quantity, 
                  relative ? json_real_new((double)error / (double)figures->measured) : json_null_new()) &&
         json_set(object, "tolerance", tolerance_json(tolerance)) &&
         json_set(object, "pass",
-                 judged ? json_boolean_new(tolerance_holds(tolerance, error, figures->measured)) : json_null_new());
+                 judged ? json_boolean_new(tolerance_holds(tolerance, error, figures->measured)) : json_null_new()) &&
+        json_set(object, "note", figures->note != NULL ? json_string_new(figures->note) : json_null_new());
     return json_made(object, made);
 }
 
@@ -131,6 +139,7 @@ static bool estimator_judge(struct json *verdicts, const struct suite_case *case
                             const char *estimator, const struct json *estimate)
 {
     bool made = true;
+    bool valid = json_boolean_or(json_get(json_get(line, "validity"), "valid"), true);
     for (int i = 0; i < QUANTITY_COUNT && made; i++) {
         enum quantity quantity = (enum quantity)i;
         struct figures figures = {0};
@@ -144,6 +153,7 @@ static bool estimator_judge(struct json *verdicts, const struct suite_case *case
         if (!applies || (!own && !both && !is_judged)) {
             continue;
         }
+        figures.note = !valid && quantity_is_reading(quantity) ? "the row is invalid" : NULL;
         made = json_append(verdicts, verdict_make(estimator, quantity, &figures, tolerance));
     }
     return made;

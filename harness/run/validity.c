@@ -1,0 +1,111 @@
+/* Validity: one reading after the other, each against what was before it. */
+#include "harness/run/validity.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "harness/base/size.h"
+
+__attribute__((format(printf, 3, 4))) static void reason_note(struct validity *validity, enum disturbance disturbance,
+                                                              const char *format, ...)
+{
+    char *reason = validity->reasons[disturbance];
+    if (reason[0] != '\0') {
+        return;
+    }
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(reason, DISTURBANCE_TEXT_BYTES, format, arguments);
+    va_end(arguments);
+}
+
+static void foreign_look(struct validity *validity, const char *stage, const struct device_disturbance *now)
+{
+    char size[SIZE_TEXT_BYTES];
+    if (validity->shared || !now->foreign_valid || now->foreign_count == 0) {
+        return;
+    }
+    size_format(now->foreign_bytes, size);
+    if (now->foreign_count == 1) {
+        reason_note(validity, DISTURBANCE_FOREIGN,
+                    "another process (%" PRId64 ") held %" PRId64 " bytes (%s) of the GPU at the end of stage %s",
+                    now->foreign_pid, now->foreign_bytes, size, stage);
+    } else {
+        reason_note(validity, DISTURBANCE_FOREIGN,
+                    "%d other processes (%" PRId64 " is one) held %" PRId64
+                    " bytes (%s) of the GPU at the end of stage %s",
+                    now->foreign_count, now->foreign_pid, now->foreign_bytes, size, stage);
+    }
+}
+
+static void mode_look(struct validity *validity, enum disturbance disturbance, const char *name, const char *stage,
+                      enum device_mode before, enum device_mode now)
+{
+    if (before != DEVICE_MODE_UNKNOWN && now != DEVICE_MODE_UNKNOWN && before != now) {
+        reason_note(validity, disturbance, "%s was switched %s before the end of stage %s", name,
+                    now == DEVICE_MODE_ON ? "on" : "off", stage);
+    }
+}
+
+static void swap_look(struct validity *validity, const char *stage, const struct device_disturbance *before,
+                      const struct device_disturbance *now)
+{
+    char size[SIZE_TEXT_BYTES];
+    if (now->swap_valid && now->swap_bytes > 0) {
+        reason_note(validity, DISTURBANCE_SWAP,
+                    "%" PRId64 " bytes (%s) of the process were swapped out at the end of stage %s, and are missing in "
+                    "what is resident",
+                    now->swap_bytes, size_format(now->swap_bytes, size), stage);
+    }
+    if (before->swapped_out_valid && now->swapped_out_valid && now->swapped_out_bytes > before->swapped_out_bytes) {
+        int64_t bytes = now->swapped_out_bytes - before->swapped_out_bytes;
+        reason_note(validity, DISTURBANCE_SWAPPED_OUT,
+                    "the machine swapped out %" PRId64 " bytes (%s) up to the end of stage %s, perhaps of this process",
+                    bytes, size_format(bytes, size), stage);
+    }
+}
+
+static void failure_look(struct validity *validity, enum disturbance disturbance, const char *name, const char *stage,
+                         bool *was_valid, bool is_valid)
+{
+    if (*was_valid && !is_valid) {
+        reason_note(validity, disturbance, "%s could not be read at the end of stage %s, as they were before", name,
+                    stage);
+    }
+    *was_valid = *was_valid || is_valid;
+}
+
+void validity_add(struct validity *validity, enum stage stage, const struct device_reading *reading)
+{
+    const char *name = stage_name(stage);
+    const struct device_disturbance *before = &validity->previous.disturbance, *now = &reading->disturbance;
+    foreign_look(validity, name, now);
+    mode_look(validity, DISTURBANCE_ECC, "ECC", name, before->ecc_mode, now->ecc_mode);
+    mode_look(validity, DISTURBANCE_MIG, "MIG", name, before->mig_mode, now->mig_mode);
+    swap_look(validity, name, before, now);
+    failure_look(validity, DISTURBANCE_DEVICE_READING, "the bytes used on the device", name,
+                 &validity->device_was_valid, reading->device_valid);
+    failure_look(validity, DISTURBANCE_PROCESS_READING, "the bytes of the process", name, &validity->process_was_valid,
+                 reading->process_valid);
+    validity->previous = *reading;
+    validity->reading_count++;
+}
+
+struct json *validity_json(const struct validity *validity)
+{
+    if (validity->reading_count == 0) {
+        return json_null_new();
+    }
+    struct json *object = json_object_new(), *reasons = json_array_new();
+    bool made = reasons != NULL, valid = true;
+    for (int i = 0; made && i < DISTURBANCE_COUNT; i++) {
+        if (validity->reasons[i][0] != '\0') {
+            valid = false;
+            made = json_append(reasons, json_string_new(validity->reasons[i]));
+        }
+    }
+    bool judged = json_set(object, "valid", json_boolean_new(valid));
+    bool told = json_set(object, "reasons", json_made(reasons, made));
+    return json_made(object, judged && told);
+}
