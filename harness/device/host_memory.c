@@ -98,6 +98,20 @@ enum status_code host_segment_free(struct device *device, void *address, int64_t
     return STATUS_OK;
 }
 
+/* What host_segment_alloc would still give, by the questions that it asks. */
+static bool free_read(const struct host_device *host, int64_t *bytes)
+{
+    int64_t left_bytes = host->bound_bytes - host->held_bytes;
+    if (host->bound_bytes == 0 && !kernel_field_read("/proc/meminfo", "MemAvailable", &left_bytes)) {
+        return false;
+    }
+    bool known = process_limits_apply("", &left_bytes);
+    if (known) {
+        *bytes = left_bytes;
+    }
+    return known;
+}
+
 enum status_code host_read_memory(struct device *device, struct device_reading *reading, struct status *error)
 {
     const struct host_device *host = (const struct host_device *)device;
@@ -115,6 +129,7 @@ enum status_code host_read_memory(struct device *device, struct device_reading *
         taken.cgroup_peak_bytes = taken.cgroup_bytes; /* others in the cgroup took more between the two questions */
     }
     process_swap_read("", host->page_bytes, &taken.disturbance);
+    taken.free_valid = free_read(host, &taken.free_bytes);
     *reading = taken;
     return STATUS_OK;
 }

@@ -18,4 +18,8 @@ bool process_resident_peak_reset(const char *root);
 /* swap and swapped_out of *disturbance; not valid where the kernel does not tell. */
 void process_swap_read(const char *root, int64_t page_bytes, struct device_disturbance *disturbance);
 
+/* Lowers *bytes to what the limits of this process (ulimit -v and -d) let it map still. False, and *bytes says nothing, where
+ * that cannot be told. */
+bool process_limits_apply(const char *root, int64_t *bytes);
+
 #endif

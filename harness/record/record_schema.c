@@ -120,6 +120,7 @@ static const struct field CASE_FIELDS[] = {
     {"sequence_hash", KIND_STRING | KIND_NULL, true},
     {"oom", KIND_OBJECT | KIND_NULL, true},
     {"oom.wanted_bytes", KIND_INTEGER | KIND_NULL, true},
+    {"oom.free_bytes", KIND_INTEGER | KIND_NULL, false},
     {"oom.held_bytes", KIND_INTEGER | KIND_NULL, true},
     {"oom.stage", KIND_STRING | KIND_NULL, true},
     {"oom.label", KIND_STRING | KIND_NULL, true},

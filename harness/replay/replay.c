@@ -28,6 +28,7 @@ struct replay {
     struct storage_block *blocks; /* for each storage of the tape */
     int64_t workspace_allocated_bytes;
     struct replay_result result;
+    bool refusal_noted;
     double stage_start_seconds;
 };
 
@@ -120,22 +121,30 @@ static enum status_code stage_end(struct replay *replay, struct status *error)
     return STATUS_OK;
 }
 
-/* Notes what could not be had, and says it in the error, which holds the device's own words. */
+/* Notes what could not be had, and says it in the error, which holds the device's own words. label NULL: neither a
+ * storage nor an operation asked. */
 static void out_of_memory_note(struct replay *replay, int64_t wanted_bytes, const char *label, struct status *error)
 {
     struct replay_result *result = &replay->result;
+    struct device *device = replay->device;
+    struct device_reading reading = {0};
     char wanted[SIZE_TEXT_BYTES], held[SIZE_TEXT_BYTES];
+    replay->refusal_noted = true;
     result->oom_wanted_bytes = wanted_bytes;
-    result->oom_held_bytes = allocator_counters(replay->allocator)->reserved_bytes;
+    result->oom_held_bytes = replay->allocator != NULL ? allocator_counters(replay->allocator)->reserved_bytes : 0;
     result->oom_stage = replay->ledger.stage;
     result->oom_label = label;
+    if (device->table->read_memory(device, &reading, NULL) == STATUS_OK) {
+        result->oom_free_valid = reading.free_valid;
+        result->oom_free_bytes = reading.free_bytes;
+    }
     size_format(result->oom_held_bytes, held);
     if (wanted_bytes > 0) {
         status_prefix(error, "stage %s: %s wants %s while %s are held", stage_name(result->oom_stage), label,
                       size_format(wanted_bytes, wanted), held);
     } else {
-        status_prefix(error, "stage %s: %s runs out of memory while %s are held", stage_name(result->oom_stage), label,
-                      held);
+        status_prefix(error, "stage %s: %s runs out of memory while %s are held", stage_name(result->oom_stage),
+                      label != NULL ? label : "device or host", held);
     }
 }
 
@@ -375,6 +384,9 @@ enum status_code replay_run(const struct tape_view *tape, struct device *device,
     enum status_code code = replay_open(&replay, error);
     if (code == STATUS_OK) {
         code = tape_play(&replay, error);
+    }
+    if (code == STATUS_OUT_OF_MEMORY && !replay.refusal_noted) {
+        out_of_memory_note(&replay, 0, NULL, error);
     }
     uint64_t sequence_hash = replay.ledger.sequence_hash; /* of the tape's own events */
     if (code == STATUS_OK) {

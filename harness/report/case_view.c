@@ -247,6 +247,7 @@ bool case_view_read(struct report *report, struct json *line, struct case_view *
     view->context_process_bytes = bytes_read(json_get(line, "context"), "process_bytes");
     const struct json *oom = json_get(line, "oom");
     view->oom_wanted_bytes = bytes_read(oom, "wanted_bytes");
+    view->oom_free_bytes = bytes_read(oom, "free_bytes");
     view->oom_held_bytes = bytes_read(oom, "held_bytes");
     view->oom_stage = json_string_or(json_get(oom, "stage"), NULL);
     view->oom_label = json_string_or(json_get(oom, "label"), NULL);

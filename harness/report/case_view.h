@@ -77,8 +77,9 @@ struct case_view {
     struct footprint_view measured, predicted;
     struct causes_view causes_at_load, causes_at_end;
     int64_t context_device_bytes, context_process_bytes;
-    int64_t oom_wanted_bytes, oom_held_bytes; /* BYTES_UNKNOWN: it did not happen */
-    const char *oom_stage, *oom_label;
+    int64_t oom_wanted_bytes, oom_held_bytes, oom_free_bytes;
+    const char *oom_stage; /* NULL: it did not happen */
+    const char *oom_label;
     const struct comparison *comparisons; /* grouped by estimator, in the report's order of estimators */
     int comparison_count;
     const struct estimator_total *totals;

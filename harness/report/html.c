@@ -58,7 +58,6 @@ static void notes_append(struct text *text, const struct case_view *view)
 {
     struct text note = {0};
     text_append(&note, view->reason);
-    text_append(&note, view->reason[0] != '\0' && view->oom_wanted_bytes != BYTES_UNKNOWN ? "; " : "");
     oom_append(&note, view);
     if (view->causes_at_load.present) {
         text_append(&note, note.length > 0 ? ". After loading: " : "After loading: ");

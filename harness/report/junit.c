@@ -68,7 +68,6 @@ static void outcome_append(struct text *text, const struct case_view *view)
     const char *element = failed ? "failure" : skipped ? "skipped" : "error";
     struct text message = {0};
     text_append(&message, view->reason);
-    text_append(&message, view->reason[0] != '\0' && view->oom_wanted_bytes != BYTES_UNKNOWN ? "; " : "");
     oom_append(&message, view);
     text_format(text, "      <%s", element);
     attribute_append(text, "message", message.length > 0 ? text_string(&message) : view->status);

@@ -95,9 +95,8 @@ static void reasons_list(struct text *text, const struct report *report)
     for (int index = 0; index < report->case_count; index++) {
         const struct case_view *view = &report->cases[index];
         struct text words = {0};
-        if (view->reason[0] != '\0' || view->oom_wanted_bytes != BYTES_UNKNOWN) {
+        if (view->reason[0] != '\0' || view->oom_stage != NULL) {
             text_format(&words, "%s%s%s", view->status, view->reason[0] != '\0' ? ": " : "", view->reason);
-            text_append(&words, view->oom_wanted_bytes != BYTES_UNKNOWN ? "; " : "");
             oom_append(&words, view);
         }
         bullet_append(text, &any, "Reasons", view->label, &words);

@@ -129,10 +129,12 @@ void causes_append(struct text *text, const struct stage_view *stage, const stru
 void oom_append(struct text *text, const struct case_view *view)
 {
     char figure[WORDING_BYTES];
-    if (view->oom_wanted_bytes == BYTES_UNKNOWN) {
+    bool known = view->oom_wanted_bytes != BYTES_UNKNOWN;
+    if (!known && view->oom_stage == NULL) {
         return;
     }
-    text_format(text, "wanted %s", bytes_word(view->oom_wanted_bytes, false, figure));
+    text_append(text, text->length > 0 ? "; " : "");
+    text_format(text, "wanted %s", known ? bytes_word(view->oom_wanted_bytes, false, figure) : "memory");
     if (view->oom_label != NULL) {
         text_format(text, " for %s", view->oom_label);
     }
@@ -141,6 +143,9 @@ void oom_append(struct text *text, const struct case_view *view)
     }
     if (view->oom_held_bytes != BYTES_UNKNOWN) {
         text_format(text, " while %s were held", bytes_word(view->oom_held_bytes, false, figure));
+    }
+    if (view->oom_free_bytes != BYTES_UNKNOWN) {
+        text_format(text, " and %s free", bytes_word(view->oom_free_bytes, false, figure));
     }
 }
 

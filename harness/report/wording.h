@@ -22,7 +22,8 @@ const char *difference_word(int64_t old_bytes, int64_t new_bytes, char text[WORD
  * What the causes do not explain is named as such. Nothing is appended where the stage or its causes are unknown. */
 void causes_append(struct text *text, const struct stage_view *stage, const struct causes_view *causes);
 
-/* "wanted 2.00 GiB for encoder.layer.3 in forward while 13.20 GiB were held"; nothing where it did not happen. */
+/* "wanted 2.00 GiB for encoder.layer.3 in forward while 13.20 GiB were held and 1.10 GiB free", after "; " where text has
+ * something already; "wanted memory" where how much is not known. Nothing where it did not happen. */
 void oom_append(struct text *text, const struct case_view *view);
 
 /* "40 cases: 36 ok, 2 fail, 1 oom, 1 skip", and what is missing: an interrupted run, damaged lines. */

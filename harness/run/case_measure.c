@@ -126,6 +126,14 @@ static const char *status_word(enum status_code code)
     return case_status_name(status);
 }
 
+/* A device that has no memory to be opened: nothing is held yet, and who asks for how much is the driver's secret. */
+static enum status_code opening_refusal_send(const struct measuring *measuring, struct status *error)
+{
+    const struct replay_result nothing = {.oom_stage = STAGE_CONTEXT};
+    struct json *object = json_object_new();
+    return send_release(measuring, json_made(object, json_set(object, "oom", oom_json(&nothing))), error);
+}
+
 static void status_send(const struct measuring *measuring, enum status_code code, const struct status *cause)
 {
     struct json *object = json_object_new();
@@ -148,6 +156,9 @@ static void measure_run(void *context, const struct case_job *job, int file)
     }
     if (code == STATUS_OK) {
         code = prediction_send(&measuring, &error);
+    }
+    if (code == STATUS_OK && measuring.unopened.code == STATUS_OUT_OF_MEMORY) {
+        code = opening_refusal_send(&measuring, &error);
     }
     if (code == STATUS_OK && measuring.device == NULL) {
         error = measuring.unopened;

@@ -138,14 +138,12 @@ static struct json *causes_json(const struct replay_result *result, bool out_of_
     return json_made(object, made);
 }
 
-static struct json *oom_json(const struct replay_result *result, bool out_of_memory)
+struct json *oom_json(const struct replay_result *result)
 {
-    if (!out_of_memory) {
-        return json_null_new();
-    }
     struct json *object = json_object_new();
     bool known = result->oom_wanted_bytes > 0;
     bool made = json_set(object, "wanted_bytes", known_or_null(known, result->oom_wanted_bytes)) &&
+                json_set(object, "free_bytes", known_or_null(result->oom_free_valid, result->oom_free_bytes)) &&
                 json_set(object, "held_bytes", json_integer_new(result->oom_held_bytes)) &&
                 json_set(object, "stage", json_string_new(stage_name(result->oom_stage))) &&
                 json_set(object, "label", text_or_null(result->oom_label));
@@ -181,6 +179,6 @@ struct json *measurement_json(const struct measurement_place *place, const struc
                 json_set(object, "validity", place->properties.computes ? validity_json(validity) : json_null_new()) &&
                 ending_set(object, result, out_of_memory) &&
                 json_set(object, "causes", causes_json(result, out_of_memory)) &&
-                json_set(object, "oom", oom_json(result, out_of_memory));
+                json_set(object, "oom", out_of_memory ? oom_json(result) : json_null_new());
     return json_made(object, made);
 }

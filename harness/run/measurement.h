@@ -16,6 +16,9 @@ struct measurement_place {
 /* {"kind": ..., "name": ..., ...}; NULL where memory ran out. */
 struct json *device_json(const struct measurement_place *place);
 
+/* What was wanted, free and held when a replay ran out of memory, by the oom_* fields alone. NULL where memory ran out. */
+struct json *oom_json(const struct replay_result *result);
+
 /* stages, context, validity, the peaks, categories, causes, saved bytes, loss, hash, oom; out_of_memory: the replay ended with
  * it, so what comes after the last stage is unknown. NULL where memory ran out. */
 struct json *measurement_json(const struct measurement_place *place, const struct replay_result *result,

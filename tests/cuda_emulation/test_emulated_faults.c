@@ -6,36 +6,20 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "harness/device/device.h"
+#include "tests/cuda_emulation/fault_plan.h"
 #include "tests/run/run_scene.h"
-
-/* One fault, planned for the next process that opens the emulated GPU. */
-static void fault_plan(const char *folder, const char *call)
-{
-    char file[128], text[256];
-    snprintf(file, sizeof file, "%s/fault", folder);
-    int made = open(file, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
-    assert_true(made >= 0);
-    close(made);
-    snprintf(text, sizeof text, "%s:%s", call, file);
-    assert_int_equal(setenv("EMULATED_FAULT", text, 1), 0);
-}
 
 static const char *reason_of_first(struct scene *scene, const char *call, const char *status)
 {
     fault_plan(scene->folder, call);
-    struct run_options options = options_of(scene);
-    options.runner = &case_runner_measure;
-    options.device = "cuda:0";
-    enum run_outcome outcome = run_with(scene, &options);
-    assert_int_equal(unsetenv("EMULATED_FAULT"), 0);
+    enum run_outcome outcome = measure(scene, "cuda:0");
+    fault_unplan();
     if (strcmp(text_at(case_at(scene, 0), "status"), status) != 0) {
         fail_msg("%s: %s: %s", call, text_at(case_at(scene, 0), "status"), text_at(case_at(scene, 0), "reason"));
     }
@@ -62,13 +46,7 @@ static void a_fault_costs_one_row(void **state)
         {"cublasGemm:2:3", "oom", "CUBLAS_STATUS_ALLOC_FAILED", "cuda:0: MATMUL float32 ["},
         {"cublasLtMatmul:2:700", "error", "CUBLAS_STATUS_EXECUTION_FAILED", "the context is lost"},
     };
-    suite_release(&scene->suite);
-    static const char text[] =
-        "version: 1\nname: t\ncases:\n  - {model: tiny-bert, mode: train, seq: [4, 8], for: sm_75}\n";
-    if (suite_read_text("s.yaml", text, sizeof text - 1, "models/catalogue", &scene->suite, &scene->error) !=
-        STATUS_OK) {
-        fail_msg("%s", scene->error.text);
-    }
+    cases_set(scene, "  - {model: tiny-bert, mode: train, seq: [4, 8], for: sm_75}\n");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const char *reason = reason_of_first(scene, rows[i].call, rows[i].status);
         if (strstr(reason, rows[i].cause) == NULL || strstr(reason, rows[i].where) == NULL) {
@@ -153,7 +131,7 @@ static int answer_of_child(struct scene *scene, const char *fault, int (*run)(vo
         _exit(run());
     }
     assert_int_equal(waitpid(pid, &wait_status, 0), pid);
-    assert_int_equal(unsetenv("EMULATED_FAULT"), 0);
+    fault_unplan();
     assert_true(WIFEXITED(wait_status));
     return WEXITSTATUS(wait_status);
 }

@@ -36,6 +36,14 @@ static void segment_take(struct device *device, int64_t bytes, void **address)
     }
 }
 
+static int64_t free_of(struct device *device)
+{
+    struct device_reading reading = {0};
+    assert_int_equal(device->table->read_memory(device, &reading, NULL), STATUS_OK);
+    assert_true(reading.free_valid);
+    return reading.free_bytes;
+}
+
 static void assert_near(int64_t found, int64_t expected)
 {
     if (found < expected - slack_bytes || found > expected + slack_bytes) {
@@ -99,10 +107,13 @@ static void a_bound_is_kept_to_the_byte(void **state)
     assert_string_equal(error.text, "host: out of memory: 2097153 bytes (2.00 MiB) wanted, 6291456 bytes (6.00 MiB) "
                                     "held, 8388608 bytes (8.00 MiB) allowed by mem=; raise the bound");
     assert_null(second);
+    assert_int_equal(free_of(device), 2 * MEBIBYTE);
     segment_take(device, 2 * MEBIBYTE, &second);
+    assert_int_equal(free_of(device), 0);
     assert_int_equal(device->table->segment_free(device, first, 6 * MEBIBYTE, NULL), STATUS_OK);
     assert_int_equal(device->table->segment_free(device, second, 2 * MEBIBYTE, NULL), STATUS_OK);
     assert_int_equal(device->table->segment_free(device, second, 2 * MEBIBYTE, NULL), STATUS_INTERNAL);
+    assert_int_equal(free_of(device), 8 * MEBIBYTE);
     segment_take(device, 8 * MEBIBYTE, &first);
     assert_int_equal(device->table->segment_free(device, first, 8 * MEBIBYTE, NULL), STATUS_OK);
     device_close(device);
@@ -143,8 +154,11 @@ static void a_refused_mapping_is_out_of_memory(void **state)
     const struct rlimit tight = {.rlim_cur = 4096, .rlim_max = before.rlim_max};
     assert_int_equal(setrlimit(RLIMIT_DATA, &tight), 0);
     enum status_code code = device->table->segment_alloc(device, 32 * MEBIBYTE, &address, &error);
+    int64_t free_bytes = free_of(device);
     assert_int_equal(setrlimit(RLIMIT_DATA, &before), 0);
     assert_int_equal(code, STATUS_OUT_OF_MEMORY);
+    assert_int_equal(free_bytes, 0); /* the process had more than the limit before it was set */
+    assert_true(free_of(device) >= 32 * MEBIBYTE);
     assert_string_equal(error.text, "host: out of memory: 33554432 bytes (32.00 MiB) wanted, 0 bytes (0 B) held, and "
                                     "the kernel maps no more (Cannot allocate memory); choose a smaller case or raise "
                                     "ulimit");

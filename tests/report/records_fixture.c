@@ -250,8 +250,9 @@ static void case_write(FILE *file, const struct fixture_case *one)
                   "\"saved_for_backward_bytes\":null,\"verdicts\":[],\"oom\":");
     if (oom) {
         fprintf(file,
-                "{\"wanted_bytes\":%" PRId64 ",\"held_bytes\":%" PRId64 ",\"stage\":\"step\",\"label\":\"exp_avg_sq\"}",
-                112 * mib, 81000 * mib);
+                "{\"wanted_bytes\":%" PRId64 ",\"free_bytes\":%" PRId64 ",\"held_bytes\":%" PRId64
+                ",\"stage\":\"step\",\"label\":\"exp_avg_sq\"}",
+                112 * mib, 96 * mib, 81000 * mib);
         estimates_write(file, one, 1.0, &ignored_bytes);
     } else {
         fprintf(file, "null,\"estimates\":null");

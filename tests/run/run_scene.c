@@ -145,6 +145,17 @@ void suite_set(struct scene *scene, const char *rest)
     }
 }
 
+void cases_set(struct scene *scene, const char *cases)
+{
+    suite_release(&scene->suite);
+    char text[1024];
+    int length = snprintf(text, sizeof text, "version: 1\nname: t\ncases:\n%s", cases);
+    if (suite_read_text("s.yaml", text, (size_t)length, "models/catalogue", &scene->suite, &scene->error) !=
+        STATUS_OK) {
+        fail_msg("%s", scene->error.text);
+    }
+}
+
 struct run_options options_of(const struct scene *scene)
 {
     return (struct run_options){.suite = &scene->suite,
@@ -168,6 +179,14 @@ enum run_outcome run_with(struct scene *scene, const struct run_options *options
     return scene->result.outcome;
 }
 
+enum run_outcome measure(struct scene *scene, const char *device)
+{
+    struct run_options options = options_of(scene);
+    options.runner = &case_runner_measure;
+    options.device = device;
+    return run_with(scene, &options);
+}
+
 enum run_outcome run_of(struct scene *scene, const char *rest)
 {
     suite_set(scene, rest);
@@ -185,6 +204,11 @@ const struct json *case_at(const struct scene *scene, int index)
 const char *text_at(const struct json *object, const char *key)
 {
     return json_string_or(json_get(object, key), "(null)");
+}
+
+int64_t integer_at(const struct json *object, const char *key)
+{
+    return json_integer_or(json_get(object, key), -1);
 }
 
 const struct json *verdict_at(const struct json *line, const char *estimator, const char *quantity)

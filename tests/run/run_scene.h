@@ -37,14 +37,21 @@ int scene_close(void **state);
 /* A suite with one case of the model m, which is not looked up; rest: its further keys. */
 void suite_set(struct scene *scene, const char *rest);
 
+/* A suite of these cases, each a line of YAML that begins with "  - "; models are those of the catalogue. */
+void cases_set(struct scene *scene, const char *cases);
+
 struct run_options options_of(const struct scene *scene);
 
 /* Runs, and reads the records back. */
 enum run_outcome run_with(struct scene *scene, const struct run_options *options);
 enum run_outcome run_of(struct scene *scene, const char *rest);
 
+/* Runs with the runner that measures, on this device, and reads the records back. */
+enum run_outcome measure(struct scene *scene, const char *device);
+
 const struct json *case_at(const struct scene *scene, int index); /* of the last run */
 const char *text_at(const struct json *object, const char *key);  /* "(null)" where it is no text */
+int64_t integer_at(const struct json *object, const char *key);   /* -1 where it is no integer */
 
 /* The verdict on an estimator and a quantity, or NULL. */
 const struct json *verdict_at(const struct json *line, const char *estimator, const char *quantity);

@@ -6,34 +6,9 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "tests/run/run_scene.h"
-
-static enum run_outcome measure(struct scene *scene, const char *device)
-{
-    struct run_options options = options_of(scene);
-    options.runner = &case_runner_measure;
-    options.device = device;
-    return run_with(scene, &options);
-}
-
-static void cases_set(struct scene *scene, const char *cases)
-{
-    suite_release(&scene->suite);
-    char text[1024];
-    int length = snprintf(text, sizeof text, "version: 1\nname: t\ncases:\n%s", cases);
-    if (suite_read_text("s.yaml", text, (size_t)length, "models/catalogue", &scene->suite, &scene->error) !=
-        STATUS_OK) {
-        fail_msg("%s", scene->error.text);
-    }
-}
-
-static int64_t integer_at(const struct json *object, const char *key)
-{
-    return json_integer_or(json_get(object, key), -1);
-}
 
 /* 11 tensors of tiny-gpt2 and their blocks are the same wherever the tape is replayed. */
 static void meta_and_host_agree_on_every_byte_they_share(void **state)

@@ -1,7 +1,20 @@
 /* cuBLAS: its handle. Loading is in toolkit_library.c, the products are in cuda_matmul.c. */
 #include "harness/device/cuda/cublas_library.h"
 
+#include <cuda_runtime_api.h>
+#include <stdbool.h>
+
 #include "harness/device/cuda/toolkit_library.h"
+
+enum status_code cublas_creation_code(cublasStatus_t status)
+{
+    size_t free_bytes = 0, total_bytes = 0;
+    bool full = status == CUBLAS_STATUS_ALLOC_FAILED;
+    if (status == CUBLAS_STATUS_NOT_INITIALIZED && cudaMemGetInfo(&free_bytes, &total_bytes) == cudaSuccess) {
+        full = free_bytes < CUBLAS_HANDLE_BYTES_ENOUGH;
+    }
+    return full ? STATUS_OUT_OF_MEMORY : STATUS_DEVICE;
+}
 
 static enum status_code cublas_handle_make(struct cublas_library *cublas, struct status *error)
 {
@@ -17,9 +30,7 @@ static enum status_code cublas_handle_make(struct cublas_library *cublas, struct
             cublas->handle, (cublasMath_t)(CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION));
     }
     if (status != CUBLAS_STATUS_SUCCESS) {
-        /* A handle needs some device memory of its own. */
-        return status_set(error, status == CUBLAS_STATUS_ALLOC_FAILED ? STATUS_OUT_OF_MEMORY : STATUS_DEVICE, "%s: %s",
-                          doing, cublas->status_string(status));
+        return status_set(error, cublas_creation_code(status), "%s: %s", doing, cublas->status_string(status));
     }
     return STATUS_OK;
 }

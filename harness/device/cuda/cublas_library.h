@@ -8,7 +8,7 @@
 
 #include "harness/base/status.h"
 
-enum { CUBLAS_WORKSPACE_ALIGNMENT_BYTES = 256 };
+enum { CUBLAS_WORKSPACE_ALIGNMENT_BYTES = 256, CUBLAS_HANDLE_BYTES_ENOUGH = 64 << 20 };
 
 struct cublas_library {
     void *library; /* NULL: not opened */
@@ -36,6 +36,12 @@ struct cublas_library {
 /* Loads libcublas and makes a handle on the current device, without a workspace. Sums are kept in float32; TF32 and
  * reduced-precision reductions are off. STATUS_UNAVAILABLE with the remedy. */
 enum status_code cublas_library_open(struct cublas_library *cublas, struct status *error);
+
+/* What it means that a handle could not be made, which takes some memory of the device. A full device is told as
+ * CUBLAS_STATUS_ALLOC_FAILED or as CUBLAS_STATUS_NOT_INITIALIZED
+ * (github.com/EleutherAI/lm-evaluation-harness/issues/1689), which also has other causes; it is STATUS_OUT_OF_MEMORY where
+ * less than CUBLAS_HANDLE_BYTES_ENOUGH are free (chosen, not measured), else STATUS_DEVICE. */
+enum status_code cublas_creation_code(cublasStatus_t status);
 
 /* Gives the handle this workspace for all calls to come; bytes 0: it must do without one. A handle that was never given
  * any would take memory of its own. Nothing is asked of cuBLAS where it has that workspace already. */

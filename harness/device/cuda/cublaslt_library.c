@@ -1,6 +1,7 @@
 /* cublasLt: its handle. Loading is in toolkit_library.c, the products are in cuda_linear.c. */
 #include "harness/device/cuda/cublaslt_library.h"
 
+#include "harness/device/cuda/cublas_library.h"
 #include "harness/device/cuda/toolkit_library.h"
 
 enum status_code cublaslt_library_open(struct cublaslt_library *cublaslt, struct status *error)
@@ -29,8 +30,7 @@ enum status_code cublaslt_library_open(struct cublaslt_library *cublaslt, struct
     }
     cublasStatus_t status = opened.create(&opened.handle);
     if (status != CUBLAS_STATUS_SUCCESS) {
-        code = status_set(error, status == CUBLAS_STATUS_ALLOC_FAILED ? STATUS_OUT_OF_MEMORY : STATUS_DEVICE,
-                          "cublasLtCreate: %s", opened.status_string(status));
+        code = status_set(error, cublas_creation_code(status), "cublasLtCreate: %s", opened.status_string(status));
         opened.handle = NULL;
         cublaslt_library_close(&opened);
         return code;

@@ -193,6 +193,8 @@ static enum status_code cuda_read_memory(struct device *device, struct device_re
     }
     taken.device_valid = true;
     taken.device_bytes = (int64_t)(total_bytes - free_bytes);
+    taken.free_valid = true;
+    taken.free_bytes = (int64_t)free_bytes;
     taken.process_valid = nvml_process_bytes(&cuda->nvml, cuda->held_bytes, &taken.process_bytes);
     *reading = taken;
     return STATUS_OK;

@@ -128,6 +128,10 @@ cublasStatus_t gemm(cublasHandle_t handle, cublasOperation_t transpose_a, cublas
 
 cublasStatus_t create(cublasHandle_t *handle)
 {
+    cublasStatus_t status = emulated_library_call("cublasCreate");
+    if (status != CUBLAS_STATUS_SUCCESS) {
+        return status;
+    }
     *handle = &the_handle;
     the_handle = {};
     return CUBLAS_STATUS_SUCCESS;

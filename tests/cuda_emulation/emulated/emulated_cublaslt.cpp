@@ -37,6 +37,10 @@ emulation_lt the_handle;
 
 cublasStatus_t create(cublasLtHandle_t *handle)
 {
+    cublasStatus_t status = emulated_library_call("cublasLtCreate");
+    if (status != CUBLAS_STATUS_SUCCESS) {
+        return status;
+    }
     *handle = &the_handle;
     return CUBLAS_STATUS_SUCCESS;
 }

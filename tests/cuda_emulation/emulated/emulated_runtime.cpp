@@ -1,5 +1,6 @@
 /* The runtime's functions without a GPU: two devices, one without and one with what tensor cores need. Their memory is the
  * host's, counted as one, poisoned when it is taken. */
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -15,7 +16,7 @@
 namespace
 {
 
-const size_t device_bytes = (size_t)8 << 30;
+const size_t device_bytes_unasked = (size_t)8 << 30;
 const size_t shared_bytes_unasked = 48 * 1024;
 
 /* NVIDIA's CUDA C++ Programming Guide, table of compute capabilities. */
@@ -34,14 +35,25 @@ std::map<const void *, size_t> shared_limits;
 cudaError_t last_error = cudaSuccess;
 std::string failure_text = "unspecified launch failure";
 
+/* EMULATED_DEVICE_BYTES bounds the memory of each device. */
+size_t device_bytes_read()
+{
+    const char *text = getenv("EMULATED_DEVICE_BYTES");
+    size_t bytes = text != nullptr ? (size_t)strtoull(text, nullptr, 10) : 0;
+    return bytes > 0 ? bytes : device_bytes_unasked;
+}
+
+const size_t device_bytes = device_bytes_read();
+
 /* Codes after which a context answers nothing else. */
 bool destroys_context(int code)
 {
     return code >= 700 || code == cudaErrorECCUncorrectable;
 }
 
-/* What EMULATED_FAULT asks for: "cudaMemcpy:3:700:FILE", the third call of that name gives error 700. FILE is taken away by
- * it, and without FILE nothing happens, so that of several processes one alone has the fault. */
+/* What EMULATED_FAULT asks for: "cudaMemcpy:3:700:FILE", the third call of that name gives error 700; -9 instead of 700 ends
+ * the process by signal 9, and -19 stops it, which is a hang. FILE is taken away by it, and without FILE nothing happens,
+ * so that of several processes one alone has the fault. */
 struct planned_fault {
     char name[64];
     long call;
@@ -92,6 +104,11 @@ int emulated_fault(const char *name)
 {
     struct planned_fault *planned = plan();
     if (strcmp(planned->name, name) != 0 || --planned->call != 0 || unlink(planned->file) != 0) {
+        return 0;
+    }
+    if (planned->code < 0) {
+        signal(-planned->code, SIG_DFL);
+        raise(-planned->code);
         return 0;
     }
     return planned->code;
@@ -154,6 +171,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int devic
         return answer(cudaErrorInvalidDevice);
     }
     memset(properties, 0, sizeof *properties);
+    properties->uuid.bytes[15] = (char)(device + 1);
     properties->totalGlobalMem = device_bytes;
     properties->major = architectures[device].major;
     properties->minor = architectures[device].minor;

@@ -49,6 +49,8 @@ float emulated_factor(float value, bool rounds)
 const char *emulated_status_string(cublasStatus_t status)
 {
     switch (status) {
+    case CUBLAS_STATUS_NOT_INITIALIZED:
+        return "CUBLAS_STATUS_NOT_INITIALIZED";
     case CUBLAS_STATUS_ALLOC_FAILED:
         return "CUBLAS_STATUS_ALLOC_FAILED";
     case CUBLAS_STATUS_INVALID_VALUE:
