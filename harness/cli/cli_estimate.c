@@ -3,6 +3,7 @@
 
 #include "harness/cli/case_estimates.h"
 #include "harness/cli/case_options.h"
+#include "harness/cli/case_peak.h"
 #include "harness/cli/command.h"
 #include "harness/cli/output.h"
 #include "harness/cli/resource_path.h"
@@ -14,6 +15,7 @@
 static const struct option_row options[] = {
     CASE_OPTION_ROWS,
     {"for", OPTION_VALUE, "TARGET", "class of devices whose workspaces are predicted (default: sm_90)"},
+    {"peak", OPTION_VALUE, "STAGE", "list what is alive at the peak of load, forward, ..., or of the highest: highest"},
     {"dtypes", OPTION_LIST, "D", "without --mode: float32, float16, int8, int4 (default: all)"},
     {"rule", OPTION_VALUE, "current|0.23", "without --mode: release of accelerate whose training column is printed"},
     {"transformers", OPTION_VALUE, "RELEASE", "without --mode: release whose buffers count, as 4.31 or current"},
@@ -109,25 +111,35 @@ static enum status_code table_print(const struct arguments *arguments, const str
 
 /* ---- with --mode: every estimator ---- */
 
+/* peak_stage: a word of --peak, or NULL. */
 static enum status_code estimates_give(const struct estimate_input *input, const struct identity *identity,
-                                       bool as_json, struct status *error)
+                                       const char *peak_stage, bool as_json, struct status *error)
 {
     struct text text = {0};
+    struct text id = {0};
     struct json *document = json_object_new();
     struct json *estimates = json_object_new();
-    identity_id(identity, &text);
-    text_format(&text, ", predicted for %s\n", input->target);
+    struct json *peak = json_null_new();
+    identity_id(identity, &id);
+    text_format(&text, "%s, predicted for %s\n", text_string(&id), input->target);
     enum status_code code = case_estimates(input, estimates, &text, error);
+    if (code == STATUS_OK && peak_stage != NULL) {
+        code = case_peak(input, peak_stage, &peak, &text, error);
+    }
     if (code == STATUS_OK && as_json) {
-        bool made = json_set(document, "case", identity_json(identity)) &&
+        bool made = json_set(document, "id", json_string_new(text_string(&id))) &&
+                    json_set(document, "case", identity_json(identity)) &&
                     json_set(document, "target", json_string_new(input->target)) &&
-                    json_set(document, "estimates", json_share(estimates));
+                    json_set(document, "estimates", json_share(estimates)) &&
+                    (peak_stage == NULL || json_set(document, "peak", json_share(peak)));
         code = output_json(made ? document : NULL, error);
     } else if (code == STATUS_OK) {
         code = output_text(&text, error);
     }
+    json_release(peak);
     json_release(estimates);
     json_release(document);
+    text_release(&id);
     text_release(&text);
     return code;
 }
@@ -155,7 +167,8 @@ static enum status_code case_print(const struct arguments *arguments, const stru
     code = workload_skeleton(config, &identity.workload, &skeleton, error);
     if (code == STATUS_OK) {
         struct estimate_input input = {config, &skeleton, &identity.workload, target->name};
-        code = estimates_give(&input, &identity, arguments_value(arguments, "json") != NULL, error);
+        code = estimates_give(&input, &identity, arguments_value(arguments, "peak"),
+                              arguments_value(arguments, "json") != NULL, error);
     }
     skeleton_release(&skeleton);
     return code;
@@ -170,7 +183,8 @@ static enum status_code estimate_run(const struct arguments *arguments, enum exi
     enum status_code code = folder == NULL
                                 ? status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a path")
                                 : config_find(folder, arguments->operands[0], &config, error);
-    bool is_case = case_options_given(arguments) || arguments_value(arguments, "for") != NULL;
+    bool is_case = case_options_given(arguments) || arguments_value(arguments, "for") != NULL ||
+                   arguments_value(arguments, "peak") != NULL;
     if (code == STATUS_OK) {
         code = is_case ? case_print(arguments, &config, error) : table_print(arguments, &config, error);
     }
