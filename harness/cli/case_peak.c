@@ -61,6 +61,9 @@ static enum status_code peak_take(const struct estimate_input *input, const char
     if (code == STATUS_OK) {
         struct tape_view view = tape_view(*tape);
         code = is_highest ? peak_find_highest(&view, peak, error) : peak_find(&view, chosen, peak, error);
+        if (code != STATUS_OK) {
+            status_prefix(error, "estimate: --peak");
+        }
     }
     return code;
 }

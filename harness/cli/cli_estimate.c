@@ -15,7 +15,8 @@
 static const struct option_row options[] = {
     CASE_OPTION_ROWS,
     {"for", OPTION_VALUE, "TARGET", "class of devices whose workspaces are predicted (default: sm_90)"},
-    {"peak", OPTION_VALUE, "STAGE", "list what is alive at the peak of load, forward, ..., or of the highest: highest"},
+    {"peak", OPTION_VALUE, "STAGE",
+     "list what is alive at the peak of load, forward, backward, step, generate or highest"},
     {"dtypes", OPTION_LIST, "D", "without --mode: float32, float16, int8, int4 (default: all)"},
     {"rule", OPTION_VALUE, "current|0.23", "without --mode: release of accelerate whose training column is printed"},
     {"transformers", OPTION_VALUE, "RELEASE", "without --mode: release whose buffers count, as 4.31 or current"},

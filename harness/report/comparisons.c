@@ -2,8 +2,9 @@
  * Verdicts come from the record; where the suite asked for none the comparison is made without a judgement. */
 #include "harness/report/case_view.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "harness/report/gap.h"
 
 /* What replay predicts, by level. A total of another estimator without a verdict is held against the allocated one. */
 static const char *const level_quantities[] = {"requested_bytes_peak", "allocated_bytes_peak", "reserved_bytes_peak"};
@@ -189,18 +190,6 @@ static bool collection_add(struct collection *all, struct arena *arena, int case
     return true;
 }
 
-static int error_order(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
-static double median_of(double *errors, int count)
-{
-    qsort(errors, (size_t)count, sizeof *errors, error_order);
-    return count % 2 == 1 ? errors[count / 2] : (errors[count / 2 - 1] + errors[count / 2]) / 2.0;
-}
-
 /* In the order of the report's estimators; quantities of one estimator in order of appearance. */
 static int accuracy_arrange(const struct report *report, struct collection *all, int count, struct accuracy *rows)
 {
@@ -212,7 +201,7 @@ static int accuracy_arrange(const struct report *report, struct collection *all,
                 continue;
             }
             if (one->row.case_count > 0) {
-                one->row.median_error = median_of(one->errors, one->row.case_count);
+                one->row.median_error = values_median(one->errors, one->row.case_count);
             }
             rows[kept++] = one->row;
         }

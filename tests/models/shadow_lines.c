@@ -37,9 +37,9 @@ const char *shadow_text(const struct json *line, const char *key)
     return json_string_or(json_get(line, key), "");
 }
 
-static void field_set(struct workload *workload, const char *key, const struct json *value)
+static enum status_code field_set(struct workload *workload, const char *key, const struct json *value,
+                                  struct status *error)
 {
-    struct status error = {0};
     char number[24];
     const char *text = json_string_or(value, NULL);
     if (text == NULL && json_kind(value) == JSON_KIND_INTEGER) {
@@ -48,23 +48,31 @@ static void field_set(struct workload *workload, const char *key, const struct j
     } else if (text == NULL && json_kind(value) == JSON_KIND_BOOLEAN) {
         text = json_boolean_or(value, false) ? "true" : "false";
     }
-    if (text != NULL && workload_set(workload, key, text, &error) != STATUS_OK) {
-        fail_msg("%s", error.text);
+    return text != NULL ? workload_set(workload, key, text, error) : STATUS_OK;
+}
+
+enum status_code shadow_workload_read(const struct json *line, struct workload *workload, struct status *error)
+{
+    struct workload made = workload_default(MODE_LOAD);
+    enum status_code code = field_set(&made, "mode", json_get(line, "mode"), error);
+    made = workload_default(made.mode);
+    made.seq = 0;
+    for (int field = FIELD_MODE + 1; field < FIELD_COUNT && code == STATUS_OK; field++) {
+        const char *key = workload_field_key((enum workload_field)field);
+        code = field_set(&made, key, json_get(line, key), error);
     }
+    if (code == STATUS_OK) {
+        *workload = made;
+    }
+    return code;
 }
 
 struct workload shadow_workload(const struct json *line)
 {
+    struct status error = {0};
     struct workload workload = workload_default(MODE_LOAD);
-    field_set(&workload, "mode", json_get(line, "mode"));
-    workload = workload_default(workload.mode);
-    workload.seq = 0;
-    for (int field = FIELD_MODE + 1; field < FIELD_COUNT; field++) {
-        const char *key = workload_field_key((enum workload_field)field);
-        const struct json *value = json_get(line, key);
-        if (value != NULL) {
-            field_set(&workload, key, value);
-        }
+    if (shadow_workload_read(line, &workload, &error) != STATUS_OK) {
+        fail_msg("%s", error.text);
     }
     return workload;
 }

@@ -19,7 +19,11 @@ void stage_figures_take(const struct tape_view *view, struct stage_figures *figu
 /* "" where the line has no such text. */
 const char *shadow_text(const struct json *line, const char *key);
 
-/* The workload that a line says; fields that it leaves out have the default of its mode. seq is 0 for images. */
+/* The workload that a line says; fields that it leaves out, or that are null, have the default of its mode. seq is 0 for
+ * images. STATUS_INVALID where a field has no such value. */
+enum status_code shadow_workload_read(const struct json *line, struct workload *workload, struct status *error);
+
+/* The same; fails the test where it is invalid. */
 struct workload shadow_workload(const struct json *line);
 
 /* Calls check for each line of a file, and gives how often it answered that the line was checked. A file that cannot be
