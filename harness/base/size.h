@@ -31,6 +31,17 @@ static inline bool size_multiply(int64_t a, int64_t b, int64_t *result)
     return true;
 }
 
+/* A size and a difference of sizes, which may be negative. */
+static inline bool size_add_signed(int64_t a, int64_t difference, int64_t *result)
+{
+    int64_t sum = 0;
+    if (a < 0 || __builtin_add_overflow(a, difference, &sum) || sum < 0) {
+        return false;
+    }
+    *result = sum;
+    return true;
+}
+
 /* value rounded up to a multiple of step (step > 0). */
 bool size_round_up(int64_t value, int64_t step, int64_t *result);
 

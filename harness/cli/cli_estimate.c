@@ -17,6 +17,8 @@ static const struct option_row options[] = {
     {"for", OPTION_VALUE, "TARGET", "class of devices whose workspaces are predicted (default: sm_90)"},
     {"peak", OPTION_VALUE, "STAGE",
      "list what is alive at the peak of load, forward, backward, step, generate or highest"},
+    {"constants", OPTION_VALUE, "DEVICE",
+     "with --mode: of results/reference, or a file: predict what that device will show, too"},
     {"dtypes", OPTION_LIST, "D", "without --mode: float32, float16, int8, int4 (default: all)"},
     {"rule", OPTION_VALUE, "current|0.23", "without --mode: release of accelerate whose training column is printed"},
     {"transformers", OPTION_VALUE, "RELEASE", "without --mode: release whose buffers count, as 4.31 or current"},
@@ -145,12 +147,35 @@ static enum status_code estimates_give(const struct estimate_input *input, const
     return code;
 }
 
+/* Constants say which class their device is of; a --for beside them must agree. */
+static enum status_code constants_take(const char *name, const char **target_name, struct constants *constants,
+                                       struct status *error)
+{
+    struct arena arena = {0};
+    const char *path = constants_path(&arena, name);
+    enum status_code code = path == NULL
+                                ? status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a path")
+                                : constants_read(path, constants, error);
+    arena_release(&arena);
+    if (code == STATUS_OK && *target_name != NULL && strcmp(*target_name, constants->device.target) != 0) {
+        code =
+            status_set(error, STATUS_INVALID, "estimate: --for %s, but the constants of %s are for %s; leave --for out",
+                       *target_name, name, constants->device.target);
+    }
+    if (code == STATUS_OK) {
+        *target_name = constants->device.target;
+    }
+    return code;
+}
+
 static enum status_code case_print(const struct arguments *arguments, const struct config *config, struct status *error)
 {
     struct workload workload;
     struct skeleton skeleton = {0};
+    struct constants constants;
     const struct target *target = target_at(0);
     const char *target_name = arguments_value(arguments, "for");
+    const char *device = arguments_value(arguments, "constants");
     for (size_t i = 0; i < sizeof table_options / sizeof table_options[0]; i++) {
         if (arguments_value(arguments, table_options[i]) != NULL) {
             return status_set(error, STATUS_INVALID,
@@ -158,6 +183,9 @@ static enum status_code case_print(const struct arguments *arguments, const stru
         }
     }
     enum status_code code = case_options_read(arguments, &workload, error);
+    if (code == STATUS_OK && device != NULL) {
+        code = constants_take(device, &target_name, &constants, error);
+    }
     if (code == STATUS_OK && target_name != NULL) {
         code = target_find(target_name, &target, error);
     }
@@ -167,7 +195,11 @@ static enum status_code case_print(const struct arguments *arguments, const stru
     struct identity identity = identity_make(arguments->operands[0], &workload, config->family);
     code = workload_skeleton(config, &identity.workload, &skeleton, error);
     if (code == STATUS_OK) {
-        struct estimate_input input = {config, &skeleton, &identity.workload, target->name};
+        struct estimate_input input = {.config = config,
+                                       .skeleton = &skeleton,
+                                       .workload = &identity.workload,
+                                       .target = target->name,
+                                       .constants = device != NULL ? &constants : NULL};
         code = estimates_give(&input, &identity, arguments_value(arguments, "peak"),
                               arguments_value(arguments, "json") != NULL, error);
     }
@@ -185,7 +217,7 @@ static enum status_code estimate_run(const struct arguments *arguments, enum exi
                                 ? status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a path")
                                 : config_find(folder, arguments->operands[0], &config, error);
     bool is_case = case_options_given(arguments) || arguments_value(arguments, "for") != NULL ||
-                   arguments_value(arguments, "peak") != NULL;
+                   arguments_value(arguments, "peak") != NULL || arguments_value(arguments, "constants") != NULL;
     if (code == STATUS_OK) {
         code = is_case ? case_print(arguments, &config, error) : table_print(arguments, &config, error);
     }

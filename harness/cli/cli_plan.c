@@ -44,7 +44,8 @@ static enum status_code case_predict(struct plan *plan, const struct suite_case 
         code = workload_skeleton(&config, &case_->identity.workload, &skeleton, error);
     }
     if (code == STATUS_OK) {
-        struct estimate_input input = {&config, &skeleton, &case_->identity.workload, target};
+        struct estimate_input input = {
+            .config = &config, .skeleton = &skeleton, .workload = &case_->identity.workload, .target = target};
         code = prediction_json(&input, estimates, &failure, error);
     }
     if (code == STATUS_OK && failure.code != STATUS_OK) {

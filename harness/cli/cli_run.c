@@ -18,6 +18,8 @@ static const struct option_row options[] = {
     {"device", OPTION_VALUE, "D", "auto (default), meta, host, host:mem=SIZE, cuda or cuda:N"},
     {"out", OPTION_VALUE, "DIR", "where records and report go (default: results/ and the suite's name)"},
     {"filter", OPTION_VALUE, "GLOB", "only cases whose id or one of whose tags matches"},
+    {"constants", OPTION_VALUE, "DEVICE",
+     "of results/reference, or a file; or none (default: those of the device's kind and name)"},
     {"jobs", OPTION_VALUE, "N", "cases measured at the same time (default: 1)"},
     {"quiet", OPTION_FLAG, NULL, "no progress on standard error"},
     {NULL, OPTION_FLAG, NULL, NULL},
@@ -121,6 +123,26 @@ static enum status_code options_read(const struct arguments *arguments, struct r
     return code;
 }
 
+/* Constants that are asked for are read once, before anything is measured; the others in the child, which knows the
+ * device. */
+static enum status_code constants_take(const char *name, struct arena *arena, struct run_options *run,
+                                       struct constants *constants, struct status *error)
+{
+    if (name != NULL && strcmp(name, "none") == 0) {
+        return STATUS_OK;
+    }
+    const char *path = name != NULL ? constants_path(arena, name) : resource_path(arena, "results/reference");
+    if (path == NULL) {
+        return status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a path");
+    }
+    if (name == NULL) {
+        run->reference_dir = path;
+        return STATUS_OK;
+    }
+    run->constants = constants;
+    return constants_read(path, constants, error);
+}
+
 static enum status_code suite_run(const struct arguments *arguments, struct arena *arena, struct run_options *run,
                                   enum exit_code *exit_code, struct status *error)
 {
@@ -150,11 +172,15 @@ static enum status_code run_command(const struct arguments *arguments, enum exit
 {
     struct arena arena = {0};
     struct suite suite = {0};
+    struct constants constants;
     const char *path = suite_path(&arena, arguments->operands[0]);
     struct run_options run = {.suite = &suite, .catalogue_dir = resource_path(&arena, "models/catalogue")};
     enum status_code code = run.catalogue_dir == NULL || path == NULL
                                 ? status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a path")
                                 : options_read(arguments, &run, error);
+    if (code == STATUS_OK) {
+        code = constants_take(arguments_value(arguments, "constants"), &arena, &run, &constants, error);
+    }
     if (code == STATUS_OK) {
         code = suite_read(path, run.catalogue_dir, &suite, error);
     }

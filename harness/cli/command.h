@@ -31,7 +31,7 @@ struct option_row {
     const char *help;
 };
 
-enum { OPTION_COUNT_MAXIMUM = 32, OPERAND_COUNT_MAXIMUM = 2, LIST_COUNT_MAXIMUM = 32 };
+enum { OPTION_COUNT_MAXIMUM = 32, OPERAND_COUNT_MAXIMUM = 10, LIST_COUNT_MAXIMUM = 32 };
 
 struct arguments;
 
@@ -67,6 +67,6 @@ const char *arguments_value(const struct arguments *arguments, const char *name)
 
 /* Each is defined in the file of its name; main.c has the table. */
 extern const struct command command_hardware, command_models, command_estimate, command_plan, command_run,
-    command_report, command_compare, command_replay;
+    command_report, command_compare, command_calibrate, command_replay;
 
 #endif

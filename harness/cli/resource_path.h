@@ -1,4 +1,4 @@
-/* Resources: the folders that come with the program (models/catalogue, suites, plots). */
+/* Resources: the folders that come with the program (models/catalogue, suites, plots, results/reference). */
 #ifndef ASSAY_CLI_RESOURCE_PATH_H
 #define ASSAY_CLI_RESOURCE_PATH_H
 
@@ -12,5 +12,9 @@ const char *resource_path(struct arena *arena, const char *name);
 /* The file of a suite that was named on the command line: "suites/quick.yaml" is a resource where the current folder does
  * not have it, any other name is taken as it is. NULL where the host has no memory. */
 const char *suite_path(struct arena *arena, const char *name);
+
+/* The constants of a class of devices as an option names them: a file, a folder that holds constants.json, or a folder of
+ * results/reference ("nvidia-h200"). NULL where the host has no memory. */
+const char *constants_path(struct arena *arena, const char *name);
 
 #endif

@@ -10,6 +10,7 @@
 
 #include "harness/base/json.h"
 #include "harness/base/status.h"
+#include "harness/record/constants.h"
 #include "models/config.h"
 #include "models/skeleton.h"
 #include "models/workload.h"
@@ -21,7 +22,8 @@ struct estimate_input {
     const struct config *config;
     const struct skeleton *skeleton; /* of the workload's head (default: bare for load, lm otherwise) */
     const struct workload *workload;
-    const char *target; /* --for: "sm_90", "host"; read only by estimators that model a device */
+    const char *target;                /* --for: "sm_90", "host"; read only by estimators that model a device */
+    const struct constants *constants; /* of the device that is predicted; NULL: none */
 };
 
 struct estimate_quantity {

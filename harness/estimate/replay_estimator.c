@@ -1,9 +1,13 @@
 /* Replay: the tape of the workload, walked on the meta device. The prediction that knows lifetimes and the allocator.
  *
  * Quantities are those of a measurement, so that each is held against its own kind. Worked number: loading
- * bert-base-cased in float32 requests 433,249,280 bytes and is handed 433,773,568 (413.18 and 413.68 MiB). */
+ * bert-base-cased in float32 requests 433,249,280 bytes and is handed 433,773,568 (413.18 and 413.68 MiB).
+ *
+ * With the constants of a device: process_bytes and device_bytes = reserved_bytes_peak + growth of the mode;
+ * footprint_bytes = that + the context. The medians of the constants are used. */
 #include <stdio.h>
 
+#include "harness/base/size.h"
 #include "harness/estimate/estimate.h"
 #include "harness/replay/replay.h"
 #include "models/workload_tape.h"
@@ -62,6 +66,36 @@ static void result_add(struct estimate *estimate, const struct replay_result *re
     }
 }
 
+/* Bytes that a class of devices adds to the segments; unknown where nobody measured it, or the sum is no size. */
+static void beyond_add(struct estimate *estimate, const char *name, int64_t reserved_bytes,
+                       const struct constants_spread *growth, const struct constants_spread *context)
+{
+    int64_t sum = 0;
+    bool known = growth->known && (context == NULL || context->known) &&
+                 size_add_signed(reserved_bytes, growth->median, &sum) &&
+                 (context == NULL || size_add(sum, context->median, &sum));
+    if (known) {
+        estimate_add(estimate, name, sum);
+    } else {
+        estimate_add_unknown(estimate, name);
+    }
+}
+
+/* The quantities of the driver and the kernel. A mode that did not calibrate has no growth, and so none of them. */
+static void readings_add(struct estimate *estimate, const struct constants *constants, enum mode mode,
+                         int64_t reserved_bytes)
+{
+    static const struct constants_levels nowhere = {0};
+    const struct constants_levels *found = constants_growth_of(constants, mode_name(mode));
+    const struct constants_levels *growth = found != NULL ? found : &nowhere;
+    const struct constants_levels *context = &constants->context;
+    bool process = growth->process.known && context->process.known; /* as it is measured: process before device */
+    beyond_add(estimate, "process_bytes", reserved_bytes, &growth->process, NULL);
+    beyond_add(estimate, "device_bytes", reserved_bytes, &growth->device, NULL);
+    beyond_add(estimate, "footprint_bytes", reserved_bytes, process ? &growth->process : &growth->device,
+               process ? &context->process : &context->device);
+}
+
 static enum status_code replay_compute(const struct estimate_input *input, struct estimate *estimate,
                                        struct status *error)
 {
@@ -82,6 +116,9 @@ static enum status_code replay_compute(const struct estimate_input *input, struc
     }
     if (code == STATUS_OK) {
         result_add(estimate, &result);
+        if (input->constants != NULL) {
+            readings_add(estimate, input->constants, input->workload->mode, result.reserved_bytes_peak);
+        }
     }
     device_close(device);
     tape_release(tape);

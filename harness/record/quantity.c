@@ -15,6 +15,12 @@ const char *quantity_name(enum quantity quantity)
     return (unsigned)quantity < QUANTITY_COUNT ? NAMES[quantity] : "unknown";
 }
 
+bool quantity_is_reading(enum quantity quantity)
+{
+    return quantity == QUANTITY_PROCESS_BYTES || quantity == QUANTITY_DEVICE_BYTES ||
+           quantity == QUANTITY_FOOTPRINT_BYTES;
+}
+
 bool quantity_from_name(const char *name, enum quantity *quantity)
 {
     for (int i = 0; i < QUANTITY_COUNT; i++) {

@@ -12,7 +12,8 @@
     X(SAVED_FOR_BACKWARD_BYTES, "saved_for_backward_bytes")                                                            \
     X(TOTAL_BYTES, "total_bytes")                                                                                      \
     X(PROCESS_BYTES, "process_bytes")                                                                                  \
-    X(DEVICE_BYTES, "device_bytes")
+    X(DEVICE_BYTES, "device_bytes")                                                                                    \
+    X(FOOTPRINT_BYTES, "footprint_bytes")
 
 enum quantity {
 #define QUANTITY_ENUM(name, text) QUANTITY_##name,
@@ -22,6 +23,9 @@ enum quantity {
 };
 
 const char *quantity_name(enum quantity quantity);
+
+/* Whether it is a reading of the driver or the kernel, which other programs and the machine's state can touch. */
+bool quantity_is_reading(enum quantity quantity);
 
 /* False, and *quantity untouched, for a name that is not in the table. */
 bool quantity_from_name(const char *name, enum quantity *quantity);

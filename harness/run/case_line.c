@@ -24,6 +24,7 @@ static const char *const CHILD_MEMBERS[] = {"device",
                                             "loss",
                                             "sequence_hash",
                                             "oom",
+                                            "constants",
                                             "estimates",
                                             NULL};
 

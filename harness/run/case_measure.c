@@ -17,7 +17,9 @@ struct measuring {
     struct device *device; /* NULL where it did not open */
     struct measurement_place place;
     const struct target *target;
-    struct status unopened; /* why not */
+    struct constants found;            /* under the reference folder */
+    const struct constants *constants; /* that the predictions use; NULL: none */
+    struct status unopened;            /* why not */
 };
 
 /* Sends object (NULL: memory ran out) and releases it. */
@@ -67,12 +69,38 @@ static enum status_code device_prepare(struct measuring *measuring, struct statu
     return STATUS_OK;
 }
 
+/* The constants of the device. meta stands for any device, so that it takes whichever it is given. */
+static enum status_code constants_prepare(struct measuring *measuring, struct status *error)
+{
+    const struct device_properties *properties = &measuring->place.properties;
+    const struct constants *given = measuring->job->constants;
+    bool found = false;
+    if (given != NULL) {
+        if (properties->computes && !constants_are_of(given, properties->kind, properties->name)) {
+            return status_set(
+                error, STATUS_INVALID,
+                "the constants of %.200s are of %s '%s', and the device is %s '%s'; leave --constants out", given->path,
+                given->device.kind, given->device.name, properties->kind, properties->name);
+        }
+        measuring->constants = given;
+        return STATUS_OK;
+    }
+    if (measuring->device == NULL || measuring->job->reference_dir == NULL) {
+        return STATUS_OK;
+    }
+    enum status_code code = constants_find(measuring->job->reference_dir, properties->kind, properties->name,
+                                           &measuring->found, &found, error);
+    measuring->constants = code == STATUS_OK && found ? &measuring->found : NULL;
+    return code;
+}
+
 static enum status_code prediction_send(const struct measuring *measuring, struct status *error)
 {
     const struct estimate_input input = {.config = &measuring->config,
                                          .skeleton = &measuring->skeleton,
                                          .workload = &measuring->job->case_->identity.workload,
-                                         .target = measuring->target->name};
+                                         .target = measuring->target->name,
+                                         .constants = measuring->constants};
     struct json *estimates = NULL;
     enum status_code code = prediction_json(&input, &estimates, NULL, error);
     if (code != STATUS_OK) {
@@ -81,6 +109,7 @@ static enum status_code prediction_send(const struct measuring *measuring, struc
     struct json *object = json_object_new();
     bool made =
         json_set(object, "estimates", estimates) &&
+        json_set(object, "constants", constants_json(measuring->constants, measuring->job->case_->id)) &&
         json_set(object, "device", measuring->device != NULL ? device_json(&measuring->place) : json_null_new());
     return send_release(measuring, json_made(object, made), error);
 }
@@ -153,6 +182,9 @@ static void measure_run(void *context, const struct case_job *job, int file)
     enum status_code code = model_prepare(&measuring, &error);
     if (code == STATUS_OK) {
         code = device_prepare(&measuring, &error);
+    }
+    if (code == STATUS_OK) {
+        code = constants_prepare(&measuring, &error);
     }
     if (code == STATUS_OK) {
         code = prediction_send(&measuring, &error);

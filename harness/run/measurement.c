@@ -32,6 +32,22 @@ struct json *device_json(const struct measurement_place *place)
     return json_made(object, made);
 }
 
+struct json *constants_json(const struct constants *constants, const char *id)
+{
+    if (constants == NULL) {
+        return json_null_new();
+    }
+    const struct constants_device *device = &constants->device;
+    struct json *object = json_object_new();
+    bool made = json_set(object, "path", text_or_null(constants->path)) &&
+                json_set(object, "hash", text_or_null(constants->hash)) &&
+                json_set(object, "kind", text_or_null(device->kind)) &&
+                json_set(object, "name", text_or_null(device->name)) &&
+                json_set(object, "driver", text_or_null(device->driver)) &&
+                json_set(object, "calibrated", json_boolean_new(constants_have_case(constants, id)));
+    return json_made(object, made);
+}
+
 static struct json *categories_json(const int64_t categories[CATEGORY_COUNT])
 {
     struct json *object = json_object_new();

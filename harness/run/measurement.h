@@ -3,6 +3,7 @@
 #define ASSAY_RUN_MEASUREMENT_H
 
 #include "harness/base/json.h"
+#include "harness/record/constants.h"
 #include "harness/replay/replay.h"
 #include "harness/run/validity.h"
 
@@ -19,8 +20,12 @@ struct json *device_json(const struct measurement_place *place);
 /* What was wanted, free and held when a replay ran out of memory, by the oom_* fields alone. NULL where memory ran out. */
 struct json *oom_json(const struct replay_result *result);
 
-/* stages, context, validity, the peaks, categories, causes, saved bytes, loss, hash, oom; out_of_memory: the replay ended with
- * it, so what comes after the last stage is unknown. NULL where memory ran out. */
+/* Which constants the predictions of the case of this id used: {"path", "hash", "kind", "name", "driver", "calibrated"};
+ * null for NULL. NULL where memory ran out. */
+struct json *constants_json(const struct constants *constants, const char *id);
+
+/* stages, context, validity, the peaks, categories, causes, saved bytes, loss, hash, oom; out_of_memory: the replay ended
+ * with it, so what comes after the last stage is unknown. NULL where memory ran out. */
 struct json *measurement_json(const struct measurement_place *place, const struct replay_result *result,
                               const struct validity *validity, bool out_of_memory);
 

@@ -109,6 +109,8 @@ static bool job_next(struct run *run, struct case_job *job)
             *job = (struct case_job){.case_ = case_,
                                      .device = device_choose(run->options, case_),
                                      .catalogue_dir = run->options->catalogue_dir,
+                                     .constants = run->options->constants,
+                                     .reference_dir = run->options->reference_dir,
                                      .attempt = run->next_attempt,
                                      .shared = run->options->jobs > 1};
             return true;

@@ -10,16 +10,19 @@
 
 #include "harness/base/json.h"
 #include "harness/base/status.h"
+#include "harness/record/constants.h"
 #include "harness/record/record.h"
 #include "harness/suite/suite.h"
 
 /* What one child is to do. Borrowed from the run. */
 struct case_job {
     const struct suite_case *case_;
-    const char *device;        /* spec for device_open */
-    const char *catalogue_dir; /* for config_find */
-    int attempt;               /* from 1 */
-    bool shared;               /* other children may use the device: what is used on the whole of it says nothing */
+    const char *device;                /* spec for device_open */
+    const char *catalogue_dir;         /* for config_find */
+    const struct constants *constants; /* as in struct run_options */
+    const char *reference_dir;
+    int attempt; /* from 1 */
+    bool shared; /* other children may use the device: what is used on the whole of it says nothing */
 };
 
 /* run: called in the child, with file open for writing; sends what it finds with case_send and returns; the child then
@@ -53,6 +56,10 @@ struct run_options {
     const char *filter; /* suite_case_matches; NULL: all */
     int jobs;           /* children at a time, 1 to RUN_JOBS_MAXIMUM */
     const char *catalogue_dir; /* models/catalogue */
+    /* Constants of the device (harness/record/constants.h): those that were asked for, which must be of its kind and
+     * name, but on meta; else those found for it under reference_dir. Both NULL: none. */
+    const struct constants *constants;
+    const char *reference_dir; /* results/reference */
     const char *version;       /* of the program */
     struct json *hardware;     /* for the run line; borrowed; NULL: unknown */
     struct run_progress progress;

@@ -37,7 +37,8 @@ static void subject_release(struct subject *subject)
 static struct estimate estimate_of(const char *estimator, const char *model, struct workload workload)
 {
     struct subject *subject = subject_new(model, workload);
-    struct estimate_input input = {&subject->config, &subject->skeleton, &subject->workload, "host"};
+    struct estimate_input input = {
+        .config = &subject->config, .skeleton = &subject->skeleton, .workload = &subject->workload, .target = "host"};
     struct estimate estimate = {0};
     assert_non_null(estimator_find(estimator));
     assert_true(estimator_find(estimator)->applies(&input));
@@ -105,7 +106,8 @@ static void test_accelerate_cases(void **state)
     known_check(&estimate, "total_bytes", INT64_C(2) * 6607343616 + 256);
 
     struct subject *subject = subject_new("gpt2", train(PRECISION_FLOAT32, OPTIMIZER_SGD_MOMENTUM));
-    struct estimate_input input = {&subject->config, &subject->skeleton, &subject->workload, "host"};
+    struct estimate_input input = {
+        .config = &subject->config, .skeleton = &subject->skeleton, .workload = &subject->workload, .target = "host"};
     assert_false(estimator_find("accelerate")->applies(&input));
     subject_release(subject);
 }
@@ -151,7 +153,8 @@ static void test_anatomy(void **state)
     known_check(&estimate, "total_bytes", 4 * count);
 
     struct subject *subject = subject_new("gpt2", train(PRECISION_BFLOAT16, OPTIMIZER_ADAMW_FUSED));
-    struct estimate_input input = {&subject->config, &subject->skeleton, &subject->workload, "host"};
+    struct estimate_input input = {
+        .config = &subject->config, .skeleton = &subject->skeleton, .workload = &subject->workload, .target = "host"};
     assert_false(estimator_find("anatomy")->applies(&input));
     subject_release(subject);
 }
@@ -208,7 +211,8 @@ static void test_generation(void **state)
 static void test_overflow(void **state)
 {
     struct subject *subject = subject_new("gpt2", train(PRECISION_BFLOAT16, OPTIMIZER_ADAMW_FUSED));
-    struct estimate_input input = {&subject->config, &subject->skeleton, &subject->workload, "host"};
+    struct estimate_input input = {
+        .config = &subject->config, .skeleton = &subject->skeleton, .workload = &subject->workload, .target = "host"};
     struct estimate estimate = {.count = -1};
     struct status error = {0};
     (void)state;

@@ -1,0 +1,68 @@
+/* assay calibrate: records in, the constants of their device out. Measures nothing. */
+#include <stdio.h>
+
+#include "harness/cli/command.h"
+#include "harness/cli/output.h"
+#include "harness/report/calibration.h"
+#include "harness/report/report.h"
+
+static const struct option_row options[] = {
+    {"output", OPTION_VALUE, "FILE", "write to FILE instead of standard output"},
+    {NULL, OPTION_FLAG, NULL, NULL},
+};
+
+static enum status_code constants_save(const char *path, const struct json *document, struct status *error)
+{
+    struct text text = {0};
+    enum status_code code = json_write(document, 2, &text, error);
+    if (code == STATUS_OK) {
+        text_append(&text, "\n");
+        code = report_save(path, &text, error);
+    }
+    text_release(&text);
+    return code;
+}
+
+static enum status_code calibrate_command(const struct arguments *arguments, enum exit_code *exit_code,
+                                          struct status *error)
+{
+    (void)exit_code;
+    struct constants constants;
+    const char *path = arguments_value(arguments, "output");
+    enum status_code code =
+        calibration_make(arguments->operands, arguments->operand_count, ASSAY_VERSION, &constants, error);
+    if (code != STATUS_OK) {
+        return code;
+    }
+    struct json *document = constants_to_json(&constants);
+    if (document == NULL) {
+        code = status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for the constants");
+    } else if (path != NULL) {
+        code = constants_save(path, document, error);
+    } else {
+        code = output_json(document, error);
+    }
+    json_release(document);
+    return code;
+}
+
+const struct command command_calibrate = {
+    .name = "calibrate",
+    .operands = "RECORDS...",
+    .summary = "what a device takes besides tensors, from records",
+    .details =
+        "RECORDS: folders that `assay run suites/calibrate.yaml` wrote, or their records.jsonl; at most ten, with at\n"
+        "most ten cases, all measured on one class of device under one driver. Printed as JSON: the bytes of the\n"
+        "bare context, and by mode what libraries and kernels come to hold beyond the allocator's segments, each\n"
+        "with its median, smallest, largest and the number of readings (docs/FORMAT.md, Constants).\n"
+        "\n"
+        "Refused: more than ten cases, cases that ended in error, oom, timeout or skip, rows marked invalid,\n"
+        "several devices, drivers or targets, records without a reading.\n"
+        "\n"
+        "results/reference/DEVICE/constants.json is what `run` looks for; DEVICE is \"slug\" in the file. A case that\n"
+        "calibrated constants is not judged by them.\n",
+    .options = options,
+    .operand_minimum = 1,
+    .operand_maximum = CALIBRATION_FILES_MAXIMUM,
+    .run = calibrate_command,
+};

@@ -1,0 +1,151 @@
+/* Constants: what is asked of them, and the document that is written. The reader stands in constants_reader.c; where the
+ * figures come from in harness/report/calibration.c. */
+#include "harness/record/constants.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const struct constants_levels *constants_growth_of(const struct constants *constants, const char *mode)
+{
+    for (int i = 0; i < constants->growth_count; i++) {
+        if (strcmp(constants->growth[i].mode, mode) == 0) {
+            return &constants->growth[i].levels;
+        }
+    }
+    return NULL;
+}
+
+bool constants_have_case(const struct constants *constants, const char *id)
+{
+    for (int i = 0; i < constants->case_count; i++) {
+        if (strcmp(constants->cases[i], id) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool constants_are_of(const struct constants *constants, const char *kind, const char *name)
+{
+    return strcmp(constants->device.kind, kind) == 0 && strcmp(constants->device.name, name) == 0;
+}
+
+/* Letters and digits of ASCII in lower case, one dash for every run of anything else, none at either end. */
+static void slug_append(char slug[CONSTANTS_NAME_BYTES], const char *word)
+{
+    size_t length = strlen(slug);
+    bool gap = length > 0;
+    for (; *word != '\0' && length + 2 < CONSTANTS_NAME_BYTES; word++) {
+        char c = *word >= 'A' && *word <= 'Z' ? (char)(*word - 'A' + 'a') : *word;
+        if ((c < 'a' || c > 'z') && (c < '0' || c > '9')) {
+            gap = length > 0;
+            continue;
+        }
+        if (gap) {
+            slug[length++] = '-';
+        }
+        gap = false;
+        slug[length++] = c;
+    }
+    slug[length] = '\0';
+}
+
+const char *device_slug(const char *kind, const char *name, char slug[CONSTANTS_NAME_BYTES])
+{
+    slug[0] = '\0';
+    if (strcmp(kind, "cuda") != 0) {
+        slug_append(slug, kind);
+    }
+    slug_append(slug, name);
+    if (slug[0] == '\0') {
+        slug_append(slug, kind);
+    }
+    return slug;
+}
+
+static struct json *text_or_null(const char *text)
+{
+    return text[0] != '\0' ? json_string_new(text) : json_null_new();
+}
+
+static struct json *spread_json(const struct constants_spread *spread)
+{
+    if (!spread->known) {
+        return json_null_new();
+    }
+    struct json *object = json_object_new();
+    bool made = json_set(object, "median", json_integer_new(spread->median)) &&
+                json_set(object, "min", json_integer_new(spread->minimum)) &&
+                json_set(object, "max", json_integer_new(spread->maximum)) &&
+                json_set(object, "count", json_integer_new(spread->count));
+    return json_made(object, made);
+}
+
+static struct json *levels_json(const struct constants_levels *levels)
+{
+    struct json *object = json_object_new();
+    bool made = json_set(object, "process_bytes", spread_json(&levels->process)) &&
+                json_set(object, "device_bytes", spread_json(&levels->device));
+    return json_made(object, made);
+}
+
+static struct json *schema_json(void)
+{
+    struct json *schema = json_object_new();
+    bool made = json_set(schema, "name", json_string_new(CONSTANTS_SCHEMA_NAME)) &&
+                json_set(schema, "major", json_integer_new(CONSTANTS_SCHEMA_MAJOR)) &&
+                json_set(schema, "minor", json_integer_new(CONSTANTS_SCHEMA_MINOR));
+    return json_made(schema, made);
+}
+
+static struct json *tool_json(const struct constants *constants)
+{
+    struct json *tool = json_object_new();
+    bool made = json_set(tool, "name", json_string_new("assay")) &&
+                json_set(tool, "version", json_string_new(constants->tool_version));
+    return json_made(tool, made);
+}
+
+static struct json *device_json(const struct constants_device *device)
+{
+    char slug[CONSTANTS_NAME_BYTES];
+    struct json *object = json_object_new();
+    bool made = json_set(object, "kind", json_string_new(device->kind)) &&
+                json_set(object, "name", text_or_null(device->name)) &&
+                json_set(object, "slug", json_string_new(device_slug(device->kind, device->name, slug))) &&
+                json_set(object, "target", json_string_new(device->target)) &&
+                json_set(object, "driver", text_or_null(device->driver)) &&
+                json_set(object, "runtime", text_or_null(device->runtime));
+    return json_made(object, made);
+}
+
+static struct json *cases_json(const struct constants *constants)
+{
+    struct json *cases = json_array_new();
+    bool made = cases != NULL;
+    for (int i = 0; made && i < constants->case_count; i++) {
+        made = json_append(cases, json_string_new(constants->cases[i]));
+    }
+    return json_made(cases, made);
+}
+
+static struct json *growth_json(const struct constants *constants)
+{
+    struct json *growth = json_object_new();
+    bool made = growth != NULL;
+    for (int i = 0; made && i < constants->growth_count; i++) {
+        made = json_set(growth, constants->growth[i].mode, levels_json(&constants->growth[i].levels));
+    }
+    return json_made(growth, made);
+}
+
+struct json *constants_to_json(const struct constants *constants)
+{
+    struct json *document = json_object_new();
+    bool made = json_set(document, "schema", schema_json()) && json_set(document, "tool", tool_json(constants)) &&
+                json_set(document, "device", device_json(&constants->device)) &&
+                json_set(document, "cases", cases_json(constants)) &&
+                json_set(document, "context", levels_json(&constants->context)) &&
+                json_set(document, "growth", growth_json(constants));
+    return json_made(document, made);
+}

@@ -1,0 +1,92 @@
+/* Constants: what a class of devices takes besides the segments of the allocator, and no formula gives: the context, and
+ * what libraries and kernels come to hold while they run. Measured on at most ten named cases (`assay calibrate`), kept
+ * under results/reference/, read here. The file is described in docs/FORMAT.md, section "Constants".
+ *
+ * Worked number: a context of 17,555,456 bytes, 692,224,000 bytes of segments and a growth of 1,187,840 bytes make a
+ * footprint of 710,967,296 bytes. */
+#ifndef ASSAY_RECORD_CONSTANTS_H
+#define ASSAY_RECORD_CONSTANTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "harness/base/json.h"
+#include "harness/base/status.h"
+#include "harness/base/text.h"
+
+#define CONSTANTS_SCHEMA_NAME "assay-constants"
+enum { CONSTANTS_SCHEMA_MAJOR = 1, CONSTANTS_SCHEMA_MINOR = 0 };
+
+enum {
+    CONSTANTS_CASES_MAXIMUM = 10,
+    CONSTANTS_MODES_MAXIMUM = 8,
+    CONSTANTS_NAME_BYTES = 128,
+    CONSTANTS_ID_BYTES = 256,
+    CONSTANTS_PATH_BYTES = 1024,
+    CONSTANTS_HASH_BYTES = 17
+};
+
+/* Readings in bytes; a growth may be negative. The median of an even number is the mean of the two in the middle,
+ * rounded towards the smaller one. */
+struct constants_spread {
+    bool known; /* false: nobody measured it; the rest is then 0 */
+    int64_t median, minimum, maximum, count;
+};
+
+/* Process: the driver's figure for this process, on the host its resident set. Device: what is used on the whole device. */
+struct constants_levels {
+    struct constants_spread process, device;
+};
+
+struct constants_growth {
+    char mode[16]; /* as in records: "load", "infer", ... */
+    struct constants_levels levels;
+};
+
+struct constants_device {
+    char kind[CONSTANTS_NAME_BYTES], name[CONSTANTS_NAME_BYTES];      /* what the constants hold for; name "": none */
+    char target[CONSTANTS_NAME_BYTES];                                /* row of tape/target.h */
+    char driver[CONSTANTS_NAME_BYTES], runtime[CONSTANTS_NAME_BYTES]; /* they were measured under; "": none */
+};
+
+struct constants {
+    struct constants_device device;
+    char tool_version[CONSTANTS_NAME_BYTES];
+    struct constants_levels context; /* device: less what was used before the context was made */
+    struct constants_growth growth[CONSTANTS_MODES_MAXIMUM];
+    int growth_count;
+    char cases[CONSTANTS_CASES_MAXIMUM][CONSTANTS_ID_BYTES]; /* ids of the cases that calibrated them, sorted */
+    int case_count;
+    /* Of the file that was read, "" where none was: its path as it was opened; the FNV-1a of its content, 64 bits in
+     * hexadecimal, whatever its white space. */
+    char path[CONSTANTS_PATH_BYTES], hash[CONSTANTS_HASH_BYTES];
+};
+
+/* Of a mode; NULL where no case of it calibrated. */
+const struct constants_levels *constants_growth_of(const struct constants *constants, const char *mode);
+
+/* Whether the case of this id calibrated them, and so cannot judge them. */
+bool constants_have_case(const struct constants *constants, const char *id);
+
+/* Whether they were measured on a device of this kind and name. */
+bool constants_are_of(const struct constants *constants, const char *kind, const char *name);
+
+/* The folder of a class of devices under results/reference: kind and name in lower case, everything but letters and
+ * digits a dash; a GPU by its name alone. cuda, "NVIDIA H200" gives "nvidia-h200"; host, "Intel(R) Xeon(R) Processor"
+ * gives "host-intel-r-xeon-r-processor". Returns slug. */
+const char *device_slug(const char *kind, const char *name, char slug[CONSTANTS_NAME_BYTES]);
+
+/* The document of a constants file. NULL where memory ran out. */
+struct json *constants_to_json(const struct constants *constants);
+
+/* Reads a file of at most 1 MiB. STATUS_IO: it cannot be read. STATUS_INVALID: "FILE:LINE:COLUMN: what is wrong; what
+ * would be right" for another schema or a newer major version, a member of another kind, a spread out of order, more
+ * cases or modes than there may be, a figure beyond 2^60 bytes. Members that it does not know are left alone. */
+enum status_code constants_read(const char *path, struct constants *constants, struct status *error);
+
+/* Those of a device, out of folder/SLUG/constants.json. *found is false, which is no error, where there is no such file
+ * or it is of another device. */
+enum status_code constants_find(const char *folder, const char *kind, const char *name, struct constants *constants,
+                                bool *found, struct status *error);
+
+#endif
