@@ -303,7 +303,7 @@ static void help_names_every_command_and_each_answers(void **state)
     const char *const words[] = {"--help", NULL};
     struct command_result result = assay(words);
     assert_int_equal(result.exit_code, 0);
-    static const char *const names[] = {"hardware", "models", "estimate", "plan", "run",
+    static const char *const names[] = {"hardware", "models",  "estimate",  "plan",  "run",
                                         "report",   "compare", "calibrate", "replay"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         char line[64];

@@ -198,7 +198,7 @@ static const struct refusal REFUSALS[] = {
     {CASE("tolerances: {replay: {allocated: 0}}"),
      "s.yaml:4:59: unknown key 'allocated' in tolerances of replay; known are requested_bytes_peak, "
      "allocated_bytes_peak, "
-     "reserved_bytes_peak, saved_for_backward_bytes, total_bytes, process_bytes, device_bytes"},
+     "reserved_bytes_peak, saved_for_backward_bytes, total_bytes, process_bytes, device_bytes, footprint_bytes"},
     {CASE("tolerances: {replay: {total_bytes: 5 %}}"),
      "s.yaml:4:72: total_bytes: '5 %' is not a tolerance; write a percentage below 1000 such as 0.5% or a size such as "
      "1MiB"},
