@@ -122,7 +122,9 @@ static void expect_refusal(const char *old, const char *new_text, const char *pl
     struct status error = {0};
     struct text text = example_text(0), changed = {0};
     const char *found = strstr(text_string(&text), old);
-    assert_non_null(found);
+    if (found == NULL) {
+        fail_msg("the example has no '%s': %s", old, text_string(&text));
+    }
     text_append_bytes(&changed, text_string(&text), (size_t)(found - text_string(&text)));
     text_append(&changed, new_text);
     text_append(&changed, found + strlen(old));
@@ -163,7 +165,7 @@ static void wrong_files_are_refused_with_the_place(void **state)
     expect_refusal("\"train\": {", "\"a-mode-with-a-long-name\": {", "", "a mode with a name of 23 bytes; write load");
     expect_refusal("\"growth\": {", "\"growth\": {\"1\":1,\"2\":1,\"3\":1,\"4\":1,\"5\":1,\"6\":1,\"7\":1,", "",
                    "growth: has 9 modes; there are at most 8");
-    expect_refusal("}}}}", "}}}", "", "");
+    expect_refusal("null}}}", "null}}", "", "expected near end of file");
 }
 
 static void what_is_no_file_of_constants_is_refused(void **state)

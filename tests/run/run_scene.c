@@ -27,6 +27,17 @@
     "}, \"context\": {\"device_bytes\": null, \"process_bytes\": "                                                     \
     "5000}, \"peak_stage\": \"load\", \"id\": \"forged\", \"surprise\": 1}\n"
 
+#define PREDICTED                                                                                                      \
+    "{\"estimates\": {\"replay\": {\"reserved_bytes_peak\": 4096, \"process_bytes\": 4400, \"footprint_bytes\": "      \
+    "9400}}}\n"
+#define CONSTANTS(calibrated)                                                                                          \
+    "{\"constants\": {\"path\": \"c.json\", \"hash\": \"00\", \"kind\": \"host\", \"name\": null, \"driver\": null, "  \
+    "\"calibrated\": " calibrated "}}\n"
+#define DEVICE_STAGE                                                                                                   \
+    "{\"requested_bytes\": 1, \"requested_bytes_peak\": 1, \"allocated_bytes\": 1, \"allocated_bytes_peak\": 1, "      \
+    "\"reserved_bytes\": 4096, \"reserved_bytes_peak\": 4096, \"device_bytes\": 11500, \"process_bytes\": null, "      \
+    "\"process_bytes_peak\": null, \"seconds\": null, \"categories_at_peak\": null}"
+
 static void say(int file, const char *text)
 {
     if (write(file, text, strlen(text)) < 0) {
@@ -95,6 +106,20 @@ static void child_run(void *context, const struct case_job *job, int file)
         break;
     case DO_NAME_DEVICE:
         dprintf(file, "{\"status\": \"skip\", \"reason\": \"%s\"}\n", job->device);
+        break;
+    case DO_MEASURE_CALIBRATED:
+        say(file, PREDICTED CONSTANTS("true") RESULT);
+        break;
+    case DO_MEASURE_JUDGED:
+        say(file, PREDICTED CONSTANTS("false") RESULT);
+        break;
+    case DO_MEASURE_INVALID:
+        say(file,
+            PREDICTED CONSTANTS("false") "{\"validity\": {\"valid\": false, \"reasons\": [\"swapped\"]}}\n" RESULT);
+        break;
+    case DO_MEASURE_DEVICE:
+        say(file, PREDICTED "{\"status\": \"ok\", \"stages\": {\"load\": " DEVICE_STAGE "}, \"context\": "
+                            "{\"device_bytes\": 7000, \"process_bytes\": null, \"baseline_bytes\": 2000}}\n");
         break;
     default:
         break;

@@ -20,7 +20,11 @@ enum {
     DO_ABORT_AFTER_ESTIMATES,
     DO_UNKNOWN_STATUS,
     DO_HALF_LINE,
-    DO_NAME_DEVICE
+    DO_NAME_DEVICE,
+    DO_MEASURE_CALIBRATED, /* as DO_MEASURE, and its constants were made from this case */
+    DO_MEASURE_JUDGED,     /* with the same constants, but they are from others */
+    DO_MEASURE_INVALID,    /* with constants from others, and something disturbed it */
+    DO_MEASURE_DEVICE      /* of the device alone, which held 2000 before the context */
 };
 
 struct scene {

@@ -109,6 +109,84 @@ static void a_judged_figure_that_is_unknown_is_inconclusive(void **state)
     assert_string_equal(text_at(case_at(scene, 0), "status"), "ok");
 }
 
+#define TIGHT "tolerances: {replay: {process_bytes: 0, footprint_bytes: 0}}"
+
+/* 9500 at the highest are 4500 more than the context: 4400 and 9400 are wrong, and a tolerance of 0 says so. */
+static void constants_of_other_cases_are_judged(void **state)
+{
+    struct scene *scene = *state;
+    assert_int_equal(run_of(scene, "batch: 17, " TIGHT), RUN_FAIL);
+    const struct json *line = case_at(scene, 0);
+    const struct json *process = verdict_at(line, "replay", "process_bytes");
+    assert_int_equal(json_integer_or(json_get(process, "predicted"), -1), 4400);
+    assert_false(json_boolean_or(json_get(process, "pass"), true));
+    assert_int_equal(json_kind(json_get(process, "note")), JSON_KIND_NULL);
+    const struct json *footprint = verdict_at(line, "replay", "footprint_bytes");
+    assert_int_equal(json_integer_or(json_get(footprint, "measured"), -1), 9500);
+    assert_int_equal(json_integer_or(json_get(footprint, "signed_error_bytes"), 0), -100);
+    assert_false(json_boolean_or(json_get(footprint, "pass"), true));
+    assert_string_equal(text_at(json_get(line, "constants"), "path"), "c.json");
+}
+
+/* The same figures and the same tolerance; but the prediction was made from this case, so that it cannot judge it. */
+static void a_case_that_calibrated_is_never_judged(void **state)
+{
+    struct scene *scene = *state;
+    static const char *const readings[] = {"process_bytes", "footprint_bytes"};
+    assert_int_equal(run_of(scene, "batch: 16, " TIGHT), RUN_PASS);
+    const struct json *line = case_at(scene, 0);
+    assert_string_equal(text_at(line, "status"), "ok");
+    for (size_t i = 0; i < 2; i++) {
+        const struct json *verdict = verdict_at(line, "replay", readings[i]);
+        assert_int_equal(json_integer_or(json_get(verdict, "signed_error_bytes"), 0), -100); /* shown all the same */
+        assert_int_equal(json_kind(json_get(verdict, "pass")), JSON_KIND_NULL);
+        assert_string_equal(text_at(verdict, "note"), "the case calibrated the constants");
+    }
+}
+
+/* What the allocator counts is no reading: it is judged whatever disturbed the device or calibrated the constants. */
+static void what_is_no_reading_is_judged_all_the_same(void **state)
+{
+    struct scene *scene = *state;
+    assert_int_equal(run_of(scene, "batch: 16, tolerances: {replay: {reserved_bytes_peak: 0}}"), RUN_PASS);
+    const struct json *reserved = verdict_at(case_at(scene, 0), "replay", "reserved_bytes_peak");
+    assert_true(json_boolean_or(json_get(reserved, "pass"), false));
+    suite_release(&scene->suite);
+    assert_int_equal(run_of(scene, "batch: 16, expect: {reserved_bytes_peak: 4095}"), RUN_FAIL);
+    suite_release(&scene->suite);
+    assert_int_equal(run_of(scene, "batch: 18, expect: {reserved_bytes_peak: 4095}"), RUN_FAIL);
+}
+
+static void an_invalid_row_has_no_verdict_on_its_readings(void **state)
+{
+    struct scene *scene = *state;
+    assert_int_equal(run_of(scene, "batch: 18, " TIGHT), RUN_INCONCLUSIVE);
+    const struct json *verdict = verdict_at(case_at(scene, 0), "replay", "footprint_bytes");
+    assert_int_equal(json_kind(json_get(verdict, "pass")), JSON_KIND_NULL);
+    assert_int_equal(json_integer_or(json_get(verdict, "measured"), -1), 9500);
+    assert_string_equal(text_at(verdict, "note"), "the row is invalid");
+}
+
+/* No figure of the process: 11500 on the device, where 2000 were before the context. */
+static void a_footprint_is_of_the_device_where_no_process_is_known(void **state)
+{
+    struct scene *scene = *state;
+    assert_int_equal(run_of(scene, "batch: 19, tolerances: {replay: {footprint_bytes: 100}}"), RUN_PASS);
+    const struct json *line = case_at(scene, 0);
+    assert_int_equal(json_integer_or(json_get(verdict_at(line, "replay", "footprint_bytes"), "measured"), -1), 9500);
+    assert_int_equal(json_integer_or(json_get(verdict_at(line, "replay", "device_bytes"), "measured"), -1), 4500);
+}
+
+/* The allocator's segments stand for what a process grows by, but not for its context. */
+static void a_footprint_is_not_predicted_without_constants(void **state)
+{
+    struct scene *scene = *state;
+    assert_int_equal(run_of(scene, "batch: 1"), RUN_PASS);
+    assert_null(verdict_at(case_at(scene, 0), "replay", "footprint_bytes"));
+    suite_release(&scene->suite);
+    assert_int_equal(run_of(scene, "batch: 1, tolerances: {replay: {footprint_bytes: 1%}}"), RUN_INCONCLUSIVE);
+}
+
 static void a_skipped_suite_says_so(void **state)
 {
     struct scene *scene = *state;
@@ -209,6 +287,12 @@ int main(void)
         TEST(a_wrong_prediction_fails),
         TEST(a_prediction_within_its_tolerance_passes),
         TEST(a_judged_figure_that_is_unknown_is_inconclusive),
+        TEST(constants_of_other_cases_are_judged),
+        TEST(a_case_that_calibrated_is_never_judged),
+        TEST(what_is_no_reading_is_judged_all_the_same),
+        TEST(an_invalid_row_has_no_verdict_on_its_readings),
+        TEST(a_footprint_is_of_the_device_where_no_process_is_known),
+        TEST(a_footprint_is_not_predicted_without_constants),
         TEST(a_skipped_suite_says_so),
         TEST(a_filter_selects_and_one_without_matches_is_an_error),
         TEST(an_unknown_estimator_is_found_before_anything_is_written),
