@@ -225,7 +225,7 @@ install: all ## into DESTDIR/PREFIX (/usr/local)
 	install -m 755 $(BUILD)/assay $(DESTDIR)$(PREFIX)/bin/assay
 	$(if $(PLUGIN),install -d $(DESTDIR)$(PREFIX)/lib/assay)
 	$(if $(PLUGIN),install -m 644 $(PLUGIN) $(DESTDIR)$(PREFIX)/lib/assay/)
-	for file in $$(find models/catalogue suites plots -type f); do \
+	for file in $$(find models/catalogue suites plots -type f) $(wildcard results/reference/*/constants.json); do \
 	    install -D -m 644 "$$file" "$(DESTDIR)$(PREFIX)/share/assay/$$file" || exit 1; done
 	install -m 644 README.md LICENSE CHANGELOG.md $(wildcard docs/*.md) $(DESTDIR)$(PREFIX)/share/doc/assay
 

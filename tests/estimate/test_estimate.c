@@ -245,12 +245,79 @@ static void test_json(void **state)
     assert_null(estimate_get(&estimate, "total"));
 }
 
+static struct constants_spread spread_of(int64_t median)
+{
+    return (struct constants_spread){.known = true, .median = median, .minimum = 0, .maximum = median, .count = 1};
+}
+
+static struct estimate replay_with(const struct constants *constants, enum mode mode)
+{
+    struct subject *subject =
+        subject_new("tiny-gpt2", (struct workload){.mode = mode, .batch = 1, .seq = 8, .accumulate = 1});
+    struct estimate_input input = {.config = &subject->config,
+                                   .skeleton = &subject->skeleton,
+                                   .workload = &subject->workload,
+                                   .target = "host",
+                                   .constants = constants};
+    struct estimate estimate = {0};
+    assert_int_equal(estimate_compute(estimator_find("replay"), &input, &estimate, NULL), STATUS_OK);
+    subject_release(subject);
+    return estimate;
+}
+
+/* segments + growth of the mode; + context. The process before the device, as a footprint is measured. */
+static void test_constants(void **state)
+{
+    (void)state;
+    struct constants constants = {
+        .context = {.process = spread_of(1000), .device = spread_of(3000)},
+        .growth = {{"load", {.process = spread_of(20), .device = spread_of(50)}}, {"infer", {.device = spread_of(70)}}},
+        .growth_count = 2};
+    struct estimate without = replay_with(NULL, MODE_LOAD), with = replay_with(&constants, MODE_LOAD);
+    int64_t reserved = estimate_get(&without, "reserved_bytes_peak")->value;
+    assert_null(estimate_get(&without, "process_bytes"));
+    assert_null(estimate_get(&without, "footprint_bytes"));
+    known_check(&with, "process_bytes", reserved + 20);
+    known_check(&with, "device_bytes", reserved + 50);
+    known_check(&with, "footprint_bytes", reserved + 1020);
+    constants.context.process.known = false;
+    with = replay_with(&constants, MODE_LOAD);
+    known_check(&with, "process_bytes", reserved + 20);
+    known_check(&with, "footprint_bytes", reserved + 3050);
+    constants.growth[0].levels.device = spread_of(-reserved - 1); /* no footprint is below nothing */
+    with = replay_with(&constants, MODE_LOAD);
+    unknown_check(&with, "device_bytes");
+    unknown_check(&with, "footprint_bytes");
+    constants.growth[0].levels.process = spread_of(INT64_MAX);
+    with = replay_with(&constants, MODE_LOAD);
+    unknown_check(&with, "process_bytes");
+}
+
+/* A mode that nobody measured keeps what is known without constants. */
+static void test_constants_of_another_mode(void **state)
+{
+    (void)state;
+    const struct constants constants = {
+        .context = {.process = spread_of(1000)}, .growth = {{"load", {.process = spread_of(20)}}}, .growth_count = 1};
+    struct estimate with = replay_with(&constants, MODE_INFER);
+    assert_true(estimate_get(&with, "reserved_bytes_peak")->known);
+    unknown_check(&with, "process_bytes");
+    unknown_check(&with, "device_bytes");
+    unknown_check(&with, "footprint_bytes");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table),      cmocka_unit_test(test_accelerate_cases), cmocka_unit_test(test_anatomy),
-        cmocka_unit_test(test_eleutherai), cmocka_unit_test(test_generation),       cmocka_unit_test(test_overflow),
+        cmocka_unit_test(test_table),
+        cmocka_unit_test(test_accelerate_cases),
+        cmocka_unit_test(test_anatomy),
+        cmocka_unit_test(test_eleutherai),
+        cmocka_unit_test(test_generation),
+        cmocka_unit_test(test_overflow),
         cmocka_unit_test(test_json),
+        cmocka_unit_test(test_constants),
+        cmocka_unit_test(test_constants_of_another_mode),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
