@@ -1,17 +1,24 @@
 /* Difference: two reports side by side. Says what changed, not whether that is good: gates have tolerances, this has
  * none. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/report/case_view.h"
 #include "harness/report/escape.h"
+#include "harness/report/gap.h"
 #include "harness/report/wording.h"
 
 struct sides {
     struct text *text;
     int width;
     int changed, missing, appeared, same;
+    struct gap *gaps[LEVEL_COUNT]; /* of the peaks that both know; room for every case */
+    int gap_count;                 /* of each level */
 };
+
+static const char *const peak_names[LEVEL_COUNT] = {"requested peak", "allocated peak", "reserved peak", "device used",
+                                                    "process peak"};
 
 static int id_order(const void *left, const void *right)
 {
@@ -65,20 +72,31 @@ static void figure_append(const struct sides *sides, const char *name, int64_t o
     text_append(sides->text, "\n");
 }
 
+/* A figure that one side alone has is no difference: PyTorch's records predict nothing, older ones know fewer quantities.
+ * But a measurement that is gone is one. */
+static bool prediction_differs(int64_t old_bytes, int64_t new_bytes)
+{
+    return old_bytes != BYTES_UNKNOWN && new_bytes != BYTES_UNKNOWN && old_bytes != new_bytes;
+}
+
+static bool measurement_differs(int64_t old_bytes, int64_t new_bytes)
+{
+    return old_bytes != BYTES_UNKNOWN && old_bytes != new_bytes;
+}
+
 static bool predictions_differ(const struct case_view *a, const struct case_view *b)
 {
     for (int level = 0; level <= LEVEL_RESERVED; level++) {
-        if (a->predicted.peak_bytes[level] != b->predicted.peak_bytes[level]) {
+        if (prediction_differs(a->predicted.peak_bytes[level], b->predicted.peak_bytes[level])) {
             return true;
         }
     }
-    if (a->total_count != b->total_count) {
-        return true;
-    }
     for (int at = 0; at < a->total_count; at++) {
-        if (a->totals[at].total_bytes != b->totals[at].total_bytes ||
-            strcmp(a->totals[at].estimator, b->totals[at].estimator) != 0) {
-            return true;
+        for (int other = 0; other < b->total_count; other++) {
+            if (strcmp(a->totals[at].estimator, b->totals[other].estimator) == 0 &&
+                a->totals[at].total_bytes != b->totals[other].total_bytes) {
+                return true;
+            }
         }
     }
     return false;
@@ -87,12 +105,12 @@ static bool predictions_differ(const struct case_view *a, const struct case_view
 static bool case_differs(const struct case_view *a, const struct case_view *b)
 {
     bool differs = strcmp(a->status, b->status) != 0 ||
-                   a->measured.saved_for_backward_bytes != b->measured.saved_for_backward_bytes;
+                   measurement_differs(a->measured.saved_for_backward_bytes, b->measured.saved_for_backward_bytes);
     for (int stage = 0; stage < STAGE_COUNT; stage++) {
+        const struct stage_view *old_stage = &a->measured.stages[stage], *new_stage = &b->measured.stages[stage];
         for (int level = 0; level <= LEVEL_RESERVED; level++) {
-            differs = differs ||
-                      a->measured.stages[stage].end_bytes[level] != b->measured.stages[stage].end_bytes[level] ||
-                      a->measured.stages[stage].peak_bytes[level] != b->measured.stages[stage].peak_bytes[level];
+            differs = differs || measurement_differs(old_stage->end_bytes[level], new_stage->end_bytes[level]) ||
+                      measurement_differs(old_stage->peak_bytes[level], new_stage->peak_bytes[level]);
         }
     }
     return differs || predictions_differ(a, b);
@@ -104,7 +122,7 @@ static void stages_append(const struct sides *sides, const struct case_view *a, 
     for (int stage = 0; stage < STAGE_COUNT; stage++) {
         const struct stage_view *old_stage = &a->measured.stages[stage], *new_stage = &b->measured.stages[stage];
         for (int level = 0; level <= LEVEL_RESERVED; level++) {
-            if (old_stage->peak_bytes[level] != new_stage->peak_bytes[level]) {
+            if (measurement_differs(old_stage->peak_bytes[level], new_stage->peak_bytes[level])) {
                 struct text name = {0};
                 text_format(&name, "%s %s", report_stage_name(stage), level_name((enum level)level));
                 figure_append(sides, text_string(&name), old_stage->peak_bytes[level], new_stage->peak_bytes[level]);
@@ -118,7 +136,7 @@ static void predictions_append(const struct sides *sides, const struct case_view
 {
     static const char *const names[] = {"replay requested", "replay allocated", "replay reserved"};
     for (int level = 0; level <= LEVEL_RESERVED; level++) {
-        if (a->predicted.peak_bytes[level] != b->predicted.peak_bytes[level]) {
+        if (prediction_differs(a->predicted.peak_bytes[level], b->predicted.peak_bytes[level])) {
             figure_append(sides, names[level], a->predicted.peak_bytes[level], b->predicted.peak_bytes[level]);
         }
     }
@@ -136,40 +154,82 @@ static void predictions_append(const struct sides *sides, const struct case_view
     }
 }
 
+static void status_append(const struct sides *sides, const struct case_view *a, const struct case_view *b)
+{
+    struct text line = {0};
+    text_append(&line, "status ");
+    terminal_append(&line, a->status);
+    text_append(&line, a->reason[0] != '\0' ? " (" : "");
+    terminal_append(&line, a->reason);
+    text_append(&line, a->reason[0] != '\0' ? ") -> " : " -> ");
+    terminal_append(&line, b->status);
+    text_append(&line, b->reason[0] != '\0' ? ": " : "");
+    terminal_append(&line, b->reason);
+    text_append(sides->text, "  ");
+    paragraph_append(sides->text, text_string(&line), sides->width, 2, 2);
+    text_release(&line);
+}
+
+/* "only in old: device used 34.00 GiB", for the figures that one side alone has. */
+static void lonely_append(const struct sides *sides, const char *whose, const struct case_view *view,
+                          const struct case_view *other)
+{
+    struct text line = {0};
+    char word[WORDING_BYTES];
+    for (int level = 0; level < LEVEL_COUNT; level++) {
+        int64_t bytes = view->measured.peak_bytes[level];
+        if (bytes != BYTES_UNKNOWN && other->measured.peak_bytes[level] == BYTES_UNKNOWN) {
+            text_format(&line, "%s %s %s", line.length > 0 ? "," : "", peak_names[level],
+                        bytes_word(bytes, false, word));
+        }
+    }
+    if (view->measured.saved_for_backward_bytes != BYTES_UNKNOWN &&
+        other->measured.saved_for_backward_bytes == BYTES_UNKNOWN) {
+        text_format(&line, "%s saved for backward %s", line.length > 0 ? "," : "",
+                    bytes_word(view->measured.saved_for_backward_bytes, false, word));
+    }
+    if ((view->predicted.present && !other->predicted.present) || (view->total_count > 0 && other->total_count == 0)) {
+        text_format(&line, "%s predictions", line.length > 0 ? "," : "");
+    }
+    if (line.length > 0) {
+        text_format(sides->text, "  only in %s: ", whose);
+        paragraph_append(sides->text, text_string(&line) + 1, sides->width, 4, 15);
+    }
+    text_release(&line);
+}
+
+static void peaks_append(struct sides *sides, const struct case_view *a, const struct case_view *b)
+{
+    for (int level = 0; level < LEVEL_COUNT; level++) {
+        int64_t old_bytes = a->measured.peak_bytes[level], new_bytes = b->measured.peak_bytes[level];
+        if (old_bytes != BYTES_UNKNOWN && new_bytes != BYTES_UNKNOWN) {
+            figure_append(sides, peak_names[level], old_bytes, new_bytes);
+        }
+        sides->gaps[level][sides->gap_count] = (struct gap){a->label, old_bytes, new_bytes};
+    }
+    sides->gap_count++;
+}
+
 static void both_append(struct sides *sides, const struct case_view *a, const struct case_view *b)
 {
     bool differs = case_differs(a, b);
+    int64_t old_saved = a->measured.saved_for_backward_bytes, new_saved = b->measured.saved_for_backward_bytes;
     *(differs ? &sides->changed : &sides->same) += 1;
     text_append(sides->text, "\n");
     title_append(sides, differs ? "changed" : "same", a);
     if (strcmp(a->status, b->status) != 0) {
-        struct text line = {0};
-        text_append(&line, "status ");
-        terminal_append(&line, a->status);
-        text_append(&line, " -> ");
-        terminal_append(&line, b->status);
-        text_append(&line, b->reason[0] != '\0' ? ": " : "");
-        terminal_append(&line, b->reason);
-        text_append(sides->text, "  ");
-        paragraph_append(sides->text, text_string(&line), sides->width, 2, 2);
-        text_release(&line);
+        status_append(sides, a, b);
     }
-    static const char *const names[LEVEL_COUNT] = {"requested peak", "allocated peak", "reserved peak", "device used",
-                                                   "process peak"};
-    for (int level = 0; level < LEVEL_COUNT; level++) {
-        int64_t old_bytes = a->measured.peak_bytes[level], new_bytes = b->measured.peak_bytes[level];
-        if (old_bytes != BYTES_UNKNOWN || new_bytes != BYTES_UNKNOWN) {
-            figure_append(sides, names[level], old_bytes, new_bytes);
-        }
-    }
-    if (a->measured.saved_for_backward_bytes != b->measured.saved_for_backward_bytes) {
-        figure_append(sides, "saved for backward", a->measured.saved_for_backward_bytes,
-                      b->measured.saved_for_backward_bytes);
+    peaks_append(sides, a, b);
+    if (old_saved != BYTES_UNKNOWN && new_saved != BYTES_UNKNOWN && old_saved != new_saved) {
+        figure_append(sides, "saved for backward", old_saved, new_saved);
     }
     if (differs) {
         stages_append(sides, a, b);
         predictions_append(sides, a, b);
     }
+    lonely_append(sides, "old", a, b);
+    lonely_append(sides, "new", b, a);
 }
 
 static const char *kind_of(const struct report *report)
@@ -200,12 +260,86 @@ static void devices_append(const struct sides *sides, const struct report *base,
     text_release(&line);
 }
 
+/* "old: pytorch 2.11.0 on cuda (NVIDIA H200), results/pytorch" */
+static void side_append(const struct sides *sides, const char *whose, const struct report *report)
+{
+    const struct json *tool = json_get(report_run(report), "tool");
+    struct text line = {0}, device = {0};
+    text_format(&line, "%s: ", whose);
+    terminal_append(&line, json_string_or(json_get(tool, "name"), "?"));
+    text_append(&line, " ");
+    terminal_append(&line, json_string_or(json_get(tool, "version"), "?"));
+    device_append(&device, report);
+    text_append(&line, device.length > 0 ? " on " : "");
+    terminal_append(&line, text_string(&device));
+    text_append(&line, ", ");
+    terminal_append(&line, report->source);
+    paragraph_append(sides->text, text_string(&line), sides->width, 5, 0);
+    text_release(&device);
+    text_release(&line);
+}
+
 static void heading_append(const struct sides *sides)
 {
     bool narrow = sides->width < 72;
     text_append(sides->text, narrow ? "  level\n" : "  level              ");
     text_append(sides->text, "         old          new    difference");
     text_append(sides->text, narrow ? "\n" : "      change\n");
+}
+
+static void summary_heading_append(const struct sides *sides)
+{
+    bool narrow = sides->width < 72;
+    text_append(sides->text, narrow ? "\n  over all cases\n" : "\n  over all cases  ");
+    cell_append(sides->text, "both know", 11, true);
+    cell_append(sides->text, "equal", 7, true);
+    cell_append(sides->text, "median", 9, true);
+    cell_append(sides->text, "worst", 11, true);
+    text_append(sides->text, "\n");
+}
+
+static void summary_row_append(const struct sides *sides, const char *name, const struct gap_summary *summary)
+{
+    char word[WORDING_BYTES];
+    bool narrow = sides->width < 72;
+    text_append(sides->text, "  ");
+    cell_append(sides->text, name, narrow ? width_measure(name) : 16, false);
+    text_append(sides->text, narrow ? "\n" : "");
+    snprintf(word, sizeof word, "%d", summary->count);
+    cell_append(sides->text, word, 11, true);
+    snprintf(word, sizeof word, "%d", summary->equal_count);
+    cell_append(sides->text, word, 7, true);
+    cell_append(sides->text, error_word(true, summary->median, word) + 1, 9, true); /* a magnitude has no sign */
+    cell_append(sides->text, error_word(true, summary->worst, word), 11, true);
+    text_append(sides->text, "\n");
+    if (summary->worst_name != NULL) {
+        struct text clean = {0};
+        terminal_append(&clean, summary->worst_name);
+        text_append(sides->text, "    worst: ");
+        paragraph_append(sides->text, text_string(&clean), sides->width, 11, 11);
+        text_release(&clean);
+    }
+}
+
+/* How far apart the peaks are over all cases, level by level. */
+static enum status_code summary_append(const struct sides *sides, struct status *error)
+{
+    bool has_heading = false;
+    for (int level = 0; level < LEVEL_COUNT; level++) {
+        struct gap_summary summary;
+        enum status_code code = gap_summarise(sides->gaps[level], sides->gap_count, &summary, error);
+        if (code != STATUS_OK) {
+            return code;
+        }
+        if (summary.count > 0 && !has_heading) {
+            summary_heading_append(sides);
+            has_heading = true;
+        }
+        if (summary.count > 0) {
+            summary_row_append(sides, peak_names[level], &summary);
+        }
+    }
+    return STATUS_OK;
 }
 
 static void totals_append(const struct sides *sides)
@@ -233,6 +367,16 @@ static int strangers_append(const struct sides *sides, const char *mark, const s
     return strangers;
 }
 
+static bool gaps_make(struct sides *sides, struct arena *arena, int case_count)
+{
+    bool made = true;
+    for (int level = 0; level < LEVEL_COUNT && made; level++) {
+        sides->gaps[level] = arena_alloc(arena, ((size_t)case_count + 1) * sizeof *sides->gaps[level]);
+        made = sides->gaps[level] != NULL;
+    }
+    return made;
+}
+
 enum status_code report_compare(const struct report *base, const struct report *new_report,
                                 const struct report_style *style, struct text *text, enum report_outcome *outcome,
                                 struct status *error)
@@ -241,10 +385,12 @@ enum status_code report_compare(const struct report *base, const struct report *
     struct sides sides = {.text = text, .width = width < 40 ? 40 : width};
     struct arena arena = {0};
     const struct case_view **old_index = index_make(&arena, base), **new_index = index_make(&arena, new_report);
-    if (old_index == NULL || new_index == NULL) {
+    if (old_index == NULL || new_index == NULL || !gaps_make(&sides, &arena, base->case_count)) {
         arena_release(&arena);
         return status_set(error, STATUS_OUT_OF_MEMORY, "no memory to compare %d cases", base->case_count);
     }
+    side_append(&sides, "old", base);
+    side_append(&sides, "new", new_report);
     devices_append(&sides, base, new_report);
     heading_append(&sides);
     for (int at = 0; at < base->case_count; at++) {
@@ -255,11 +401,14 @@ enum status_code report_compare(const struct report *base, const struct report *
     }
     sides.missing = strangers_append(&sides, "missing", base, new_index, new_report->case_count);
     sides.appeared = strangers_append(&sides, "new", new_report, old_index, base->case_count);
+    enum status_code code = summary_append(&sides, error);
     totals_append(&sides);
     arena_release(&arena);
-    if (text->failed) {
-        return status_set(error, STATUS_OUT_OF_MEMORY, "no memory for the comparison of %d cases", base->case_count);
+    if (code == STATUS_OK && text->failed) {
+        code = status_set(error, STATUS_OUT_OF_MEMORY, "no memory for the comparison of %d cases", base->case_count);
     }
-    *outcome = sides.missing > 0 ? REPORT_MISSING : sides.changed > 0 ? REPORT_CHANGED : REPORT_SAME;
-    return STATUS_OK;
+    if (code == STATUS_OK) {
+        *outcome = sides.missing > 0 ? REPORT_MISSING : sides.changed > 0 ? REPORT_CHANGED : REPORT_SAME;
+    }
+    return code;
 }

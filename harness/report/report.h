@@ -71,8 +71,10 @@ enum report_outcome {
     REPORT_MISSING  /* a case of BASE is not in NEW (whatever else changed) */
 };
 
-/* Appends what differs between two reports: per case and level old, new, difference. A case that is only in NEW is
- * listed and changes nothing. Device and process bytes are readings of a shared machine: shown, but they do not decide.
+/* Appends what differs between two reports: per case and level old, new, difference; then the median and the worst over
+ * all cases. What both know is compared, and what one knows alone is named; it changes nothing, unless it is a measurement
+ * that BASE had. A case that is only in NEW is listed and changes nothing either. Device and process bytes are readings of
+ * a shared machine: shown, but they do not decide.
  * Different classes of device are compared with a warning at the top. */
 enum status_code report_compare(const struct report *base, const struct report *new_report,
                                 const struct report_style *style, struct text *text, enum report_outcome *outcome,

@@ -109,7 +109,7 @@ def full_cases():
 
 
 def generate_cases():
-    """Decoding over each kind of cache; 16 new tokens, which is what truth_cases.py asks of a GPU."""
+    """Decoding over each kind of cache; 16 new tokens, which is what suites/pytorch.yaml asks of a GPU."""
     out = []
     for precision in ("float32", "bfloat16"):
         for model in ("tiny/gpt2", "tiny/llama", "tiny/llama-gqa", "tiny/qwen2"):

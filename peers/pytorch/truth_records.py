@@ -136,11 +136,16 @@ def main():
     parser.add_argument("files", nargs="+")
     parser.add_argument("--out", required=True, help="folder; its records.jsonl is written anew")
     options = parser.parse_args()
+    try:
+        rows = [json.dumps(record, separators=(",", ":")) + "\n" for record in records(lines_read(options.files))]
+    except OSError as error:
+        sys.exit(f"truth_records.py: {error}")
+    except (KeyError, TypeError, AttributeError) as error:
+        sys.exit(f"truth_records.py: not lines that truth.py wrote: {error!r}")
     os.makedirs(options.out, exist_ok=True)
     path = os.path.join(options.out, "records.jsonl")
     with open(path + ".part", "w", encoding="utf-8") as sink:
-        for record in records(lines_read(options.files)):
-            sink.write(json.dumps(record, separators=(",", ":")) + "\n")
+        sink.writelines(rows)
     os.replace(path + ".part", path)
 
 

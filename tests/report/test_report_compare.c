@@ -116,6 +116,44 @@ static void a_status_is_a_change(void **state)
     compared_contains(sides, REPORT_CHANGED, (const char *const[]){"status ok -> timeout", NULL});
 }
 
+/* PyTorch's records have no predictions, say, and ours no figure that PyTorch alone counts. */
+static void what_one_side_knows_alone_is_named(void **state)
+{
+    const struct sides *sides = *state;
+    records_fixture_run(sides->base, 1);
+    records_fixture_run(sides->other, 1);
+    records_fixture_case(sides->base, "a", "ok", "null");
+    records_fixture_case(sides->other, "a", "ok", "1000");
+    compared_contains(sides, REPORT_SAME,
+                      (const char *const[]){"same     a load", "only in new: allocated peak", NULL});
+}
+
+static void a_measurement_that_is_gone_is_a_change(void **state)
+{
+    const struct sides *sides = *state;
+    records_fixture_run(sides->base, 1);
+    records_fixture_run(sides->other, 1);
+    records_fixture_case(sides->base, "a", "ok", "1000");
+    records_fixture_case(sides->other, "a", "ok", "null");
+    compared_contains(sides, REPORT_CHANGED, (const char *const[]){"only in old: allocated peak 1000 B", NULL});
+}
+
+static void the_end_has_median_and_worst(void **state)
+{
+    const struct sides *sides = *state;
+    static const char *const new_bytes[] = {"1000", "1010", "950"};
+    records_fixture_run(sides->base, 3);
+    records_fixture_run(sides->other, 3);
+    for (int i = 0; i < 3; i++) {
+        const char id[] = {(char)('a' + i), '\0'};
+        records_fixture_case(sides->base, id, "ok", "1000");
+        records_fixture_case(sides->other, id, "ok", new_bytes[i]);
+    }
+    compared_contains(sides, REPORT_CHANGED,
+                      (const char *const[]){"allocated peak            3      1   1.00 %    -5.00 %", "worst: c load",
+                                            "requested peak            3      3   0.00 %    +0.00 %", NULL});
+}
+
 static void hostile_names_stay_in_their_columns(void **state)
 {
     const struct sides *sides = *state;
@@ -143,6 +181,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(cases_that_vanish_or_appear_are_listed, sides_make, sides_remove),
         cmocka_unit_test_setup_teardown(a_new_case_alone_changes_nothing, sides_make, sides_remove),
         cmocka_unit_test_setup_teardown(a_status_is_a_change, sides_make, sides_remove),
+        cmocka_unit_test_setup_teardown(what_one_side_knows_alone_is_named, sides_make, sides_remove),
+        cmocka_unit_test_setup_teardown(a_measurement_that_is_gone_is_a_change, sides_make, sides_remove),
+        cmocka_unit_test_setup_teardown(the_end_has_median_and_worst, sides_make, sides_remove),
         cmocka_unit_test_setup_teardown(hostile_names_stay_in_their_columns, sides_make, sides_remove),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
