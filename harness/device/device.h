@@ -31,8 +31,8 @@ enum device_mode { DEVICE_MODE_UNKNOWN, DEVICE_MODE_OFF, DEVICE_MODE_ON };
 struct device_disturbance {
     bool foreign_valid;                  /* cuda: NVML lists the processes of the GPU, computing and graphics */
     int foreign_count;                   /* those that are not this one */
-    int64_t foreign_pid;                 /* of one of them, as NVML numbers it */
-    int64_t foreign_bytes;               /* of those that tell */
+    int64_t foreign_pid;                 /* of one of them, as NVML numbers it; -1: not told */
+    int64_t foreign_bytes;               /* of those that tell; -1: none does */
     enum device_mode ecc_mode, mig_mode; /* cuda: as they are, not as they will be after the next restart */
     bool swap_valid;                     /* host: of this process, so not resident */
     int64_t swap_bytes;

@@ -22,21 +22,26 @@ __attribute__((format(printf, 3, 4))) static void reason_note(struct validity *v
 
 static void foreign_look(struct validity *validity, const char *stage, const struct device_disturbance *now)
 {
-    char size[SIZE_TEXT_BYTES];
+    char number[32] = "", who[96], size[SIZE_TEXT_BYTES], held[96];
     if (validity->shared || !now->foreign_valid || now->foreign_count == 0) {
         return;
     }
-    size_format(now->foreign_bytes, size);
-    if (now->foreign_count == 1) {
-        reason_note(validity, DISTURBANCE_FOREIGN,
-                    "another process (%" PRId64 ") held %" PRId64 " bytes (%s) of the GPU at the end of stage %s",
-                    now->foreign_pid, now->foreign_bytes, size, stage);
-    } else {
-        reason_note(validity, DISTURBANCE_FOREIGN,
-                    "%d other processes (%" PRId64 " is one) held %" PRId64
-                    " bytes (%s) of the GPU at the end of stage %s",
-                    now->foreign_count, now->foreign_pid, now->foreign_bytes, size, stage);
+    if (now->foreign_pid >= 0) {
+        snprintf(number, sizeof number, now->foreign_count == 1 ? " (%" PRId64 ")" : " (%" PRId64 " is one)",
+                 now->foreign_pid);
     }
+    if (now->foreign_count == 1) {
+        snprintf(who, sizeof who, "another process%s", number);
+    } else {
+        snprintf(who, sizeof who, "%d other processes%s", now->foreign_count, number);
+    }
+    if (now->foreign_bytes < 0) {
+        snprintf(held, sizeof held, "held bytes of the GPU, how many is not told,");
+    } else {
+        snprintf(held, sizeof held, "held %" PRId64 " bytes (%s) of the GPU", now->foreign_bytes,
+                 size_format(now->foreign_bytes, size));
+    }
+    reason_note(validity, DISTURBANCE_FOREIGN, "%s %s at the end of stage %s", who, held, stage);
 }
 
 static void mode_look(struct validity *validity, enum disturbance disturbance, const char *name, const char *stage,

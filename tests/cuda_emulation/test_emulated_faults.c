@@ -41,7 +41,7 @@ static void a_fault_costs_one_row(void **state)
         {"launch:40:214", "error", "uncorrectable ECC error", "of which the last is "},
         {"cudaDeviceSynchronize:3:719", "error", "cuda:0: synchronisation: ", "of which the last is "},
         {"cudaMemcpy:1:700", "error", "copy of 4 bytes to the host", "the context is lost"},
-        {"cudaMemGetInfo:2:999", "error", "cuda:0: cudaMemGetInfo", "the context is lost"},
+        {"cudaMemGetInfo:1:999", "error", "cuda:0: cudaMemGetInfo", "the context is lost"},
         {"cublasGemm:2:13", "error", "CUBLAS_STATUS_EXECUTION_FAILED", "cuda:0: MATMUL float32 ["},
         {"cublasGemm:2:3", "oom", "CUBLAS_STATUS_ALLOC_FAILED", "cuda:0: MATMUL float32 ["},
         {"cublasLtMatmul:2:700", "error", "CUBLAS_STATUS_EXECUTION_FAILED", "the context is lost"},

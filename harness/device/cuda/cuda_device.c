@@ -22,6 +22,7 @@ static void cuda_close(struct device *device)
         cublas_library_close(&cuda->cublas);
         cublaslt_library_close(&cuda->cublaslt);
     }
+    gpu_watch_end(&cuda->watch);
     nvml_library_close(&cuda->nvml);
     free(cuda);
 }
@@ -119,24 +120,37 @@ static enum status_code cuda_segment_free(struct device *device, void *address, 
     return code;
 }
 
-static enum status_code cuda_run(struct device *device, const struct operation_call *call, struct status *error)
+static bool call_is_product(const struct operation_call *call)
 {
-    struct cuda_device *cuda = (struct cuda_device *)device;
+    return call_is_matmul(call) || call->opcode == OPCODE_CONVOLUTION ||
+           call->opcode == OPCODE_CONVOLUTION_BACKWARD_INPUT || call->opcode == OPCODE_CONVOLUTION_BACKWARD_WEIGHT;
+}
+
+static enum status_code call_run(struct cuda_device *cuda, const struct operation_call *call, struct status *error)
+{
     char text[CALL_TEXT_BYTES];
-    enum status_code code = fault_check(cuda, error);
-    if (code != STATUS_OK) {
-        return code;
-    }
     queued_note(cuda, call);
     if (call_is_matmul(call)) {
         return cuda_matmul(cuda, call, error);
     }
-    if (call->opcode == OPCODE_CONVOLUTION || call->opcode == OPCODE_CONVOLUTION_BACKWARD_INPUT ||
-        call->opcode == OPCODE_CONVOLUTION_BACKWARD_WEIGHT) {
+    if (call_is_product(call)) {
         return cuda_convolution(cuda, call, error);
     }
     const char *reason = kernel_cuda_run(call, NULL);
     return reason == NULL ? STATUS_OK : launch_check(cuda, reason, call_describe(call, text), error);
+}
+
+static enum status_code cuda_run(struct device *device, const struct operation_call *call, struct status *error)
+{
+    struct cuda_device *cuda = (struct cuda_device *)device;
+    enum status_code code = fault_check(cuda, error);
+    if (code != STATUS_OK || !load_form_is_new(&cuda->loads, call)) {
+        return code == STATUS_OK ? call_run(cuda, call, error) : code;
+    }
+    struct load_stretch stretch = load_begin(&cuda->loads);
+    code = call_run(cuda, call, error);
+    load_end(&cuda->loads, &stretch, call_is_product(call) ? LOAD_LIBRARY : LOAD_KERNEL);
+    return code;
 }
 
 /* Waits for all work: cudaMemcpy on the default stream does too. */
@@ -178,24 +192,33 @@ static enum status_code cuda_synchronize(struct device *device, struct status *e
     return code;
 }
 
+/* A question that fails leaves its figure unknown; only a lost context is an error. */
 static enum status_code cuda_read_memory(struct device *device, struct device_reading *reading, struct status *error)
 {
     struct cuda_device *cuda = (struct cuda_device *)device;
     struct device_reading taken = {0};
+    struct status told;
     size_t free_bytes = 0;
     size_t total_bytes = 0;
     enum status_code code = fault_check(cuda, error);
-    if (code == STATUS_OK) {
-        code = cuda_check(cuda, cudaMemGetInfo(&free_bytes, &total_bytes), "cudaMemGetInfo", error);
-    }
     if (code != STATUS_OK) {
         return code;
     }
-    taken.device_valid = true;
-    taken.device_bytes = (int64_t)(total_bytes - free_bytes);
-    taken.free_valid = true;
-    taken.free_bytes = (int64_t)free_bytes;
-    taken.process_valid = nvml_process_bytes(&cuda->nvml, cuda->held_bytes, &taken.process_bytes);
+    taken.device_valid =
+        cuda_check(cuda, cudaMemGetInfo(&free_bytes, &total_bytes), "cudaMemGetInfo", &told) == STATUS_OK;
+    code = fault_check(cuda, error);
+    if (code != STATUS_OK) {
+        return code;
+    }
+    if (taken.device_valid) {
+        taken.device_bytes = (int64_t)(total_bytes - free_bytes);
+        taken.free_valid = true;
+        taken.free_bytes = (int64_t)free_bytes;
+        cuda->memory_bytes = (int64_t)total_bytes;
+    }
+    gpu_watch_baseline(&cuda->watch, cuda->memory_bytes, &taken);
+    gpu_watch_read(&cuda->watch, &cuda->nvml, cuda->held_bytes, &taken);
+    load_read(&cuda->loads, &taken);
     *reading = taken;
     return STATUS_OK;
 }
@@ -283,6 +306,16 @@ static enum status_code cuda_code_check(struct cuda_device *cuda, struct status 
     return cuda_check(cuda, launched, "the first launch", error);
 }
 
+/* What is on the GPU without us. */
+static void cuda_watch(struct cuda_device *cuda)
+{
+    nvml_library_open(cuda->pci_bus_id, cuda->uuid, &cuda->nvml);
+    gpu_watch_begin(&cuda->nvml, &cuda->watch);
+    if (cuda->nvml.is_instance) {
+        memcpy(cuda->uuid, "MIG", strlen("MIG"));
+    }
+}
+
 /* Makes the context, so that it stands in the first reading. */
 static enum status_code cuda_prepare(struct cuda_device *cuda, struct status *error)
 {
@@ -290,6 +323,7 @@ static enum status_code cuda_prepare(struct cuda_device *cuda, struct status *er
     if (code != STATUS_OK) {
         return code;
     }
+    cuda_watch(cuda);
     cudaError_t made = cudaSetDevice(cuda->index);
     made = made == cudaSuccess ? cudaFree(NULL) : made; /* the runtime makes the context with the first call */
     if (made == cudaErrorDevicesUnavailable) {
@@ -303,9 +337,6 @@ static enum status_code cuda_prepare(struct cuda_device *cuda, struct status *er
     cuda->has_context = code == STATUS_OK;
     if (code == STATUS_OK) {
         code = cuda_code_check(cuda, error);
-    }
-    if (code == STATUS_OK) {
-        nvml_library_open(cuda->pci_bus_id, &cuda->nvml);
     }
     return code;
 }

@@ -13,6 +13,8 @@
 #include "harness/base/status.h"
 #include "harness/device/cuda/cublas_library.h"
 #include "harness/device/cuda/cublaslt_library.h"
+#include "harness/device/cuda/gpu_watch.h"
+#include "harness/device/cuda/load_meter.h"
 #include "harness/device/cuda/nvml_library.h"
 #include "harness/device/device.h"
 #include "harness/device/product_plan.h"
@@ -24,7 +26,8 @@ struct cuda_device {
     struct device base;
     int index;
     int64_t total_bytes;
-    int64_t held_bytes; /* by segments */
+    int64_t held_bytes;   /* by segments */
+    int64_t memory_bytes; /* all that cudaMemGetInfo counts, once it has answered; less than total_bytes */
     char name[128];
     char target[16];
     char pci_bus_id[32];
@@ -32,10 +35,12 @@ struct cuda_device {
     struct cublas_library cublas;     /* opened by the first product */
     struct cublaslt_library cublaslt; /* opened by the first linear layer with a bias */
     struct nvml_library nvml;         /* not there where the library is missing: then no process reading */
-    struct operation_call last_call;  /* what was queued last, without its attributes; valid where queued_count > 0 */
-    int64_t queued_count;             /* operations queued since all were last known to be done */
-    bool has_context;                 /* false while it is opened: asking CUDA would make one */
-    struct status fault;              /* code not STATUS_OK: the context is lost, and this was the first to tell it */
+    struct gpu_watch watch;
+    struct load_meter loads;
+    struct operation_call last_call; /* what was queued last, without its attributes; valid where queued_count > 0 */
+    int64_t queued_count;            /* operations queued since all were last known to be done */
+    bool has_context;                /* false while it is opened: asking CUDA would make one */
+    struct status fault;             /* code not STATUS_OK: the context is lost, and this was the first to tell it */
 };
 
 /* -- cuda_status.c: every status of CUDA and its libraries goes through one of these. doing: the operation with its shapes,

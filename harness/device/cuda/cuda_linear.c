@@ -173,7 +173,9 @@ enum status_code cuda_linear(struct cuda_device *cuda, const struct matmul_plan 
         return STATUS_OK;
     }
     if (cuda->cublaslt.library == NULL) {
+        struct load_stretch stretch = load_begin(&cuda->loads);
         enum status_code code = library_check(cuda, cublaslt_library_open(&cuda->cublaslt, error), doing, error);
+        load_end(&cuda->loads, &stretch, LOAD_LIBRARY);
         if (code != STATUS_OK) {
             return code;
         }

@@ -114,7 +114,9 @@ static enum status_code cublas_prepare(struct cuda_device *cuda, const struct pr
 {
     enum status_code code = STATUS_OK;
     if (cuda->cublas.library == NULL) {
+        struct load_stretch stretch = load_begin(&cuda->loads);
         code = library_check(cuda, cublas_library_open(&cuda->cublas, error), doing, error);
+        load_end(&cuda->loads, &stretch, LOAD_LIBRARY);
     }
     if (code == STATUS_OK) {
         code = cublas_check(cuda,

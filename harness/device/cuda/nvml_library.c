@@ -1,66 +1,79 @@
-/* NVML: loading it, and finding this process in its list. Temperatures and clocks are not our business. */
+/* NVML: loading it, finding our GPU, asking. What the answers mean for a measurement is in gpu_watch.c; temperatures and
+ * clocks are not our business. */
 #include "harness/device/cuda/nvml_library.h"
 
-#include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-/* nvmlProcessInfo_t as nvmlDeviceGetComputeRunningProcesses_v2 and _v3 fill it; documented by NVIDIA. */
-struct nvml_process {
-    unsigned pid;
-    unsigned long long used_bytes; /* all ones: not told */
-    unsigned gpu_instance;
-    unsigned compute_instance;
-};
+#include "harness/device/cuda/toolkit_library.h"
 
-_Static_assert(sizeof(struct nvml_process) == 24, "the layout is NVIDIA's");
+_Static_assert(sizeof(struct nvml_process) == 24 && sizeof(struct nvml_memory) == 24, "the layouts are NVIDIA's");
 
-enum { NVML_SUCCESS = 0, NVML_ERROR_INSUFFICIENT_SIZE = 7, NVML_PROCESSES_MAXIMUM = 4096 };
+enum { NVML_SUCCESS = 0, NVML_ERROR_INSUFFICIENT_SIZE = 7, NVML_PROCESSES_MAXIMUM = 4096, NVML_UUID_BYTES = 96 };
 
-/* POSIX: the bytes of the address that dlsym returns are the function pointer. */
-static bool symbol_find(void *library, const char *name, void *function_pointer)
+static void device_find(struct nvml_library *nvml, const char *pci_bus_id, const char *uuid)
 {
-    void *symbol = dlsym(library, name);
-    memcpy(function_pointer, &symbol, sizeof symbol);
-    return symbol != NULL;
+    char instance[NVML_UUID_BYTES];
+    struct nvml_device *found = NULL;
+    const char *digits = strchr(uuid, '-');
+    if (nvml->device_by_bus(pci_bus_id, &found) == NVML_SUCCESS || nvml->device_by_uuid(uuid, &found) == NVML_SUCCESS) {
+        nvml->board = found;
+    }
+    bool divided = nvml_mig_mode(nvml) == DEVICE_MODE_ON;
+    if (nvml->board != NULL && !divided) { /* what the whole GPU holds says nothing of an instance */
+        nvml->device = nvml->board;
+        return;
+    }
+    snprintf(instance, sizeof instance, "MIG%s", digits != NULL ? digits : "");
+    if (nvml->device_by_uuid(instance, &found) == NVML_SUCCESS) {
+        nvml->device = found;
+        nvml->is_instance = true;
+    }
 }
 
-static bool nvml_start(struct nvml_library *nvml, const char *pci_bus_id)
+/* What older drivers and some GPUs do not have. Drivers before 510 list processes as _v2, with the same layout. */
+static void questions_find(struct nvml_library *nvml)
 {
-    int (*init)(void) = NULL;
-    int (*device_by_bus)(const char *pci_bus_id, struct nvml_device **device) = NULL;
-    if (!symbol_find(nvml->library, "nvmlInit_v2", &init) ||
-        !symbol_find(nvml->library, "nvmlShutdown", &nvml->shutdown) ||
-        !symbol_find(nvml->library, "nvmlSystemGetDriverVersion", &nvml->system_driver_version) ||
-        !symbol_find(nvml->library, "nvmlDeviceGetHandleByPciBusId_v2", &device_by_bus)) {
-        return false;
+    const struct {
+        const char *name, *older;
+        void *function_pointer;
+    } rows[] = {
+        {"nvmlDeviceGetMemoryInfo", NULL, &nvml->memory},
+        {"nvmlDeviceGetEccMode", NULL, &nvml->ecc_mode},
+        {"nvmlDeviceGetMigMode", NULL, &nvml->mig_mode},
+        {"nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2",
+         &nvml->compute_processes},
+        {"nvmlDeviceGetGraphicsRunningProcesses_v3", "nvmlDeviceGetGraphicsRunningProcesses_v2",
+         &nvml->graphics_processes},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (!toolkit_symbol_find(nvml->library, rows[i].name, rows[i].function_pointer) && rows[i].older != NULL) {
+            toolkit_symbol_find(nvml->library, rows[i].older, rows[i].function_pointer);
+        }
     }
-    /* Drivers before 510 have _v2, with the same layout. */
-    if (!symbol_find(nvml->library, "nvmlDeviceGetComputeRunningProcesses_v3", &nvml->device_compute_processes) &&
-        !symbol_find(nvml->library, "nvmlDeviceGetComputeRunningProcesses_v2", &nvml->device_compute_processes)) {
-        return false;
-    }
-    if (init() != NVML_SUCCESS) {
-        return false;
-    }
-    if (device_by_bus(pci_bus_id, &nvml->device) != NVML_SUCCESS) {
-        nvml->shutdown();
-        return false;
-    }
-    return true;
 }
 
-bool nvml_library_open(const char *pci_bus_id, struct nvml_library *nvml)
+bool nvml_library_open(const char *pci_bus_id, const char *uuid, struct nvml_library *nvml)
 {
-    struct nvml_library opened = {.library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)};
-    if (opened.library == NULL) {
+    struct nvml_library opened = {0};
+    const struct toolkit_symbol symbols[] = {
+        {"nvmlInit_v2", &opened.init},
+        {"nvmlShutdown", &opened.shutdown},
+        {"nvmlSystemGetDriverVersion", &opened.driver_version},
+        {"nvmlDeviceGetHandleByPciBusId_v2", &opened.device_by_bus},
+        {"nvmlDeviceGetHandleByUUID", &opened.device_by_uuid},
+    };
+    if (toolkit_library_open("libnvidia-ml.so.1", symbols, sizeof symbols / sizeof symbols[0], &opened.library, NULL) !=
+        STATUS_OK) {
         return false;
     }
-    if (!nvml_start(&opened, pci_bus_id)) {
-        dlclose(opened.library);
+    if (opened.init() != NVML_SUCCESS) {
+        toolkit_library_close(opened.library);
         return false;
     }
+    questions_find(&opened);
+    device_find(&opened, pci_bus_id, uuid);
     *nvml = opened;
     return true;
 }
@@ -69,7 +82,7 @@ void nvml_library_close(struct nvml_library *nvml)
 {
     if (nvml->library != NULL) {
         nvml->shutdown();
-        dlclose(nvml->library);
+        toolkit_library_close(nvml->library);
     }
     *nvml = (struct nvml_library){0};
 }
@@ -77,22 +90,53 @@ void nvml_library_close(struct nvml_library *nvml)
 bool nvml_driver_version(const struct nvml_library *nvml, char *version, unsigned bytes)
 {
     char told[96] = ""; /* NVML asks for at least 80 bytes */
-    if (nvml->library == NULL || nvml->system_driver_version(told, sizeof told) != NVML_SUCCESS ||
-        strlen(told) >= bytes) {
+    if (nvml->library == NULL || nvml->driver_version(told, sizeof told) != NVML_SUCCESS || strlen(told) >= bytes) {
         return false;
     }
     memcpy(version, told, strlen(told) + 1);
     return true;
 }
 
-/* The list, in memory that the caller frees; NULL where it is not told. It may grow between two questions. */
-static struct nvml_process *nvml_processes_list(const struct nvml_library *nvml, unsigned *count)
+bool nvml_free_bytes(const struct nvml_library *nvml, int64_t *bytes)
+{
+    struct nvml_memory memory = {0};
+    if (nvml->device == NULL || nvml->memory == NULL || nvml->memory(nvml->device, &memory) != NVML_SUCCESS ||
+        memory.free_bytes > (unsigned long long)INT64_MAX) {
+        return false;
+    }
+    *bytes = (int64_t)memory.free_bytes;
+    return true;
+}
+
+enum device_mode nvml_ecc_mode(const struct nvml_library *nvml)
+{
+    int current = 0, pending = 0;
+    if (nvml->board == NULL || nvml->ecc_mode == NULL ||
+        nvml->ecc_mode(nvml->board, &current, &pending) != NVML_SUCCESS) {
+        return DEVICE_MODE_UNKNOWN;
+    }
+    return current != 0 ? DEVICE_MODE_ON : DEVICE_MODE_OFF;
+}
+
+enum device_mode nvml_mig_mode(const struct nvml_library *nvml)
+{
+    unsigned current = 0, pending = 0;
+    if (nvml->board == NULL || nvml->mig_mode == NULL ||
+        nvml->mig_mode(nvml->board, &current, &pending) != NVML_SUCCESS) {
+        return DEVICE_MODE_UNKNOWN;
+    }
+    return current != 0 ? DEVICE_MODE_ON : DEVICE_MODE_OFF;
+}
+
+typedef int (*processes_function)(struct nvml_device *device, unsigned *count, struct nvml_process *processes);
+
+/* One of the two lists; NULL where it is not told. It may grow between two questions. */
+static struct nvml_process *list_ask(processes_function ask, struct nvml_device *device, unsigned *count)
 {
     for (unsigned capacity = 64; capacity <= NVML_PROCESSES_MAXIMUM; capacity *= 4) {
         struct nvml_process *processes = calloc(capacity, sizeof *processes);
         *count = capacity;
-        int answer =
-            processes != NULL ? nvml->device_compute_processes(nvml->device, count, processes) : NVML_SUCCESS + 1;
+        int answer = processes != NULL ? ask(device, count, processes) : NVML_SUCCESS + 1;
         if (answer == NVML_SUCCESS && *count <= capacity) {
             return processes;
         }
@@ -104,19 +148,36 @@ static struct nvml_process *nvml_processes_list(const struct nvml_library *nvml,
     return NULL;
 }
 
-bool nvml_process_bytes(const struct nvml_library *nvml, int64_t held_bytes, int64_t *bytes)
+/* A process that computes and draws is in both lists. */
+static bool list_has(const struct nvml_process *processes, unsigned count, unsigned pid)
 {
-    unsigned count = 0;
     bool found = false;
-    struct nvml_process *processes = nvml->library != NULL ? nvml_processes_list(nvml, &count) : NULL;
-    for (unsigned i = 0; processes != NULL && i < count; i++) {
-        /* INT64_MAX also sorts out "not told", which is all ones. */
-        if (processes[i].pid == (unsigned)getpid() && processes[i].used_bytes <= (unsigned long long)INT64_MAX &&
-            (int64_t)processes[i].used_bytes >= held_bytes) {
-            *bytes = (int64_t)processes[i].used_bytes;
-            found = true;
+    for (unsigned i = 0; i < count; i++) {
+        found = found || processes[i].pid == pid;
+    }
+    return found;
+}
+
+struct nvml_process *nvml_processes_list(const struct nvml_library *nvml, int *count)
+{
+    unsigned told = 0, more = 0;
+    struct nvml_process *processes = NULL, *others = NULL, *all = NULL;
+    if (nvml->device == NULL || nvml->compute_processes == NULL) {
+        return NULL;
+    }
+    processes = list_ask(nvml->compute_processes, nvml->device, &told);
+    if (processes == NULL) {
+        return NULL;
+    }
+    others = nvml->graphics_processes != NULL ? list_ask(nvml->graphics_processes, nvml->device, &more) : NULL;
+    all = others != NULL ? realloc(processes, ((size_t)told + more + 1) * sizeof *all) : NULL;
+    processes = all != NULL ? all : processes;
+    for (unsigned i = 0; all != NULL && i < more; i++) {
+        if (!list_has(processes, told, others[i].pid)) {
+            processes[told++] = others[i];
         }
     }
-    free(processes);
-    return found;
+    free(others);
+    *count = (int)told;
+    return processes;
 }

@@ -1,32 +1,63 @@
-/* NVML, opened on demand with prototypes of our own: what the driver counts for each process, and the driver's version.
- * It comes with the driver. */
+/* NVML, opened on demand with prototypes of our own: what the driver counts for the GPU and for each process, its modes, and
+ * the driver's version. It comes with the driver, and can be asked without a context. */
 #ifndef ASSAY_DEVICE_CUDA_NVML_LIBRARY_H
 #define ASSAY_DEVICE_CUDA_NVML_LIBRARY_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-struct nvml_device;  /* opaque, NVML's */
-struct nvml_process; /* the layout is in nvml_library.c */
+#include "harness/device/device.h"
 
-struct nvml_library {
-    void *library; /* NULL: not there, and nothing below may be called */
-    struct nvml_device *device;
-    int (*shutdown)(void);
-    int (*system_driver_version)(char *version, unsigned bytes);
-    int (*device_compute_processes)(struct nvml_device *device, unsigned *count, struct nvml_process *processes);
+struct nvml_device; /* opaque, NVML's */
+
+/* nvmlProcessInfo_t as the functions that end in _v2 and _v3 fill it; documented by NVIDIA. */
+struct nvml_process {
+    unsigned pid;                  /* as the driver numbers it: in a container perhaps in another namespace than ours */
+    unsigned long long used_bytes; /* all ones: not told */
+    unsigned gpu_instance;
+    unsigned compute_instance;
 };
 
-/* Opens NVML for the GPU with this PCI bus id ("0000:3B:00.0"). False where library, GPU or symbol is not there. */
-bool nvml_library_open(const char *pci_bus_id, struct nvml_library *nvml);
+/* nvmlMemory_t; documented by NVIDIA. */
+struct nvml_memory {
+    unsigned long long total_bytes, free_bytes, used_bytes;
+};
+
+/* A pointer is NULL where this NVML has no such function. */
+struct nvml_library {
+    void *library;              /* NULL: not there, and nothing below may be called */
+    struct nvml_device *board;  /* the GPU, which has the modes; NULL: not found */
+    struct nvml_device *device; /* the GPU or, in MIG mode, our instance of it; NULL: not found */
+    bool is_instance;
+    int (*init)(void);
+    int (*shutdown)(void);
+    int (*driver_version)(char *version, unsigned bytes);
+    int (*device_by_bus)(const char *pci_bus_id, struct nvml_device **device);
+    int (*device_by_uuid)(const char *uuid, struct nvml_device **device);
+    int (*memory)(struct nvml_device *device, struct nvml_memory *memory);
+    int (*ecc_mode)(struct nvml_device *device, int *current, int *pending);
+    int (*mig_mode)(struct nvml_device *device, unsigned *current, unsigned *pending);
+    int (*compute_processes)(struct nvml_device *device, unsigned *count, struct nvml_process *processes);
+    int (*graphics_processes)(struct nvml_device *device, unsigned *count, struct nvml_process *processes);
+};
+
+/* Opens NVML for the GPU with this PCI bus id ("0000:3B:00.0"), else for that with this UUID ("GPU-5fa2..."). In MIG mode
+ * CUDA tells the UUID of the instance: "MIG-" and the same digits. False where the library is not there or does not start;
+ * a GPU that is not found leaves board and device NULL. */
+bool nvml_library_open(const char *pci_bus_id, const char *uuid, struct nvml_library *nvml);
 void nvml_library_close(struct nvml_library *nvml); /* one that was never opened is accepted */
 
-/* The driver's version ("580.65.06"); false where it is not told. */
-bool nvml_driver_version(const struct nvml_library *nvml, char *version, unsigned bytes);
+/* Each is false, or unknown, where NVML does not tell, as in a container that hides it. */
 
-/* Bytes that this process holds on the device, its context included. False where NVML does not tell: in a container the
- * driver may list the processes under numbers of another namespace, or none. held_bytes: what the process surely holds; a
- * listed figure below it is that of another process with the same number. */
-bool nvml_process_bytes(const struct nvml_library *nvml, int64_t held_bytes, int64_t *bytes);
+/* The driver's version ("580.65.06"). */
+bool nvml_driver_version(const struct nvml_library *nvml, char *version, unsigned bytes);
+/* Free on the device, or on our instance of it. */
+bool nvml_free_bytes(const struct nvml_library *nvml, int64_t *bytes);
+enum device_mode nvml_ecc_mode(const struct nvml_library *nvml);
+enum device_mode nvml_mig_mode(const struct nvml_library *nvml);
+
+/* The processes of the device, computing and graphics, each once, in memory that the caller frees; NULL where they are not
+ * told. */
+struct nvml_process *nvml_processes_list(const struct nvml_library *nvml, int *count);
 
 #endif

@@ -21,6 +21,16 @@ static void *library_load(const char *file_name, char *reason, size_t reason_byt
     return dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 }
 
+/* POSIX: the bytes of the address that dlsym returns are the function pointer. */
+bool toolkit_symbol_find(void *library, const char *name, void *function_pointer)
+{
+    void *symbol = dlsym(library, name);
+    if (symbol != NULL) {
+        memcpy(function_pointer, &symbol, sizeof symbol);
+    }
+    return symbol != NULL;
+}
+
 enum status_code toolkit_library_open(const char *file_name, const struct toolkit_symbol *symbols, size_t symbol_count,
                                       void **library, struct status *error)
 {
@@ -33,16 +43,13 @@ enum status_code toolkit_library_open(const char *file_name, const struct toolki
                           file_name, reason);
     }
     for (size_t i = 0; i < symbol_count; i++) {
-        void *symbol = dlsym(opened, symbols[i].name);
-        if (symbol == NULL) {
+        if (!toolkit_symbol_find(opened, symbols[i].name, symbols[i].function_pointer)) {
             dlclose(opened);
             return status_set(error, STATUS_UNAVAILABLE,
                               "cuda: %s has no %s; install the libraries of the CUDA toolkit that this program was "
                               "built with",
                               file_name, symbols[i].name);
         }
-        /* POSIX: the bytes of the address that dlsym returns are the function pointer. */
-        memcpy(symbols[i].function_pointer, &symbol, sizeof symbol);
     }
     *library = opened;
     return STATUS_OK;

@@ -3,6 +3,7 @@
 #ifndef ASSAY_DEVICE_CUDA_TOOLKIT_LIBRARY_H
 #define ASSAY_DEVICE_CUDA_TOOLKIT_LIBRARY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "harness/base/status.h"
@@ -21,6 +22,10 @@ struct toolkit_symbol {
  * nothing stays open. */
 enum status_code toolkit_library_open(const char *file_name, const struct toolkit_symbol *symbols, size_t symbol_count,
                                       void **library, struct status *error);
+
+/* Fills function_pointer, the address of a pointer to a function; false, and untouched, where the library has no such
+ * symbol. */
+bool toolkit_symbol_find(void *library, const char *name, void *function_pointer);
 
 void toolkit_library_close(void *library); /* NULL is accepted */
 

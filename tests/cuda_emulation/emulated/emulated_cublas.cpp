@@ -4,6 +4,7 @@
 
 #include "harness/kernels/convert.h"
 #include "tests/cuda_emulation/emulated/emulated_toolkit.h"
+#include "tests/cuda_emulation/emulated/emulation.h"
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>
 
@@ -134,6 +135,7 @@ cublasStatus_t create(cublasHandle_t *handle)
     }
     *handle = &the_handle;
     the_handle = {};
+    emulated_handle_made();
     return CUBLAS_STATUS_SUCCESS;
 }
 

@@ -4,6 +4,7 @@
 
 #include "harness/kernels/convert.h"
 #include "tests/cuda_emulation/emulated/emulated_toolkit.h"
+#include "tests/cuda_emulation/emulated/emulation.h"
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
 
@@ -42,6 +43,7 @@ cublasStatus_t create(cublasLtHandle_t *handle)
         return status;
     }
     *handle = &the_handle;
+    emulated_handle_made();
     return CUBLAS_STATUS_SUCCESS;
 }
 

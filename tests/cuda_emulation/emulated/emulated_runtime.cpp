@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <set>
 #include <string>
 
 #include <cuda_runtime_api.h>
@@ -32,6 +33,9 @@ int device_current;
 std::map<void *, size_t> allocations;
 size_t allocated_bytes;
 std::map<const void *, size_t> shared_limits;
+std::set<const void *> kernels;
+size_t handle_count;
+bool context_made;
 cudaError_t last_error = cudaSuccess;
 std::string failure_text = "unspecified launch failure";
 
@@ -85,6 +89,15 @@ cudaError_t answer(cudaError_t error)
     return error;
 }
 
+/* What EMULATED_DRIVER says that the driver takes for itself: "context:1000 kernel:20 handle:300", in bytes: the context, each
+ * kernel that was launched at least once, each handle of a library. Nothing where it is not set. */
+size_t driver_bytes(const char *name)
+{
+    const char *text = getenv("EMULATED_DRIVER");
+    const char *found = text != nullptr ? strstr(text, name) : nullptr;
+    return found != nullptr ? strtoul(found + strlen(name), nullptr, 10) : 0;
+}
+
 /* What a call of that name is to answer before it does anything. */
 cudaError_t call_begin(const char *name)
 {
@@ -114,8 +127,30 @@ int emulated_fault(const char *name)
     return planned->code;
 }
 
-bool emulated_launch_begin(void)
+size_t emulated_used_bytes(void)
 {
+    return allocated_bytes + (context_made ? driver_bytes("context:") : 0) + kernels.size() * driver_bytes("kernel:") +
+           handle_count * driver_bytes("handle:");
+}
+
+size_t emulated_memory_bytes(void)
+{
+    return device_bytes;
+}
+
+bool emulated_context_is_made(void)
+{
+    return context_made;
+}
+
+void emulated_handle_made(void)
+{
+    handle_count++;
+}
+
+bool emulated_launch_begin(const void *kernel)
+{
+    kernels.insert(kernel);
     int code = emulated_fault("launch");
     if (destroys_context(code)) {
         pending = (cudaError_t)code; /* the launch itself is a success */
@@ -191,6 +226,7 @@ cudaError_t cudaSetDevice(int device)
         return answer(cudaErrorInvalidDevice);
     }
     device_current = device;
+    context_made = true;
     return cudaSuccess;
 }
 
@@ -209,7 +245,7 @@ cudaError_t cudaMalloc(void **memory, size_t bytes)
     if (error != cudaSuccess) {
         return error;
     }
-    void *taken = bytes <= device_bytes - allocated_bytes ? aligned_alloc(256, (bytes + 255) / 256 * 256) : nullptr;
+    void *taken = bytes <= device_bytes - emulated_used_bytes() - emulated_foreign_bytes() ? aligned_alloc(256, (bytes + 255) / 256 * 256) : nullptr;
     if (taken == nullptr) {
         return answer(cudaErrorMemoryAllocation);
     }
@@ -262,7 +298,7 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
     if (error != cudaSuccess) {
         return error;
     }
-    *free_bytes = device_bytes - allocated_bytes;
+    *free_bytes = device_bytes - emulated_used_bytes() - emulated_foreign_bytes();
     *total_bytes = device_bytes;
     return cudaSuccess;
 }

@@ -14,7 +14,9 @@ namespace
 const struct {
     const char *prefix;
     const emulated_symbol *symbols;
-} libraries[] = {{"libcublas.so.", emulated_cublas_symbols}, {"libcublasLt.so.", emulated_cublaslt_symbols}};
+} libraries[] = {{"libcublas.so.", emulated_cublas_symbols},
+                 {"libcublasLt.so.", emulated_cublaslt_symbols},
+                 {"libnvidia-ml.so.", emulated_nvml_symbols}};
 
 } // namespace
 
@@ -62,6 +64,19 @@ const char *emulated_status_string(cublasStatus_t status)
     }
 }
 
+extern "C" bool toolkit_symbol_find(void *library, const char *name, void *function_pointer)
+{
+    const emulated_symbol *found = static_cast<const emulated_symbol *>(library);
+    while (found->name != nullptr && strcmp(found->name, name) != 0) {
+        found++;
+    }
+    if (found->name == nullptr || (library == emulated_nvml_symbols && !emulated_nvml_has(name))) {
+        return false;
+    }
+    memcpy(function_pointer, &found->function, sizeof found->function);
+    return true;
+}
+
 extern "C" enum status_code toolkit_library_open(const char *file_name, const struct toolkit_symbol *symbols,
                                                  size_t symbol_count, void **library, struct status *error)
 {
@@ -69,15 +84,13 @@ extern "C" enum status_code toolkit_library_open(const char *file_name, const st
     for (const auto &row : libraries) {
         known = strncmp(file_name, row.prefix, strlen(row.prefix)) == 0 ? row.symbols : known;
     }
+    if (known == nullptr || (known == emulated_nvml_symbols && !emulated_nvml_is_there())) {
+        return status_set(error, STATUS_UNAVAILABLE, "the emulation has no %s", file_name);
+    }
     for (size_t i = 0; i < symbol_count; i++) {
-        const emulated_symbol *found = known;
-        while (found != nullptr && found->name != nullptr && strcmp(found->name, symbols[i].name) != 0) {
-            found++;
-        }
-        if (found == nullptr || found->name == nullptr) {
+        if (!toolkit_symbol_find(const_cast<emulated_symbol *>(known), symbols[i].name, symbols[i].function_pointer)) {
             return status_set(error, STATUS_UNAVAILABLE, "the emulation has no %s of %s", symbols[i].name, file_name);
         }
-        memcpy(symbols[i].function_pointer, &found->function, sizeof found->function);
     }
     *library = const_cast<emulated_symbol *>(known);
     return STATUS_OK;

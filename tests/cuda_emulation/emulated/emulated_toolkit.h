@@ -14,6 +14,11 @@ struct emulated_symbol {
 
 extern const emulated_symbol emulated_cublas_symbols[];
 extern const emulated_symbol emulated_cublaslt_symbols[];
+extern const emulated_symbol emulated_nvml_symbols[];
+
+/* Whether this process has an NVML, and one with a function of that name. */
+bool emulated_nvml_is_there(void);
+bool emulated_nvml_has(const char *name);
 
 enum dtype emulated_dtype(cudaDataType type);
 

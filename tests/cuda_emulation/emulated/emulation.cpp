@@ -262,7 +262,7 @@ void emulation_launch::blocks_run(const void *kernel, const std::function<void()
         emulation_error_set(cudaErrorInvalidConfiguration, "");
         return;
     }
-    if (!emulated_launch_begin()) {
+    if (!emulated_launch_begin(kernel)) {
         return;
     }
     if (shared_pages == nullptr) {

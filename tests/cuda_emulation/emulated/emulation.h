@@ -25,6 +25,14 @@ size_t emulation_shared_limit(const void *kernel);
 int emulated_fault(const char *name);
 
 /* False where the launch does nothing: it was refused, or the context is lost. */
-bool emulated_launch_begin(void);
+bool emulated_launch_begin(const void *kernel);
+
+/* Device memory: all there is, what this process and its driver hold, and what processes hold that EMULATED_NVML names. */
+size_t emulated_memory_bytes(void);
+size_t emulated_used_bytes(void);
+size_t emulated_foreign_bytes(void);
+
+bool emulated_context_is_made(void);
+void emulated_handle_made(void);
 
 #endif

@@ -1,0 +1,215 @@
+/* NVML without a GPU: what EMULATED_NVML says, in words with blanks between them.
+ *
+ *   process=PID:BYTES@N   another process computes, from the N-th list on (the list before the context is the first)
+ *   graphics=PID:BYTES@N  another process draws
+ *   untold=PID@N          another process whose bytes are not told
+ *   ecc=0@N mig=0@N       modes; without the word the GPU has no such mode
+ *   own=PID               this process is listed under that number, as a container may have it
+ *   hidden                no process is listed
+ *   failing@N             the lists fail
+ *   memoryless            nvmlDeviceGetMemoryInfo is not there
+ *   older                 the lists are those that end in _v2
+ *   busless               the GPU is not found by its bus id
+ *   uuidless              nor by its UUID
+ *
+ * Without "@N" a word holds from the beginning; of several the last that holds counts. Where the variable is not set there is
+ * no NVML. In MIG mode this process sees one instance, which is found by its UUID alone. */
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include <unistd.h>
+
+#include "tests/cuda_emulation/emulated/emulated_toolkit.h"
+#include "tests/cuda_emulation/emulated/emulation.h"
+
+namespace
+{
+
+enum { SUCCESS = 0, NOT_SUPPORTED = 3, NOT_FOUND = 6, INSUFFICIENT_SIZE = 7, UNKNOWN = 999 };
+
+struct process {
+    unsigned pid;
+    unsigned long long bytes;
+    unsigned gpu_instance, compute_instance;
+};
+
+struct memory {
+    unsigned long long total, free, used;
+};
+
+char the_board[] = "board", the_instance[] = "instance";
+int list_count;
+
+/* One word after the other: what follows name, where name begins the word and the word holds now. */
+template <typename visit_type> void words_visit(const char *name, visit_type visit)
+{
+    const char *word = getenv("EMULATED_NVML");
+    while (word != nullptr && *word != '\0') {
+        size_t length = strcspn(word, " ");
+        const char *from = static_cast<const char *>(memchr(word, '@', length));
+        if (strncmp(word, name, strlen(name)) == 0 && (from == nullptr || list_count >= atoi(from + 1))) {
+            visit(word + strlen(name));
+        }
+        word += length;
+        word += strspn(word, " ");
+    }
+}
+
+bool word_holds(const char *name)
+{
+    bool holds = false;
+    words_visit(name, [&](const char *) { holds = true; });
+    return holds;
+}
+
+int mode_of(const char *name)
+{
+    int mode = -1;
+    words_visit(name, [&](const char *rest) { mode = atoi(rest); });
+    return mode;
+}
+
+void others_add(const char *name, std::vector<process> *all)
+{
+    words_visit(name, [&](const char *rest) {
+        process other = {0, ~0ULL, 0, 0};
+        sscanf(rest, "%u:%llu", &other.pid, &other.bytes);
+        all->push_back(other);
+    });
+}
+
+int list_give(const std::vector<process> &all, unsigned *count, process *processes)
+{
+    if (word_holds("failing")) {
+        return UNKNOWN;
+    }
+    bool fits = all.size() <= *count;
+    *count = (unsigned)all.size();
+    for (size_t i = 0; fits && i < all.size(); i++) {
+        processes[i] = all[i];
+    }
+    return fits ? SUCCESS : INSUFFICIENT_SIZE;
+}
+
+int compute_processes(void *, unsigned *count, process *processes)
+{
+    std::vector<process> all;
+    list_count++;
+    if (!word_holds("hidden")) {
+        others_add("process=", &all);
+        others_add("untold=", &all);
+        if (emulated_context_is_made()) {
+            int number = mode_of("own=");
+            all.push_back({number >= 0 ? (unsigned)number : (unsigned)getpid(), emulated_used_bytes(), 0, 0});
+        }
+    }
+    return list_give(all, count, processes);
+}
+
+int graphics_processes(void *, unsigned *count, process *processes)
+{
+    std::vector<process> all;
+    if (!word_holds("hidden")) {
+        others_add("graphics=", &all);
+    }
+    return list_give(all, count, processes);
+}
+
+int nothing_do(void)
+{
+    return SUCCESS;
+}
+
+int driver_version(char *version, unsigned bytes)
+{
+    snprintf(version, bytes, "999.0");
+    return SUCCESS;
+}
+
+int device_by_bus(const char *, void **device)
+{
+    *device = the_board;
+    return word_holds("busless") ? NOT_FOUND : SUCCESS;
+}
+
+int device_by_uuid(const char *uuid, void **device)
+{
+    bool instance = strncmp(uuid, "MIG-", 4) == 0;
+    *device = instance ? the_instance : the_board;
+    return word_holds("uuidless") || (instance && mode_of("mig=") < 1) ? NOT_FOUND : SUCCESS;
+}
+
+/* What the driver keeps for itself is not in the total that cudaMemGetInfo tells. */
+int memory_info(void *device, memory *told)
+{
+    const unsigned long long kept = 600 << 20;
+    size_t used = emulated_used_bytes() + emulated_foreign_bytes();
+    if (device != the_instance && mode_of("mig=") == 1) {
+        return UNKNOWN;
+    }
+    *told = {emulated_memory_bytes() + kept, emulated_memory_bytes() - used, used + kept};
+    return SUCCESS;
+}
+
+int mode_tell(const char *name, const void *device, unsigned *current, unsigned *pending)
+{
+    int mode = mode_of(name);
+    *current = *pending = (unsigned)mode;
+    return mode < 0 || device != the_board ? NOT_SUPPORTED : SUCCESS;
+}
+
+int ecc_mode(void *device, unsigned *current, unsigned *pending)
+{
+    return mode_tell("ecc=", device, current, pending);
+}
+
+int mig_mode(void *device, unsigned *current, unsigned *pending)
+{
+    return mode_tell("mig=", device, current, pending);
+}
+
+} // namespace
+
+size_t emulated_foreign_bytes(void)
+{
+    std::vector<process> all;
+    size_t sum = 0;
+    others_add("process=", &all);
+    others_add("graphics=", &all);
+    for (const process &other : all) {
+        sum += other.bytes;
+    }
+    return sum;
+}
+
+bool emulated_nvml_is_there(void)
+{
+    return getenv("EMULATED_NVML") != nullptr;
+}
+
+bool emulated_nvml_has(const char *name)
+{
+    const char *end = strstr(name, "RunningProcesses_v");
+    if (end != nullptr) {
+        return (strcmp(end, "RunningProcesses_v2") == 0) == word_holds("older");
+    }
+    return strcmp(name, "nvmlDeviceGetMemoryInfo") != 0 || !word_holds("memoryless");
+}
+
+const emulated_symbol emulated_nvml_symbols[] = {
+    {"nvmlInit_v2", (void *)nothing_do},
+    {"nvmlShutdown", (void *)nothing_do},
+    {"nvmlSystemGetDriverVersion", (void *)driver_version},
+    {"nvmlDeviceGetHandleByPciBusId_v2", (void *)device_by_bus},
+    {"nvmlDeviceGetHandleByUUID", (void *)device_by_uuid},
+    {"nvmlDeviceGetMemoryInfo", (void *)memory_info},
+    {"nvmlDeviceGetEccMode", (void *)ecc_mode},
+    {"nvmlDeviceGetMigMode", (void *)mig_mode},
+    {"nvmlDeviceGetComputeRunningProcesses_v3", (void *)compute_processes},
+    {"nvmlDeviceGetComputeRunningProcesses_v2", (void *)compute_processes},
+    {"nvmlDeviceGetGraphicsRunningProcesses_v3", (void *)graphics_processes},
+    {"nvmlDeviceGetGraphicsRunningProcesses_v2", (void *)graphics_processes},
+    {nullptr, nullptr},
+};

@@ -1,0 +1,313 @@
+/* What a GPU's driver counts, and whether the row is valid, where everything is known: an emulated driver that takes so many
+ * bytes for the context, for each kernel and for each handle (EMULATED_DRIVER), and an emulated NVML (EMULATED_NVML). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "harness/device/device.h"
+#include "tests/cuda_emulation/fault_plan.h"
+#include "tests/run/run_scene.h"
+
+/* Numbers that no sum of others makes. */
+enum { CONTEXT_BYTES = 300000007, KERNEL_BYTES = 10007, HANDLE_BYTES = 7000003, FOREIGN_BYTES = 1048577 };
+enum { HANDLES = 2 /* cuBLAS and cublasLt */, KERNELS_OF_OPENING = 1 };
+
+static void driver_set(int64_t kernel_bytes)
+{
+    char text[96];
+    snprintf(text, sizeof text, "context:%d kernel:%lld handle:%d", CONTEXT_BYTES, (long long)kernel_bytes,
+             HANDLE_BYTES);
+    assert_int_equal(setenv("EMULATED_DRIVER", text, 1), 0);
+}
+
+/* The record of one case of a model that multiplies with and without bias. nvml: NULL for none. */
+static const struct json *case_measured(struct scene *scene, const char *nvml, const char *keys)
+{
+    char text[512];
+    snprintf(text, sizeof text, "  - {model: tiny-gpt2, mode: infer, seq: 4, for: sm_75%s}\n", keys);
+    cases_set(scene, text);
+    assert_int_equal(nvml != NULL ? setenv("EMULATED_NVML", nvml, 1) : unsetenv("EMULATED_NVML"), 0);
+    measure(scene, "cuda:0");
+    assert_int_equal(unsetenv("EMULATED_NVML"), 0);
+    const struct json *line = case_at(scene, 0);
+    if (json_kind(json_get(line, "stages")) != JSON_KIND_OBJECT) {
+        fail_msg("%s: %s", nvml != NULL ? nvml : "no NVML", text_at(line, "reason"));
+    }
+    return line;
+}
+
+static int64_t bytes_at(const struct json *object, const char *key)
+{
+    if (json_kind(json_get(object, key)) != JSON_KIND_INTEGER) {
+        fail_msg("%s is not known", key);
+    }
+    return json_integer_or(json_get(object, key), 0);
+}
+
+static bool known_at(const struct json *object, const char *key)
+{
+    return json_kind(json_get(object, key)) != JSON_KIND_NULL;
+}
+
+static int64_t items_sum(const struct json *items)
+{
+    int64_t sum = 0;
+    for (const char *key = json_key_after(items, NULL); key != NULL; key = json_key_after(items, key)) {
+        sum += json_integer_or(json_get(items, key), 0);
+    }
+    return sum;
+}
+
+/* Everything but what is loaded later is known; kernel_bytes 0: then nothing is left over. */
+static void stage_check(const struct json *stage, int64_t kernel_bytes, bool multiplied)
+{
+    const struct json *items = json_get(stage, "device_items");
+    int64_t reserved = bytes_at(stage, "reserved_bytes"), workspace = bytes_at(items, "workspace_bytes");
+    int64_t handles = multiplied ? (int64_t)HANDLES * HANDLE_BYTES : 0, remainder = bytes_at(items, "remainder_bytes");
+    assert_int_equal(items_sum(items), bytes_at(stage, "device_bytes"));
+    assert_int_equal(bytes_at(items, "baseline_bytes"), FOREIGN_BYTES);
+    assert_int_equal(bytes_at(items, "context_bytes"), CONTEXT_BYTES + KERNELS_OF_OPENING * kernel_bytes);
+    assert_int_equal(workspace + bytes_at(items, "segment_bytes"), reserved);
+    assert_int_equal(multiplied, workspace > 0);
+    if (kernel_bytes == 0) {
+        assert_int_equal(bytes_at(items, "kernel_bytes"), 0);
+        assert_int_equal(bytes_at(items, "library_bytes"), handles);
+        assert_int_equal(remainder, 0);
+    } else {
+        assert_true(bytes_at(items, "kernel_bytes") > 0);
+        assert_int_equal(bytes_at(items, "kernel_bytes") % kernel_bytes, 0);
+        assert_int_equal((bytes_at(items, "library_bytes") - handles) % kernel_bytes, 0);
+        assert_true(remainder >= 0 && remainder <= 2 * kernel_bytes); /* forms that load more for another shape */
+        assert_int_equal(remainder % kernel_bytes, 0);
+    }
+    const struct json *own = json_get(stage, "process_items");
+    assert_int_equal(bytes_at(stage, "process_bytes"), bytes_at(stage, "device_bytes") - FOREIGN_BYTES);
+    assert_int_equal(items_sum(own), bytes_at(stage, "process_bytes"));
+    assert_null(json_get(own, "baseline_bytes"));
+    assert_int_equal(bytes_at(own, "context_bytes"), bytes_at(items, "context_bytes"));
+    assert_int_equal(bytes_at(own, "remainder_bytes"), remainder);
+}
+
+static void every_byte_has_its_item(void **state)
+{
+    static const int64_t kernel_bytes[] = {0, KERNEL_BYTES};
+    char nvml[64];
+    snprintf(nvml, sizeof nvml, "process=4242:%d", FOREIGN_BYTES);
+    for (int i = 0; i < 2; i++) {
+        driver_set(kernel_bytes[i]);
+        const struct json *line = case_measured(*state, nvml, "");
+        const struct json *context = json_get(line, "context"), *stages = json_get(line, "stages");
+        int64_t own = CONTEXT_BYTES + KERNELS_OF_OPENING * kernel_bytes[i];
+        assert_int_equal(bytes_at(context, "baseline_bytes"), FOREIGN_BYTES);
+        assert_int_equal(bytes_at(context, "device_bytes"), FOREIGN_BYTES + own);
+        assert_int_equal(bytes_at(context, "process_bytes"), own);
+        stage_check(json_get(stages, "load"), kernel_bytes[i], false);
+        stage_check(json_get(stages, "forward"), kernel_bytes[i], true);
+    }
+}
+
+/* Each line: what NVML tells, whether baseline and process are known at the end of forward, and the reason; NULL: valid. The
+ * lists: one before the context, one at the end of context, one of load, one of forward. */
+static void a_row_says_what_disturbed_it(void **state)
+{
+    static const struct {
+        const char *nvml;
+        bool baseline, process;
+        const char *reason;
+    } rows[] = {
+        {"ecc=1 mig=0", true, true, NULL},
+        {"older", true, true, NULL},
+        {"busless", true, true, NULL},
+        {"busless uuidless", false, false, NULL},
+        {"memoryless", false, true, NULL},
+        {"hidden", true, false, NULL},
+        {"mig=1", true, true, NULL},
+        {"mig=1 uuidless", false, false, NULL},
+        {"own=31337", true, true, NULL},
+        {"process=4242:1048577", true, true,
+         "another process (4242) held 1048577 bytes (1.00 MiB) of the GPU at the end of stage context"},
+        {"process=4242:1048577@4", true, true,
+         "another process (4242) held 1048577 bytes (1.00 MiB) of the GPU at the end of stage forward"},
+        {"graphics=77:4096", true, true,
+         "another process (77) held 4096 bytes (4.00 KiB) of the GPU at the end of stage context"},
+        {"process=4242:4096 graphics=4242:0 graphics=77:4096@3 process=5:512", true, true,
+         "2 other processes (4242 is one) held 4608 bytes (4.50 KiB) of the GPU at the end of stage context"},
+        {"untold=5@3", true, true,
+         "another process (5) held bytes of the GPU, how many is not told, at the end of stage load"},
+        {"own=31337 process=4242:1048577", true, true,
+         "another process (4242) held 1048577 bytes (1.00 MiB) of the GPU at the end of stage context"},
+        {"own=31337 process=4242:900000000@4", true, true,
+         "another process (4242) held 900000000 bytes (858.31 MiB) of the GPU at the end of stage forward"},
+        {"own=31337 process=4242:900000000@2", true, false,
+         "another process held bytes of the GPU, how many is not told, at the end of stage context"},
+        {"failing@4", true, false,
+         "the bytes of the process could not be read at the end of stage forward, as they were "
+         "before"},
+        {"ecc=1 ecc=0@3", true, true, "ECC was switched off before the end of stage load"},
+        {"mig=0 mig=1@4", true, true, "MIG was switched on before the end of stage forward"},
+    };
+    driver_set(0);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct json *line = case_measured(*state, rows[i].nvml, "");
+        const struct json *validity = json_get(line, "validity"), *reasons = json_get(validity, "reasons");
+        const struct json *stage = json_get(json_get(line, "stages"), "forward");
+        const char *reason = json_string_or(json_at(reasons, 0), "");
+        if (known_at(stage, "process_bytes") != rows[i].process ||
+            known_at(json_get(line, "context"), "baseline_bytes") != rows[i].baseline ||
+            json_boolean_or(json_get(validity, "valid"), false) != (rows[i].reason == NULL) ||
+            strcmp(reason, rows[i].reason != NULL ? rows[i].reason : "") != 0) {
+            fail_msg("%s: process %d, baseline %d, \"%s\"", rows[i].nvml, known_at(stage, "process_bytes"),
+                     known_at(json_get(line, "context"), "baseline_bytes"), reason);
+        }
+        assert_int_equal(items_sum(json_get(stage, "device_items")), bytes_at(stage, "device_bytes"));
+        assert_int_equal(known_at(json_get(stage, "device_items"), "context_bytes"), rows[i].baseline);
+    }
+}
+
+/* The same figures with and without a disturbance; only the verdicts on readings are not judged. */
+static void an_invalid_row_is_not_judged_by_its_readings(void **state)
+{
+    static const char keys[] =
+        ", tolerances: {replay: {allocated_bytes_peak: 0, device_bytes: 99%, process_bytes: 99%}}";
+    struct scene *scene = *state;
+    char nvml[64];
+    driver_set(0);
+    snprintf(nvml, sizeof nvml, "process=4242:%d", FOREIGN_BYTES);
+    for (int disturbed = 0; disturbed < 2; disturbed++) {
+        const struct json *line = case_measured(scene, disturbed ? nvml : "ecc=1", keys);
+        assert_string_equal(text_at(line, "status"), "ok");
+        assert_int_equal(scene->result.outcome, disturbed ? RUN_INCONCLUSIVE : RUN_PASS);
+        static const char *const readings[] = {"device_bytes", "process_bytes"};
+        for (int i = 0; i < 2; i++) {
+            const struct json *verdict = verdict_at(line, "replay", readings[i]);
+            assert_int_equal(json_kind(json_get(verdict, "pass")), disturbed ? JSON_KIND_NULL : JSON_KIND_BOOLEAN);
+            assert_string_equal(text_at(verdict, "note"), disturbed ? "the row is invalid" : "(null)");
+            assert_true(known_at(verdict, "measured"));
+        }
+        assert_true(json_boolean_or(json_get(verdict_at(line, "replay", "allocated_bytes_peak"), "pass"), false));
+        int64_t device = bytes_at(json_get(json_get(line, "stages"), "load"), "device_bytes");
+        assert_int_equal(device - bytes_at(json_get(line, "context"), "device_bytes"),
+                         bytes_at(json_get(json_get(line, "stages"), "load"), "reserved_bytes"));
+    }
+}
+
+/* An instance has a UUID of its own. */
+static void an_instance_is_named_as_one(void **state)
+{
+    driver_set(0);
+    const struct json *line = case_measured(*state, "mig=1", "");
+    assert_memory_equal(text_at(json_get(line, "device"), "uuid"), "MIG-", 4);
+    line = case_measured(*state, "mig=0", "");
+    assert_memory_equal(text_at(json_get(line, "device"), "uuid"), "GPU-", 4);
+}
+
+static enum status_code elementwise_run(struct device *device, enum opcode opcode)
+{
+    static float numbers[2];
+    const struct tensor tensor = {.data = numbers, .dtype = DTYPE_FLOAT32, .rank = 1, .size = {1}, .stride = {1}};
+    const struct operation_call call = {
+        .opcode = opcode, .input_count = 1, .tensor_count = 2, .tensors = {tensor, tensor}};
+    return device->table->run(device, &call, NULL);
+}
+
+/* Loaded once, seen once; another operation is another kernel. */
+static int loads_are_counted(void)
+{
+    struct device *device = NULL;
+    struct device_reading reading;
+    if (device_open("cuda:0", &device, NULL) != STATUS_OK) {
+        return 1;
+    }
+    static const struct {
+        enum opcode opcode;
+        int64_t kernels;
+    } rows[] = {{OPCODE_RELU, 1}, {OPCODE_RELU, 1}, {OPCODE_TANH, 2}, {OPCODE_RELU, 2}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (elementwise_run(device, rows[i].opcode) != STATUS_OK ||
+            device->table->read_memory(device, &reading, NULL) != STATUS_OK || !reading.kernel_valid ||
+            reading.kernel_bytes != rows[i].kernels * KERNEL_BYTES || !reading.library_valid ||
+            reading.library_bytes != 0) {
+            return 2;
+        }
+    }
+    device_close(device);
+    return 0;
+}
+
+static int questions_fail(bool kernel_known, bool device_known)
+{
+    struct device *device = NULL;
+    struct device_reading reading;
+    if (device_open("cuda:0", &device, NULL) != STATUS_OK) {
+        return 1;
+    }
+    if (device->table->read_memory(device, &reading, NULL) != STATUS_OK || !reading.device_valid ||
+        elementwise_run(device, OPCODE_RELU) != STATUS_OK || device->table->synchronize(device, NULL) != STATUS_OK ||
+        device->table->read_memory(device, &reading, NULL) != STATUS_OK) {
+        return 2;
+    }
+    device_close(device);
+    return reading.kernel_valid == kernel_known && reading.device_valid == device_known ? 0 : 3;
+}
+
+static int third_question_fails(void)
+{
+    return questions_fail(false, true);
+}
+
+static int fourth_question_fails(void)
+{
+    return questions_fail(true, false);
+}
+
+/* Each in a process of its own, because the emulated driver never unloads. The third question is the one after a kernel was
+ * loaded (the first: a reading, the second: before the load), the fourth a reading: neither is an error, and what they
+ * should have told is unknown. */
+static void loads_and_failures_of_a_device(void **state)
+{
+    struct scene *scene = *state;
+    static const struct {
+        const char *fault;
+        int (*body)(void);
+    } rows[] = {{NULL, loads_are_counted},
+                {"cudaMemGetInfo:3:1", third_question_fails},
+                {"cudaMemGetInfo:4:1", fourth_question_fails}};
+    driver_set(KERNEL_BYTES);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        int wait_status = 0;
+        if (rows[i].fault != NULL) {
+            fault_plan(scene->folder, rows[i].fault);
+        }
+        pid_t child = fork();
+        if (child == 0) {
+            _exit(rows[i].body());
+        }
+        assert_true(child > 0 && waitpid(child, &wait_status, 0) == child);
+        if (!WIFEXITED(wait_status) || WEXITSTATUS(wait_status) != 0) {
+            fail_msg("body %zu ended with %d", i, wait_status);
+        }
+        if (rows[i].fault != NULL) {
+            fault_unplan();
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(every_byte_has_its_item, scene_open, scene_close),
+        cmocka_unit_test_setup_teardown(a_row_says_what_disturbed_it, scene_open, scene_close),
+        cmocka_unit_test_setup_teardown(an_invalid_row_is_not_judged_by_its_readings, scene_open, scene_close),
+        cmocka_unit_test_setup_teardown(an_instance_is_named_as_one, scene_open, scene_close),
+        cmocka_unit_test_setup_teardown(loads_and_failures_of_a_device, scene_open, scene_close),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
