@@ -1,6 +1,7 @@
 /* assay run: measures the cases of a suite, then prints the comparison and writes the report. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -21,6 +22,8 @@ static const struct option_row options[] = {
     {"constants", OPTION_VALUE, "DEVICE",
      "of results/reference, or a file; or none (default: those of the device's kind and name)"},
     {"jobs", OPTION_VALUE, "N", "cases measured at the same time (default: 1)"},
+    {"share-device", OPTION_FLAG, NULL, "use a GPU beside other runs that share it too"},
+    {"wait-device", OPTION_VALUE, "SECONDS", "wait so long for a GPU that another run has (default: 0)"},
     {"quiet", OPTION_FLAG, NULL, "no progress on standard error"},
     {NULL, OPTION_FLAG, NULL, NULL},
 };
@@ -98,29 +101,40 @@ static enum status_code report_give(struct arena *arena, const char *folder, str
     return code;
 }
 
+/* The value of an option as a whole number; *number stays as it is where the option was not given. */
+static enum status_code number_read(const struct arguments *arguments, const char *name, int64_t minimum,
+                                    int64_t maximum, int *number, struct status *error)
+{
+    const char *text = arguments_value(arguments, name);
+    int64_t value = 0;
+    if (text == NULL) {
+        return STATUS_OK;
+    }
+    enum status_code code = integer_parse(text, minimum, maximum, &value, error);
+    if (code != STATUS_OK) {
+        status_prefix(error, "run: --%s", name);
+        return code;
+    }
+    *number = (int)value;
+    return STATUS_OK;
+}
+
 static enum status_code options_read(const struct arguments *arguments, struct run_options *run, struct status *error)
 {
-    int64_t jobs = 1;
-    const char *jobs_text = arguments_value(arguments, "jobs");
+    const char *lock_folder = secure_getenv("ASSAY_LOCK_DIR");
     run->device = arguments_value(arguments, "device");
     run->filter = arguments_value(arguments, "filter");
     run->runner = &case_runner_measure;
     run->version = ASSAY_VERSION;
-    if (arguments_value(arguments, "quiet") == NULL) {
-        run->progress = run_progress_terminal();
+    run->jobs = 1;
+    run->share_device = arguments_value(arguments, "share-device") != NULL;
+    run->lock_folder = lock_folder != NULL && lock_folder[0] != '\0' ? lock_folder : NULL;
+    run->progress = run_progress_terminal(arguments_value(arguments, "quiet") != NULL);
+    enum status_code code = number_read(arguments, "jobs", 1, RUN_JOBS_MAXIMUM, &run->jobs, error);
+    if (code == STATUS_OK) {
+        code = number_read(arguments, "wait-device", 0, RUN_WAIT_SECONDS_MAXIMUM, &run->wait_device_seconds, error);
     }
-    enum status_code code = STATUS_OK;
-    if (jobs_text != NULL) {
-        code = integer_parse(jobs_text, 1, RUN_JOBS_MAXIMUM, &jobs, error);
-        if (code != STATUS_OK) {
-            status_prefix(error, "run: --jobs");
-        }
-    }
-    if (code == STATUS_OK && run->device != NULL) {
-        code = device_spec_check(run->device, error);
-    }
-    run->jobs = (int)jobs;
-    return code;
+    return code == STATUS_OK && run->device != NULL ? device_spec_check(run->device, error) : code;
 }
 
 /* Constants that are asked for are read once, before anything is measured; the others in the child, which knows the
@@ -198,7 +212,9 @@ const struct command command_run = {
     .summary = "measure the cases of a suite, compare, report",
     .details =
         "SUITE: a YAML file (docs/FORMAT.md). Every case runs in a process of its own. DIR/records.jsonl is appended\n"
-        "to; the report and its plots are made from it. auto: the first GPU that opens, else the host.\n",
+        "to; the report and its plots are made from it. auto: the first GPU that opens, else the host.\n"
+        "A GPU is measured on by one run at a time, for all users of the machine; others are refused (exit code 3),\n"
+        "wait, or share it if all of them do. The lock is a file in /run/lock or /tmp, or in ASSAY_LOCK_DIR.\n",
     .options = options,
     .operand_minimum = 1,
     .operand_maximum = 1,

@@ -39,9 +39,20 @@ static void case_ended(void *context, const struct json *case_line, int done, in
     }
 }
 
-struct run_progress run_progress_terminal(void)
+static void run_warned(void *context, const char *text)
 {
-    return (struct run_progress){.started = case_started, .ended = case_ended};
+    (void)context;
+    fprintf(stderr, "assay: run: %s\n", text);
+}
+
+struct run_progress run_progress_terminal(bool is_quiet)
+{
+    struct run_progress progress = {.warned = run_warned};
+    if (!is_quiet) {
+        progress.started = case_started;
+        progress.ended = case_ended;
+    }
+    return progress;
 }
 
 void run_progress_end(void)

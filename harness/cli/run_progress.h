@@ -4,8 +4,8 @@
 
 #include "harness/run/run.h"
 
-/* The callbacks; they need no context. */
-struct run_progress run_progress_terminal(void);
+/* The callbacks; they need no context. Quiet: warnings alone. */
+struct run_progress run_progress_terminal(bool is_quiet);
 
 /* Takes away the line that says what is running. */
 void run_progress_end(void);

@@ -95,6 +95,11 @@ struct device {
 enum status_code device_open(const char *spec, struct device **device, struct status *error);
 void device_close(struct device *device); /* NULL is accepted */
 
+/* Which device a spec stands for, without opening it: kind, and of a GPU name, uuid and pci_bus_id; the rest of *properties
+ * is zero. Makes no context and takes no memory of a GPU, but starts its driver in this process: ask in a child. Errors as
+ * those of device_open, but a device that is named here may still not open. */
+enum status_code device_identify(const char *spec, struct device_properties *properties, struct status *error);
+
 /* STATUS_INVALID for a spec that is not of the forms above; touches no device. */
 enum status_code device_spec_check(const char *spec, struct status *error);
 

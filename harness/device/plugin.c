@@ -86,22 +86,24 @@ static const char *plugin_find(const struct plugin_folders *folders, const char 
     return NULL;
 }
 
-static enum status_code plugin_entry_open(const char *kind, void *library, const char *path, int index,
-                                          struct device **device, struct status *error)
+static enum status_code plugin_entry_read(const char *kind, void *library, const char *path,
+                                          const struct plugin_entry **entry, struct status *error)
 {
     plugin_entry_function entry_function = NULL;
     void *symbol = dlsym(library, PLUGIN_ENTRY_SYMBOL);
     memcpy(&entry_function, &symbol, sizeof symbol); /* POSIX: the bytes of the address are the function pointer */
-    const struct plugin_entry *entry = entry_function != NULL ? entry_function() : NULL;
-    if (entry == NULL || entry->version != PLUGIN_VERSION || entry->call_bytes != sizeof(struct operation_call)) {
+    const struct plugin_entry *found = entry_function != NULL ? entry_function() : NULL;
+    if (found == NULL || found->version != PLUGIN_VERSION || found->call_bytes != sizeof(struct operation_call)) {
         return status_set(
             error, STATUS_UNAVAILABLE,
             "%s: the plug-in %s was built from other sources than this program; build both anew with make", kind, path);
     }
-    return entry->open(index, device, error);
+    *entry = found;
+    return STATUS_OK;
 }
 
-enum status_code plugin_device_open(const char *kind, const char *file_name, int index, struct device **device,
+/* Finds, loads and checks the plug-in; it stays mapped. */
+static enum status_code plugin_load(const char *kind, const char *file_name, const struct plugin_entry **entry,
                                     struct status *error)
 {
     struct plugin_folders folders;
@@ -116,7 +118,23 @@ enum status_code plugin_device_open(const char *kind, const char *file_name, int
         return status_set(error, STATUS_UNAVAILABLE, "%s: the plug-in cannot be loaded: %s; build it anew with make",
                           kind, dlerror());
     }
-    enum status_code code = plugin_entry_open(kind, library, path, index, device, error);
+    enum status_code code = plugin_entry_read(kind, library, path, entry, error);
     dlclose(library);
     return code;
+}
+
+enum status_code plugin_device_open(const char *kind, const char *file_name, int index, struct device **device,
+                                    struct status *error)
+{
+    const struct plugin_entry *entry = NULL;
+    enum status_code code = plugin_load(kind, file_name, &entry, error);
+    return code == STATUS_OK ? entry->open(index, device, error) : code;
+}
+
+enum status_code plugin_device_identify(const char *kind, const char *file_name, int index,
+                                        struct device_properties *properties, struct status *error)
+{
+    const struct plugin_entry *entry = NULL;
+    enum status_code code = plugin_load(kind, file_name, &entry, error);
+    return code == STATUS_OK ? entry->identify(index, properties, error) : code;
 }

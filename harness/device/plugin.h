@@ -12,12 +12,13 @@
 #define PLUGIN_ENTRY_SYMBOL "assay_device_entry"
 
 /* Raised with every change to device.h, operation.h or this file that an older plug-in would misread. */
-enum { PLUGIN_VERSION = 2 };
+enum { PLUGIN_VERSION = 3 };
 
 struct plugin_entry {
     int version;       /* PLUGIN_VERSION it was compiled with */
     size_t call_bytes; /* sizeof(struct operation_call) it was compiled with */
     enum status_code (*open)(int index, struct device **device, struct status *error);
+    enum status_code (*identify)(int index, struct device_properties *properties, struct status *error);
 };
 
 typedef const struct plugin_entry *(*plugin_entry_function)(void);
@@ -28,5 +29,9 @@ typedef const struct plugin_entry *(*plugin_entry_function)(void);
  * there, cannot be loaded or was built from other sources. */
 enum status_code plugin_device_open(const char *kind, const char *file_name, int index, struct device **device,
                                     struct status *error);
+
+/* What device_identify says of device number index. Errors as above. */
+enum status_code plugin_device_identify(const char *kind, const char *file_name, int index,
+                                        struct device_properties *properties, struct status *error);
 
 #endif

@@ -5,9 +5,16 @@
 #include "harness/device/meta.h"
 #include "harness/device/plugin.h"
 
+static const char cuda_file_name[] = "libassay_cuda.so";
+
 static enum status_code cuda_open(int index, struct device **device, struct status *error)
 {
-    return plugin_device_open("cuda", "libassay_cuda.so", index, device, error);
+    return plugin_device_open("cuda", cuda_file_name, index, device, error);
+}
+
+static enum status_code cuda_identify(int index, struct device_properties *properties, struct status *error)
+{
+    return plugin_device_identify("cuda", cuda_file_name, index, properties, error);
 }
 
 /* Any reason for which the GPU does not open is a reason to take the host, except that it is there and full or broken. */
@@ -35,6 +42,26 @@ enum status_code device_open(const char *spec, struct device **device, struct st
         return cuda_open(parsed.index, device, error);
     }
     return status_set(error, STATUS_INTERNAL, "device '%s' was parsed but has no kind", spec);
+}
+
+enum status_code device_identify(const char *spec, struct device_properties *properties, struct status *error)
+{
+    static const struct device_properties meta = {.kind = "meta"}, host = {.kind = "host"};
+    struct device_properties found = host;
+    struct device_spec parsed;
+    enum status_code code = device_spec_parse(spec, &parsed, error);
+    if (code == STATUS_OK && parsed.kind == DEVICE_KIND_META) {
+        found = meta;
+    } else if (code == STATUS_OK && parsed.kind == DEVICE_KIND_CUDA) {
+        code = cuda_identify(parsed.index, &found, error);
+    } else if (code == STATUS_OK && parsed.kind == DEVICE_KIND_AUTO) {
+        code = cuda_identify(0, &found, error);
+        code = code == STATUS_UNAVAILABLE ? STATUS_OK : code; /* then it is the host, as in device_open */
+    }
+    if (code == STATUS_OK) {
+        *properties = found;
+    }
+    return code;
 }
 
 void device_close(struct device *device)

@@ -37,6 +37,11 @@ static const struct field RUN_FIELDS[] = {
     {"suite.plan_hash", KIND_STRING, true},
     {"suite.case_count", KIND_INTEGER, true},
     {"suite.selected_count", KIND_INTEGER, true},
+    {"device_lock", KIND_OBJECT | KIND_NULL, false},
+    {"device_lock.shared", KIND_BOOLEAN, true},
+    {"device_lock.paths", KIND_ARRAY, true},
+    {"device_lock.paths.#", KIND_STRING, false},
+    {"device_lock.note", KIND_STRING | KIND_NULL, true},
     {"hardware", KIND_OBJECT | KIND_NULL, false},
     {NULL, 0, false},
 };
@@ -156,6 +161,7 @@ static const struct field CASE_FIELDS[] = {
     {"device.runtime", KIND_STRING | KIND_NULL, true},
     {"device.pci_bus_id", KIND_STRING | KIND_NULL, true},
     {"device.uuid", KIND_STRING | KIND_NULL, true},
+    {"device.shared", KIND_BOOLEAN, false},
     {NULL, 0, false},
 };
 

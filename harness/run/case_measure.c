@@ -204,9 +204,28 @@ static void measure_run(void *context, const struct case_job *job, int file)
     skeleton_release(&measuring.skeleton);
 }
 
+static void measure_identify(void *context, const struct case_job *job, int file)
+{
+    struct device_properties properties = {0};
+    enum status_code code = device_identify(job->device, &properties, NULL);
+    (void)context;
+    if (code != STATUS_OK && code != STATUS_UNAVAILABLE) {
+        return;
+    }
+    struct json *object = json_object_new();
+    bool made = json_set(object, "kind", code == STATUS_OK ? json_string_new(properties.kind) : json_null_new()) &&
+                json_set(object, "uuid", json_string_new(properties.uuid)) &&
+                json_set(object, "pci_bus_id", json_string_new(properties.pci_bus_id));
+    if (made) {
+        case_send(file, object, NULL);
+    }
+    json_release(object);
+}
+
 static bool estimator_known(const char *name)
 {
     return estimator_find(name) != NULL;
 }
 
-const struct case_runner case_runner_measure = {.run = measure_run, .knows_estimator = estimator_known};
+const struct case_runner case_runner_measure = {
+    .run = measure_run, .identify = measure_identify, .knows_estimator = estimator_known};

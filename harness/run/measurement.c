@@ -28,7 +28,8 @@ struct json *device_json(const struct measurement_place *place)
                 json_set(object, "driver", text_or_null(properties->driver)) &&
                 json_set(object, "runtime", text_or_null(properties->runtime)) &&
                 json_set(object, "pci_bus_id", text_or_null(properties->pci_bus_id)) &&
-                json_set(object, "uuid", text_or_null(properties->uuid));
+                json_set(object, "uuid", text_or_null(properties->uuid)) &&
+                json_set(object, "shared", json_boolean_new(place->shared));
     return json_made(object, made);
 }
 

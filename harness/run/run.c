@@ -1,15 +1,14 @@
 /* Run: which attempts are made, when, and what is written about them. Not how a case is measured. */
 #include "harness/run/run.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
-#include <unistd.h>
 
 #include "harness/run/case_line.h"
+#include "harness/run/device_claim.h"
 #include "harness/run/run_line.h"
+#include "harness/run/run_signals.h"
 #include "harness/run/verdict.h"
 
 enum { WAIT_MS_MAXIMUM = 250, WAIT_MS_ENDING = 2 };
@@ -26,9 +25,9 @@ struct run {
     struct worker *workers;
     int next_case, next_attempt; /* what is to be started next */
     int done;
-    int unknown;   /* figures that were to be judged and are not known */
-    int signals;   /* file that SIGINT and SIGTERM arrive at */
-    sigset_t mask; /* of the signals before the run; the children get it back */
+    int unknown; /* figures that were to be judged and are not known */
+    struct run_signals signals;
+    struct device_claim claim;
     struct run_result result;
     struct status *error;
 };
@@ -112,7 +111,7 @@ static bool job_next(struct run *run, struct case_job *job)
                                      .constants = run->options->constants,
                                      .reference_dir = run->options->reference_dir,
                                      .attempt = run->next_attempt,
-                                     .shared = run->options->jobs > 1};
+                                     .shared = run->options->jobs > 1 || run->options->share_device};
             return true;
         }
         run->next_case++;
@@ -129,7 +128,8 @@ static enum status_code workers_fill(struct run *run)
         if (worker->busy || !job_next(run, &worker->job)) {
             continue;
         }
-        enum status_code code = child_start(run->options->runner, &worker->job, &run->mask, &worker->child, run->error);
+        enum status_code code =
+            child_start(run->options->runner, &worker->job, &run->signals.mask, &worker->child, run->error);
         if (code != STATUS_OK) {
             return code;
         }
@@ -169,7 +169,7 @@ static void workers_wait(struct run *run, struct pollfd *polls)
 {
     int64_t now = clock_ns(), wait_ms = WAIT_MS_MAXIMUM;
     nfds_t count = 0;
-    polls[count++] = (struct pollfd){.fd = run->signals, .events = POLLIN};
+    polls[count++] = (struct pollfd){.fd = run->signals.file, .events = POLLIN};
     for (int i = 0; i < run->options->jobs; i++) {
         const struct worker *worker = &run->workers[i];
         if (!worker->busy) {
@@ -184,10 +184,7 @@ static void workers_wait(struct run *run, struct pollfd *polls)
         }
     }
     poll(polls, count, wait_ms > WAIT_MS_ENDING ? (int)wait_ms : WAIT_MS_ENDING);
-    struct signalfd_siginfo taken;
-    if ((polls[0].revents & POLLIN) != 0 && read(run->signals, &taken, sizeof taken) > 0) {
-        run->result.interrupted = true;
-    }
+    run->result.interrupted = run->result.interrupted || run_signals_came(&run->signals, 0);
 }
 
 static enum status_code workers_tend(struct run *run, int *busy)
@@ -273,7 +270,7 @@ static enum status_code line_append(struct run *run, struct json *line)
 /* The run line, the attempts, the end line. */
 static enum status_code run_record(struct run *run)
 {
-    enum status_code code = line_append(run, run_line_make(run->options, run->result.total));
+    enum status_code code = line_append(run, run_line_make(run->options, &run->claim, run->result.total));
     if (code == STATUS_OK) {
         code = attempts_make(run);
     }
@@ -284,30 +281,60 @@ static enum status_code run_record(struct run *run)
     return code;
 }
 
+/* The distinct devices of the selected cases, in the order of their first use; how many. specs has room for all cases. */
+static int specs_collect(const struct run_options *options, const char **specs)
+{
+    int count = 0;
+    for (int i = 0; i < options->suite->case_count; i++) {
+        const char *spec = device_choose(options, &options->suite->cases[i]);
+        bool known = !case_selected(options, i);
+        for (int k = 0; k < count && !known; k++) {
+            known = strcmp(specs[k], spec) == 0;
+        }
+        if (!known) {
+            specs[count++] = spec;
+        }
+    }
+    return count;
+}
+
+static enum status_code devices_claim(struct run *run)
+{
+    const struct suite *suite = run->options->suite;
+    const char **specs = calloc((size_t)suite->case_count, sizeof *specs);
+    if (specs == NULL) {
+        return status_set(run->error, STATUS_OUT_OF_MEMORY, "no memory for the devices of %d cases", suite->case_count);
+    }
+    const struct device_claim_request request = {.options = run->options,
+                                                 .specs = specs,
+                                                 .spec_count = specs_collect(run->options, specs),
+                                                 .case_ = &suite->cases[0],
+                                                 .signals = &run->signals};
+    enum status_code code = device_claim_take(&request, &run->claim, run->error);
+    free(specs);
+    return code;
+}
+
 enum status_code run_suite(const struct run_options *options, struct run_result *result, struct status *error)
 {
-    struct run run = {.options = options, .signals = -1, .error = error};
-    sigset_t taken;
+    struct run run = {.options = options, .error = error};
     enum status_code code = options_check(options, &run.result.total, error);
     if (code == STATUS_OK) {
-        code = record_writer_open(options->folder, &run.writer, error);
+        code = run_signals_open(&run.signals, error);
     }
     if (code != STATUS_OK) {
         return code;
     }
-    sigemptyset(&taken);
-    sigaddset(&taken, SIGINT);
-    sigaddset(&taken, SIGTERM);
-    sigprocmask(SIG_BLOCK, &taken, &run.mask);
-    run.signals = signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (run.signals < 0) {
-        code = status_set(error, STATUS_IO, "signals cannot be taken: %s", strerror(errno));
-    } else {
-        code = run_record(&run);
-        close(run.signals);
+    code = devices_claim(&run);
+    if (code == STATUS_OK) {
+        code = record_writer_open(options->folder, &run.writer, error);
     }
-    sigprocmask(SIG_SETMASK, &run.mask, NULL);
+    if (code == STATUS_OK) {
+        code = run_record(&run);
+    }
     record_writer_close(run.writer);
+    device_claim_release(&run.claim);
+    run_signals_close(&run.signals);
     if (code == STATUS_OK) {
         *result = run.result;
     }

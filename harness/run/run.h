@@ -26,9 +26,12 @@ struct case_job {
 };
 
 /* run: called in the child, with file open for writing; sends what it finds with case_send and returns; the child then
- * ends. knows_estimator: whether tolerances may name it (called in the parent; NULL: every name is accepted). */
+ * ends. identify: called in a child too; sends one object with kind, uuid and pci_bus_id of what job->device stands for, with
+ * kind null where it is not here, or nothing where that cannot be told (NULL: no case needs a GPU that could be locked).
+ * knows_estimator: whether tolerances may name it (called in the parent; NULL: every name is accepted). */
 struct case_runner {
     void (*run)(void *context, const struct case_job *job, int file);
+    void (*identify)(void *context, const struct case_job *job, int file);
     bool (*knows_estimator)(const char *name);
     void *context;
 };
@@ -41,9 +44,10 @@ enum status_code case_send(int file, const struct json *object, struct status *e
 /* The runner that measures: configuration, skeleton, tape, replay on the device. */
 extern const struct case_runner case_runner_measure;
 
-/* Told as things happen; both may be NULL. done counts ended attempts of total. */
+/* Told as things happen; each may be NULL. done counts ended attempts of total. warned: one line, before the first case. */
 struct run_progress {
     void *context;
+    void (*warned)(void *context, const char *text);
     void (*started)(void *context, const struct suite_case *case_, int attempt, int done, int total);
     void (*ended)(void *context, const struct json *case_line, int done, int total);
 };
@@ -55,6 +59,9 @@ struct run_options {
     const char *folder; /* where records.jsonl is written */
     const char *filter; /* suite_case_matches; NULL: all */
     int jobs;           /* children at a time, 1 to RUN_JOBS_MAXIMUM */
+    bool share_device; /* GPUs may be used by other runs that share too; then figures of the whole device are unknown */
+    int wait_device_seconds;   /* how long a GPU that another run has is waited for */
+    const char *lock_folder;   /* of the locks of GPUs; NULL: device_lock_folder() */
     const char *catalogue_dir; /* models/catalogue */
     /* Constants of the device (harness/record/constants.h): those that were asked for, which must be of its kind and
      * name, but on meta; else those found for it under reference_dir. Both NULL: none. */
@@ -65,7 +72,7 @@ struct run_options {
     struct run_progress progress;
 };
 
-enum { RUN_JOBS_MAXIMUM = 256 };
+enum { RUN_JOBS_MAXIMUM = 256, RUN_WAIT_SECONDS_MAXIMUM = 604800 };
 
 enum run_outcome {
     RUN_PASS,         /* every case was measured or skipped, none failed (exit 0) */
@@ -81,7 +88,7 @@ struct run_result {
     enum run_outcome outcome;
     int counts[CASE_STATUS_COUNT];
     int total;        /* attempts that were to be made */
-    bool interrupted; /* by SIGINT or SIGTERM: children were ended, finished records stay */
+    bool interrupted; /* by SIGINT, SIGTERM or SIGHUP: children were ended, finished records stay */
 };
 
 /* STATUS_INVALID with "FILE:LINE:COLUMN: cause; remedy" where a tolerance of the suite names an estimator that the runner
@@ -89,10 +96,12 @@ struct run_result {
 enum status_code suite_tolerances_check(const struct suite *suite, const struct case_runner *runner,
                                         struct status *error);
 
-/* Runs the selected cases. Appends a run line, a case line per attempt as they end, an end line. SIGINT and SIGTERM are
- * taken by the run while it lasts. Call it from a process with one thread.
+/* Runs the selected cases. Appends a run line, a case line per attempt as they end, an end line. SIGINT, SIGTERM and SIGHUP
+ * are taken by the run while it lasts, unless they are ignored. The GPUs that its cases stand on are locked against other
+ * runs for as long (docs/decisions/0011). Call it from a process with one thread.
  * STATUS_INVALID (exit 2): no case matches the filter, a tolerance names an unknown estimator, jobs out of range; nothing
- * has been written then. STATUS_IO (exit 2): the folder cannot be written, or the disk is full: what was written before
+ * has been written then. STATUS_DEVICE (exit 3): another run has a GPU, or the run was interrupted while it waited for it;
+ * nothing has been written then either. STATUS_IO (exit 2): the folder cannot be written, or the disk is full: what was written before
  * stays readable. */
 enum status_code run_suite(const struct run_options *options, struct run_result *result, struct status *error);
 

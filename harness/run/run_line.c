@@ -7,9 +7,9 @@
 #include <sys/utsname.h>
 #include <time.h>
 
-enum { TIME_BYTES = 32, RUN_ID_BYTES = 33 };
+enum { RUN_ID_BYTES = 33 };
 
-static const char *time_text(char text[TIME_BYTES])
+const char *time_text(char text[TIME_BYTES])
 {
     struct tm parts;
     time_t now = time(NULL);
@@ -73,7 +73,7 @@ static struct json *host_json(void)
     return json_made(host, made);
 }
 
-struct json *run_line_make(const struct run_options *options, int total)
+struct json *run_line_make(const struct run_options *options, const struct device_claim *claim, int total)
 {
     char started[TIME_BYTES], run_id[RUN_ID_BYTES];
     struct json *line = json_object_new();
@@ -82,7 +82,8 @@ struct json *run_line_make(const struct run_options *options, int total)
                 json_set(line, "started", json_string_new(time_text(started))) &&
                 json_set(line, "tool", tool_json(options)) && json_set(line, "suite", suite_json(options, total)) &&
                 json_set(line, "device", json_string_new(options->device != NULL ? options->device : "auto")) &&
-                json_set(line, "jobs", json_integer_new(options->jobs)) && json_set(line, "host", host_json()) &&
+                json_set(line, "jobs", json_integer_new(options->jobs)) &&
+                json_set(line, "device_lock", device_claim_json(claim)) && json_set(line, "host", host_json()) &&
                 json_set(line, "hardware", options->hardware != NULL ? json_share(options->hardware) : json_null_new());
     return json_made(line, made);
 }

@@ -2,10 +2,16 @@
 #ifndef ASSAY_RUN_RUN_LINE_H
 #define ASSAY_RUN_RUN_LINE_H
 
+#include "harness/run/device_claim.h"
 #include "harness/run/run.h"
 
+enum { TIME_BYTES = 32 };
+
+/* Now, as records write it: "2026-11-20T02:00:00Z"; "" where it is not known. Returns text. */
+const char *time_text(char text[TIME_BYTES]);
+
 /* The caller releases them; NULL where memory ran out. done: attempts that ended. */
-struct json *run_line_make(const struct run_options *options, int total);
+struct json *run_line_make(const struct run_options *options, const struct device_claim *claim, int total);
 struct json *end_line_make(const struct run_result *result, int done);
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -154,7 +155,13 @@ int scene_close(void **state)
     struct scene *scene = *state;
     record_file_release(&scene->records);
     suite_release(&scene->suite);
-    unlink(scene->file);
+    DIR *folder = opendir(scene->folder); /* records, and locks of GPUs */
+    for (struct dirent *entry = NULL; folder != NULL && (entry = readdir(folder)) != NULL;) {
+        unlinkat(dirfd(folder), entry->d_name, 0);
+    }
+    if (folder != NULL) {
+        closedir(folder);
+    }
     rmdir(scene->folder);
     free(scene);
     return 0;
@@ -186,6 +193,7 @@ struct run_options options_of(const struct scene *scene)
     return (struct run_options){.suite = &scene->suite,
                                 .runner = &RUNNER,
                                 .folder = scene->folder,
+                                .lock_folder = scene->folder,
                                 .jobs = 1,
                                 .catalogue_dir = "models/catalogue",
                                 .version = "1.2.3"};

@@ -268,7 +268,7 @@ static void uuid_format(const cudaUUID_t *uuid, char *text, size_t capacity)
     }
 }
 
-static enum status_code cuda_identify(struct cuda_device *cuda, struct status *error)
+static enum status_code identity_read(struct cuda_device *cuda, struct status *error)
 {
     struct cudaDeviceProp properties;
     enum status_code code =
@@ -319,7 +319,7 @@ static void cuda_watch(struct cuda_device *cuda)
 /* Makes the context, so that it stands in the first reading. */
 static enum status_code cuda_prepare(struct cuda_device *cuda, struct status *error)
 {
-    enum status_code code = cuda_identify(cuda, error);
+    enum status_code code = identity_read(cuda, error);
     if (code != STATUS_OK) {
         return code;
     }
@@ -337,6 +337,24 @@ static enum status_code cuda_prepare(struct cuda_device *cuda, struct status *er
     cuda->has_context = code == STATUS_OK;
     if (code == STATUS_OK) {
         code = cuda_code_check(cuda, error);
+    }
+    return code;
+}
+
+/* The questions are answered without a context. */
+enum status_code cuda_identify(int index, struct device_properties *properties, struct status *error)
+{
+    struct cuda_device cuda = {.index = index};
+    struct device_properties read = {.kind = "cuda"};
+    enum status_code code = cuda_present_check(index, error);
+    if (code == STATUS_OK) {
+        code = identity_read(&cuda, error);
+    }
+    if (code == STATUS_OK) {
+        memcpy(read.name, cuda.name, sizeof read.name);
+        memcpy(read.pci_bus_id, cuda.pci_bus_id, sizeof read.pci_bus_id);
+        memcpy(read.uuid, cuda.uuid, sizeof read.uuid);
+        *properties = read;
     }
     return code;
 }

@@ -6,7 +6,9 @@ const struct plugin_entry *assay_device_entry(void);
 
 const struct plugin_entry *assay_device_entry(void)
 {
-    static const struct plugin_entry entry = {
-        .version = PLUGIN_VERSION, .call_bytes = sizeof(struct operation_call), .open = cuda_open};
+    static const struct plugin_entry entry = {.version = PLUGIN_VERSION,
+                                              .call_bytes = sizeof(struct operation_call),
+                                              .open = cuda_open,
+                                              .identify = cuda_identify};
     return &entry;
 }
