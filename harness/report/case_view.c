@@ -48,7 +48,7 @@ static void categories_read(const struct json *object, struct footprint_view *fo
     }
 }
 
-static void stage_read(const struct json *object, struct stage_view *stage)
+void stage_view_read(const struct json *object, struct stage_view *stage)
 {
     stage->present = json_kind(object) == JSON_KIND_OBJECT;
     for (int level = 0; level < LEVEL_COUNT; level++) {
@@ -74,7 +74,7 @@ static void footprint_read(const struct json *object, bool is_whole, struct foot
     }
     for (int stage = 0; stage < STAGE_COUNT; stage++) {
         struct stage_view *view = &footprint->stages[stage];
-        stage_read(json_get(stages, stage_names[stage]), view);
+        stage_view_read(json_get(stages, stage_names[stage]), view);
         for (int level = 0; level < LEVEL_COUNT && stage != STAGE_CONTEXT && is_whole; level++) {
             if (view->peak_bytes[level] > footprint->peak_bytes[level]) {
                 footprint->peak_bytes[level] = view->peak_bytes[level];

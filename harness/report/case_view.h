@@ -46,6 +46,15 @@ struct causes_view {
     int64_t rounding_bytes, remainder_bytes, remainder_count, cached_bytes;
 };
 
+enum sequences { SEQUENCES_UNKNOWN, SEQUENCES_EQUAL, SEQUENCES_DIFFERENT };
+
+/* How much the attempts at one case in one run differ: spread.h. */
+struct spread {
+    int attempt_count;                             /* that were measured */
+    int64_t stage_bytes[STAGE_COUNT][LEVEL_COUNT]; /* BYTES_UNKNOWN: not all of them know it */
+    enum sequences sequences;                      /* of allocations and releases */
+};
+
 enum judgement { JUDGEMENT_NONE, JUDGEMENT_PASS, JUDGEMENT_FAIL };
 
 /* A prediction held against a measurement. With a verdict of the record, or, where the suite asked for none, with
@@ -84,6 +93,7 @@ struct case_view {
     int comparison_count;
     const struct estimator_total *totals;
     int total_count;
+    struct spread spread;
     double duration_seconds; /* negative: unknown */
     const char *device_kind, *device_name;
 };
@@ -101,6 +111,9 @@ struct report {
     int damaged_line_count;
     bool ended;
 };
+
+/* A stage of a record: the member of that name; absent where object is not one. */
+void stage_view_read(const struct json *object, struct stage_view *stage);
 
 /* Fills *view from a case line; takes no reference. False where memory ran out. */
 bool case_view_read(struct report *report, struct json *line, struct case_view *view);

@@ -33,7 +33,7 @@ static void header_write(const struct report *report, struct text *text)
         text_release(&name);
     }
     text_append(text, "stage,level,measured_bytes,measured_bytes_peak,predicted_bytes,predicted_bytes_peak,"
-                      "signed_error_bytes,signed_error\r\n");
+                      "signed_error_bytes,signed_error,attempts,spread_bytes\r\n");
 }
 
 /* What is the same in every row of a case. Replay has figures per stage and no total. */
@@ -76,6 +76,17 @@ static void identity_write(const struct report *report, const struct case_view *
     }
 }
 
+/* How many attempts were measured, and how much they differ where they are several. */
+static void spread_write(const struct spread *spread, int stage, int level, struct text *text)
+{
+    integer_add(text, spread->attempt_count);
+    int64_t bytes = spread->attempt_count > 1 ? spread->stage_bytes[stage][level] : BYTES_UNKNOWN;
+    if (bytes != BYTES_UNKNOWN) {
+        text_format(text, "%" PRId64, bytes);
+    }
+    text_append(text, "\r\n");
+}
+
 static void figures_write(const struct stage_view *measured, const struct stage_view *predicted, int level,
                           struct text *text)
 {
@@ -93,7 +104,7 @@ static void figures_write(const struct stage_view *measured, const struct stage_
     } else {
         text_append(text, ",");
     }
-    text_append(text, "\r\n");
+    text_append(text, ",");
 }
 
 static void case_write(const struct report *report, const struct case_view *view, struct text *text)
@@ -109,12 +120,13 @@ static void case_write(const struct report *report, const struct case_view *view
             identity_write(report, view, text);
             text_format(text, "%s,%s,", report_stage_name(stage), level_name((enum level)level));
             figures_write(measured, predicted, level, text);
+            spread_write(&view->spread, stage, level, text);
         }
         any = true;
     }
     if (!any) {
         identity_write(report, view, text);
-        text_append(text, ",,,,,,,\r\n");
+        text_append(text, ",,,,,,,,,\r\n");
     }
 }
 

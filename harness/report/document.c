@@ -1,5 +1,6 @@
 /* Document: the report as one JSON value. The cases stand in it as they were recorded, with the summary beside them. */
 #include "harness/report/case_view.h"
+#include "harness/report/spread.h"
 
 static struct json *counts_value(const struct report *report)
 {
@@ -57,6 +58,38 @@ static struct json *cases_value(const struct report *report)
     return value;
 }
 
+/* {"id": ..., "attempts": 10, "requested_bytes": 0, ..., "sequences_equal": true} */
+static struct json *spread_value(const struct case_view *view)
+{
+    const struct spread *spread = &view->spread;
+    struct json *value = json_object_new();
+    bool made = value != NULL && json_set(value, "id", json_string_new(view->id)) &&
+                json_set(value, "attempts", json_integer_new(spread->attempt_count));
+    for (int level = 0; level < LEVEL_COUNT && made; level++) {
+        int64_t bytes = spread_widest(spread, (enum level)level);
+        struct text key = {0};
+        text_format(&key, "%s_bytes", level_name((enum level)level));
+        made = !key.failed &&
+               json_set(value, text_string(&key), bytes == BYTES_UNKNOWN ? json_null_new() : json_integer_new(bytes));
+        text_release(&key);
+    }
+    bool known = spread->sequences != SEQUENCES_UNKNOWN;
+    made = made && json_set(value, "sequences_equal",
+                            known ? json_boolean_new(spread->sequences == SEQUENCES_EQUAL) : json_null_new());
+    return json_made(value, made);
+}
+
+/* Of the cases that were repeated. */
+static struct json *spreads_value(const struct report *report)
+{
+    struct json *value = json_array_new();
+    bool made = value != NULL;
+    for (int index = 0; made && index < report->case_count; index++) {
+        made = report->cases[index].spread.attempt_count < 2 || json_append(value, spread_value(&report->cases[index]));
+    }
+    return json_made(value, made);
+}
+
 enum status_code document_write(const struct report *report, const struct accuracy *rows, int count, struct text *text,
                                 struct status *error)
 {
@@ -65,6 +98,7 @@ enum status_code document_write(const struct report *report, const struct accura
     bool made = document != NULL && json_set(document, "runs", json_share(report->runs)) &&
                 json_set(document, "counts", counts_value(report)) &&
                 json_set(document, "summary", summary_value(rows, count)) &&
+                json_set(document, "spreads", spreads_value(report)) &&
                 json_set(document, "cases", cases_value(report));
     if (made) {
         code = json_write(document, 2, text, error);

@@ -1,6 +1,7 @@
 /* Markdown: the report as GitHub-flavoured tables, for job summaries and documentation. */
 #include "harness/report/case_view.h"
 #include "harness/report/escape.h"
+#include "harness/report/spread.h"
 #include "harness/report/wording.h"
 
 static void comparison_append(struct text *text, const struct case_view *view, const struct comparison *row, bool first)
@@ -33,7 +34,10 @@ static void case_append(struct text *text, const struct case_view *view)
         markdown_append(text, view->label);
         text_append(text, " | ");
         markdown_append(text, view->status);
-        text_append(text, " | | | - | - | - | |\n");
+        char word[WORDING_BYTES];
+        int64_t bytes = view->measured.peak_bytes[LEVEL_ALLOCATED];
+        text_format(text, " | | %s| - | %s | - | |\n", bytes != BYTES_UNKNOWN ? "allocated peak " : "",
+                    bytes_word(bytes, false, word));
     }
 }
 
@@ -89,6 +93,18 @@ static void causes_list(struct text *text, const struct report *report)
     }
 }
 
+static void spreads_list(struct text *text, const struct report *report)
+{
+    bool any = false;
+    for (int index = 0; index < report->case_count; index++) {
+        struct text words = {0};
+        spread_append(&words, &report->cases[index].spread);
+        bullet_append(text, &any, "Spread over attempts, each in a process of its own: highest less lowest",
+                      report->cases[index].label, &words);
+        text_release(&words);
+    }
+}
+
 static void reasons_list(struct text *text, const struct report *report)
 {
     bool any = false;
@@ -125,5 +141,6 @@ void markdown_write(const struct report *report, const struct accuracy *rows, in
         summary_append(text, rows, count);
     }
     causes_list(text, report);
+    spreads_list(text, report);
     reasons_list(text, report);
 }

@@ -8,11 +8,14 @@
 
 #include "harness/record/record.h"
 #include "harness/report/case_view.h"
+#include "harness/report/spread.h"
 
 /* The case lines of every run in the file, in its order; each one a reference of its own. */
 struct reading {
     struct report *report;
     struct json **lines;
+    int *line_runs;         /* for each line the number of its run */
+    struct spread *spreads; /* for each line that stays, of the attempts that it stands for */
     size_t line_count;
 };
 
@@ -30,12 +33,15 @@ static bool file_take(struct reading *reading, const struct record_file *file)
         count += (size_t)file->runs[index].case_count;
     }
     reading->lines = calloc(count + 1, sizeof *reading->lines);
-    if (reading->lines == NULL) {
+    reading->line_runs = calloc(count + 1, sizeof *reading->line_runs);
+    reading->spreads = calloc(count + 1, sizeof *reading->spreads);
+    if (reading->lines == NULL || reading->line_runs == NULL || reading->spreads == NULL) {
         return false;
     }
     for (int index = 0; index < file->run_count; index++) {
         const struct record_run *run = &file->runs[index];
         for (int at = 0; at < run->case_count; at++) {
+            reading->line_runs[reading->line_count] = index;
             reading->lines[reading->line_count++] = json_share(run->cases[at]);
         }
         if (!json_append(report->runs, json_share(run->run))) {
@@ -59,25 +65,54 @@ static int attempt_order(const void *left, const void *right)
     return order != 0 ? order : (a->order > b->order) - (a->order < b->order);
 }
 
+/* The spread of the attempts, all at one case and in their order: those of the last run alone, because another run is of
+ * another day, another driver or another program. group: room for all of them. */
+static struct spread attempts_spread(const struct reading *reading, const struct attempt *attempts, size_t count,
+                                     struct json **group)
+{
+    int last_run = reading->line_runs[attempts[count - 1].order], kept = 0;
+    for (size_t at = 0; at < count; at++) {
+        if (reading->line_runs[attempts[at].order] == last_run) {
+            group[kept++] = reading->lines[attempts[at].order];
+        }
+    }
+    return spread_of(group, kept);
+}
+
+/* Moves the lines that stayed together; returns how many they are. */
+static size_t lines_close(struct reading *reading)
+{
+    size_t kept = 0;
+    for (size_t index = 0; index < reading->line_count; index++) {
+        if (reading->lines[index] != NULL) {
+            reading->spreads[kept] = reading->spreads[index];
+            reading->lines[kept++] = reading->lines[index];
+        }
+    }
+    return kept;
+}
+
 /* Of several attempts at one case the last stays, at the place of the first; the others are released. */
 static bool attempts_drop(struct reading *reading)
 {
-    size_t count = reading->line_count, kept = 0;
+    size_t count = reading->line_count;
     struct attempt *attempts = calloc(count + 1, sizeof *attempts);
-    if (attempts == NULL) {
-        return false;
-    }
-    for (size_t index = 0; index < count; index++) {
+    struct json **group = calloc(count + 1, sizeof *group);
+    for (size_t index = 0; index < count && attempts != NULL; index++) {
         attempts[index].id = json_string_or(json_get(reading->lines[index], "id"), "(no id)");
         attempts[index].order = index;
     }
-    qsort(attempts, count, sizeof *attempts, attempt_order);
-    for (size_t index = 0; index < count;) {
+    bool made = attempts != NULL && group != NULL;
+    if (made) {
+        qsort(attempts, count, sizeof *attempts, attempt_order);
+    }
+    for (size_t index = 0; made && index < count;) {
         size_t last = index;
         while (last + 1 < count && strcmp(attempts[last + 1].id, attempts[index].id) == 0) {
             last++;
         }
         struct json *line = reading->lines[attempts[last].order];
+        reading->spreads[attempts[index].order] = attempts_spread(reading, &attempts[index], last - index + 1, group);
         for (size_t at = index; at <= last; at++) {
             if (at != last) {
                 json_release(reading->lines[attempts[at].order]);
@@ -87,14 +122,10 @@ static bool attempts_drop(struct reading *reading)
         reading->lines[attempts[index].order] = line;
         index = last + 1;
     }
-    for (size_t index = 0; index < count; index++) {
-        if (reading->lines[index] != NULL) {
-            reading->lines[kept++] = reading->lines[index];
-        }
-    }
-    reading->line_count = kept;
+    reading->line_count = made ? lines_close(reading) : count;
+    free(group);
     free(attempts);
-    return true;
+    return made;
 }
 
 /* Moves the lines into views; whatever happens, the report then owns every line or it is released. */
@@ -108,8 +139,9 @@ static bool views_make(struct reading *reading)
     bool made = true;
     while (made && (size_t)report->case_count < reading->line_count) {
         struct json *line = reading->lines[report->case_count];
-        struct case_view *view = &report->cases[report->case_count++];
+        struct case_view *view = &report->cases[report->case_count];
         made = case_view_read(report, line, view);
+        view->spread = reading->spreads[report->case_count++];
     }
     memmove(reading->lines, reading->lines + report->case_count,
             (reading->line_count - (size_t)report->case_count) * sizeof *reading->lines);
@@ -128,6 +160,8 @@ static enum status_code records_read(struct report *report, const struct record_
         json_release(reading.lines[index]); /* what no view has taken */
     }
     free(reading.lines);
+    free(reading.line_runs);
+    free(reading.spreads);
     return made ? STATUS_OK : memory_error(error, report->source);
 }
 

@@ -6,6 +6,7 @@
 
 #include "harness/report/case_view.h"
 #include "harness/report/escape.h"
+#include "harness/report/spread.h"
 #include "harness/report/wording.h"
 
 enum { FIGURE_COLUMNS = 12, ERROR_COLUMNS = 11, VERDICT_COLUMNS = 4, NARROW_COLUMNS = 72, INDENT = 2 };
@@ -145,12 +146,14 @@ static void comparison_append(const struct table *table, const struct comparison
                                                   : "");
 }
 
-/* What the driver and the kernel count: measured, and predicted by nobody. */
+/* What was measured and is predicted by nobody: what the driver and the kernel count; everything, where the record has no
+ * predictions at all. */
 static void readings_append(const struct table *table, const struct case_view *view)
 {
-    static const char *const names[LEVEL_COUNT] = {[LEVEL_DEVICE] = "device used", [LEVEL_PROCESS] = "process peak"};
+    static const char *const names[LEVEL_COUNT] = {"requested peak", "allocated peak", "reserved peak", "device used",
+                                                   "process peak"};
     char figure[WORDING_BYTES];
-    for (int level = LEVEL_DEVICE; level <= LEVEL_PROCESS; level++) {
+    for (int level = view->comparison_count > 0 ? LEVEL_DEVICE : 0; level < LEVEL_COUNT; level++) {
         int64_t bytes = view->measured.peak_bytes[level];
         if (bytes != BYTES_UNKNOWN) {
             row_append(table, "(reading)", names[level], "-", bytes_word(bytes, false, figure), "-", "");
@@ -170,6 +173,14 @@ static void causes_note(const struct table *table, const struct case_view *view)
         note_append(table, "end", text_string(&note));
         text_release(&note);
     }
+}
+
+static void spread_note(const struct table *table, const struct case_view *view)
+{
+    struct text note = {0};
+    spread_append(&note, &view->spread);
+    note_append(table, "spread", text_string(&note));
+    text_release(&note);
 }
 
 static void case_append(const struct table *table, const struct case_view *view)
@@ -193,6 +204,7 @@ static void case_append(const struct table *table, const struct case_view *view)
     }
     readings_append(table, view);
     causes_note(table, view);
+    spread_note(table, view);
 }
 
 static void accuracy_append(const struct table *table, const struct accuracy *row)

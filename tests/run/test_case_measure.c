@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include <string.h>
 
+#include "harness/report/report.h"
 #include "tests/run/run_scene.h"
 
 /* 11 tensors of tiny-gpt2 and their blocks are the same wherever the tape is replayed. */
@@ -34,6 +35,43 @@ static void meta_and_host_agree_on_every_byte_they_share(void **state)
     assert_int_equal(json_kind(json_get(load, "seconds")), JSON_KIND_NULL);
     load = json_get(json_get(host, "stages"), "load");
     assert_true(integer_at(load, "process_bytes") > integer_at(load, "reserved_bytes"));
+}
+
+static void figures_are_equal(const struct json *first, const struct json *other)
+{
+    static const char *const levels[] = {"requested_bytes",      "requested_bytes_peak", "allocated_bytes",
+                                         "allocated_bytes_peak", "reserved_bytes",       "reserved_bytes_peak"};
+    const struct json *stages = json_get(first, "stages");
+    assert_string_equal(text_at(first, "sequence_hash"), text_at(other, "sequence_hash"));
+    assert_int_equal(json_count(stages), json_count(json_get(other, "stages")));
+    for (const char *stage = NULL; (stage = json_key_after(stages, stage)) != NULL;) {
+        for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
+            int64_t bytes = integer_at(json_get(stages, stage), levels[i]);
+            assert_true(bytes > 0);
+            assert_int_equal(bytes, integer_at(json_get(json_get(other, "stages"), stage), levels[i]));
+        }
+    }
+}
+
+/* What the allocator hands out is decided by the tape alone, not by the process. The report says so. */
+static void ten_fresh_processes_do_not_differ(void **state)
+{
+    struct scene *scene = *state;
+    struct report *report = NULL;
+    struct text text = {0};
+    cases_set(scene, "  - {model: tiny-gpt2, mode: train, batch: 2, seq: 16, repeat: 10}\n");
+    assert_int_equal(measure(scene, "host"), RUN_PASS);
+    assert_int_equal(scene->records.runs[scene->records.run_count - 1].case_count, 10);
+    for (int i = 1; i < 10; i++) {
+        assert_int_equal(integer_at(case_at(scene, i), "attempt"), i + 1);
+        figures_are_equal(case_at(scene, 0), case_at(scene, i));
+    }
+    assert_int_equal(report_open(scene->folder, &report, NULL), STATUS_OK);
+    assert_int_equal(report_render(report, REPORT_MARKDOWN, NULL, &text, NULL), STATUS_OK);
+    assert_non_null(strstr(text_string(&text), "10 attempts: requested 0 B, allocated 0 B, reserved 0 B"));
+    assert_non_null(strstr(text_string(&text), "one sequence of allocations"));
+    text_release(&text);
+    report_release(report);
 }
 
 /* requested + rounding + remainder = allocated, and + cached = reserved. */
@@ -106,6 +144,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(meta_and_host_agree_on_every_byte_they_share),
+        TEST(ten_fresh_processes_do_not_differ),
         TEST(causes_add_up_to_the_levels),
         TEST(a_host_that_is_too_small_is_a_row_with_what_was_wanted),
         TEST(a_device_that_is_not_there_is_skipped_with_its_reason),
