@@ -109,6 +109,7 @@ struct report {
     const char *estimators[ESTIMATOR_MAXIMUM]; /* "replay" first, then in order of appearance */
     int estimator_count;
     int damaged_line_count;
+    int attempt_count; /* of the last run: its case lines, which are more than its cases where these are repeated */
     bool ended;
 };
 

@@ -47,6 +47,7 @@ static bool file_take(struct reading *reading, const struct record_file *file)
         if (!json_append(report->runs, json_share(run->run))) {
             return false;
         }
+        report->attempt_count = run->case_count;
         report->ended = run->end != NULL && !json_boolean_or(json_get(run->end, "interrupted"), false);
     }
     report->damaged_line_count = file->damaged_line_count;
@@ -213,8 +214,9 @@ struct report_counts report_count(const struct report *report)
     struct report_counts counts = {
         .cases = report->case_count, .damaged_lines = report->damaged_line_count, .ended = report->ended};
     int64_t selected_count = json_integer_or(json_get(json_get(report_run(report), "suite"), "selected_count"), 0);
-    if (selected_count > report->case_count && selected_count <= INT_MAX) {
-        counts.missing = (int)selected_count - report->case_count;
+    int made_count = report->attempt_count > report->case_count ? report->attempt_count : report->case_count;
+    if (selected_count > made_count && selected_count <= INT_MAX) {
+        counts.missing = (int)selected_count - made_count;
     }
     for (int index = 0; index < report->case_count; index++) {
         const char *status = report->cases[index].status;

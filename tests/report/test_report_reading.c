@@ -155,8 +155,29 @@ static void last_attempt_counts(void **state)
     assert_string_equal(report->cases[0].id, "a");
     assert_string_equal(report->cases[0].status, "ok");
     assert_string_equal(report->cases[1].id, "b");
-    assert_false(report_count(report).ended); /* the second run has no end line */
-    assert_int_equal(report_count(report).missing, 3);
+    assert_false(report_count(report).ended);          /* the second run has no end line */
+    assert_int_equal(report_count(report).missing, 2); /* of five attempts three were made, two of them at a */
+    report_release(report);
+}
+
+/* repeat: 2 selects four attempts at two cases; nothing is missing when they have been made. */
+static void attempts_that_were_asked_for_are_not_missing(void **state)
+{
+    const struct place *place = *state;
+    records_fixture_write(place->path, RECORDS_EMPTY);
+    records_fixture_run(place->path, 4);
+    for (int attempt = 0; attempt < 2; attempt++) {
+        records_fixture_case(place->path, "a", "ok", "1024");
+        records_fixture_case(place->path, "b", "ok", "1024");
+    }
+    struct report *report = opened(place->path);
+    assert_int_equal(report_count(report).cases, 2);
+    assert_int_equal(report_count(report).missing, 0);
+    report_release(report);
+    records_fixture_run(place->path, 4);
+    records_fixture_case(place->path, "a", "ok", "1024");
+    report = opened(place->path);
+    assert_int_equal(report_count(report).missing, 2); /* b was measured before; which attempt is missing is not told */
     report_release(report);
 }
 
@@ -245,6 +266,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(empty_records_are_a_report, place_make, place_remove),
         cmocka_unit_test_setup_teardown(unknown_stays_unknown, place_make, place_remove),
         cmocka_unit_test_setup_teardown(last_attempt_counts, place_make, place_remove),
+        cmocka_unit_test_setup_teardown(attempts_that_were_asked_for_are_not_missing, place_make, place_remove),
         cmocka_unit_test_setup_teardown(unfinished_line_is_left_out, place_make, place_remove),
         cmocka_unit_test_setup_teardown(what_cannot_be_read_is_an_error, place_make, place_remove),
         cmocka_unit_test_setup_teardown(what_is_no_record_is_an_error, place_make, place_remove),
