@@ -1,5 +1,4 @@
-/* Kernel files: the small texts of /proc and of cgroups, which the kernel writes when they are read. Internal to
- * harness/device. */
+/* Kernel files: the small texts of /proc and of cgroups, which the kernel writes when they are read. */
 #ifndef ASSAY_DEVICE_KERNEL_FILE_H
 #define ASSAY_DEVICE_KERNEL_FILE_H
 

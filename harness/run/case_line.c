@@ -57,18 +57,33 @@ static bool output_join(const struct text *output, struct json *fields)
     return whole && strlen(text_string(output)) == output->length;
 }
 
-static struct ending ending_of_signal(int number)
+/* SIGKILL comes from the kernel where there is no memory left, or from anybody: the kernel counts its own. */
+static struct ending ending_of_kill(const struct child *child)
+{
+    struct ending ending = {.status = CASE_STATUS_OOM};
+    bool known = child->oom_kills_before >= 0 && child->oom_kills_after >= 0;
+    if (!known) {
+        snprintf(ending.reason, REASON_BYTES,
+                 "the child was killed (SIGKILL), as the kernel does when the host has no memory left");
+    } else if (child->oom_kills_after > child->oom_kills_before) {
+        snprintf(ending.reason, REASON_BYTES, "the kernel killed the child (SIGKILL): the host has no memory left");
+    } else {
+        ending.status = CASE_STATUS_ERROR;
+        snprintf(ending.reason, REASON_BYTES,
+                 "the child was killed (SIGKILL) by somebody, not by the kernel for want of memory");
+    }
+    return ending;
+}
+
+static struct ending ending_of_signal(const struct child *child, int number)
 {
     struct ending ending = {.status = CASE_STATUS_ERROR};
     const char *name = sigabbrev_np(number);
     if (number == SIGKILL) {
-        ending.status = CASE_STATUS_OOM;
-        snprintf(ending.reason, REASON_BYTES,
-                 "the child was killed (SIGKILL), as the kernel does when the host has no memory left");
-    } else {
-        snprintf(ending.reason, REASON_BYTES, "the child crashed: %s (SIG%s)", strsignal(number),
-                 name != NULL ? name : "?");
+        return ending_of_kill(child);
     }
+    snprintf(ending.reason, REASON_BYTES, "the child crashed: %s (SIG%s)", strsignal(number),
+             name != NULL ? name : "?");
     return ending;
 }
 
@@ -80,13 +95,17 @@ static struct ending ending_of(const struct case_job *job, const struct child *c
     const char *word = json_string_or(json_get(fields, "status"), NULL);
     if (child->timed_out) {
         ending.status = CASE_STATUS_TIMEOUT;
-        snprintf(ending.reason, REASON_BYTES, "not done after %.0f s, so it was ended; raise timeout_seconds",
-                 job->case_->settings->timeout_seconds);
+        snprintf(ending.reason, REASON_BYTES,
+                 child->left
+                     ? "not done after %.0f s and killed, but still there %.0f s later: it waits for the kernel or "
+                       "a driver that hangs"
+                     : "not done after %.0f s, so it was ended; raise timeout_seconds",
+                 job->case_->settings->timeout_seconds, (double)child->grace_ns / 1e9);
     } else if (child->too_long) {
         snprintf(ending.reason, REASON_BYTES, "the child sent more than %d bytes and was ended",
                  CHILD_OUTPUT_BYTES_MAXIMUM);
     } else if (WIFSIGNALED(child->wait_status)) {
-        ending = ending_of_signal(WTERMSIG(child->wait_status));
+        ending = ending_of_signal(child, WTERMSIG(child->wait_status));
     } else if (!WIFEXITED(child->wait_status) || WEXITSTATUS(child->wait_status) != 0) {
         snprintf(ending.reason, REASON_BYTES, "the child ended with exit code %d", WEXITSTATUS(child->wait_status));
     } else if (!whole) {

@@ -12,11 +12,20 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "harness/device/kernel_file.h"
+
 int64_t clock_ns(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+/* Counted before the signal is sent (mm/oom_kill.c of Linux), in every cgroup. */
+static int64_t oom_kills_read(void)
+{
+    int64_t count = -1;
+    return kernel_count_read("/proc/vmstat", "oom_kill", &count) ? count : -1;
 }
 
 /* Best effort: where the kernel kills for want of memory, it is to take the child and not the run. */
@@ -50,6 +59,7 @@ enum status_code child_start(const struct case_runner *runner, const struct case
 {
     int ends[2];
     pid_t parent = getpid();
+    int64_t oom_kills = oom_kills_read();
     if (pipe2(ends, O_CLOEXEC) != 0) {
         return status_set(error, STATUS_IO, "no pipe for a case: %s", strerror(errno));
     }
@@ -73,15 +83,19 @@ enum status_code child_start(const struct case_runner *runner, const struct case
     *child = (struct child){.pid = pid,
                             .pipe = ends[0],
                             .started_ns = now,
-                            .deadline_ns = now + (int64_t)(job->case_->settings->timeout_seconds * 1e9)};
+                            .deadline_ns = now + (int64_t)(job->case_->settings->timeout_seconds * 1e9),
+                            .grace_ns = CHILD_GRACE_SECONDS * INT64_C(1000000000),
+                            .oom_kills_before = oom_kills,
+                            .oom_kills_after = -1};
     return STATUS_OK;
 }
 
-static void group_kill(const struct child *child)
+static void group_kill(struct child *child)
 {
     if (kill(-child->pid, SIGKILL) != 0) {
         kill(child->pid, SIGKILL);
     }
+    child->killed_ns = child->killed_ns > 0 ? child->killed_ns : clock_ns();
 }
 
 static void pipe_drain(struct child *child)
@@ -120,19 +134,21 @@ void child_tend(struct child *child)
     if (waitid(P_PID, (id_t)child->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == child->pid) {
         group_kill(child); /* whatever it may have started; before it is reaped, so that its number is still its own */
         pipe_drain(child);
-        child_kill(child);
+        child->ended = waitpid(child->pid, &child->wait_status, 0) == child->pid;
+    } else if (child->killed_ns > 0 && clock_ns() - child->killed_ns >= child->grace_ns) {
+        child->ended = true;
+        child->left = true;
+    }
+    if (child->ended) {
+        child->oom_kills_after = oom_kills_read();
     }
 }
 
 void child_kill(struct child *child)
 {
-    if (child->ended) {
-        return;
+    if (!child->ended) {
+        group_kill(child);
     }
-    group_kill(child);
-    while (waitpid(child->pid, &child->wait_status, 0) < 0 && errno == EINTR) {
-    }
-    child->ended = true;
 }
 
 void child_release(struct child *child)

@@ -18,9 +18,17 @@ struct child {
     bool too_long;      /* it has sent more than CHILD_OUTPUT_BYTES_MAXIMUM, and was ended for it */
     bool timed_out;     /* it was ended because its time was over */
     bool ended;
-    int wait_status; /* valid once ended */
+    bool left;       /* ended for us alone: killed, and still there after grace_ns, as who waits for a driver that hangs */
+    int wait_status; /* valid once ended, and not left */
     int64_t started_ns, deadline_ns;
+    int64_t grace_ns;  /* from killed_ns on */
+    int64_t killed_ns; /* 0: it was not killed by us */
+    /* How many processes the kernel had killed for want of memory when it started and when it ended; -1: unknown. */
+    int64_t oom_kills_before, oom_kills_after;
 };
+
+/* What a child with hundreds of GiB mapped may need to go. */
+enum { CHILD_GRACE_SECONDS = 60 };
 
 int64_t clock_ns(void); /* monotonic */
 
@@ -30,10 +38,10 @@ int64_t clock_ns(void); /* monotonic */
 enum status_code child_start(const struct case_runner *runner, const struct case_job *job, const sigset_t *mask,
                              struct child *child, struct status *error);
 
-/* Reads what is there without waiting, and ends the child where its deadline has passed; notices its end. */
+/* Reads what is there without waiting, and kills the child where its deadline has passed; notices its end. */
 void child_tend(struct child *child);
 
-/* Ends it and its group now, and waits for it. Nothing where it has ended. */
+/* Kills it and its group, without waiting: child_tend notices. Nothing where it has ended. */
 void child_kill(struct child *child);
 
 /* After its end: releases what it holds. */

@@ -59,15 +59,15 @@ static enum status_code probe_run(const struct device_claim_request *request, co
     }
     int64_t latest_ns = child.started_ns + PROBE_SECONDS_MAXIMUM * INT64_C(1000000000);
     child.deadline_ns = child.deadline_ns < latest_ns ? child.deadline_ns : latest_ns;
-    while (!child.ended && code == STATUS_OK) {
+    while (!child.ended) {
         child_tend(&child);
         if (!child.ended && run_signals_came(request->signals, POLL_MS)) {
+            child_kill(&child);
             code = interruption_set(error);
         }
     }
-    child_kill(&child);
     *answer = NULL;
-    if (code == STATUS_OK && WIFEXITED(child.wait_status) && !child.timed_out) {
+    if (code == STATUS_OK && !child.left && WIFEXITED(child.wait_status)) {
         json_parse_text("child", text_string(&child.output), child.output.length, answer, NULL);
     }
     child_release(&child);

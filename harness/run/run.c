@@ -208,14 +208,31 @@ static enum status_code workers_tend(struct run *run, int *busy)
     return STATUS_OK;
 }
 
+/* Kills what still runs and waits for it; a second signal ends the waiting. */
 static void workers_end(struct run *run)
 {
+    bool impatient = false;
+    int busy = 0;
     for (int i = 0; i < run->options->jobs; i++) {
-        struct worker *worker = &run->workers[i];
-        if (worker->busy) {
-            child_kill(&worker->child);
-            child_release(&worker->child);
-            worker->busy = false;
+        if (run->workers[i].busy) {
+            child_kill(&run->workers[i].child);
+        }
+    }
+    do {
+        busy = 0;
+        for (int i = 0; i < run->options->jobs; i++) {
+            struct worker *worker = &run->workers[i];
+            if (worker->busy) {
+                child_tend(&worker->child);
+                busy += !worker->child.ended;
+            }
+        }
+        impatient = busy > 0 && run_signals_came(&run->signals, WAIT_MS_ENDING);
+    } while (busy > 0 && !impatient);
+    for (int i = 0; i < run->options->jobs; i++) {
+        if (run->workers[i].busy) {
+            child_release(&run->workers[i].child);
+            run->workers[i].busy = false;
         }
     }
 }

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "harness/device/kernel_file.h"
 #include "tests/run/run_scene.h"
 
 struct ending {
@@ -28,11 +29,17 @@ static const struct ending ENDINGS[] = {
     {DO_LIE, "error",
      "the child sent a wrong result: 'stages.load.requested_bytes' is negative; an unknown figure is null"},
     {DO_FLOOD, "error", "the child sent more than 4194304 bytes and was ended"},
-    {DO_KILLED, "oom", "the child was killed (SIGKILL), as the kernel does when the host has no memory left"},
+    {DO_KILLED, "error", "the child was killed (SIGKILL) by somebody, not by the kernel for want of memory"},
     {DO_ABORT_AFTER_ESTIMATES, "error", "the child crashed: Aborted (SIGABRT)"},
     {DO_UNKNOWN_STATUS, "error", "the child sent a status that is not known"},
     {DO_HALF_LINE, "error", "the child sent something that is no result"},
 };
+
+static bool kills_are_counted(void)
+{
+    int64_t count = 0;
+    return kernel_count_read("/proc/vmstat", "oom_kill", &count);
+}
 
 static void whatever_a_child_does_is_one_row(void **state)
 {
@@ -53,6 +60,10 @@ static void whatever_a_child_does_is_one_row(void **state)
                 line = strcmp(text_at(case_at(scene, n), "id"), id) == 0 ? case_at(scene, n) : NULL;
             }
             assert_non_null(line);
+            if (ENDINGS[i].batch == DO_KILLED &&
+                !kills_are_counted()) { /* then who killed is not known: test_child.c */
+                continue;
+            }
             assert_string_equal(text_at(line, "reason"), ENDINGS[i].reason);
             assert_string_equal(text_at(line, "status"), ENDINGS[i].status);
             assert_int_equal(json_count(json_get(line, "verdicts")), 0);
