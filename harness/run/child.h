@@ -18,7 +18,7 @@ struct child {
     bool too_long;      /* it has sent more than CHILD_OUTPUT_BYTES_MAXIMUM, and was ended for it */
     bool timed_out;     /* it was ended because its time was over */
     bool ended;
-    bool left;       /* ended for us alone: killed, and still there after grace_ns, as who waits for a driver that hangs */
+    bool left;       /* ended for us alone: killed, and still there after grace_ns, as in a driver that hangs */
     int wait_status; /* valid once ended, and not left */
     int64_t started_ns, deadline_ns;
     int64_t grace_ns;  /* from killed_ns on */
