@@ -26,6 +26,9 @@ enum {
     CONSTANTS_HASH_BYTES = 17
 };
 
+/* No figure of a file is beyond this on either side of 0. */
+#define CONSTANTS_BYTES_MAXIMUM (INT64_C(1) << 60)
+
 /* Readings in bytes; a growth may be negative. The median of an even number is the mean of the two in the middle,
  * rounded towards the smaller one. */
 struct constants_spread {

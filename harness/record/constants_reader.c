@@ -10,7 +10,6 @@
 #include "harness/record/constants.h"
 
 enum { FILE_BYTES_MAXIMUM = 1 << 20, WHERE_BYTES = 128, COUNT_MAXIMUM = 1000000000 };
-static const int64_t figure_maximum = INT64_C(1) << 60;
 
 struct reader {
     const char *path;
@@ -112,9 +111,9 @@ static void spread_read(struct reader *reader, const struct json *object, const 
         return;
     }
     spread->known = true;
-    spread->median = integer_read(reader, value, where, "median", minimum, figure_maximum);
-    spread->minimum = integer_read(reader, value, where, "min", minimum, figure_maximum);
-    spread->maximum = integer_read(reader, value, where, "max", minimum, figure_maximum);
+    spread->median = integer_read(reader, value, where, "median", minimum, CONSTANTS_BYTES_MAXIMUM);
+    spread->minimum = integer_read(reader, value, where, "min", minimum, CONSTANTS_BYTES_MAXIMUM);
+    spread->maximum = integer_read(reader, value, where, "max", minimum, CONSTANTS_BYTES_MAXIMUM);
     spread->count = integer_read(reader, value, where, "count", 1, COUNT_MAXIMUM);
     if (spread->minimum > spread->median || spread->median > spread->maximum) {
         reader_fault(reader, where, "its min, median and max are not in this order; calibrate again");
@@ -147,7 +146,7 @@ static void growth_read(struct reader *reader, const struct json *document, stru
         snprintf(row->mode, sizeof row->mode, "%s", key);
         const struct json *levels = member_read(reader, growth, where, key, JSON_KIND_OBJECT, false, below);
         if (levels != NULL) {
-            levels_read(reader, levels, below, -figure_maximum, &row->levels);
+            levels_read(reader, levels, below, -CONSTANTS_BYTES_MAXIMUM, &row->levels);
             constants->growth_count++;
         }
     }

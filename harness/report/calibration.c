@@ -33,13 +33,15 @@ struct calibration {
 
 /* ---- one reading ---- */
 
+/* Unknown too where it is so large that a difference of two might not be written to a file of constants: no machine has so
+ * much memory. */
 static struct figure figure_of(const struct json *object, const char *key)
 {
     int64_t bytes = json_integer_or(json_get(object, key), -1);
-    return (struct figure){.known = bytes >= 0, .bytes = bytes};
+    bool known = bytes >= 0 && bytes <= CONSTANTS_BYTES_MAXIMUM / 2;
+    return (struct figure){.known = known, .bytes = known ? bytes : 0};
 }
 
-/* Both are sizes of records, so that their difference fits. */
 static struct figure figure_less(struct figure figure, struct figure other)
 {
     return (struct figure){.known = figure.known && other.known, .bytes = figure.bytes - other.bytes};

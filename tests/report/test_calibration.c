@@ -322,6 +322,27 @@ static void records_without_a_reading_calibrate_nothing(void **state)
     expect_refusal(&row, 0, "no reading of a driver or a kernel is in it");
 }
 
+/* As large as a record may say: nothing overflows, and what comes out can be read back. */
+static void figures_that_no_machine_has_are_unknown(void **state)
+{
+    (void)state;
+    struct case_row rows[3] = {row_of("a", 100, 10), row_of("b", 100, 10), row_of("c", INT64_C(1) << 59, 10)};
+    rows[0].context_process = INT64_MAX;
+    rows[1].load = (struct stage_row){INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX};
+    rows[2].load = (struct stage_row){INT64_C(1) << 59, INT64_MAX, 0, INT64_MAX, NONE};
+    struct constants made = constants_of(rows, 3);
+    expect_spread(made.context.process, (INT64_C(1) << 58) + 50, 100, INT64_C(1) << 59, 2);
+    expect_spread(constants_growth_of(&made, "load")->process, -(INT64_C(1) << 60), -(INT64_C(1) << 60),
+                  -(INT64_C(1) << 60), 1);
+    char *text = document_text(&made);
+    FILE *file = fopen(scratch_file_path, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(constants_read(scratch_file_path, &made, NULL), STATUS_OK);
+    free(text);
+}
+
 static void a_run_that_is_named_twice_is_refused(void **state)
 {
     (void)state;
@@ -345,6 +366,7 @@ int main(void)
         cmocka_unit_test(what_was_not_measured_or_is_not_valid_is_refused),
         cmocka_unit_test(devices_and_drivers_do_not_mix),
         cmocka_unit_test(records_without_a_reading_calibrate_nothing),
+        cmocka_unit_test(figures_that_no_machine_has_are_unknown),
         cmocka_unit_test(a_run_that_is_named_twice_is_refused),
     };
     return cmocka_run_group_tests(tests, scratch_file_make, scratch_file_remove);
