@@ -22,7 +22,7 @@ PREFIX  ?= /usr/local
 DESTDIR ?=
 VARIANT ?= release
 CC      ?= cc
-# Of `make bench`: what is measured, and where a torch may be to measure beside it.
+# Of `make bench` and `make gpu`: what is measured, and where a torch may be to measure beside it.
 DEVICE  ?= host
 PYTHON  ?= python3
 OPENMP  ?= $(shell printf 'int main(void){return 0;}' | $(CC) -fopenmp -x c - -o /dev/null 2>/dev/null && echo -fopenmp)
@@ -98,7 +98,7 @@ say = $(if $(V),,@)$(if $(QUIET),,printf '  %-5s %s\n' $(1) $(2);)
 
 # ---- build ----
 .DEFAULT_GOAL := all
-.PHONY: all tests test run bench conformance check check-kernels help info install clean
+.PHONY: all tests test run bench gpu conformance check check-kernels help info install clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -194,6 +194,11 @@ bench: $(PROGRAM) $(BUILD)/tests/bench/bench ## one table of times and rates, li
 	@OMP_WAIT_POLICY=passive $(BUILD)/tests/bench/bench --device $(DEVICE) --python $(PYTHON) $(BENCH_OPTIONS) $(PROGRAM) \
 	    || test $$? -eq 77
 
+GPU_OUT ?= results/gpu
+gpu: ## all that a GPU can show, in eight minutes (SLICE=tests|suites|peers, GPU_OUT=DIR, NEED_GPU=1; docs/GPU.md)
+	@ci/gpu.sh --out "$(GPU_OUT)" --python "$(PYTHON)" $(if $(SLICE),--slice $(SLICE)) $(if $(NEED_GPU),--need-gpu) \
+	    $(GPU_OPTIONS) || { status=$$?; [ $$status -eq 77 ] || exit $$status; }
+
 CONFORMANCE := $(filter %/test_conformance %/test_emulated_conformance,$(TESTS))
 conformance: $(PLUGIN) $(CONFORMANCE) ## a table a device: the worst error of every operation in every dtype, and what is untested
 	@status=0; for program in $(CONFORMANCE); do OMP_WAIT_POLICY=passive $$program --table || status=1; done; exit $$status
@@ -233,6 +238,6 @@ clean: ## remove everything that was built
 	rm -rf build
 
 help: ## this list
-	@echo "make [TARGET] [VARIANT=release|san] [V=1] [CUDA=no] [CUDA_ARCHS=\"90 120\"] [WERROR=1] [PREFIX=... DESTDIR=...] [DEVICE=... PYTHON=...]"
+	@echo "make [TARGET] [VARIANT=release|san] [V=1] [CUDA=no] [CUDA_ARCHS=\"90 120\"] [WERROR=1] [PREFIX=... DESTDIR=...] [DEVICE=... PYTHON=... SLICE=... GPU_OUT=...]"
 	@sed -n 's/^\([a-z-]*\):.* ## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | while IFS="$$(printf '\t')" read -r t d; do \
 	    printf '  make %-13s %s\n' "$$t" "$$d"; done

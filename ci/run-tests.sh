@@ -4,11 +4,16 @@
 # anything failed.
 #
 # usage: run-tests.sh BUILD_FOLDER PROGRAM...
+# TEST_TIMEOUT_S: seconds of one program. TEST_BUDGET_S: seconds of them all; what would begin later is a line "late",
+# and the exit status 3 where nothing failed.
 set -u
 
 build=$1
 shift
 limit_s=${TEST_TIMEOUT_S:-300}
+budget_s=${TEST_BUDGET_S:-}
+begun_s=$(date +%s)
+late=0
 logs=$build/tests/logs
 mkdir -p "$logs" || exit 99
 # Threads that sleep while they wait, as in `assay run`: spinning ones take the cores from the others.
@@ -25,6 +30,11 @@ skipped=0
 for program in "$@"; do
     name=${program#"$build"/tests/}
     log=$logs/$(echo "$name" | tr / -).log
+    if [ -n "$budget_s" ] && [ $(($(date +%s) - begun_s)) -ge "$budget_s" ]; then
+        echo "late $name: not begun, the $budget_s s of all tests are spent"
+        late=$((late + 1))
+        continue
+    fi
     timeout -k 10 "$limit_s" "$program" >"$log" 2>&1
     status=$?
     now_passed=$(count_of PASSED "$log")
@@ -56,4 +66,5 @@ for program in "$@"; do
     skipped=$((skipped + now_skipped))
 done
 echo "$passed passed, $failed failed, $skipped skipped"
-[ "$failed" -eq 0 ]
+[ "$failed" -eq 0 ] || exit 1
+[ "$late" -eq 0 ] || exit 3

@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct unit {
@@ -127,6 +128,20 @@ enum status_code size_parse(const char *text, int64_t *bytes, struct status *err
         return status_set(error, STATUS_OVERFLOW, "'%s' does not fit 63 bits; the largest size is 8388607TiB", text);
     }
     *bytes = total;
+    return STATUS_OK;
+}
+
+enum status_code percentage_parse(const char *text, double *fraction, struct status *error)
+{
+    size_t whole = strspn(text, "0123456789");
+    bool dotted = text[whole] == '.';
+    size_t digits = dotted ? strspn(text + whole + 1, "0123456789") : 0;
+    const char *end = text + whole + (dotted ? 1 + digits : 0);
+    if (whole == 0 || whole > 3 || digits > 9 || (dotted && digits == 0) || strcmp(end, "%") != 0 ||
+        (whole > 1 && text[0] == '0')) {
+        return status_set(error, STATUS_INVALID, "'%s' is not a percentage below 1000; write one such as 0.5%%", text);
+    }
+    *fraction = strtod(text, NULL) / 100;
     return STATUS_OK;
 }
 

@@ -56,6 +56,10 @@ const char *size_format(int64_t bytes, char text[SIZE_TEXT_BYTES]);
  * STATUS_INVALID with the reason and what would be right; STATUS_OVERFLOW beyond 63 bits. */
 enum status_code size_parse(const char *text, int64_t *bytes, struct status *error);
 
+/* Reads "10%" and "0.5%", from 0 up and below 1000 %, whole text, no sign, no leading zero; *fraction is 0.005 for "0.5%".
+ * STATUS_INVALID with the reason and what would be right. */
+enum status_code percentage_parse(const char *text, double *fraction, struct status *error);
+
 /* Reads a whole decimal integer in [minimum, maximum]: no sign but '-', no leading zeros, nothing after it.
  * The text says what is wrong ("'16abc' is not an integer; write 16"). */
 enum status_code integer_parse(const char *text, int64_t minimum, int64_t maximum, int64_t *value,

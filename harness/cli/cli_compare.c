@@ -1,11 +1,13 @@
 /* assay compare: what differs between two results. */
 #include <stdio.h>
 
+#include "harness/base/size.h"
 #include "harness/cli/command.h"
 #include "harness/cli/output.h"
 #include "harness/report/report.h"
 
 static const struct option_row options[] = {
+    {"within", OPTION_VALUE, "P%", "two programs: only allocated peaks decide, off by P% of BASE at the most"},
     {NULL, OPTION_FLAG, NULL, NULL},
 };
 
@@ -30,12 +32,19 @@ static enum status_code compare_command(const struct arguments *arguments, enum 
     struct text text = {0};
     enum report_outcome outcome = REPORT_SAME;
     struct report_style style = {.width = terminal_width(stdout), .colour = terminal_is_lively(stdout)};
-    enum status_code code = report_open(arguments->operands[0], &base, error);
+    const char *within = arguments_value(arguments, "within");
+    double limit = -1.0;
+    enum status_code code = within == NULL ? STATUS_OK : percentage_parse(within, &limit, error);
+    if (code != STATUS_OK) {
+        status_prefix(error, "compare: --within");
+    } else {
+        code = report_open(arguments->operands[0], &base, error);
+    }
     if (code == STATUS_OK) {
         code = report_open(arguments->operands[1], &new_report, error);
     }
     if (code == STATUS_OK) {
-        code = report_compare(base, new_report, &style, &text, &outcome, error);
+        code = report_compare(base, new_report, limit, &style, &text, &outcome, error);
     }
     if (code == STATUS_OK) {
         code = output_text(&text, error);
@@ -55,7 +64,9 @@ const struct command command_compare = {
     .summary = "what differs between two results",
     .details =
         "BASE, NEW: folders that `assay run` wrote, or their records.jsonl. Exit code 0: every case of BASE is in\n"
-        "NEW with equal bytes; 1: something changed; 3: a case of BASE is missing.\n",
+        "NEW with equal bytes; 1: something changed; 3: a case of BASE is missing. With --within, for results of two\n"
+        "programs (PyTorch's and ours): 0: every allocated peak of BASE is met; 1: one is further off; 3: one is not\n"
+        "measured in NEW. Requested, allocated and reserved peaks of both are summed up at the end.\n",
     .options = options,
     .operand_minimum = 2,
     .operand_maximum = 2,

@@ -24,6 +24,7 @@ static const struct option_row options[] = {
     {"jobs", OPTION_VALUE, "N", "cases measured at the same time (default: 1)"},
     {"share-device", OPTION_FLAG, NULL, "use a GPU beside other runs that share it too"},
     {"wait-device", OPTION_VALUE, "SECONDS", "wait so long for a GPU that another run has (default: 0)"},
+    {"records-only", OPTION_FLAG, NULL, "write no report and no plots beside the records"},
     {"quiet", OPTION_FLAG, NULL, "no progress on standard error"},
     {NULL, OPTION_FLAG, NULL, NULL},
 };
@@ -74,7 +75,7 @@ static struct json *hardware_note(void)
 }
 
 /* The summary is printed first: it is there even where the disk has no room for the files. */
-static enum status_code report_give(struct arena *arena, const char *folder, struct status *error)
+static enum status_code report_give(struct arena *arena, const char *folder, bool with_files, struct status *error)
 {
     struct report *report = NULL;
     struct text summary = {0};
@@ -88,10 +89,10 @@ static enum status_code report_give(struct arena *arena, const char *folder, str
     if (code == STATUS_OK) {
         code = output_text(&summary, error);
     }
-    if (code == STATUS_OK) {
+    if (code == STATUS_OK && with_files) {
         code = report_write(report, arena, folder, &page, error);
     }
-    if (code == STATUS_OK) {
+    if (code == STATUS_OK && with_files) {
         text_format(&place, "report: %s, plots: %s/plots; every figure: assay report %s\n", page, folder, folder);
         code = output_text(&place, error);
     }
@@ -174,7 +175,7 @@ static enum status_code suite_run(const struct arguments *arguments, struct aren
         run_progress_end();
     }
     if (code == STATUS_OK) {
-        code = report_give(arena, run->folder, error);
+        code = report_give(arena, run->folder, arguments_value(arguments, "records-only") == NULL, error);
     }
     if (code == STATUS_OK) {
         *exit_code = exit_code_of_outcome(result.outcome);

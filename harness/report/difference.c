@@ -1,5 +1,6 @@
 /* Difference: two reports side by side. Says what changed, not whether that is good: gates have tolerances, this has
  * none. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +13,11 @@
 struct sides {
     struct text *text;
     int width;
+    double limit; /* negative: none */
     int changed, missing, appeared, same;
     struct gap *gaps[LEVEL_COUNT]; /* of the peaks that both know; room for every case */
     int gap_count;                 /* of each level */
+    int beyond, unmeasured;        /* with a limit: allocated peaks further off than that, or that NEW has not */
 };
 
 static const char *const peak_names[LEVEL_COUNT] = {"requested peak", "allocated peak", "reserved peak", "device used",
@@ -348,6 +351,10 @@ static void totals_append(const struct sides *sides)
     text_format(&line, "%d same, %d changed, %d missing from the new records, %d only in them", sides->same,
                 sides->changed, sides->missing, sides->appeared);
     text_append(sides->text, "\n");
+    if (sides->limit >= 0.0) {
+        text_format(&line, "; %d allocated peaks beyond %g %%, %d not measured in the new records", sides->beyond,
+                    100.0 * sides->limit, sides->unmeasured);
+    }
     paragraph_append(sides->text, text_string(&line), sides->width, 2, 0);
     text_release(&line);
 }
@@ -367,6 +374,22 @@ static int strangers_append(const struct sides *sides, const char *mark, const s
     return strangers;
 }
 
+/* What decides where there is a limit: what is known to be wrong before what is not known. */
+static enum report_outcome limit_judge(struct sides *sides, const struct report *base, const struct case_view **index,
+                                       int count)
+{
+    for (int at = 0; at < base->case_count; at++) {
+        const struct case_view *view = &base->cases[at], *other = index_find(index, count, view);
+        struct gap gap = {view->label, view->measured.peak_bytes[LEVEL_ALLOCATED],
+                          other != NULL ? other->measured.peak_bytes[LEVEL_ALLOCATED] : BYTES_UNKNOWN};
+        double relative;
+        bool known = gap_relative(&gap, &relative);
+        sides->unmeasured += gap.base_bytes != BYTES_UNKNOWN && gap.new_bytes == BYTES_UNKNOWN;
+        sides->beyond += known && fabs(relative) > sides->limit;
+    }
+    return sides->beyond > 0 ? REPORT_CHANGED : sides->unmeasured > 0 ? REPORT_MISSING : REPORT_SAME;
+}
+
 static bool gaps_make(struct sides *sides, struct arena *arena, int case_count)
 {
     bool made = true;
@@ -377,12 +400,12 @@ static bool gaps_make(struct sides *sides, struct arena *arena, int case_count)
     return made;
 }
 
-enum status_code report_compare(const struct report *base, const struct report *new_report,
+enum status_code report_compare(const struct report *base, const struct report *new_report, double limit,
                                 const struct report_style *style, struct text *text, enum report_outcome *outcome,
                                 struct status *error)
 {
     int width = style != NULL && style->width > 0 ? style->width : 80;
-    struct sides sides = {.text = text, .width = width < 40 ? 40 : width};
+    struct sides sides = {.text = text, .width = width < 40 ? 40 : width, .limit = limit};
     struct arena arena = {0};
     const struct case_view **old_index = index_make(&arena, base), **new_index = index_make(&arena, new_report);
     if (old_index == NULL || new_index == NULL || !gaps_make(&sides, &arena, base->case_count)) {
@@ -401,6 +424,7 @@ enum status_code report_compare(const struct report *base, const struct report *
     }
     sides.missing = strangers_append(&sides, "missing", base, new_index, new_report->case_count);
     sides.appeared = strangers_append(&sides, "new", new_report, old_index, base->case_count);
+    enum report_outcome limited = limit_judge(&sides, base, new_index, new_report->case_count);
     enum status_code code = summary_append(&sides, error);
     totals_append(&sides);
     arena_release(&arena);
@@ -408,7 +432,10 @@ enum status_code report_compare(const struct report *base, const struct report *
         code = status_set(error, STATUS_OUT_OF_MEMORY, "no memory for the comparison of %d cases", base->case_count);
     }
     if (code == STATUS_OK) {
-        *outcome = sides.missing > 0 ? REPORT_MISSING : sides.changed > 0 ? REPORT_CHANGED : REPORT_SAME;
+        *outcome = limit >= 0.0        ? limited
+                   : sides.missing > 0 ? REPORT_MISSING
+                   : sides.changed > 0 ? REPORT_CHANGED
+                                       : REPORT_SAME;
     }
     return code;
 }

@@ -152,19 +152,15 @@ static enum status_code tolerance_read(struct settings_reader *reader, const str
         *tolerance = (struct tolerance){.kind = TOLERANCE_BYTES, .bytes = bytes};
         return code;
     }
-    size_t whole = strspn(text, "0123456789");
-    size_t digits = text[whole] == '.' ? strspn(text + whole + 1, "0123456789") : 0;
-    bool dotted = text[whole] == '.';
-    size_t end = whole + (dotted ? 1 + digits : 0);
-    if (whole == 0 || whole > 3 || digits > 9 || (dotted && digits == 0) || end != length - 1 ||
-        (whole > 1 && text[0] == '0')) {
+    double fraction = 0.0;
+    if (percentage_parse(text, &fraction, NULL) != STATUS_OK) {
         char quoted[NODE_QUOTE_BYTES];
         return node_fail(
             reader->tree, node, reader->error,
             "%s: %s is not a tolerance; write a percentage below 1000 such as 0.5%% or a size such as 1MiB", what,
             text_quote(text, quoted));
     }
-    *tolerance = (struct tolerance){.kind = TOLERANCE_FRACTION, .fraction = strtod(text, NULL) / 100};
+    *tolerance = (struct tolerance){.kind = TOLERANCE_FRACTION, .fraction = fraction};
     return STATUS_OK;
 }
 

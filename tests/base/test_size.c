@@ -136,6 +136,26 @@ static void integers_are_read_whole_or_refused(void **state)
     assert_int_equal(value, -5);
 }
 
+static void percentages_are_read_whole_or_refused(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"",    "%",   "5",     "5 %",  "-5%",  "+5%",  "05%",          ".5%",
+                                        "5.%", "5%%", "1000%", "1e1%", "nan%", "0x1%", "1.0123456789%"};
+    double fraction = 7.0;
+    struct status error = {0};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        assert_int_equal(percentage_parse(wrong[i], &fraction, &error), STATUS_INVALID);
+        assert_true(fraction == 7.0);
+        assert_non_null(strchr(error.text, ';'));
+    }
+    assert_int_equal(percentage_parse("0.5%", &fraction, &error), STATUS_OK);
+    assert_true(fraction == 0.005);
+    assert_int_equal(percentage_parse("0%", &fraction, &error), STATUS_OK);
+    assert_true(fraction == 0.0);
+    assert_int_equal(percentage_parse("999.123456789%", &fraction, &error), STATUS_OK);
+    assert_true(fraction > 9.99123456788 && fraction < 9.9912345679);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -145,6 +165,7 @@ int main(void)
         cmocka_unit_test(sizes_are_read_exactly),
         cmocka_unit_test(unclear_sizes_are_refused),
         cmocka_unit_test(integers_are_read_whole_or_refused),
+        cmocka_unit_test(percentages_are_read_whole_or_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

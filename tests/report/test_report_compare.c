@@ -36,14 +36,14 @@ static int sides_remove(void **state)
     return 0;
 }
 
-static struct text compared(const struct sides *sides, int width, enum report_outcome *outcome)
+static struct text compared(const struct sides *sides, double limit, int width, enum report_outcome *outcome)
 {
     struct report *base = NULL, *other = NULL;
     struct text text = {0};
     assert_int_equal(report_open(sides->base, &base, NULL), STATUS_OK);
     assert_int_equal(report_open(sides->other, &other, NULL), STATUS_OK);
     const struct report_style style = {.width = width};
-    assert_int_equal(report_compare(base, other, &style, &text, outcome, NULL), STATUS_OK);
+    assert_int_equal(report_compare(base, other, limit, &style, &text, outcome, NULL), STATUS_OK);
     report_release(base);
     report_release(other);
     return text;
@@ -52,7 +52,7 @@ static struct text compared(const struct sides *sides, int width, enum report_ou
 static void compared_contains(const struct sides *sides, enum report_outcome expected, const char *const *parts)
 {
     enum report_outcome outcome = REPORT_SAME;
-    struct text text = compared(sides, 80, &outcome);
+    struct text text = compared(sides, -1.0, 80, &outcome);
     assert_int_equal(outcome, expected);
     for (; *parts != NULL; parts++) {
         if (strstr(text_string(&text), *parts) == NULL) {
@@ -154,6 +154,41 @@ static void the_end_has_median_and_worst(void **state)
                                             "requested peak            3      3   0.00 %    +0.00 %", NULL});
 }
 
+/* 1000 bytes and 1010: one part in a hundred. Statuses, predictions and other levels do not decide. */
+static void two_programs_agree_within_a_limit(void **state)
+{
+    const struct sides *sides = *state;
+    static const struct {
+        double limit;
+        enum report_outcome outcome;
+        const char *totals;
+    } rows[] = {{0.01, REPORT_SAME, "0 allocated peaks beyond 1 %, 0 not"},
+                {0.0099, REPORT_CHANGED, "1 allocated peaks beyond 0.99 %, 0 not"}};
+    enum report_outcome outcome;
+    records_fixture_run(sides->base, 3);
+    records_fixture_run(sides->other, 4);
+    records_fixture_case(sides->base, "a", "ok", "1000");
+    records_fixture_case(sides->base, "b", "ok", "2000");
+    records_fixture_case(sides->base, "c", "skip", "null");
+    records_fixture_case(sides->other, "a", "fail", "1010");
+    records_fixture_case(sides->other, "b", "ok", "2000");
+    records_fixture_case(sides->other, "d", "ok", "1");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct text text = compared(sides, rows[i].limit, 200, &outcome);
+        assert_int_equal(outcome, rows[i].outcome);
+        assert_non_null(strstr(text_string(&text), rows[i].totals));
+        text_release(&text);
+    }
+    records_fixture_case(sides->base, "e", "ok", "1");
+    struct text text = compared(sides, 0.01, 200, &outcome);
+    assert_int_equal(outcome, REPORT_MISSING);
+    assert_non_null(strstr(text_string(&text), "0 allocated peaks beyond 1 %, 1 not"));
+    text_release(&text);
+    text = compared(sides, 0.0, 80, &outcome);
+    assert_int_equal(outcome, REPORT_CHANGED);
+    text_release(&text);
+}
+
 static void hostile_names_stay_in_their_columns(void **state)
 {
     const struct sides *sides = *state;
@@ -162,7 +197,7 @@ static void hostile_names_stay_in_their_columns(void **state)
     records_fixture_write(sides->base, RECORDS_HOSTILE);
     records_fixture_write(sides->other, RECORDS_HOSTILE);
     for (size_t index = 0; index < 3; index++) {
-        struct text text = compared(sides, widths[index], &outcome);
+        struct text text = compared(sides, -1.0, widths[index], &outcome);
         assert_null(strchr(text_string(&text), '\x1b'));
         char *rest = text.data, *line;
         while ((line = strsep(&rest, "\n")) != NULL) {
@@ -184,6 +219,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_one_side_knows_alone_is_named, sides_make, sides_remove),
         cmocka_unit_test_setup_teardown(a_measurement_that_is_gone_is_a_change, sides_make, sides_remove),
         cmocka_unit_test_setup_teardown(the_end_has_median_and_worst, sides_make, sides_remove),
+        cmocka_unit_test_setup_teardown(two_programs_agree_within_a_limit, sides_make, sides_remove),
         cmocka_unit_test_setup_teardown(hostile_names_stay_in_their_columns, sides_make, sides_remove),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

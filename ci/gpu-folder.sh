@@ -1,0 +1,106 @@
+# The folder of ci/gpu.sh: at most eight files of its own, small ones, of one machine and one state of the sources. Sourced.
+# shellcheck shell=sh disable=SC2154
+
+kept_files='records.jsonl truth.jsonl compare.txt conformance.txt timing.tsv environment.txt log.txt summary.txt'
+kept_bytes_maximum=6291456
+log_bytes_maximum=2097152
+
+# Refuses a folder with files of others in it, and one that another run writes to.
+folder_open() {
+    mkdir -p "$out" 2>/dev/null || usage_fail "$out cannot be made; choose another folder with --out"
+    for path in "$out"/* "$out"/.[!.]*; do
+        [ -e "$path" ] || continue
+        case " $kept_files " in
+        *" ${path##*/} "*) ;;
+        *) usage_fail "$path is none of this script's files; choose another folder with --out" ;;
+        esac
+    done
+    { exec 9<"$out"; } 2>/dev/null || usage_fail "$out cannot be read"
+    ! command -v flock >/dev/null 2>&1 || flock -n 9 ||
+        usage_fail "another run writes to $out; wait for it, or choose another folder with --out"
+    [ "$slice" = all ] && folder_empty
+    { : >>"$out/timing.tsv" && : >>"$log"; } 2>/dev/null || usage_fail "$out cannot be written to"
+}
+
+# Names of files that stay.
+folder_empty() {
+    for name in $kept_files; do
+        case " $* " in *" $name "*) ;; *) rm -f "$out/$name" ;; esac
+    done
+}
+
+source_words() {
+    words=$("$build/assay" --version 2>/dev/null)
+    commit=$(git rev-parse --short HEAD 2>/dev/null) && words="$words, commit $commit"
+    [ -z "$commit" ] || git diff --quiet HEAD 2>/dev/null || words="$words with changes"
+    echo "${words:-unknown sources}"
+}
+
+environment_write() {
+    where="${gpu_name:-no GPU}, $(source_words), tier $tier on $target"
+    # What an earlier slice measured elsewhere, or of other sources, does not stand beside this.
+    if [ -s "$out/environment.txt" ] && [ "$(head -n 1 "$out/environment.txt")" != "$where" ]; then
+        folder_empty log.txt timing.tsv
+        grep '	build	' "$out/timing.tsv" >"$scratch/timing"
+        cat "$scratch/timing" >"$out/timing.tsv"
+        echo "the folder was of something else; its results are gone"
+    fi
+    {
+        echo "$where"
+        date -u '+%Y-%m-%d %H:%M:%S UTC'
+        uname -srm
+        [ -z "$gpu_why_not" ] || echo "$gpu_why_not"
+        echo
+        "$build/assay" hardware
+        echo
+        timeout 20 nvidia-smi --query-gpu=index,name,driver_version,vbios_version,memory.total,memory.used,mig.mode.current,ecc.mode.current,compute_mode,persistence_mode,clocks.max.sm,power.limit --format=csv 2>&1
+        nvcc --version 2>/dev/null | tail -n 2
+        echo
+        timeout 60 "$python" -c 'import sys, torch, transformers; print("python", sys.version.split()[0], "torch", torch.__version__, "cuda", torch.version.cuda, "transformers", transformers.__version__)' 2>&1 | tail -n 1
+        echo
+        env | grep -E '^(CUDA|CUBLAS|CUDNN|NVIDIA|PYTORCH|TORCH|OMP|OPENBLAS|ASSAY)_[A-Z_]*=' | sort
+    } >"$scratch/environment"
+    cat "$scratch/environment" >"$out/environment.txt"
+}
+
+# What a slice makes it makes anew; the files of the other slices stay.
+# shellcheck disable=SC2034
+slice_begin() {
+    case $slice in
+    tests) rm -f "$out/conformance.txt" ;;
+    suites) rm -f "$out/records.jsonl" "$out/compare.txt" ;;
+    peers)
+        rm -f "$out/truth.jsonl" "$out/compare.txt"
+        [ -s "$out/records.jsonl" ] || suites_too=yes
+        ;;
+    esac
+}
+
+# Records of finished runs join those of the folder, one run after the other.
+records_keep() {
+    for records in "$scratch"/run-*/records.jsonl; do
+        [ -f "$records" ] || continue
+        cat "$records" >>"$out/records.jsonl"
+        rm -r "${records%/*}"
+    done
+}
+
+log_shorten() {
+    [ "$(wc -c <"$log")" -gt "$log_bytes_maximum" ] || return 0
+    {
+        head -c $((log_bytes_maximum / 2)) "$log"
+        printf '\n[... the middle of the log is left out: it was larger than %s bytes ...]\n' "$log_bytes_maximum"
+        tail -c $((log_bytes_maximum / 2)) "$log"
+    } >"$scratch/log"
+    cat "$scratch/log" >"$log"
+}
+
+# At most eight files, small enough to be sent anywhere.
+folder_check() {
+    count=$(find "$out" -mindepth 1 | wc -l)
+    bytes=$(find "$out" -type f -exec cat {} + | wc -c)
+    if [ "$count" -gt 8 ] || [ "$bytes" -gt "$kept_bytes_maximum" ]; then
+        echo "gpu.sh: $out has $count files of $bytes bytes; 8 of $kept_bytes_maximum are the most" >&2
+        return 1
+    fi
+}

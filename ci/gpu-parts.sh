@@ -1,0 +1,236 @@
+# The parts of ci/gpu.sh: each a function that prints into the log, leaves a remark and returns an exit code of the
+# project (0 pass, 1 fail, 3 inconclusive, 77 skipped, 99 a fault). Sourced, not run.
+# shellcheck shell=sh disable=SC2154
+
+gpu=no # yes once a case was measured on it; faulty where it is there and could not be used
+gpu_why_not="the first case has not run"
+gpu_name=
+gpu_bytes=0
+
+# ---- build ----
+
+# The compute capability without its point, 90; nothing where no driver says.
+gpu_capability() {
+    nvidia-smi --query-gpu=compute_cap --format=csv,noheader -i "${device#cuda:}" 2>/dev/null | head -n 1 | tr -cd 0-9
+}
+
+# Why nothing can be built here; nothing where all is there.
+build_why_not() {
+    if [ -n "$prebuilt" ]; then
+        echo "$prebuilt"
+    elif ! command -v make >/dev/null 2>&1 || ! command -v "${CC:-cc}" >/dev/null 2>&1; then
+        echo "no make or no compiler here"
+    else
+        make -s info | sed -n 's/^\([a-z]*\.h\) .*missing.*/the header \1 is not here/p' | head -n 1
+    fi
+}
+
+plugin_words() {
+    if [ -f "$build/libassay_cuda.so" ]; then
+        echo "the CUDA plug-in is there"
+    else
+        echo "there is no CUDA plug-in"
+    fi
+}
+
+part_build() {
+    why_not=$(build_why_not)
+    if [ -n "$why_not" ]; then
+        if ! "$build/assay" --version; then
+            remark "$why_not, and nothing that was built in $build"
+            return 99
+        fi
+        remark "not built: $why_not; $build as it was carried along, $(plugin_words)"
+        return 0
+    fi
+    capability=$(gpu_capability)
+    if [ -n "$capability" ]; then
+        limited make -s CUDA_ARCHS="$capability" all tests
+    else
+        limited make -s CUDA=no all tests
+    fi
+    code=$?
+    [ "$code" -eq 3 ] || remark "$(plugin_words)${capability:+ (sm_$capability)}"
+    [ "$code" -eq 0 ] || [ "$code" -eq 3 ] || remark "the build failed"
+    case $code in 0 | 3) return "$code" ;; *) return 99 ;; esac
+}
+
+# ---- suites ----
+
+# The first text of this name in a file of records.
+record_text() {
+    sed -n 's/.*"'"$1"'": *"\([^"]*\)".*/\1/p' "$2" | head -n 1
+}
+
+# $1: suite file; $2: tag; the printed summary is in $scratch/printed and in the log.
+suite_measure() {
+    COLUMNS=100 limited "$build/assay" run "$1" --device "$target" --filter "$2" --out "$scratch/run-$part-$2" \
+        --records-only --quiet >"$scratch/printed" 2>&1
+    measure_code=$?
+    cat "$scratch/printed"
+    cat "$scratch/printed" >>"$scratch/suites-printed"
+    records_keep
+    return "$measure_code"
+}
+
+part_device() {
+    mkdir "$scratch/device"
+    limited "$build/assay" run suites/selftest.yaml --filter right --device "$device" --out "$scratch/device" \
+        --records-only --quiet >"$scratch/printed" 2>&1
+    code=$?
+    cat "$scratch/printed"
+    grep '"type": *"case"' "$scratch/device/records.jsonl" >"$scratch/device-case"
+    gpu_name=$(sed -n 's/.*"device": *{[^}]*"name": *"\([^"]*\)".*/\1/p' "$scratch/device-case" | head -n 1)
+    gpu_bytes=$(sed -n 's/.*"device": *{[^}]*"total_bytes": *\([0-9]*\).*/\1/p' "$scratch/device-case" | head -n 1)
+    reason=$(record_text reason "$scratch/device-case")
+    case $code in
+    0) gpu=yes gpu_why_not='' target=$device ;;
+    77) gpu=no gpu_why_not="no GPU: $reason" target=host ;;
+    *) gpu=faulty gpu_why_not="the GPU cannot be used: ${reason:-its first case was not measured}" target=host ;;
+    esac
+    [ -n "$tier" ] || { [ "$gpu" = yes ] && tier=gpu; } || tier=host
+    remark "${gpu_why_not:-$device: $gpu_name}; tier $tier on $target"
+    environment_write
+    slice_begin
+    [ "$gpu" != no ] || [ "$need_gpu" = no ] || code=3
+    return "$code"
+}
+
+# 0 or the code for which nothing is measured, with its reason.
+gpu_ask() {
+    [ "$gpu" = faulty ] || return 0
+    remark "$gpu_why_not"
+    return 3
+}
+
+# The worst of several codes: a fault before usage before a failure before what is open; skipped only if all are.
+worst_of() {
+    for severity in 99 2 1 3 0; do
+        case " $* " in *" $severity "*)
+            echo "$severity"
+            return
+            ;;
+        esac
+    done
+    echo 77
+}
+
+# The tags that are measured: what needs a GPU of 80 GB only where there is one (they say 79 GiB and more).
+tier_tags() {
+    echo "$tier"
+    [ "$tier" = host ] || [ "${gpu_bytes:-0}" -lt 84000000000 ] || echo gpu-large
+}
+
+suite_part() {
+    gpu_ask || return
+    codes='' counts=''
+    for tag in $(tier_tags); do
+        suite_measure "$suites/$1" "$tag"
+        codes="$codes $?"
+        counted=$(sed -n 's/^\([0-9]* cases\{0,1\}: .*\)/\1/p' "$scratch/printed" | tail -n 1)
+        counts="$counts${counts:+; }$tag: ${counted:-no case ended: $(tail -n 1 "$scratch/printed")}"
+    done
+    remark "$counts$([ ! -s "$scratch/remark" ] || printf '; %s' "$(cat "$scratch/remark")")"
+    # shellcheck disable=SC2086
+    return "$(worst_of $codes)"
+}
+
+part_load() { suite_part load-gpu.yaml; }
+part_overhead() { suite_part inference-overhead-gpu.yaml; }
+part_adam() { suite_part adam-gpu.yaml; }
+part_generate() { suite_part generate-gpu.yaml; }
+
+part_calibrate() {
+    gpu_ask || return
+    if ! "$build/assay" calibrate --help >/dev/null 2>&1; then
+        remark "this program does not calibrate"
+        return 77
+    fi
+    COLUMNS=100 limited "$build/assay" run "$suites/calibrate.yaml" --device "$target" --out "$scratch/calibration" \
+        --records-only --quiet >"$scratch/printed" 2>&1
+    code=$?
+    [ "$code" -ne 0 ] || {
+        limited "$build/assay" calibrate "$scratch/calibration" >>"$scratch/printed" 2>&1
+        code=$?
+    }
+    cat "$scratch/printed"
+    if [ "$code" -eq 0 ]; then
+        remark "constants made from $(grep -c '"type": *"case"' "$scratch/calibration/records.jsonl") cases"
+    elif [ ! -s "$scratch/remark" ]; then
+        remark "no constants: $(tail -n 1 "$scratch/printed")"
+    fi
+    [ ! -d "$scratch/calibration" ] || mv "$scratch/calibration" "$scratch/run-calibrate"
+    records_keep
+    return "$code"
+}
+
+part_repeat() {
+    suite_part repeat-gpu.yaml
+    code=$?
+    "$build/assay" report "$out" --format md | sed -n '/^## Spread over/,/^## [^S]/s/^- //p' | tr -d '\\' | tee "$scratch/spread"
+    return "$code"
+}
+
+# ---- tests ----
+
+part_conformance() {
+    program=$build/tests/conformance/test_conformance
+    if [ ! -x "$program" ]; then
+        remark "$program is not built"
+        return 77
+    fi
+    limited "$program" --table >"$out/conformance.txt"
+    code=$?
+    tail -n 1 "$out/conformance.txt"
+    [ "$code" -eq 3 ] || remark "$(grep -c '^[a-z]*[:0-9]*: .*Largest error' "$out/conformance.txt") devices; $(tail -n 1 "$out/conformance.txt")"
+    return "$code"
+}
+
+# The programs that are given, and of the rest what there is time for. Those of the emulated GPU, which say nothing of a
+# real one, come last.
+part_tests() {
+    set --
+    for program in "$build"/tests/*/test_*; do
+        case $program in */cuda_emulation/test_*) continue ;; esac
+        [ ! -f "$program" ] || [ ! -x "$program" ] || set -- "$@" "$program"
+    done
+    for program in "$build"/tests/cuda_emulation/test_*; do
+        [ ! -f "$program" ] || [ ! -x "$program" ] || set -- "$@" "$program"
+    done
+    if [ $# -eq 0 ]; then
+        remark "no test program is built in $build/tests"
+        return 77
+    fi
+    budget=$(((part_end_ms - $(elapsed_ms)) / 1000))
+    ASSAY_PROGRAM=$build/assay TEST_BUDGET_S=$budget limited ci/run-tests.sh "$build" "$@" >"$scratch/printed" 2>&1
+    code=$?
+    tee "$scratch/tests-printed" <"$scratch/printed"
+    if [ "$code" -eq 3 ] && [ -s "$scratch/remark" ]; then
+        remark "$(cat "$scratch/remark") with $(grep -c '^ok ' "$scratch/printed") of $# programs passed and the next at work"
+        return 3
+    fi
+    late=$(sed -n 's/^late \([^:]*\):.*/ \1/p' "$scratch/printed" | tr -d '\n')
+    remark "$(tail -n 1 "$scratch/printed")${late:+; not begun:$late}"
+    return "$code"
+}
+
+part_sanitizer() {
+    gpu_ask || return
+    sanitizer=$(command -v compute-sanitizer || command -v /usr/local/cuda/bin/compute-sanitizer)
+    if [ -z "$sanitizer" ] || [ "$gpu" = no ]; then
+        remark "${gpu_why_not:-compute-sanitizer was not found on PATH or in /usr/local/cuda/bin}"
+        return 77
+    fi
+    limited "$sanitizer" --target-processes all "$build/assay" run suites/quick.yaml --filter 'tiny-gpt2/train/*/adam-fused' \
+        --device "$target" --out "$scratch/sanitized" --records-only --quiet >"$scratch/printed" 2>&1
+    code=$?
+    cat "$scratch/printed"
+    found=$(sed -n 's/.*ERROR SUMMARY: \([0-9]*\) error.*/\1/p' "$scratch/printed" | awk '{ sum += $1 } END { print NR ? sum : "no" }')
+    remark "one training case under memcheck: $found errors"
+    case $found in
+    no) [ "$code" -ne 0 ] || code=3 ;;
+    0) ;;
+    *) code=1 ;;
+    esac
+    return "$code"
+}

@@ -1,0 +1,66 @@
+# PyTorch beside the suites of ci/gpu.sh: the same cases measured by peers/pytorch/truth.py, and what differs. Sourced.
+# shellcheck shell=sh disable=SC2154
+
+# Why PyTorch cannot be asked; nothing where it can.
+pytorch_why_not() {
+    if [ "$gpu" != yes ]; then
+        echo "$gpu_why_not"
+    elif ! command -v "$python" >/dev/null 2>&1; then
+        echo "$python was not found; name one that has torch with --python"
+    elif ! timeout 60 "$python" -c 'import torch, transformers' >"$scratch/printed" 2>&1; then
+        echo "$python cannot import torch and transformers: $(tail -n 1 "$scratch/printed")"
+    elif ! timeout 60 "$python" -c 'import sys, torch; sys.exit(not torch.cuda.is_available())'; then
+        echo "the torch of $python finds no GPU"
+    fi
+}
+
+# One plan of all cases that the suites measure, so that every family has its turn early.
+plan_make() {
+    set --
+    for suite in load inference-overhead adam generate; do
+        for tag in $(tier_tags); do
+            "$build/assay" plan "$suites/$suite-gpu.yaml" --filter "$tag" --json >"$scratch/plan-$suite-$tag.json" || return
+            set -- "$@" "$scratch/plan-$suite-$tag.json"
+        done
+    done
+    "$python" -c '
+import json, sys
+plans = [json.load(open(path, encoding="utf-8")) for path in sys.argv[1:]]
+cases = {case["id"]: case for plan in plans for case in plan["cases"]}
+json.dump({"suite": "gpu", "description": "cases of ci/gpu.sh", "plan_hash": "+".join(plan["plan_hash"] for plan in plans),
+           "suite_case_count": len(cases), "case_count": len(cases), "cases": list(cases.values())}, sys.stdout)
+' "$@" >"$scratch/plan.json"
+}
+
+part_pytorch() {
+    gpu_ask || return
+    why_not=$(pytorch_why_not)
+    if [ -n "$why_not" ]; then
+        remark "$why_not"
+        return 77
+    fi
+    plan_make || return 99
+    budget=$(((part_end_ms - $(elapsed_ms)) / 1000 - 10))
+    limited "$python" peers/pytorch/truth.py --plan "$scratch/plan.json" --out "$out/truth.jsonl" --budget "$budget" --case-timeout 45
+    code=$?
+    remark "$(awk '
+        /"type": *"case"/ { done++; if ($0 ~ /"status": *"ok"/) ok++; else if ($0 ~ /"status": *"skip"/) skip++; else bad++ }
+        END { printf "%d cases: %d ok, %d that PyTorch has not, %d not measured", done, ok, skip, bad }' "$out/truth.jsonl")$(
+        sed -n 's/.*"type": *"end", *"finished".*"cases": *\([0-9]*\).*"of": *\([0-9]*\).*/\1 \2/p' "$out/truth.jsonl" |
+            awk '$1 < $2 { printf "; %d had no time", $2 - $1 }')"
+    return "$code"
+}
+
+# Every case that both have measured: PyTorch's bytes, ours, the difference. The worst allocated peak decides.
+part_compare() {
+    if [ ! -s "$out/truth.jsonl" ] || [ ! -s "$out/records.jsonl" ]; then
+        remark "there is nothing of PyTorch to compare with"
+        return 77
+    fi
+    limited "$python" peers/pytorch/truth_records.py "$out/truth.jsonl" --out "$scratch/pytorch" || return 99
+    limited "$build/assay" compare "$scratch/pytorch" "$out/records.jsonl" --within 2% >"$out/compare.txt"
+    code=$?
+    sed -n '/^  over all cases/,/^$/p' "$out/compare.txt" | tee "$scratch/agreement"
+    remark "$(tail -n 2 "$out/compare.txt" | tr -s '\n ' '  ')"
+    return "$code"
+}

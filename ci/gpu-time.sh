@@ -1,0 +1,123 @@
+# The clock of ci/gpu.sh: which parts run, how long each may take, and what is noted of it. Sourced, not run.
+# shellcheck shell=sh disable=SC2034,SC2154
+
+started_ms=$(date +%s%3N)
+child=
+part_slice=all part=build limit_seconds=0
+suites_too=no # slice peers: nothing is there that PyTorch could be held against, so the suites are measured first
+
+elapsed_ms() {
+    echo $(($(date +%s%3N) - started_ms))
+}
+
+part_wanted() {
+    case $slice:$1:$2 in
+    all:* | *:all:*) ;;
+    peers:suites:calibrate | peers:suites:repeat) return 1 ;;
+    peers:suites:*) [ "$suites_too" = yes ] ;;
+    *) [ "$1" = "$slice" ] ;;
+    esac
+}
+
+# Milliseconds from the start to the end of a part: what is left when those after it have had their own seconds, which
+# are fewer where the whole run has less than the sum of them all.
+part_end_of() {
+    sum=0 after_ms=0 seen=no
+    while read -r row_slice row_part row_seconds; do
+        part_wanted "$row_slice" "$row_part" || continue
+        sum=$((sum + row_seconds))
+        [ "$seen" = no ] || after_ms=$((after_ms + row_seconds * 1000))
+        [ "$row_part" != "$1" ] || seen=yes
+    done <<LIST
+$parts
+LIST
+    [ "$sum" -le "$seconds" ] || after_ms=$((after_ms * seconds / sum))
+    echo $((seconds * 1000 - after_ms))
+}
+
+# What stands in the table beside a part; the last call counts.
+remark() {
+    printf '%s\n' "$*" >"$scratch/remark"
+}
+
+# Runs a program for as long as its part has; 3 where it had to be ended. In the background, so that a signal to the
+# script is not kept waiting for it.
+limited() {
+    left_seconds=$(((part_end_ms - $(elapsed_ms)) / 1000))
+    [ "$left_seconds" -gt 0 ] || left_seconds=1
+    timeout -k 10 "$left_seconds" "$@" 3>&- 9<&- &
+    child=$!
+    wait "$child"
+    limited_code=$?
+    child=
+    case $limited_code in
+    124 | 137)
+        remark "ended after its $limit_seconds s"
+        return 3
+        ;;
+    esac
+    return "$limited_code"
+}
+
+result_word() {
+    case $1 in
+    0) echo ok ;;
+    1) echo FAIL ;;
+    3) echo open ;;
+    77) echo skip ;;
+    *) echo FAULT ;;
+    esac
+}
+
+# A line of timing.tsv in the place of the part's earlier one: slice, part, result, exit code, seconds, limit, remark. The
+# lines stand in the order of the parts, whichever slice was run first.
+part_note() {
+    {
+        awk -F '\t' -v part="$2" '$2 != part' "$out/timing.tsv"
+        printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$1" "$2" "$(result_word "$3")" "$3" "$4" "$5" "$6"
+    } >"$scratch/timing"
+    printf '%s\n' "$parts" | awk -F '\t' '
+        NR == FNR { line[$2] = $0; next }
+        { split($0, row, " "); if (row[2] in line) print line[row[2]] }' "$scratch/timing" - >"$out/timing.tsv"
+    printf '%s %s\n' "$3" "$2" >>"$scratch/codes"
+}
+
+part_run() {
+    part_slice=$1 part=$2
+    begun_ms=$(elapsed_ms)
+    part_end_ms=$(part_end_of "$part")
+    limit_seconds=$(((part_end_ms - begun_ms) / 1000))
+    : >"$scratch/remark"
+    if [ "$part_end_ms" -le "$begun_ms" ]; then
+        limit_seconds=0
+        remark "not begun: the $seconds s of the run are spent"
+        code=3
+    else
+        printf '\n==== %s, %s s at the most\n' "$part" "$limit_seconds" >>"$log"
+        "part_$part" >>"$log" 2>&1
+        code=$?
+    fi
+    case $code in 0 | 1 | 2 | 3 | 77) ;; *) code=99 ;; esac
+    took=$(($(elapsed_ms) - begun_ms))
+    took=$((took / 1000)).$((took % 1000 / 100))
+    text=$(tr '\t\n' '  ' <"$scratch/remark" | sed 's/ *$//')
+    printf '==== %s: %s, exit code %s after %s s: %s\n' "$part" "$(result_word "$code")" "$code" "$took" "$text" >>"$log"
+    part_note "$part_slice" "$part" "$code" "$took" "$limit_seconds" "$text"
+    printf '%-5s %-11s %6s s  %s\n' "$(result_word "$code")" "$part" "$took" "$text" >&2
+}
+
+# Ctrl-C, or the end of a lease: what is finished is kept, what is not is listed.
+interrupted() {
+    trap '' INT TERM HUP
+    [ -z "$child" ] || kill -TERM "$child" 2>/dev/null
+    wait
+    records_keep
+    part_note "$part_slice" "$part" 3 "$(($(elapsed_ms) / 1000)).0" "$limit_seconds" "interrupted"
+    while read -r row_slice row_part _; do
+        part_wanted "$row_slice" "$row_part" || continue
+        grep -q " $row_part\$" "$scratch/codes" || part_note "$row_slice" "$row_part" 3 0.0 0 "not begun: interrupted"
+    done <<LIST
+$parts
+LIST
+    finish
+}

@@ -1,0 +1,176 @@
+/* ci/gpu.sh where there is no GPU: it runs to its end, says what it skipped, and a failure in any part is its exit code. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/ci/gpu_scene.h"
+
+#define OPTIONS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static const char no_gpu[] = "ASSAY_PLUGIN_DIR=/nowhere";
+
+static struct command_result run(const struct gpu_scene *scene, const char *const *options)
+{
+    const char *const environment[] = {no_gpu, "COLUMNS=60", NULL};
+    return gpu_scene_run(scene, options, environment);
+}
+
+static int count_in(const struct gpu_scene *scene, const char *name, const char *part)
+{
+    struct text text = gpu_scene_read(scene, name);
+    int count = 0;
+    for (const char *at = text_string(&text); (at = strstr(at, part)) != NULL; at += strlen(part)) {
+        count++;
+    }
+    text_release(&text);
+    return count;
+}
+
+static void without_a_gpu_it_runs_to_its_end(void **state)
+{
+    const struct gpu_scene *scene = *state;
+    struct command_result result = run(scene, NULL);
+    for (const char *line = text_string(&result.output); *line != '\0'; line = strchr(line, '\n') + 1) {
+        assert_true(strcspn(line, "\n") <= 60 || strncmp(line, "pass; ", 6) == 0); /* the last line is one line */
+    }
+    assert_null(strchr(text_string(&result.output), '\033'));
+    gpu_scene_expect(scene, &result, 0, "pass; exit code 0 after");
+    static const char *const ok[] = {"build", "tests", "load", "overhead", "adam", "generate", "calibrate", "repeat"};
+    static const char *const skipped[] = {"device", "conformance", "sanitizer", "pytorch", "compare"};
+    for (size_t i = 0; i < sizeof ok / sizeof ok[0]; i++) {
+        assert_true(gpu_scene_part_is(scene, ok[i], "ok"));
+    }
+    for (size_t i = 0; i < sizeof skipped / sizeof skipped[0]; i++) {
+        assert_true(gpu_scene_part_is(scene, skipped[i], "skip"));
+    }
+    assert_int_equal(count_in(scene, "timing.tsv", "no GPU: cuda: "),
+                     3); /* device, sanitizer, pytorch: each says why */
+    assert_int_equal(count_in(scene, "timing.tsv", "3 passed, 0 failed, 0 skipped"), 1);
+    assert_int_equal(count_in(scene, "summary.txt", "2 attempts"), 1);
+    assert_int_equal(count_in(scene, "records.jsonl", "\"type\": \"run\""), 6);
+}
+
+static void a_second_run_takes_the_place_of_the_first(void **state)
+{
+    const struct gpu_scene *scene = *state;
+    for (int turn = 0; turn < 2; turn++) {
+        struct command_result result = run(scene, OPTIONS("--slice", "suites"));
+        gpu_scene_expect(scene, &result, 0, "pass");
+        assert_int_equal(count_in(scene, "records.jsonl", "\"type\": \"run\""), 6);
+    }
+    struct command_result result = run(scene, OPTIONS("--slice", "tests"));
+    gpu_scene_expect(scene, &result, 0, "pass");
+    assert_true(gpu_scene_part_is(scene, "adam", "ok")); /* of the slice before */
+    assert_int_equal(count_in(scene, "records.jsonl", "\"type\": \"run\""), 6);
+    assert_int_equal(count_in(scene, "timing.tsv", "\n"), 11);
+}
+
+static void the_slice_of_peers_measures_what_is_not_there(void **state)
+{
+    const struct gpu_scene *scene = *state;
+    struct command_result result = run(scene, OPTIONS("--slice", "peers"));
+    gpu_scene_expect(scene, &result, 0, "pass");
+    assert_true(gpu_scene_part_is(scene, "generate", "ok"));
+    assert_int_equal(count_in(scene, "timing.tsv", "\tcalibrate\t"), 0);
+    result = run(scene, OPTIONS("--slice", "peers"));
+    gpu_scene_expect(scene, &result, 0, "pass");
+    assert_int_equal(count_in(scene, "records.jsonl", "\"type\": \"run\""), 4);
+}
+
+static void a_failure_is_the_exit_code_and_is_listed(void **state)
+{
+    const struct gpu_scene *scene = *state;
+    gpu_scene_suite(scene, "adam-gpu", "  - {model: tiny-gpt2, mode: load, expect: {allocated_bytes_peak: 1}}\n");
+    struct command_result result = run(scene, OPTIONS("--slice", "suites"));
+    assert_non_null(strstr(text_string(&result.output), "expected predicted 1 for"));
+    gpu_scene_expect(scene, &result, 1, "FAIL: adam");
+    assert_true(gpu_scene_part_is(scene, "generate", "ok")); /* the parts after it ran */
+    script_write(gpu_scene_path(scene, "build/tests/area"), "test_it",
+                 "echo '[  FAILED  ] 1 test(s), listed below:'; exit 1");
+    result = run(scene, OPTIONS("--slice", "tests"));
+    assert_non_null(strstr(text_string(&result.output), "FAIL area/test_it"));
+    gpu_scene_expect(scene, &result, 1, "FAIL: tests");
+    gpu_scene_suite(scene, "load-gpu", "  - {model: tiny-gpt2, mode: lode}\n");
+    result = run(scene, OPTIONS("--slice", "suites"));
+    gpu_scene_expect(scene, &result, 2, "FAIL: usage: load");
+}
+
+static void a_gpu_that_is_asked_for_must_be_there(void **state)
+{
+    const struct gpu_scene *scene = *state;
+    struct command_result result = run(scene, OPTIONS("--slice", "tests", "--need-gpu"));
+    gpu_scene_expect(scene, &result, 3, "inconclusive: device");
+    unlink(gpu_scene_path(scene, "build/assay"));
+    result = run(scene, OPTIONS("--slice", "tests"));
+    gpu_scene_expect(scene, &result, 99, "FAIL: a fault of the program: build");
+}
+
+static void what_has_no_time_is_said(void **state)
+{
+    const struct gpu_scene *scene = *state;
+    script_write(gpu_scene_path(scene, "build/tests/area"), "test_a", "exec sleep 60");
+    struct command_result result = run(scene, OPTIONS("--slice", "tests", "--seconds", "3"));
+    gpu_scene_expect(scene, &result, 3, "inconclusive: tests");
+    assert_int_equal(count_in(scene, "timing.tsv", "ended after its"), 1);
+}
+
+/* Sent as soon as the sleeping test has begun; the parts that were not reached are named. */
+static void a_signal_ends_it_in_order(void **state)
+{
+    const struct gpu_scene *scene = *state;
+    static const char command[] =
+        "ci/gpu.sh --out \"$1/out\" --build \"$1/build\" --suites \"$1/suites\" --python \"$1/python\" & pid=$!\n"
+        "while [ ! -e \"$1/begun\" ]; do sleep 0.1; done; kill -TERM $pid; wait $pid";
+    script_write(gpu_scene_path(scene, "build/tests/area"), "test_a", ": >\"${0%/build/*}/begun\"; exec sleep 60");
+    const char *const words[] = {"sh", "-c", command, "sh", scene->folder, NULL};
+    const char *const environment[] = {no_gpu, NULL};
+    struct command_result result = command_run(words, environment);
+    gpu_scene_expect(scene, &result, 3, "inconclusive: tests, sanitizer, load");
+    assert_int_equal(count_in(scene, "timing.tsv", "interrupted"), 10);
+}
+
+static void wrong_words_touch_nothing(void **state)
+{
+    const struct gpu_scene *scene = *state;
+    static const char *const wrong[][3] = {
+        {"--slice", "all-of-it", "is none of tests, suites, peers"},
+        {"--slices", "tests", "unknown option '--slices'"},
+        {"--seconds", "1e3", "is no number of seconds"},
+        {"--device", "cuda:", "is not cuda:N"},
+        {"--tier", "meta", "is neither host nor gpu"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        struct command_result result = run(scene, OPTIONS(wrong[i][0], wrong[i][1]));
+        assert_int_equal(result.exit_code, 2);
+        assert_non_null(strstr(text_string(&result.error), wrong[i][2]));
+        command_result_release(&result);
+        assert_int_not_equal(access(gpu_scene_path(scene, "out"), F_OK), 0);
+    }
+    struct command_result result = gpu_scene_run(scene, OPTIONS("--out", scene->folder), NULL);
+    assert_int_equal(result.exit_code, 2);
+    assert_non_null(strstr(text_string(&result.error), "is none of this script's files"));
+    command_result_release(&result);
+}
+
+#define SCENE_TEST(test) cmocka_unit_test_setup_teardown(test, gpu_scene_make, gpu_scene_remove)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SCENE_TEST(without_a_gpu_it_runs_to_its_end),
+        SCENE_TEST(a_second_run_takes_the_place_of_the_first),
+        SCENE_TEST(the_slice_of_peers_measures_what_is_not_there),
+        SCENE_TEST(a_failure_is_the_exit_code_and_is_listed),
+        SCENE_TEST(a_gpu_that_is_asked_for_must_be_there),
+        SCENE_TEST(what_has_no_time_is_said),
+        SCENE_TEST(a_signal_ends_it_in_order),
+        SCENE_TEST(wrong_words_touch_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
