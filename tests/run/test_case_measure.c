@@ -92,6 +92,33 @@ static void causes_add_up_to_the_levels(void **state)
     assert_int_equal(integer_at(json_get(json_get(line, "estimates"), "accelerate"), "total_bytes"), 433249280);
 }
 
+/* Real runs: at every stage the items sum to what the kernel counted, and the row says whether to believe it. */
+static void items_sum_to_what_the_kernel_counts(void **state)
+{
+    struct scene *scene = *state;
+    static const char *const stages[] = {"load", "forward", "backward", "step"};
+    cases_set(scene, "  - {model: [tiny-gpt2, tiny-resnet], mode: train, batch: 2, seq: 16}\n");
+    assert_int_equal(measure(scene, "host"), RUN_PASS);
+    for (int i = 0; i < 2; i++) {
+        const struct json *line = case_at(scene, i), *context = json_get(line, "context");
+        assert_int_equal(json_kind(json_get(json_get(line, "validity"), "valid")), JSON_KIND_BOOLEAN);
+        assert_int_equal(json_kind(json_get(context, "baseline_bytes")), JSON_KIND_NULL);
+        for (int s = 0; s < 4; s++) {
+            const struct json *stage = json_get(json_get(line, "stages"), stages[s]);
+            const struct json *items = json_get(stage, "process_items");
+            assert_int_equal(json_kind(json_get(stage, "device_items")), JSON_KIND_NULL);
+            assert_int_equal(integer_at(items, "context_bytes") + integer_at(items, "library_bytes"),
+                             integer_at(context, "process_bytes"));
+            assert_int_equal(integer_at(items, "workspace_bytes") + integer_at(items, "segment_bytes"),
+                             integer_at(stage, "reserved_bytes"));
+            assert_true(integer_at(items, "library_bytes") > 0); /* OpenBLAS */
+            assert_int_equal(integer_at(context, "process_bytes") + integer_at(stage, "reserved_bytes") +
+                                 integer_at(items, "remainder_bytes"),
+                             integer_at(stage, "process_bytes"));
+        }
+    }
+}
+
 static void a_host_that_is_too_small_is_a_row_with_what_was_wanted(void **state)
 {
     struct scene *scene = *state;
@@ -146,6 +173,7 @@ int main(void)
         TEST(meta_and_host_agree_on_every_byte_they_share),
         TEST(ten_fresh_processes_do_not_differ),
         TEST(causes_add_up_to_the_levels),
+        TEST(items_sum_to_what_the_kernel_counts),
         TEST(a_host_that_is_too_small_is_a_row_with_what_was_wanted),
         TEST(a_device_that_is_not_there_is_skipped_with_its_reason),
         TEST(the_selftest_fails_and_the_other_suites_are_well_formed),
