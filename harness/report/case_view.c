@@ -119,6 +119,23 @@ static void identity_read(const struct json *identity, struct case_view *view)
     view->checkpointing = json_boolean_or(json_get(identity, "checkpointing"), false);
 }
 
+/* A row that is invalid says why, also where somebody took the reasons out of the record. */
+static bool validity_read(struct report *report, struct case_view *view)
+{
+    const struct json *validity = json_get(view->line, "validity"), *reasons = json_get(validity, "reasons");
+    struct text words = {0};
+    view->validity_known = json_kind(json_get(validity, "valid")) == JSON_KIND_BOOLEAN;
+    view->invalid = view->validity_known && !json_boolean_or(json_get(validity, "valid"), true);
+    for (size_t index = 0; view->invalid && index < json_count(reasons); index++) {
+        text_append(&words, index > 0 ? "; " : "");
+        text_append(&words, json_string_or(json_at(reasons, index), "?"));
+    }
+    text_append(&words, view->invalid && words.length == 0 ? "no reason is recorded" : "");
+    view->disturbance = words.failed ? NULL : arena_copy(&report->arena, text_string(&words));
+    text_release(&words);
+    return view->disturbance != NULL;
+}
+
 static bool mode_is(const struct case_view *view, const char *mode)
 {
     return view->mode != NULL && strcmp(view->mode, mode) == 0;
@@ -255,5 +272,5 @@ bool case_view_read(struct report *report, struct json *line, struct case_view *
     view->duration_seconds = seconds >= 0.0 ? seconds : -1.0;
     view->device_kind = json_string_or(json_get(json_get(line, "device"), "kind"), NULL);
     view->device_name = json_string_or(json_get(json_get(line, "device"), "name"), NULL);
-    return label_make(report, view) && estimates_read(report, view);
+    return validity_read(report, view) && label_make(report, view) && estimates_read(report, view);
 }

@@ -67,6 +67,7 @@ struct comparison {
     double tolerance;    /* as a fraction of what was measured; negative: none */
     bool error_known;
     enum judgement judgement;
+    const char *note; /* why it is not judged although it was asked for, and counts in no summary; NULL: it does */
 };
 
 struct estimator_total {
@@ -77,6 +78,8 @@ struct estimator_total {
 struct case_view {
     struct json *line; /* the record as it was read; owned by the report */
     const char *id, *status, *reason;
+    bool validity_known, invalid; /* not known: nothing was measured, or an older record */
+    const char *disturbance;      /* the reasons, "; " between them; "" where it is not invalid */
     const char *model, *mode, *precision, *quantize, *attention, *optimizer, *loss, *lora_targets, *logits, *head,
         *cache;
     int64_t batch, seq, lora_rank, accumulate, new_tokens, beams; /* negative: absent */

@@ -46,6 +46,7 @@ static struct comparison verdict_read(const struct json *verdict, const char *es
     if (json_kind(pass) == JSON_KIND_BOOLEAN) {
         row.judgement = json_boolean_or(pass, false) ? JUDGEMENT_PASS : JUDGEMENT_FAIL;
     }
+    row.note = json_string_or(json_get(verdict, "note"), NULL);
     error_compute(&row);
     return row;
 }
@@ -169,7 +170,7 @@ static bool collection_add(struct collection *all, struct arena *arena, int case
 {
     struct accuracy *sum = &all->row;
     sum->failed_count += row->judgement == JUDGEMENT_FAIL ? 1 : 0;
-    if (!row->error_known) {
+    if (!row->error_known || row->note != NULL) {
         return true;
     }
     if (all->errors == NULL) {

@@ -23,7 +23,7 @@ static void header_write(const struct report *report, struct text *text)
 {
     text_append(text, "id,model,mode,precision,quantize,batch,seq,new_tokens,cache,beams,attention,padding,"
                       "optimizer,loss,lora_rank,lora_targets,prepare_kbit,checkpointing,accumulate,"
-                      "logits,tf32,tf32_convolutions,head,attention_backend,status,device,");
+                      "logits,tf32,tf32_convolutions,head,attention_backend,status,valid,invalid_reason,device,");
     for (int index = 0; index < report->estimator_count; index++) {
         struct text name = {0};
         text_format(&name, "%s_total_bytes", report->estimators[index]);
@@ -64,6 +64,8 @@ static void identity_write(const struct report *report, const struct case_view *
     cell_add(text, view->head);
     cell_add(text, view->attention_backend);
     cell_add(text, view->status);
+    cell_add(text, view->validity_known ? view->invalid ? "false" : "true" : "");
+    cell_add(text, view->disturbance);
     cell_add(text, view->device_name != NULL ? view->device_name : view->device_kind);
     for (int index = 1; index < report->estimator_count; index++) {
         int64_t total_bytes = BYTES_UNKNOWN;

@@ -201,6 +201,19 @@ static void lonely_append(const struct sides *sides, const char *whose, const st
     text_release(&line);
 }
 
+/* The figures are shown all the same; those of device and process count in no summary. */
+static void invalid_append(const struct sides *sides, const char *whose, const struct case_view *view)
+{
+    struct text line = {0};
+    if (view->invalid) {
+        text_append(sides->text, "  ");
+        text_format(&line, "invalid in %s: ", whose);
+        terminal_append(&line, view->disturbance);
+        paragraph_append(sides->text, text_string(&line), sides->width, 4, 2);
+        text_release(&line);
+    }
+}
+
 static void peaks_append(struct sides *sides, const struct case_view *a, const struct case_view *b)
 {
     for (int level = 0; level < LEVEL_COUNT; level++) {
@@ -208,7 +221,9 @@ static void peaks_append(struct sides *sides, const struct case_view *a, const s
         if (old_bytes != BYTES_UNKNOWN && new_bytes != BYTES_UNKNOWN) {
             figure_append(sides, peak_names[level], old_bytes, new_bytes);
         }
-        sides->gaps[level][sides->gap_count] = (struct gap){a->label, old_bytes, new_bytes};
+        bool disturbed = level >= LEVEL_DEVICE && (a->invalid || b->invalid);
+        sides->gaps[level][sides->gap_count] =
+            (struct gap){a->label, disturbed ? BYTES_UNKNOWN : old_bytes, disturbed ? BYTES_UNKNOWN : new_bytes};
     }
     sides->gap_count++;
 }
@@ -231,6 +246,8 @@ static void both_append(struct sides *sides, const struct case_view *a, const st
         stages_append(sides, a, b);
         predictions_append(sides, a, b);
     }
+    invalid_append(sides, "old", a);
+    invalid_append(sides, "new", b);
     lonely_append(sides, "old", a, b);
     lonely_append(sides, "new", b, a);
 }

@@ -24,6 +24,7 @@ static const char head[] =
     ".n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}\n"
     "tr.first td{border-top-color:#888}\n"
     ".ok,.pass{color:#00614a}.fail,.error,.oom,.timeout{color:#a63c00;font-weight:600}.skip{color:#555}\n"
+    ".invalid{color:#a63c00;font-weight:400}\n"
     ".note{color:#555;font-size:.9em}\n"
     "figure{margin:1.5rem 0}figure svg{max-width:100%;height:auto}figcaption{font-weight:600;margin-bottom:.3rem}\n"
     "</style>\n</head>\n<body>\n";
@@ -59,6 +60,8 @@ static void notes_append(struct text *text, const struct case_view *view)
     struct text note = {0};
     text_append(&note, view->reason);
     oom_append(&note, view);
+    text_append(&note, view->invalid && note.length > 0 ? "; " : "");
+    validity_append(&note, view);
     if (view->causes_at_load.present) {
         text_append(&note, note.length > 0 ? ". After loading: " : "After loading: ");
         causes_append(&note, &view->measured.stages[STAGE_LOAD], &view->causes_at_load);
@@ -79,7 +82,20 @@ static void case_heading(struct text *text, const struct case_view *view)
     notes_append(text, view);
     text_format(text, "</td><td rowspan=\"%d\" class=\"%s\">", rows, status_class(view->status));
     xml_append(text, view->status);
-    text_append(text, "</td>");
+    text_append(text, view->invalid ? "<br><span class=\"invalid\">invalid readings</span></td>" : "</td>");
+}
+
+static void verdict_append(struct text *text, const struct comparison *row)
+{
+    if (row->judgement == JUDGEMENT_NONE && row->note != NULL) {
+        text_append(text, "<td class=\"note\">not judged: ");
+        xml_append(text, row->note);
+        text_append(text, "</td>");
+        return;
+    }
+    text_append(text, row->judgement == JUDGEMENT_PASS   ? "<td class=\"pass\">pass</td>"
+                      : row->judgement == JUDGEMENT_FAIL ? "<td class=\"fail\">fail</td>"
+                                                         : "<td></td>");
 }
 
 static void case_append(struct text *text, const struct case_view *view)
@@ -94,9 +110,7 @@ static void case_append(struct text *text, const struct case_view *view)
         cell_number(text, bytes_word(row->predicted_bytes, false, word));
         cell_number(text, bytes_word(row->measured_bytes, false, word));
         cell_number(text, error_word(row->error_known, row->error, word));
-        text_append(text, row->judgement == JUDGEMENT_PASS   ? "<td class=\"pass\">pass</td>"
-                          : row->judgement == JUDGEMENT_FAIL ? "<td class=\"fail\">fail</td>"
-                                                             : "<td></td>");
+        verdict_append(text, row);
         text_append(text, "</tr>\n");
     }
     if (view->comparison_count == 0) {

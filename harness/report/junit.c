@@ -82,6 +82,19 @@ static void outcome_append(struct text *text, const struct case_view *view)
     text_format(text, "</%s>\n", element);
 }
 
+/* No failure: what was judged stands, and what the readings cannot say was not judged. */
+static void invalid_append(struct text *text, const struct case_view *view)
+{
+    struct text words = {0};
+    validity_append(&words, view);
+    if (words.length > 0) {
+        text_append(text, "      <system-out>");
+        xml_append(text, text_string(&words));
+        text_append(text, "</system-out>\n");
+    }
+    text_release(&words);
+}
+
 static void case_append(struct text *text, const struct case_view *view)
 {
     char seconds[64];
@@ -92,6 +105,7 @@ static void case_append(struct text *text, const struct case_view *view)
     attribute_append(text, "time", seconds);
     text_append(text, ">\n");
     outcome_append(text, view);
+    invalid_append(text, view);
     text_append(text, "    </testcase>\n");
 }
 

@@ -4,13 +4,20 @@
 #include "harness/report/spread.h"
 #include "harness/report/wording.h"
 
+/* NULL: nothing, in the rows below the first of a case. */
+static void status_append(struct text *text, const struct case_view *view)
+{
+    markdown_append(text, view != NULL ? view->status : "");
+    text_append(text, view != NULL && view->invalid ? ", invalid" : "");
+}
+
 static void comparison_append(struct text *text, const struct case_view *view, const struct comparison *row, bool first)
 {
     char word[WORDING_BYTES];
     text_append(text, "| ");
     markdown_append(text, first ? view->label : "");
     text_append(text, " | ");
-    markdown_append(text, first ? view->status : "");
+    status_append(text, first ? view : NULL);
     text_append(text, " | ");
     markdown_append(text, row->estimator);
     text_append(text, " | ");
@@ -18,7 +25,12 @@ static void comparison_append(struct text *text, const struct case_view *view, c
     text_format(text, " | %s", bytes_word(row->predicted_bytes, false, word));
     text_format(text, " | %s", bytes_word(row->measured_bytes, false, word));
     text_format(text, " | %s", error_word(row->error_known, row->error, word));
-    text_format(text, " | %s |\n",
+    text_append(text, " | ");
+    if (row->judgement == JUDGEMENT_NONE && row->note != NULL) {
+        text_append(text, "not judged: ");
+        markdown_append(text, row->note);
+    }
+    text_format(text, "%s |\n",
                 row->judgement == JUDGEMENT_PASS   ? "pass"
                 : row->judgement == JUDGEMENT_FAIL ? "**fail**"
                                                    : "");
@@ -33,7 +45,7 @@ static void case_append(struct text *text, const struct case_view *view)
         text_append(text, "| ");
         markdown_append(text, view->label);
         text_append(text, " | ");
-        markdown_append(text, view->status);
+        status_append(text, view);
         char word[WORDING_BYTES];
         int64_t bytes = view->measured.peak_bytes[LEVEL_ALLOCATED];
         text_format(text, " | | %s| - | %s | - | |\n", bytes != BYTES_UNKNOWN ? "allocated peak " : "",
@@ -115,6 +127,8 @@ static void reasons_list(struct text *text, const struct report *report)
             text_format(&words, "%s%s%s", view->status, view->reason[0] != '\0' ? ": " : "", view->reason);
             oom_append(&words, view);
         }
+        text_append(&words, view->invalid && words.length > 0 ? "; " : "");
+        validity_append(&words, view);
         bullet_append(text, &any, "Reasons", view->label, &words);
         text_release(&words);
     }

@@ -227,6 +227,7 @@ struct report_counts report_count(const struct report *report)
                        : strcmp(status, "skip") == 0    ? &counts.skip
                                                         : &counts.error;
         ++*counter;
+        counts.invalid += report->cases[index].invalid ? 1 : 0;
     }
     return counts;
 }

@@ -23,6 +23,7 @@ void report_release(struct report *report); /* NULL is accepted */
 
 struct report_counts {
     int cases, ok, fail, error, oom, timeout, skip; /* a status that is none of these counts as error */
+    int invalid;                                    /* of all of them: something disturbed the readings */
     int missing;                                    /* attempts that the last run selected, but in no record */
     int damaged_lines;                              /* lines that could not be read */
     bool ended;                                     /* the last run was finished, not interrupted */

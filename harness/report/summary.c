@@ -123,6 +123,18 @@ static void columns_write(const struct summary *summary, const struct case_view 
     text_release(&clean);
 }
 
+/* Below the line of a case; nothing for an empty string. */
+static void note_write(const struct summary *summary, const char *string)
+{
+    struct text clean = {0};
+    if (string != NULL && string[0] != '\0') {
+        text_append(summary->text, "       ");
+        terminal_append(&clean, string);
+        paragraph_append(summary->text, text_string(&clean), summary->width, STATUS_COLUMNS, STATUS_COLUMNS);
+        text_release(&clean);
+    }
+}
+
 static void case_write(const struct summary *summary, const struct case_view *view)
 {
     char measured[WORDING_BYTES];
@@ -138,12 +150,11 @@ static void case_write(const struct summary *summary, const struct case_view *vi
     } else {
         columns_write(summary, view, measured);
     }
-    if (view->reason != NULL && view->reason[0] != '\0') {
-        text_append(summary->text, "       ");
-        terminal_append(&clean, view->reason);
-        paragraph_append(summary->text, text_string(&clean), summary->width, STATUS_COLUMNS, STATUS_COLUMNS);
-        text_release(&clean);
-    }
+    note_write(summary, view->reason);
+    struct text invalid = {0};
+    validity_append(&invalid, view);
+    note_write(summary, text_string(&invalid));
+    text_release(&invalid);
 }
 
 void summary_write(const struct report *report, const struct report_style *style, struct text *text)

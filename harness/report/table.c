@@ -183,6 +183,17 @@ static void spread_note(const struct table *table, const struct case_view *view)
     text_release(&note);
 }
 
+/* Of the whole device where it was read, else of the process: the two differ by what others hold. */
+static void items_note(const struct table *table, const struct case_view *view)
+{
+    struct text note = {0};
+    for (int level = LEVEL_DEVICE; level <= LEVEL_PROCESS && note.length == 0; level++) {
+        items_append(&note, view, (enum level)level);
+        note_append(table, level_name((enum level)level), text_string(&note));
+    }
+    text_release(&note);
+}
+
 static void case_append(const struct table *table, const struct case_view *view)
 {
     text_append(table->text, "\n");
@@ -195,6 +206,7 @@ static void case_append(const struct table *table, const struct case_view *view)
     text_release(&status);
     outside_paragraph(table, view->label, 8, 8);
     note_append(table, "reason", view->reason);
+    note_append(table, "invalid", view->disturbance);
     struct text oom = {0};
     oom_append(&oom, view);
     note_append(table, "oom", text_string(&oom));
@@ -204,6 +216,7 @@ static void case_append(const struct table *table, const struct case_view *view)
     }
     readings_append(table, view);
     causes_note(table, view);
+    items_note(table, view);
     spread_note(table, view);
 }
 

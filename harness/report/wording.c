@@ -165,12 +165,51 @@ void counts_append(struct text *text, const struct report *report)
             separator = ", ";
         }
     }
+    if (counts.invalid > 0) {
+        text_format(text, "; %d with invalid readings", counts.invalid);
+    }
     if (counts.missing > 0) {
         text_format(text, "; %d selected case%s missing", counts.missing, counts.missing == 1 ? " is" : "s are");
     }
     text_append(text, counts.ended ? "" : "; the run was interrupted or still goes on");
     if (counts.damaged_lines > 0) {
         text_format(text, "; %d line%s could not be read", counts.damaged_lines, counts.damaged_lines == 1 ? "" : "s");
+    }
+}
+
+void validity_append(struct text *text, const struct case_view *view)
+{
+    if (view->invalid) {
+        text_format(text, "invalid readings: %s", view->disturbance);
+    }
+}
+
+/* What the items of a record are called, in their order (harness/run/reading_items.h). */
+static const struct {
+    const char *key, *word;
+} item_words[] = {{"baseline_bytes", "there before"}, {"context_bytes", "context"},      {"kernel_bytes", "kernels"},
+                  {"library_bytes", "libraries"},     {"workspace_bytes", "workspaces"}, {"segment_bytes", "segments"},
+                  {"remainder_bytes", "remainder"}};
+
+void items_append(struct text *text, const struct case_view *view, enum level level)
+{
+    char figure[WORDING_BYTES];
+    int stage = stage_last(&view->measured);
+    int64_t total_bytes = view->measured.stages[stage].end_bytes[level];
+    const struct json *record = json_get(json_get(view->line, "stages"), report_stage_name(stage));
+    const struct json *items = json_get(record, level == LEVEL_DEVICE ? "device_items" : "process_items");
+    if (json_kind(items) != JSON_KIND_OBJECT || total_bytes == BYTES_UNKNOWN) {
+        return;
+    }
+    text_format(text, "%s at the end of %s", bytes_word(total_bytes, false, figure), report_stage_name(stage));
+    const char *separator = ": ";
+    for (size_t index = 0; index < sizeof item_words / sizeof item_words[0]; index++) {
+        int64_t bytes = json_integer_or(json_get(items, item_words[index].key), 0);
+        if (bytes != 0) {
+            size_format(bytes, figure);
+            text_format(text, "%s%s %s", separator, figure, item_words[index].word);
+            separator = ", ";
+        }
     }
 }
 

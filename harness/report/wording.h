@@ -26,6 +26,13 @@ void causes_append(struct text *text, const struct stage_view *stage, const stru
  * something already; "wanted memory" where how much is not known. Nothing where it did not happen. */
 void oom_append(struct text *text, const struct case_view *view);
 
+/* "invalid readings: another process (4242) held ..."; nothing where the row is not invalid. */
+void validity_append(struct text *text, const struct case_view *view);
+
+/* "1.61 GiB at the end of step: 500.00 MiB context, 1.10 GiB segments, 12.00 MiB remainder" of the last stage that ended;
+ * items of 0 bytes and unknown ones are left out. level: device or process. Nothing where the record has no items. */
+void items_append(struct text *text, const struct case_view *view, enum level level);
+
 /* "40 cases: 36 ok, 2 fail, 1 oom, 1 skip", and what is missing: an interrupted run, damaged lines. */
 void counts_append(struct text *text, const struct report *report);
 

@@ -53,7 +53,8 @@ struct fixture_case {
     const struct fixture_model *model;
     const char *mode, *precision, *attention, *status, *reason;
     int batch;
-    double bias; /* of the prediction */
+    double bias;          /* of the prediction */
+    const char *validity; /* as in a record; NULL: valid */
 };
 
 /* Bytes of a case, before rounding by the allocator. */
@@ -100,6 +101,20 @@ static int64_t cached_make(int64_t allocated_bytes)
     return reserved_make(allocated_bytes) - allocated_bytes;
 }
 
+/* 510 MiB of context, 1 of kernels, 2 of libraries, no workspaces. */
+static void items_write(FILE *file, const char *name, int64_t reserved_bytes, int64_t baseline_bytes,
+                        int64_t remainder_bytes)
+{
+    fprintf(file, ",\"%s\":{", name);
+    if (baseline_bytes > 0) {
+        fprintf(file, "\"baseline_bytes\":%" PRId64 ",", baseline_bytes);
+    }
+    fprintf(file,
+            "\"context_bytes\":%" PRId64 ",\"kernel_bytes\":%" PRId64 ",\"library_bytes\":%" PRId64
+            ",\"workspace_bytes\":0,\"segment_bytes\":%" PRId64 ",\"remainder_bytes\":%" PRId64 "}",
+            510 * mib, mib, 2 * mib, reserved_bytes, remainder_bytes);
+}
+
 /* One stage; slack_bytes is what the allocator adds to the requested bytes. */
 static void stage_write(FILE *file, const char *name, int64_t end_bytes, int64_t peak_bytes, int64_t slack_bytes,
                         bool measured)
@@ -115,6 +130,8 @@ static void stage_write(FILE *file, const char *name, int64_t end_bytes, int64_t
                 ",\"device_bytes\":%" PRId64 ",\"process_bytes\":%" PRId64
                 ",\"process_bytes_peak\":null,\"seconds\":0.25,\"categories_at_peak\":null",
                 reserved_bytes + 518 * mib, reserved_bytes + 522 * mib);
+        items_write(file, "device_items", reserved_bytes, 4 * mib, mib);
+        items_write(file, "process_items", reserved_bytes, 0, 9 * mib);
     }
     fprintf(file, "}");
 }
@@ -218,6 +235,7 @@ static void measured_write(FILE *file, const struct fixture_case *one)
 {
     int64_t predicted_bytes;
     fprintf(file, ",\"context\":{\"device_bytes\":%" PRId64 ",\"process_bytes\":null},", 514 * mib);
+    fprintf(file, "\"validity\":%s,", one->validity != NULL ? one->validity : "{\"valid\":true,\"reasons\":[]}");
     int64_t measured_bytes = footprint_write(file, one, 1.0, true);
     fprintf(file,
             ",\"causes\":{\"load\":{\"rounding_bytes\":0,\"unsplit_remainder_bytes\":%" PRId64
@@ -227,6 +245,11 @@ static void measured_write(FILE *file, const struct fixture_case *one)
     estimates_write(file, one, 1.0 + one->bias, &predicted_bytes);
     fprintf(file, ",\"oom\":null,\"verdicts\":[");
     verdict_write(file, "replay", "allocated_bytes_peak", predicted_bytes + mib / 2, measured_bytes + mib / 2, 0.05);
+    if (one->validity != NULL) { /* would be the worst of all, if it counted */
+        fprintf(file, ",{\"estimator\":\"replay\",\"quantity\":\"device_bytes\",\"predicted\":1048576,\"measured\":"
+                      "4194304,\"signed_error_bytes\":-3145728,\"signed_error\":-0.75,\"tolerance\":{\"bytes\":0},"
+                      "\"pass\":null,\"note\":\"the row is invalid\"}");
+    }
     fprintf(file, "]");
 }
 
@@ -262,11 +285,15 @@ static void case_write(FILE *file, const struct fixture_case *one)
 
 static void small_write(FILE *file)
 {
+    static const char disturbed[] =
+        "{\"valid\":false,\"reasons\":[\"another process (4242) held 1073741824 bytes (1.00 "
+        "GiB) of the GPU at the end of stage load\",\"ECC was switched off before the end of "
+        "stage load\"]}";
     const struct fixture_case cases[] = {
-        {&models[0], "load", "float32", "sdpa", "ok", "", 1, 0.0},
-        {&models[5], "train", "float32", "sdpa", "fail", "replay: allocated peak off by -7.44 %", 8, -0.12},
-        {&models[9], "train", "float32", "sdpa", "oom", "", 4, 0.0},
-        {&models[8], "infer", "bfloat16", "eager", "skip", "no CUDA driver here; run with --device host", 1, 0.0},
+        {&models[0], "load", "float32", "sdpa", "ok", "", 1, 0.0, disturbed},
+        {&models[5], "train", "float32", "sdpa", "fail", "replay: allocated peak off by -7.44 %", 8, -0.12, NULL},
+        {&models[9], "train", "float32", "sdpa", "oom", "", 4, 0.0, NULL},
+        {&models[8], "infer", "bfloat16", "eager", "skip", "no CUDA driver here; run with --device host", 1, 0.0, NULL},
     };
     for (size_t index = 0; index < sizeof cases / sizeof cases[0]; index++) {
         case_write(file, &cases[index]);
@@ -279,23 +306,23 @@ static void large_write(FILE *file)
     for (int index = 0; index < MODEL_COUNT; index++) {
         const struct fixture_model *model = &models[index];
         double bias = 0.008 * (index % 7 - 3);
-        struct fixture_case one = {model, "load", "float32", "sdpa", "ok", "", 1, 0.0};
+        struct fixture_case one = {model, "load", "float32", "sdpa", "ok", "", 1, 0.0, NULL};
         if (index < 6) {
             case_write(file, &one);
         }
         for (int at = 0; at < 3 && index != 3; at++) {
-            one = (struct fixture_case){model, "infer", "bfloat16", "sdpa", "ok", "", batches[at], bias};
+            one = (struct fixture_case){model, "infer", "bfloat16", "sdpa", "ok", "", batches[at], bias, NULL};
             if (at < 2 || index < 6) {
                 case_write(file, &one);
             }
         }
-        one = (struct fixture_case){model, "train", "float32", "sdpa", "ok", "", 8, bias};
+        one = (struct fixture_case){model, "train", "float32", "sdpa", "ok", "", 8, bias, NULL};
         one.status = index == 9 ? "oom" : index == 4 ? "skip" : index == 6 ? "fail" : "ok";
         one.reason = index == 4 ? "the device was taken by another process" : "";
         one.bias = index == 6 ? -0.14 : bias;
         case_write(file, &one);
     }
-    struct fixture_case eager = {&models[0], "infer", "bfloat16", "eager", "ok", "", 8, 0.0};
+    struct fixture_case eager = {&models[0], "infer", "bfloat16", "eager", "ok", "", 8, 0.0, NULL};
     case_write(file, &eager);
 }
 
@@ -310,12 +337,13 @@ static void hostile_write(FILE *file)
         fprintf(file,
                 "{\"type\":\"case\",\"id\":\"%s\",\"identity\":{\"model\":\"%s\",\"mode\":\"infer\"," IDENTITY_REST ","
                 "\"status\":\"%s\",\"reason\":\"%s\",\"duration_s\":0.5,\"device\":null,\"oom\":null,"
+                "\"validity\":{\"valid\":false,\"reasons\":[\"%s\"]},"
                 "\"stages\":{\"load\":{\"requested_bytes\":null,\"allocated_bytes\":1048576,"
                 "\"reserved_bytes\":null," STAGE_REST ",\"forward\":{\"requested_bytes\":null,"
                 "\"allocated_bytes\":2097152,\"reserved_bytes\":null," STAGE_REST "},"
                 "\"categories_at_peak\":{\"weights\":1048576,\"activations\":524288}," CASE_REST
                 ",\"estimates\":{\"est<&|%zu\":{\"total_bytes\":1000000}},\"verdicts\":[]}\n",
-                names[index], names[index], index == 0 ? "error" : "ok", names[index], index);
+                names[index], names[index], index == 0 ? "error" : "ok", names[index], names[index], index);
     }
 }
 

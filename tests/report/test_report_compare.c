@@ -70,6 +70,19 @@ static void equal_records_are_the_same(void **state)
     compared_contains(sides, REPORT_SAME, (const char *const[]){"0 changed, 0 missing", NULL});
 }
 
+/* Its figures are shown; in the summary of device and process it does not count. */
+static void an_invalid_row_says_so(void **state)
+{
+    const struct sides *sides = *state;
+    records_fixture_write(sides->base, RECORDS_SMALL);
+    records_fixture_write(sides->other, RECORDS_SMALL);
+    compared_contains(sides, REPORT_SAME,
+                      (const char *const[]){
+                          "device used          936.00 MiB   936.00 MiB", "invalid in old: another process (4242) held",
+                          "invalid in new: another process (4242) held", "reserved peak             2      2 ",
+                          "device used               1      1 ", "process peak              1      1 ", NULL});
+}
+
 static void a_byte_is_a_change(void **state)
 {
     const struct sides *sides = *state;
@@ -212,6 +225,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(equal_records_are_the_same, sides_make, sides_remove),
+        cmocka_unit_test_setup_teardown(an_invalid_row_says_so, sides_make, sides_remove),
         cmocka_unit_test_setup_teardown(a_byte_is_a_change, sides_make, sides_remove),
         cmocka_unit_test_setup_teardown(cases_that_vanish_or_appear_are_listed, sides_make, sides_remove),
         cmocka_unit_test_setup_teardown(a_new_case_alone_changes_nothing, sides_make, sides_remove),

@@ -91,14 +91,17 @@ static void accuracy_is_summed_per_estimator(void **state)
     records_fixture_write(place->path, RECORDS_SMALL);
     struct report *report = opened(place->path);
     assert_int_equal(report_accuracy(report, &arena, &rows, &count, NULL), STATUS_OK);
-    assert_int_equal(count, 6);
+    assert_int_equal(count, 7);
     assert_string_equal(rows[0].estimator, "replay");
     assert_int_equal(rows[1].failed_count, 1);
-    assert_string_equal(rows[3].estimator, "accelerate");
-    assert_int_equal(rows[3].case_count, 2);
-    assert_int_equal(rows[3].under_count, 2);
-    assert_true(rows[3].worst_error < -0.65 && rows[3].worst_error > -0.66);
-    assert_true(rows[3].median_error < -0.32 && rows[3].median_error > -0.33);
+    assert_string_equal(rows[3].quantity, "device_bytes"); /* the reading of an invalid row counts in nothing */
+    assert_int_equal(rows[3].case_count + rows[3].under_count + rows[3].failed_count, 0);
+    const struct accuracy *accelerate = &rows[4];
+    assert_string_equal(accelerate->estimator, "accelerate");
+    assert_int_equal(accelerate->case_count, 2);
+    assert_int_equal(accelerate->under_count, 2);
+    assert_true(accelerate->worst_error < -0.65 && accelerate->worst_error > -0.66);
+    assert_true(accelerate->median_error < -0.32 && accelerate->median_error > -0.33);
     arena_release(&arena);
     report_release(report);
 }
@@ -191,7 +194,9 @@ static void unfinished_line_is_left_out(void **state)
     assert_int_equal(counts.cases, 4);
     assert_int_equal(counts.damaged_lines, 1);
     struct text text = {0};
-    assert_int_equal(report_render(report, REPORT_TABLE, NULL, &text, NULL), STATUS_OK);
+    const struct report_style wide = {.width = 200};
+    assert_int_equal(report_render(report, REPORT_TABLE, &wide, &text, NULL), STATUS_OK);
+    assert_non_null(strstr(text_string(&text), "; 1 with invalid readings; "));
     assert_non_null(strstr(text_string(&text), "1 line could not be read"));
     text_release(&text);
     report_release(report);

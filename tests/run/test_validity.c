@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <string.h>
+#include <stdio.h>
 
 #include "harness/run/validity.h"
 
@@ -24,25 +24,27 @@ static struct device_reading quiet_reading(void)
                                                    .swapped_out_bytes = 4096}};
 }
 
-/* The reasons, one behind the other; "valid", or "null". Releases nothing twice. */
-static const char *reasons_of(const struct validity *validity, char text[1024])
+/* "valid", "null", or the reasons, one behind the other. */
+static const char *reasons_of(const struct validity *validity, char reasons_text[1024])
 {
     struct json *object = validity_json(validity);
     assert_non_null(object);
     const struct json *reasons = json_get(object, "reasons");
-    text[0] = '\0';
+    struct text text = {0};
     if (json_kind(object) == JSON_KIND_NULL) {
-        strcpy(text, "null");
+        text_append(&text, "null");
     } else if (json_boolean_or(json_get(object, "valid"), false)) {
         assert_int_equal(json_count(reasons), 0);
-        strcpy(text, "valid");
+        text_append(&text, "valid");
     }
     for (size_t i = 0; i < json_count(reasons); i++) {
-        strcat(text, i > 0 ? "; " : "");
-        strcat(text, json_string_or(json_at(reasons, i), "?"));
+        text_append(&text, i > 0 ? "; " : "");
+        text_append(&text, json_string_or(json_at(reasons, i), "?"));
     }
     json_release(object);
-    return text;
+    snprintf(reasons_text, 1024, "%s", text_string(&text));
+    text_release(&text);
+    return reasons_text;
 }
 
 static void expect(struct device_reading first, struct device_reading second, const char *reasons)
