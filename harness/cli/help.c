@@ -20,8 +20,9 @@ void program_help(const struct command *const *commands, struct text *text)
                 "\n"
                 "  assay COMMAND --help     the options of a command\n"
                 "  assay --version          the version\n\n"
-                "exit codes: 0 all pass, 1 a verdict failed, 2 usage, suite or model file wrong, 3 inconclusive or\n"
-                "missing cases, 77 every selected case was skipped, 99 a fault of the program\n");
+                "exit codes: 0 all pass, 1 a verdict failed, 2 usage, suite or model file wrong, 3 inconclusive,\n"
+                "missing cases or a GPU that another run has, 77 every selected case was skipped, 99 a fault of the\n"
+                "program\n");
 }
 
 static void option_help(const struct option_row *option, struct text *text)

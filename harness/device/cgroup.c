@@ -1,5 +1,5 @@
-/* Cgroup: from /proc to the two files that count. Versions 1 and 2, alone or side by side; limits and all other
- * controllers are nobody's business here. */
+/* Cgroup: from /proc to the files that count and those that limit. Versions 1 and 2, alone or side by side; other controllers
+ * are nobody's business here. */
 #include "harness/device/cgroup.h"
 
 #include <fcntl.h>
@@ -82,7 +82,7 @@ static void octals_decode(char *text)
 
 /* Folder of the membership, where a line "ID PARENT M:N ROOT POINT OPTIONS ... - TYPE SOURCE SUPEROPTIONS" mounts its
  * hierarchy and ROOT is at or above it. */
-static bool mount_match(const char *root, char *line, const struct membership *membership, char folder[PATH_MAX])
+static bool mount_match(const char *root, char *line, const struct membership *membership, struct cgroup *cgroup)
 {
     char top[PATH_MAX], point[PATH_MAX], type[32], options[1024] = "";
     char *second = strstr(line, " - ");
@@ -102,10 +102,11 @@ static bool mount_match(const char *root, char *line, const struct membership *m
         return false;
     }
     below = strcmp(below, "/") == 0 ? "" : below;
-    return snprintf(folder, PATH_MAX, "%s%s%s", root, point, below) < PATH_MAX;
+    cgroup->top_folder_length = strlen(root) + strlen(point);
+    return snprintf(cgroup->folder, PATH_MAX, "%s%s%s", root, point, below) < PATH_MAX;
 }
 
-static bool folder_find(const char *root, char folder[PATH_MAX], bool *is_unified)
+static bool folder_find(const char *root, struct cgroup *cgroup)
 {
     struct membership membership;
     char path[PATH_MAX];
@@ -119,13 +120,14 @@ static bool folder_find(const char *root, char folder[PATH_MAX], bool *is_unifie
     FILE *file = fopen(path, "re");
     while (file != NULL && !found && getline(&line, &capacity, file) > 0) {
         line[strcspn(line, "\n")] = '\0';
-        found = mount_match(root, line, &membership, folder);
+        found = mount_match(root, line, &membership, cgroup);
     }
     free(line);
     if (file != NULL) {
         fclose(file);
     }
-    *is_unified = membership.is_unified;
+    cgroup->is_unified = membership.is_unified;
+    cgroup->folder[0] = found ? cgroup->folder[0] : '\0';
     return found;
 }
 
@@ -152,12 +154,12 @@ static int file_open(const char *folder, const char *name, int flags)
 
 void cgroup_open(const char *root, struct cgroup *cgroup)
 {
-    char folder[PATH_MAX];
-    bool is_unified = false;
     *cgroup = (struct cgroup){.usage_file = -1, .peak_file = -1, .peak_reset = peak_reset_refuse};
-    if (!folder_find(root, folder, &is_unified)) {
+    if (!folder_find(root, cgroup)) {
         return;
     }
+    const char *folder = cgroup->folder;
+    bool is_unified = cgroup->is_unified;
     cgroup->usage_file = file_open(folder, is_unified ? "memory.current" : "memory.usage_in_bytes", O_RDONLY);
     if (is_unified) {
         cgroup->peak_file = file_open(folder, "memory.peak", O_RDWR);
@@ -182,6 +184,51 @@ void cgroup_close(struct cgroup *cgroup)
 bool cgroup_usage_read(const struct cgroup *cgroup, int64_t *bytes)
 {
     return kernel_number_read(cgroup->usage_file, bytes);
+}
+
+/* What one cgroup's limit leaves; INT64_MAX where it has none ("max", or in version 1 a number beyond all memory). */
+static bool folder_room_read(const char *folder, bool is_unified, int64_t *bytes)
+{
+    char path[PATH_MAX + 64];
+    int64_t limit = INT64_MAX, used = 0, inactive = 0, active = 0;
+    int limit_file = file_open(folder, is_unified ? "memory.max" : "memory.limit_in_bytes", O_RDONLY);
+    int used_file = file_open(folder, is_unified ? "memory.current" : "memory.usage_in_bytes", O_RDONLY);
+    bool limited = kernel_number_read(limit_file, &limit);
+    bool known = !limited || kernel_number_read(used_file, &used);
+    if (limit_file >= 0) {
+        close(limit_file);
+    }
+    if (used_file >= 0) {
+        close(used_file);
+    }
+    if (limited && known) {
+        snprintf(path, sizeof path, "%s/memory.stat", folder);
+        kernel_count_read(path, is_unified ? "inactive_file" : "total_inactive_file", &inactive);
+        kernel_count_read(path, is_unified ? "active_file" : "total_active_file", &active);
+        int64_t kept = used - inactive - active; /* three figures of three moments */
+        kept = kept > 0 ? kept : 0;
+        limit = limit > kept ? limit - kept : 0;
+    }
+    *bytes = limit;
+    return known;
+}
+
+bool cgroup_room_read(const struct cgroup *cgroup, int64_t *bytes)
+{
+    char folder[PATH_MAX];
+    int64_t least = INT64_MAX;
+    bool known = cgroup->folder[0] != '\0';
+    memcpy(folder, cgroup->folder, sizeof folder);
+    while (known && strlen(folder) >= cgroup->top_folder_length && strchr(folder, '/') != NULL) {
+        int64_t room = INT64_MAX;
+        known = folder_room_read(folder, cgroup->is_unified, &room);
+        least = room < least ? room : least;
+        *strrchr(folder, '/') = '\0';
+    }
+    if (known) {
+        *bytes = least;
+    }
+    return known;
 }
 
 void cgroup_peak_begin(struct cgroup *cgroup)

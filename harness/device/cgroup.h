@@ -6,10 +6,15 @@
 #ifndef ASSAY_DEVICE_CGROUP_H
 #define ASSAY_DEVICE_CGROUP_H
 
+#include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct cgroup {
+    char folder[PATH_MAX];     /* "": none was found */
+    size_t top_folder_length;  /* of its part that is the mount */
+    bool is_unified;           /* version 2 */
     int usage_file, peak_file; /* -1: not there */
     /* Starts a new peak for those who read through file; false where the kernel has no such thing. */
     bool (*peak_reset)(int file);
@@ -25,6 +30,10 @@ void cgroup_close(struct cgroup *cgroup);
 
 /* False: unknown. */
 bool cgroup_usage_read(const struct cgroup *cgroup, int64_t *bytes);
+
+/* What the limits of this cgroup and of those above it leave before the kernel kills: the limit less what is used, of which
+ * files in the page cache can be dropped. INT64_MAX where there is no limit. False: unknown. */
+bool cgroup_room_read(const struct cgroup *cgroup, int64_t *bytes);
 
 /* From here on peaks are new. Where the kernel keeps one peak for ever, that of a stretch is known only if it rose above
  * all that had been before. */

@@ -64,7 +64,7 @@ struct device_reading {
     bool cgroup_peak_valid; /* host: since the last reset; not valid where the kernel does not tell it apart */
     int64_t cgroup_peak_bytes;
     struct device_disturbance disturbance;
-    bool free_valid; /* left to be taken; host: of a bound, or of what the kernel has, and at most what ulimit leaves */
+    bool free_valid; /* left to be taken; host: of a bound, or of what kernel and cgroup have; within ulimit */
     int64_t free_bytes;
 };
 

@@ -47,6 +47,10 @@ static enum status_code segment_fits(const struct host_device *host, int64_t byt
     if (kernel_field_read("/proc/meminfo", "MemAvailable", &available) && bytes > available) {
         return segment_refuse(host, bytes, available, "available on this machine", "choose a smaller case", error);
     }
+    if (cgroup_room_read(&host->cgroup, &available) && bytes > available) {
+        return segment_refuse(host, bytes, available, "left in this cgroup",
+                              "choose a smaller case, or raise the limit of the container", error);
+    }
     return STATUS_OK;
 }
 
@@ -101,9 +105,13 @@ enum status_code host_segment_free(struct device *device, void *address, int64_t
 /* What host_segment_alloc would still give, by the questions that it asks. */
 static bool free_read(const struct host_device *host, int64_t *bytes)
 {
-    int64_t left_bytes = host->bound_bytes - host->held_bytes;
-    if (host->bound_bytes == 0 && !kernel_field_read("/proc/meminfo", "MemAvailable", &left_bytes)) {
-        return false;
+    int64_t left_bytes = host->bound_bytes - host->held_bytes, room_bytes = INT64_MAX;
+    if (host->bound_bytes == 0) {
+        if (!kernel_field_read("/proc/meminfo", "MemAvailable", &left_bytes)) {
+            return false;
+        }
+        cgroup_room_read(&host->cgroup, &room_bytes); /* a machine without cgroups has none */
+        left_bytes = room_bytes < left_bytes ? room_bytes : left_bytes;
     }
     bool known = process_limits_apply("", &left_bytes);
     if (known) {

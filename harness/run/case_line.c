@@ -66,7 +66,8 @@ static struct ending ending_of_kill(const struct child *child)
         snprintf(ending.reason, REASON_BYTES,
                  "the child was killed (SIGKILL), as the kernel does when the host has no memory left");
     } else if (child->oom_kills_after > child->oom_kills_before) {
-        snprintf(ending.reason, REASON_BYTES, "the kernel killed the child (SIGKILL): the host has no memory left");
+        snprintf(ending.reason, REASON_BYTES,
+                 "the kernel killed the child (SIGKILL): host or cgroup has no memory left");
     } else {
         ending.status = CASE_STATUS_ERROR;
         snprintf(ending.reason, REASON_BYTES,

@@ -44,7 +44,7 @@ static void who_killed_a_child_is_told_by_the_kernels_count(void **state)
         enum case_status status;
         const char *reason;
     } rows[] = {
-        {3, 4, CASE_STATUS_OOM, "the kernel killed the child (SIGKILL): the host has no memory left"},
+        {3, 4, CASE_STATUS_OOM, "the kernel killed the child (SIGKILL): host or cgroup has no memory left"},
         {3, 3, CASE_STATUS_ERROR, "the child was killed (SIGKILL) by somebody, not by the kernel for want of memory"},
         {-1, -1, CASE_STATUS_OOM,
          "the child was killed (SIGKILL), as the kernel does when the host has no memory left"},
