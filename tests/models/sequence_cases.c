@@ -1,0 +1,160 @@
+/* Sequence cases: the list, by loops, and one comparison. That the figures are right is for other tests; here they are the
+ * same. */
+#include "tests/models/sequence_cases.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "models/catalogue.h"
+#include "models/workload_tape.h"
+#include "tests/support/device_use.h"
+
+static const struct {
+    const char *name;
+    bool is_text, generates, attends;
+} models[] = {
+    {"tiny-bert", true, false, true},     {"tiny-gpt2", true, true, true},  {"tiny-llama", true, true, true},
+    {"tiny-mistral", true, true, true},   {"tiny-qwen2", true, true, true}, {"tiny-vit", false, false, true},
+    {"tiny-resnet", false, false, false},
+};
+
+enum { MODEL_COUNT = sizeof models / sizeof models[0] };
+
+static bool is_quantised(enum precision precision)
+{
+    return precision == PRECISION_INT8 || precision == PRECISION_INT4 || precision == PRECISION_FP8;
+}
+
+/* Whether there is such a case in the list. Quantised weights train adapters, which image models have not. Forms of
+ * attention differ by the dtype they compute in: one precision for each of float32, bfloat16 and float16. */
+static bool has_case(int model, enum mode mode, enum precision precision, enum attention attention)
+{
+    return (mode != MODE_GENERATE || models[model].generates) &&
+           (attention == ATTENTION_SDPA || (mode != MODE_LOAD && models[model].attends &&
+                                            (precision == PRECISION_FLOAT32 || precision == PRECISION_BFLOAT16 ||
+                                             precision == PRECISION_AMP_FLOAT16))) &&
+           (mode != MODE_TRAIN || !is_quantised(precision) || models[model].is_text);
+}
+
+static struct workload workload_of(int model, enum mode mode, enum precision precision, enum attention attention)
+{
+    struct workload workload = workload_default(mode);
+    workload.precision = precision;
+    workload.attention = attention;
+    workload.batch = 1;
+    workload.seq = models[model].is_text ? 4 : 0;
+    workload.new_tokens = 2;
+    workload.lora_rank = mode == MODE_TRAIN && is_quantised(precision) ? 2 : 0;
+    return workload;
+}
+
+static void case_add(struct sequence_case *cases, int *count, int model, const struct workload *workload)
+{
+    assert_true(*count < SEQUENCE_CASES_MAXIMUM);
+    cases[(*count)++] = (struct sequence_case){models[model].name, *workload};
+}
+
+/* Beside the grid: what changes the sequence in another way. */
+static void variants_add(struct sequence_case *cases, int *count, int model)
+{
+    struct workload train = workload_of(model, MODE_TRAIN, PRECISION_AMP_BFLOAT16, ATTENTION_SDPA);
+    for (int optimizer = OPTIMIZER_NONE + 1; optimizer < OPTIMIZER_COUNT; optimizer++) {
+        struct workload workload = train;
+        workload.optimizer = (enum optimizer)optimizer;
+        workload.accumulate = 1 + optimizer % 2;
+        case_add(cases, count, model, &workload);
+    }
+    if (models[model].attends) {
+        train.checkpointing = true;
+        case_add(cases, count, model, &train);
+    }
+    if (models[model].is_text) {
+        train.padding = true;
+        train.loss = LOSS_FUSED;
+        case_add(cases, count, model, &train);
+    }
+    if (models[model].generates) {
+        struct workload generate = workload_of(model, MODE_GENERATE, PRECISION_BFLOAT16, ATTENTION_SDPA);
+        generate.cache = CACHE_STATIC;
+        case_add(cases, count, model, &generate);
+        generate.beams = 2;
+        case_add(cases, count, model, &generate);
+    }
+}
+
+int sequence_cases_make(struct sequence_case cases[SEQUENCE_CASES_MAXIMUM])
+{
+    int count = 0;
+    for (int model = 0; model < MODEL_COUNT; model++) {
+        for (int mode = 0; mode < MODE_COUNT; mode++) {
+            for (int precision = 0; precision < PRECISION_COUNT; precision++) {
+                for (int attention = 0; attention < ATTENTION_COUNT; attention++) {
+                    if (has_case(model, (enum mode)mode, (enum precision)precision, (enum attention)attention)) {
+                        struct workload workload =
+                            workload_of(model, (enum mode)mode, (enum precision)precision, (enum attention)attention);
+                        case_add(cases, &count, model, &workload);
+                    }
+                }
+            }
+        }
+        variants_add(cases, &count, model);
+    }
+    return count;
+}
+
+static void bytes_equal(const struct sequence_case *one, enum stage stage, const char *what, int64_t predicted,
+                        int64_t got)
+{
+    if (predicted != got) {
+        fail_msg("%s %s %s %s: %s: %s: %lld, predicted %lld", one->model, mode_name(one->workload.mode),
+                 precision_name(one->workload.precision), attention_name(one->workload.attention), stage_name(stage),
+                 what, (long long)got, (long long)predicted);
+    }
+}
+
+static void results_equal(const struct sequence_case *one, const struct replay_result *predicted,
+                          const struct replay_result *got)
+{
+    for (int i = 0; i < STAGE_COUNT; i++) {
+        const struct replay_stage *a = &predicted->stages[i], *b = &got->stages[i];
+        enum stage stage = (enum stage)i;
+        bytes_equal(one, stage, "present", a->present, b->present);
+        bytes_equal(one, stage, "requested bytes", a->requested_bytes, b->requested_bytes);
+        bytes_equal(one, stage, "requested peak", a->requested_bytes_peak, b->requested_bytes_peak);
+        bytes_equal(one, stage, "allocated bytes", a->allocated_bytes, b->allocated_bytes);
+        bytes_equal(one, stage, "allocated peak", a->allocated_bytes_peak, b->allocated_bytes_peak);
+        bytes_equal(one, stage, "reserved bytes", a->reserved_bytes, b->reserved_bytes);
+        bytes_equal(one, stage, "reserved peak", a->reserved_bytes_peak, b->reserved_bytes_peak);
+    }
+    bytes_equal(one, STAGE_CONTEXT, "allocations", predicted->alloc_count, got->alloc_count);
+    bytes_equal(one, STAGE_CONTEXT, "hash of the sequence", (int64_t)predicted->sequence_hash,
+                (int64_t)got->sequence_hash);
+}
+
+void sequence_case_check(const struct sequence_case *one, const char *device, const char *target_name)
+{
+    struct config config;
+    struct skeleton skeleton;
+    struct tape *tape = NULL;
+    struct status error = {0};
+    const struct target *target = NULL;
+    enum status_code code = config_find("models/catalogue", one->model, &config, &error);
+    code = code == STATUS_OK ? target_find(target_name, &target, &error) : code;
+    code = code == STATUS_OK ? workload_check(&one->workload, &error) : code;
+    code = code == STATUS_OK ? workload_skeleton(&config, &one->workload, &skeleton, &error) : code;
+    code = code == STATUS_OK ? workload_tape(&config, &skeleton, &one->workload, target, &tape, &error) : code;
+    if (code != STATUS_OK) {
+        fail_msg("%s %s %s: %s", one->model, mode_name(one->workload.mode), precision_name(one->workload.precision),
+                 error.text);
+    }
+    struct tape_view view = tape_view(tape);
+    struct replay_result predicted = replay_on(&view, "meta"), got = replay_on(&view, device);
+    assert_true(predicted.alloc_count > 0);
+    results_equal(one, &predicted, &got);
+    tape_release(tape);
+    skeleton_release(&skeleton);
+}
