@@ -79,7 +79,7 @@ def run_case(case, options, emit):
 def case_line(case, turn, options):
     """A measurement, or the reason why there is none."""
     line = {"type": "case", **case, "turn": turn, "traced": bool(options.traces)}
-    reason = truth_plan.refusal(case, model_row)
+    reason = truth_plan.refusal(case, model_row, options.device)
     if reason is not None:
         return {**line, "status": "skip", "error": reason, "stages": {}, "times_ms": [], "median_ms": None, "seconds": None}
     limit = options.case_timeout * (GENERATE_PATIENCE if case["mode"] == "generate" else 1)

@@ -32,8 +32,8 @@ def missing_library(case):
     return None
 
 
-def refusal(case, model_row):
-    """Why PyTorch does not measure this case; None where it does. model_row: peer_models.model_row."""
+def refusal(case, model_row, device):
+    """Why PyTorch does not measure this case on cuda or cpu; None where it does. model_row: peer_models.model_row."""
     unknown = sorted(axis for axis, value in case["identity"].items() if value is not None and axis not in KNOWN_AXES)
     if unknown:
         return f"this script does not know the axis {unknown[0]}"
@@ -41,6 +41,8 @@ def refusal(case, model_row):
         return f"weights in {case['precision']} are run by shadow_truth.py alone, on the meta device"
     if case["attention"] == "native":
         return "attention native is a kernel of assay's own"
+    if case.get("loss") == "fused" and device == "cpu":
+        return "the kernels of Liger need a GPU"
     library = missing_library(case)
     if library:
         return f"{library} is not installed"
