@@ -188,6 +188,43 @@ static void the_file_is_for_every_user(void **state)
     device_lock_release(&lock);
 }
 
+/* In a sticky folder, where fs.protected_regular may keep users from creating what others have created. */
+static void users_lock_each_other_out(void **state)
+{
+    struct scene *scene = *state;
+    enum { NOBODY = 65534 };
+    if (geteuid() != 0) {
+        skip(); /* nobody else to become */
+    }
+    assert_int_equal(chmod(scene->folder, 01777), 0);
+    for (int taken = 0; taken <= 1; taken++) {
+        struct device_lock lock = {.file = -1};
+        int status = 0;
+        assert_int_equal(taken == 1 ? take(scene, false, &lock) : STATUS_OK, STATUS_OK);
+        pid_t other = fork();
+        assert_true(other >= 0);
+        if (other == 0) {
+            struct device_lock own;
+            _exit(setgid(NOBODY) != 0 || setuid(NOBODY) != 0 ? 99 : (int)take(scene, false, &own));
+        }
+        assert_int_equal(waitpid(other, &status, 0), other);
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), taken == 1 ? STATUS_DEVICE : STATUS_OK);
+        device_lock_release(&lock); /* the file is now nobody's, and the second round locks it all the same */
+    }
+}
+
+static void a_folder_without_a_wish_is_everybodys(void **state)
+{
+    struct stat folder;
+    (void)state;
+    if (device_lock_folder() == NULL) {
+        skip(); /* this machine has none */
+    }
+    assert_int_equal(stat(device_lock_folder(), &folder), 0);
+    assert_int_equal(folder.st_mode & (S_IFMT | S_ISVTX | S_IWOTH), S_IFDIR | S_ISVTX | S_IWOTH);
+}
+
 static void a_name_is_a_file_name(void **state)
 {
     char name[DEVICE_LOCK_NAME_BYTES];
@@ -205,7 +242,8 @@ static void gpu_tell(void *context, const struct case_job *job, int file)
 {
     (void)context;
     if (strcmp(job->device, "auto") != 0) { /* "auto" is the one that cannot be told */
-        dprintf(file, "{\"kind\": \"cuda\", \"uuid\": \"GPU-1\", \"pci_bus_id\": \"%s\"}\n", job->device);
+        dprintf(file, "{\"kind\": \"cuda\", \"uuid\": \"%s\", \"pci_bus_id\": \"%s\"}\n",
+                strcmp(job->device, "cuda:7") == 0 ? "GPU-0" : NAME, job->device);
     }
 }
 
@@ -244,6 +282,12 @@ static void a_run_on_a_taken_gpu_writes_nothing(void **state)
     device_lock_release(&lock);
 }
 
+static void waiting_tell(void *context, const char *text)
+{
+    ssize_t sent = strstr(text, "waiting up to 600 s: GPU-1 is taken by") == text ? write(*(int *)context, "w", 1) : 0;
+    (void)sent;
+}
+
 static void a_run_waits_until_the_gpu_is_given_back(void **state)
 {
     struct scene *scene = *state;
@@ -266,6 +310,34 @@ static void a_run_waits_until_the_gpu_is_given_back(void **state)
     assert_int_equal(byte, 'y');
     assert_int_equal(run_with(scene, &options), RUN_SKIPPED);
     assert_int_equal(waitpid(holder, NULL, 0), holder);
+    close(ready[0]);
+    close(ready[1]);
+}
+
+static void a_run_that_is_interrupted_while_it_waits_writes_nothing(void **state)
+{
+    struct scene *scene = *state;
+    struct device_lock lock;
+    struct run_options options = gpu_options(scene, "cuda:0");
+    char waiting = 0;
+    int ready[2], status = 0;
+    options.wait_device_seconds = 600;
+    assert_int_equal(take(scene, false, &lock), STATUS_OK);
+    assert_int_equal(pipe(ready), 0);
+    pid_t run = fork();
+    assert_true(run >= 0);
+    if (run == 0) {
+        options.progress = (struct run_progress){.context = &ready[1], .warned = waiting_tell};
+        enum status_code code = run_suite(&options, &scene->result, &scene->error);
+        _exit(code == STATUS_DEVICE && strstr(scene->error.text, "interrupted before the first case") != NULL ? 0 : 1);
+    }
+    assert_int_equal(read(ready[0], &waiting, 1), 1);
+    assert_int_equal(kill(run, SIGTERM), 0);
+    assert_int_equal(waitpid(run, &status, 0), run);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    assert_int_equal(access(scene->file, F_OK), -1);
+    device_lock_release(&lock);
     close(ready[0]);
     close(ready[1]);
 }
@@ -299,6 +371,20 @@ static void specs_of_one_gpu_are_one_lock(void **state)
     const struct json *told = json_get(scene->records.runs[0].run, "device_lock");
     assert_int_equal(json_count(json_get(told, "paths")), 1);
     assert_int_equal(json_kind(json_get(told, "note")), JSON_KIND_NULL);
+}
+
+/* In the order of their names, whatever that of the cases is: no two runs wait for each other. */
+static void locks_are_taken_in_one_order(void **state)
+{
+    struct scene *scene = *state;
+    struct run_options options = gpu_options(scene, NULL);
+    cases_set(scene, "  - {model: tiny-bert, mode: load, device: 'cuda:0'}\n"
+                     "  - {model: tiny-gpt2, mode: load, device: 'cuda:7'}\n");
+    assert_int_equal(run_with(scene, &options), RUN_SKIPPED);
+    const struct json *paths = json_get(json_get(scene->records.runs[0].run, "device_lock"), "paths");
+    assert_int_equal(json_count(paths), 2);
+    assert_non_null(strstr(json_string_or(json_at(paths, 0), ""), "GPU-0"));
+    assert_non_null(strstr(json_string_or(json_at(paths, 1), ""), "GPU-1"));
 }
 
 static void warning_note(void *context, const char *text)
@@ -341,11 +427,15 @@ int main(void)
         TEST(what_is_no_lock_is_left_alone),
         TEST(what_others_wrote_into_it_is_not_trusted),
         TEST(the_file_is_for_every_user),
+        TEST(users_lock_each_other_out),
+        TEST(a_folder_without_a_wish_is_everybodys),
         TEST(a_name_is_a_file_name),
         TEST(a_run_on_a_taken_gpu_writes_nothing),
         TEST(a_run_waits_until_the_gpu_is_given_back),
+        TEST(a_run_that_is_interrupted_while_it_waits_writes_nothing),
         TEST(a_run_that_shares_says_so_and_goes_beside_others),
         TEST(specs_of_one_gpu_are_one_lock),
+        TEST(locks_are_taken_in_one_order),
         TEST(a_gpu_that_cannot_be_named_is_used_with_a_warning),
         TEST(a_lock_folder_that_is_not_there_is_an_error),
     };
