@@ -24,12 +24,20 @@ void fault_plan(const char *folder, const char *call)
     assert_int_equal(setenv("EMULATED_FAULT", text, 1), 0);
 }
 
-void fault_unplan(void)
+bool fault_withdraw(void)
 {
     const char *text = getenv("EMULATED_FAULT");
     assert_non_null(text);
-    if (access(strchr(text, '/'), F_OK) == 0) {
+    bool happened = unlink(strchr(text, '/')) != 0;
+    assert_int_equal(unsetenv("EMULATED_FAULT"), 0);
+    return happened;
+}
+
+void fault_unplan(void)
+{
+    char text[256];
+    snprintf(text, sizeof text, "%s", getenv("EMULATED_FAULT"));
+    if (!fault_withdraw()) {
         fail_msg("%s has not happened", text);
     }
-    assert_int_equal(unsetenv("EMULATED_FAULT"), 0);
 }

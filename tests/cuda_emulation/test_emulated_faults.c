@@ -55,6 +55,47 @@ static void a_fault_costs_one_row(void **state)
     }
 }
 
+/* The same call fails first soon, then ever later, until the case has no so many of them. Every time one row, of the kind
+ * that is expected, and a second case that is what it is without a fault. */
+static void a_fault_is_one_row_wherever_it_falls(void **state)
+{
+    struct scene *scene = *state;
+    static const struct {
+        const char *name;
+        int code;
+        const char *status;
+    } rows[] = {{"launch", 2, "oom"},         {"launch", 700, "error"},     {"cublasGemm", 3, "oom"},
+                {"cublasLtMatmul", 3, "oom"}, {"cublasGemm", 719, "error"}, {"cudaDeviceSynchronize", 2, "oom"}};
+    cases_set(scene, "  - {model: tiny-bert, mode: train, seq: [4, 8], for: sm_75}\n");
+    assert_int_equal(measure(scene, "cuda:0"), RUN_PASS);
+    char hash[32];
+    double loss = json_real_or(json_get(case_at(scene, 1), "loss"), -1);
+    snprintf(hash, sizeof hash, "%s", text_at(case_at(scene, 1), "sequence_hash"));
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        int reached = 0;
+        for (int position = 1, next = 2; position > 0; next = position + next, position = next - position) {
+            char call[64];
+            snprintf(call, sizeof call, "%s:%d:%d", rows[i].name, position, rows[i].code);
+            fault_plan(scene->folder, call);
+            measure(scene, "cuda:0");
+            if (!fault_withdraw()) { /* neither case has so many */
+                break;
+            }
+            const char *status = text_at(case_at(scene, 0), "status");
+            bool in_first = strcmp(status, "ok") != 0;
+            const struct json *broken = case_at(scene, in_first ? 0 : 1), *whole = case_at(scene, in_first ? 1 : 0);
+            if (strcmp(text_at(broken, "status"), rows[i].status) != 0) {
+                fail_msg("%s: %s: %s", call, text_at(broken, "status"), text_at(broken, "reason"));
+            }
+            assert_string_equal(text_at(whole, "status"), "ok");
+            assert_true(!in_first || (strcmp(text_at(whole, "sequence_hash"), hash) == 0 &&
+                                      json_real_or(json_get(whole, "loss"), -2) == loss));
+            reached++;
+        }
+        assert_true(reached >= 3);
+    }
+}
+
 /* In a process of its own, because the emulated context is lost for good. */
 static int fault_stays(void)
 {
@@ -151,6 +192,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_fault_costs_one_row, scene_open, scene_close),
+        cmocka_unit_test_setup_teardown(a_fault_is_one_row_wherever_it_falls, scene_open, scene_close),
         cmocka_unit_test_setup_teardown(the_first_fault_is_the_answer_to_everything_after_it, scene_open, scene_close),
         cmocka_unit_test_setup_teardown(a_product_without_workspace_that_cublas_refuses_is_made, scene_open,
                                         scene_close),
