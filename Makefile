@@ -161,7 +161,7 @@ $(EMULATED): $(EMULATED_O) ci/plugin.map
 # ---- tests: one program a file ----
 HELPERS_ALSO_kernels        := tests/bench/kernel_case.c tests/bench/product_case.c
 HELPERS_ALSO_conformance    := tests/kernels/% tests/models/%
-HELPERS_ALSO_cuda_emulation := tests/kernels/% tests/conformance/% tests/run/% tests/models/%
+HELPERS_ALSO_cuda_emulation := tests/ci/% tests/kernels/% tests/conformance/% tests/run/% tests/models/%
 NEEDS_ALSO_cuda_emulation   := $(EMULATED)
 define test_program
 $(BUILD)/$(1:%.c=%): $(call object,$(1) $(filter $(dir $(1))% tests/support/% \

@@ -89,7 +89,7 @@ part_device() {
     *) gpu=faulty gpu_why_not="the GPU cannot be used: ${reason:-its first case was not measured}" target=host ;;
     esac
     [ -n "$tier" ] || { [ "$gpu" = yes ] && tier=gpu; } || tier=host
-    remark "${gpu_why_not:-$device: $gpu_name}; tier $tier on $target"
+    remark "${gpu_why_not:-$device: $gpu_name}$([ "$gpu" = faulty ] || echo "; tier $tier on $target")"
     environment_write
     slice_begin
     [ "$gpu" != no ] || [ "$need_gpu" = no ] || code=3
@@ -99,7 +99,7 @@ part_device() {
 # 0 or the code for which nothing is measured, with its reason.
 gpu_ask() {
     [ "$gpu" = faulty ] || return 0
-    remark "$gpu_why_not"
+    remark "not measured: the GPU cannot be used"
     return 3
 }
 

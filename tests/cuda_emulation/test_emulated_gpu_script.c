@@ -1,0 +1,115 @@
+/* ci/gpu.sh where there is a GPU, the emulated one: the parts that are skipped elsewhere run, with stand-ins for the
+ * sanitizer and for PyTorch. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/ci/gpu_scene.h"
+
+#define OPTIONS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+/* The folder of this program is where its plug-in lies; the scene's folder, with its stand-ins, comes first on PATH. */
+static struct command_result run(const struct gpu_scene *scene, const char *const *options, const char *more)
+{
+    char program[PATH_MAX] = "", plugins[PATH_MAX + 32], path[PATH_MAX + 64];
+    assert_true(readlink("/proc/self/exe", program, sizeof program - 1) > 0);
+    *strrchr(program, '/') = '\0';
+    snprintf(plugins, sizeof plugins, "ASSAY_PLUGIN_DIR=%s", program);
+    snprintf(path, sizeof path, "PATH=%s:%s", scene->folder, getenv("PATH"));
+    const char *const environment[] = {plugins, path, "COLUMNS=120", more, NULL};
+    return gpu_scene_run(scene, options, environment);
+}
+
+static void sanitizer_write(const struct gpu_scene *scene, int error_count)
+{
+    char body[256];
+    snprintf(body, sizeof body, "shift 2; \"$@\" || exit; echo '========= ERROR SUMMARY: %d errors'", error_count);
+    script_write(scene->folder, "compute-sanitizer", body);
+}
+
+static void remark_contains(const struct gpu_scene *scene, const char *part)
+{
+    struct text timing = gpu_scene_read(scene, "timing.tsv");
+    if (strstr(text_string(&timing), part) == NULL) {
+        fail_msg("\"%s\" is not in:\n%s", part, text_string(&timing));
+    }
+    text_release(&timing);
+}
+
+static void the_parts_of_a_gpu_run(void **state)
+{
+    const struct gpu_scene *scene = *state;
+    sanitizer_write(scene, 0);
+    struct command_result result = run(scene, OPTIONS("--tier", "host", "--need-gpu"), "X=");
+    gpu_scene_expect(scene, &result, 0, "pass; exit code 0 after");
+    static const char *const ok[] = {"device", "sanitizer", "adam", "generate", "calibrate", "repeat"};
+    for (size_t i = 0; i < sizeof ok / sizeof ok[0]; i++) {
+        assert_true(gpu_scene_part_is(scene, ok[i], "ok"));
+    }
+    assert_true(gpu_scene_part_is(scene, "pytorch", "skip"));
+    remark_contains(scene, "cuda:0: emulated sm_75; tier host on cuda:0");
+    remark_contains(scene, "cannot import torch and transformers: No module named torch");
+    sanitizer_write(scene, 2);
+    result = run(scene, OPTIONS("--tier", "host", "--slice", "tests"), "X=");
+    gpu_scene_expect(scene, &result, 1, "FAIL: sanitizer");
+    remark_contains(scene, "one training case under memcheck: 2 errors");
+}
+
+static void a_gpu_that_fails_is_no_reason_to_measure_the_host(void **state)
+{
+    const struct gpu_scene *scene = *state;
+    char fault[128], file[] = "/tmp/assay-fault-XXXXXX"; /* the emulated runtime takes no name with blanks */
+    int made = mkstemp(file);
+    assert_true(made >= 0);
+    close(made);
+    snprintf(fault, sizeof fault, "EMULATED_FAULT=cudaMalloc:1:700:%s", file);
+    struct command_result result = run(scene, OPTIONS("--slice", "suites"), fault);
+    gpu_scene_expect(scene, &result, 3, "inconclusive: device, load, overhead, adam, generate, calibrate, repeat");
+    remark_contains(scene, "the GPU cannot be used: stage load: ");
+    assert_int_not_equal(access(file, F_OK), 0); /* the fault happened */
+}
+
+/* The bytes of the stand-in are ours divided by a factor: 1.01 is within 2 %, 1.03 beyond. */
+static void peers_are_held_against_each_other(void **state)
+{
+    const struct gpu_scene *scene = *state;
+    static const struct {
+        const char *factor;
+        int exit_code;
+        const char *last_line;
+    } rows[] = {{"STAND_IN_FACTOR=1.01", 0, "pass"}, {"STAND_IN_FACTOR=1.03", 1, "FAIL: compare"}};
+    if (system("command -v python3 >/dev/null 2>&1") != 0) {
+        skip();
+    }
+    script_write(
+        scene->folder, "python",
+        "case \"$1\" in */truth.py) shift; set -- tests/cuda_emulation/stand_in/stand_in_truth.py \"$@\" ;; esac\n"
+        "PYTHONPATH=tests/cuda_emulation/stand_in exec python3 \"$@\"");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct command_result result = run(scene, OPTIONS("--tier", "host", "--slice", "peers"), rows[i].factor);
+        assert_non_null(strstr(text_string(&result.output), "over all cases"));
+        gpu_scene_expect(scene, &result, rows[i].exit_code, rows[i].last_line);
+        remark_contains(scene, "4 cases: 3 ok, 1 that PyTorch has not, 0 not measured; 2 had no time");
+    }
+    remark_contains(scene, "3 allocated peaks beyond 2 %, 0 not measured");
+}
+
+#define SCENE_TEST(test) cmocka_unit_test_setup_teardown(test, gpu_scene_make, gpu_scene_remove)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SCENE_TEST(the_parts_of_a_gpu_run),
+        SCENE_TEST(a_gpu_that_fails_is_no_reason_to_measure_the_host),
+        SCENE_TEST(peers_are_held_against_each_other),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
