@@ -6,6 +6,7 @@ gpu=no # yes once a case was measured on it; faulty where it is there and could 
 gpu_why_not="the first case has not run"
 gpu_name=
 gpu_bytes=0
+fresh_constants=
 
 # ---- build ----
 
@@ -23,6 +24,10 @@ build_why_not() {
     else
         make -s info | sed -n 's/^\([a-z]*\.h\) .*missing.*/the header \1 is not here/p' | head -n 1
     fi
+}
+
+gpu_is_visible() {
+    ls /dev/nvidia[0-9]* >/dev/null 2>&1 || nvidia-smi -L 2>/dev/null | grep -q '^GPU'
 }
 
 plugin_words() {
@@ -62,10 +67,10 @@ record_text() {
     sed -n 's/.*"'"$1"'": *"\([^"]*\)".*/\1/p' "$2" | head -n 1
 }
 
-# $1: suite file; $2: tag; the printed summary is in $scratch/printed and in the log.
+# $1: suite file; $2: tag; $3: constants, where the repository has none of this device. The printed summary is in $scratch/printed and in the log.
 suite_measure() {
     COLUMNS=100 limited "$build/assay" run "$1" --device "$target" --filter "$2" --out "$scratch/run-$part-$2" \
-        --records-only --quiet >"$scratch/printed" 2>&1
+        --records-only --quiet ${3:+--constants "$3"} >"$scratch/printed" 2>&1
     measure_code=$?
     cat "$scratch/printed"
     cat "$scratch/printed" >>"$scratch/suites-printed"
@@ -83,6 +88,8 @@ part_device() {
     gpu_name=$(sed -n 's/.*"device": *{[^}]*"name": *"\([^"]*\)".*/\1/p' "$scratch/device-case" | head -n 1)
     gpu_bytes=$(sed -n 's/.*"device": *{[^}]*"total_bytes": *\([0-9]*\).*/\1/p' "$scratch/device-case" | head -n 1)
     reason=$(record_text reason "$scratch/device-case")
+    # What the program cannot open is no reason to skip where there is a GPU: a plug-in of other sources, an old driver.
+    [ "$code" -ne 77 ] || ! gpu_is_visible || code=3
     case $code in
     0) gpu=yes gpu_why_not='' target=$device ;;
     77) gpu=no gpu_why_not="no GPU: $reason" target=host ;;
@@ -125,7 +132,7 @@ suite_part() {
     gpu_ask || return
     codes='' counts=''
     for tag in $(tier_tags); do
-        suite_measure "$suites/$1" "$tag"
+        suite_measure "$suites/$1" "$tag" "$fresh_constants"
         codes="$codes $?"
         counted=$(sed -n 's/^\([0-9]* cases\{0,1\}: .*\)/\1/p' "$scratch/printed" | tail -n 1)
         counts="$counts${counts:+; }$tag: ${counted:-no case ended: $(tail -n 1 "$scratch/printed")}"
@@ -150,12 +157,15 @@ part_calibrate() {
         --records-only --quiet >"$scratch/printed" 2>&1
     code=$?
     [ "$code" -ne 0 ] || {
-        limited "$build/assay" calibrate "$scratch/calibration" >>"$scratch/printed" 2>&1
+        limited "$build/assay" calibrate "$scratch/calibration" --output "$scratch/constants.json" >>"$scratch/printed" 2>&1
         code=$?
     }
     cat "$scratch/printed"
     if [ "$code" -eq 0 ]; then
-        remark "constants made from $(grep -c '"type": *"case"' "$scratch/calibration/records.jsonl") cases"
+        cat "$scratch/constants.json"
+        slug=$(record_text slug "$scratch/constants.json")
+        [ -f "results/reference/$slug/constants.json" ] || fresh_constants=$scratch/constants.json
+        remark "$(grep -c '"type": *"case"' "$scratch/calibration/records.jsonl") cases; predictions take $([ -z "$fresh_constants" ] || echo "these, as there are no ")constants of $slug"
     elif [ ! -s "$scratch/remark" ]; then
         remark "no constants: $(tail -n 1 "$scratch/printed")"
     fi
@@ -167,7 +177,7 @@ part_calibrate() {
 part_repeat() {
     suite_part repeat-gpu.yaml
     code=$?
-    "$build/assay" report "$out" --format md | sed -n '/^## Spread over/,/^## [^S]/s/^- //p' | tr -d '\\' | tee "$scratch/spread"
+    "$build/assay" report "$out" --format md | sed -n '/^## Spread over/,/^## [^S]/s/^- //p' | tr -d '\134' | tee "$scratch/spread"
     return "$code"
 }
 

@@ -57,6 +57,15 @@ section() {
     fold -s -w "$3" <"$2"
 }
 
+# How far the replay was off, quantity by quantity, over all records of the folder.
+accuracy_make() {
+    [ -s "$out/records.jsonl" ] || return 0
+    "$build/assay" report "$out" --format md 2>/dev/null | tr -d '\134' | awk -F ' *[|] *' '
+        $2 == "replay" && $4 + 0 > 0 {
+            printf "%-18s %3d cases, median %s, worst %s%s\n", $3, $4, $5, $6, ($6 ~ /^[+-]0.00 / ? "" : ": " $7)
+        }' >"$scratch/accuracy"
+}
+
 result_line() {
     case $worst in
     0) words="pass" ;;
@@ -74,6 +83,7 @@ summary_print() {
     { head -n 1 "$out/environment.txt" 2>/dev/null || echo "no device was asked"; } | fold -s -w "$1"
     echo
     parts_table "$1"
+    section "Replay, (predicted - measured) / measured:" "$scratch/accuracy" "$1"
     section "Fresh processes of one case, highest less lowest:" "$scratch/spread" "$1"
     section "PyTorch (old) and ours (new):" "$scratch/agreement" "$1"
     failures_list "$1"
@@ -88,6 +98,7 @@ finish() {
     # shellcheck disable=SC2046
     worst=$(worst_of $(cut -d ' ' -f 1 "$scratch/codes"))
     log_shorten
+    accuracy_make
     folder_check || worst=99
     summary_print 100 >"$out/summary.txt"
     summary_print "$(terminal_columns)" >&3

@@ -17,11 +17,11 @@ all device 10
 tests conformance 40
 tests tests 70
 tests sanitizer 20
+suites calibrate 20
 suites load 30
 suites overhead 30
 suites adam 30
 suites generate 30
-suites calibrate 20
 suites repeat 15
 peers pytorch 120
 peers compare 5'

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -111,6 +112,19 @@ static void a_gpu_that_is_asked_for_must_be_there(void **state)
     gpu_scene_expect(scene, &result, 99, "FAIL: a fault of the program: build");
 }
 
+/* A driver that lists a GPU, which assay then cannot open. */
+static void a_gpu_that_cannot_be_used_is_no_reason_to_skip(void **state)
+{
+    const struct gpu_scene *scene = *state;
+    char path[4096];
+    snprintf(path, sizeof path, "PATH=%s:%s", scene->folder, getenv("PATH"));
+    const char *const environment[] = {no_gpu, path, NULL};
+    script_write(scene->folder, "nvidia-smi", "echo 'GPU 0: a GPU (UUID: GPU-0)'");
+    struct command_result result = gpu_scene_run(scene, OPTIONS("--slice", "suites"), environment);
+    gpu_scene_expect(scene, &result, 3, "inconclusive: device, calibrate, load");
+    assert_int_equal(count_in(scene, "timing.tsv", "the GPU cannot be used: cuda: "), 1);
+}
+
 static void what_has_no_time_is_said(void **state)
 {
     const struct gpu_scene *scene = *state;
@@ -131,7 +145,7 @@ static void a_signal_ends_it_in_order(void **state)
     const char *const words[] = {"sh", "-c", command, "sh", scene->folder, NULL};
     const char *const environment[] = {no_gpu, NULL};
     struct command_result result = command_run(words, environment);
-    gpu_scene_expect(scene, &result, 3, "inconclusive: tests, sanitizer, load");
+    gpu_scene_expect(scene, &result, 3, "inconclusive: tests, sanitizer, calibrate");
     assert_int_equal(count_in(scene, "timing.tsv", "interrupted"), 10);
 }
 
@@ -168,6 +182,7 @@ int main(void)
         SCENE_TEST(the_slice_of_peers_measures_what_is_not_there),
         SCENE_TEST(a_failure_is_the_exit_code_and_is_listed),
         SCENE_TEST(a_gpu_that_is_asked_for_must_be_there),
+        SCENE_TEST(a_gpu_that_cannot_be_used_is_no_reason_to_skip),
         SCENE_TEST(what_has_no_time_is_said),
         SCENE_TEST(a_signal_ends_it_in_order),
         SCENE_TEST(wrong_words_touch_nothing),
