@@ -7,6 +7,7 @@
 #include "harness/report/report.h"
 
 static const struct option_row options[] = {
+    {"filter", OPTION_VALUE, "GLOB", "only cases whose id or one of whose tags matches; the others are passed over"},
     {"output", OPTION_VALUE, "FILE", "write to FILE instead of standard output"},
     {NULL, OPTION_FLAG, NULL, NULL},
 };
@@ -29,8 +30,8 @@ static enum status_code calibrate_command(const struct arguments *arguments, enu
     (void)exit_code;
     struct constants constants;
     const char *path = arguments_value(arguments, "output");
-    enum status_code code =
-        calibration_make(arguments->operands, arguments->operand_count, ASSAY_VERSION, &constants, error);
+    enum status_code code = calibration_make(arguments->operands, arguments->operand_count,
+                                             arguments_value(arguments, "filter"), ASSAY_VERSION, &constants, error);
     if (code != STATUS_OK) {
         return code;
     }

@@ -1,6 +1,7 @@
 /* Calibration: which readings count, and their spread. Not what is predicted from it: harness/estimate. */
 #include "harness/report/calibration.h"
 
+#include <fnmatch.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,7 @@ struct reading {
 struct calibration {
     struct record_file files[CALIBRATION_FILES_MAXIMUM];
     const char *const *paths;
+    const char *filter;
     int file_count; /* that were read */
     struct reading *readings;
     int64_t *sorted; /* as many as readings */
@@ -108,6 +110,17 @@ case_refuse(const struct calibration *calibration, int file, const struct json *
     va_end(arguments);
     return status_set(calibration->error, STATUS_INVALID, "%s: case %s: %s", calibration->paths[file],
                       json_string_or(json_get(line, "id"), "?"), cause);
+}
+
+/* As suites are filtered. */
+static bool line_matches(const struct json *line, const char *filter)
+{
+    const struct json *tags = json_get(line, "tags");
+    bool matches = filter == NULL || fnmatch(filter, json_string_or(json_get(line, "id"), ""), 0) == 0;
+    for (size_t i = 0; !matches && json_kind(tags) == JSON_KIND_ARRAY && i < json_count(tags); i++) {
+        matches = fnmatch(filter, json_string_or(json_at(tags, i), ""), 0) == 0;
+    }
+    return matches;
 }
 
 static enum status_code measured_check(const struct calibration *calibration, int file, const struct json *line)
@@ -233,7 +246,8 @@ static enum status_code file_take(struct calibration *calibration, int file)
     for (int i = 0; i < records->run_count && code == STATUS_OK; i++) {
         code = repetition_check(calibration, file, i);
         for (int j = 0; j < records->runs[i].case_count && code == STATUS_OK; j++) {
-            code = line_take(calibration, file, records->runs[i].cases[j]);
+            const struct json *line = records->runs[i].cases[j];
+            code = line_matches(line, calibration->filter) ? line_take(calibration, file, line) : STATUS_OK;
         }
     }
     return code;
@@ -290,6 +304,11 @@ static enum status_code spreads_make(struct calibration *calibration)
         row->levels.device = spread_of(calibration, FIGURE_GROWTH_DEVICE, row->mode);
         known = known || row->levels.process.known || row->levels.device.known;
     }
+    if (calibration->reading_count == 0 && calibration->filter != NULL) {
+        return status_set(calibration->error, STATUS_INVALID,
+                          "%s: no case matches '%.200s'; write an id, a tag, or a pattern of either",
+                          calibration->paths[0], calibration->filter);
+    }
     if (!known) {
         return status_set(calibration->error, STATUS_INVALID,
                           "%s: no reading of a driver or a kernel is in it; run the suite on a device that gives them, "
@@ -320,10 +339,10 @@ static enum status_code files_read(struct calibration *calibration, int count)
     return STATUS_OK;
 }
 
-enum status_code calibration_make(const char *const *paths, int count, const char *tool_version,
+enum status_code calibration_make(const char *const *paths, int count, const char *filter, const char *tool_version,
                                   struct constants *constants, struct status *error)
 {
-    struct calibration calibration = {.paths = paths, .error = error};
+    struct calibration calibration = {.paths = paths, .filter = filter, .error = error};
     if (count < 1 || count > CALIBRATION_FILES_MAXIMUM) {
         return status_set(error, STATUS_INVALID, "%d results; name 1 to %d", count, CALIBRATION_FILES_MAXIMUM);
     }
