@@ -57,8 +57,10 @@ const struct command command_calibrate = {
         "bare context, and by mode what libraries and kernels come to hold beyond the allocator's segments, each\n"
         "with its median, smallest, largest and the number of readings (docs/FORMAT.md, Constants).\n"
         "\n"
+        "RECORDS of several suites: --filter calibrate takes the cases of suites/calibrate.yaml.\n"
+        "\n"
         "Refused: more than ten cases, cases that ended in error, oom, timeout or skip, rows marked invalid,\n"
-        "several devices, drivers or targets, records without a reading.\n"
+        "several devices, drivers or targets, records without a reading or of another program than assay.\n"
         "\n"
         "results/reference/DEVICE/constants.json is what `run` looks for; DEVICE is \"slug\" in the file. A case that\n"
         "calibrated constants is not judged by them.\n",

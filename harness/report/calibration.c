@@ -239,6 +239,20 @@ static enum status_code repetition_check(const struct calibration *calibration, 
     return STATUS_OK;
 }
 
+/* Another program on the same device (PyTorch's records) has a context and libraries of its own. */
+static enum status_code tool_check(const struct calibration *calibration, int file, const struct json *run,
+                                   const struct json *line)
+{
+    const char *tool = json_string_or(json_get(json_get(run, "tool"), "name"), "assay");
+    if (strcmp(tool, "assay") != 0) {
+        return case_refuse(calibration, file, line,
+                           "was measured by %.64s; constants are of assay's own process: name "
+                           "records of assay run",
+                           tool);
+    }
+    return STATUS_OK;
+}
+
 static enum status_code file_take(struct calibration *calibration, int file)
 {
     const struct record_file *records = &calibration->files[file];
@@ -247,7 +261,10 @@ static enum status_code file_take(struct calibration *calibration, int file)
         code = repetition_check(calibration, file, i);
         for (int j = 0; j < records->runs[i].case_count && code == STATUS_OK; j++) {
             const struct json *line = records->runs[i].cases[j];
-            code = line_matches(line, calibration->filter) ? line_take(calibration, file, line) : STATUS_OK;
+            if (line_matches(line, calibration->filter)) {
+                code = tool_check(calibration, file, records->runs[i].run, line);
+                code = code == STATUS_OK ? line_take(calibration, file, line) : code;
+            }
         }
     }
     return code;

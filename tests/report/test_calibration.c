@@ -51,13 +51,14 @@ static void stage_write(FILE *file, const char *name, const struct stage_row *st
                   "\"seconds\":null,\"categories_at_peak\":null}");
 }
 
-static void run_write(FILE *file, const char *run_id)
+static void run_write(FILE *file, const char *run_id, const char *tool)
 {
     fprintf(file,
             "{\"type\":\"run\",\"schema\":{\"name\":\"assay-record\",\"major\":1,\"minor\":1},\"run_id\":\"%s\","
-            "\"started\":\"\",\"suite\":{\"name\":\"t\",\"path\":\"t\",\"plan_hash\":\"0\",\"case_count\":1,"
+            "\"started\":\"\",\"tool\":{\"name\":\"%s\"},\"suite\":{\"name\":\"t\",\"path\":\"t\",\"plan_hash\":\"0\","
+            "\"case_count\":1,"
             "\"selected_count\":1}}\n",
-            run_id);
+            run_id, tool);
 }
 
 static void case_write(FILE *file, const struct case_row *row)
@@ -85,7 +86,7 @@ static void records_write(const char *path, const char *run_id, const struct cas
 {
     FILE *file = fopen(path, "w");
     assert_non_null(file);
-    run_write(file, run_id);
+    run_write(file, run_id, "assay");
     for (size_t i = 0; i < count; i++) {
         case_write(file, &rows[i]);
     }
@@ -368,6 +369,22 @@ static void figures_that_no_machine_has_are_unknown(void **state)
     free(text);
 }
 
+static void what_another_program_measured_is_refused(void **state)
+{
+    (void)state;
+    struct constants made;
+    struct status error;
+    const struct case_row row = row_of("a", 100, 10);
+    const char *const paths[] = {scratch_file_path};
+    FILE *file = fopen(scratch_file_path, "w");
+    assert_non_null(file);
+    run_write(file, "r1", "pytorch");
+    case_write(file, &row);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(calibration_make(paths, 1, NULL, "1", &made, &error), STATUS_INVALID);
+    assert_non_null(strstr(error.text, "case a: was measured by pytorch; constants are of assay's own process"));
+}
+
 static void a_run_that_is_named_twice_is_refused(void **state)
 {
     (void)state;
@@ -393,6 +410,7 @@ int main(void)
         cmocka_unit_test(records_without_a_reading_calibrate_nothing),
         cmocka_unit_test(a_filter_names_cases_by_id_or_tag),
         cmocka_unit_test(figures_that_no_machine_has_are_unknown),
+        cmocka_unit_test(what_another_program_measured_is_refused),
         cmocka_unit_test(a_run_that_is_named_twice_is_refused),
     };
     return cmocka_run_group_tests(tests, scratch_file_make, scratch_file_remove);
