@@ -72,28 +72,36 @@ static void swap_look(struct validity *validity, const char *stage, const struct
 }
 
 static void failure_look(struct validity *validity, enum disturbance disturbance, const char *name, const char *stage,
-                         bool *was_valid, bool is_valid)
+                         bool was_valid, bool is_valid)
 {
-    if (*was_valid && !is_valid) {
+    if (was_valid && !is_valid) {
         reason_note(validity, disturbance, "%s could not be read at the end of stage %s, as they were before", name,
                     stage);
     }
-    *was_valid = *was_valid || is_valid;
+}
+
+/* The last one that was told stays, for a change that comes to light later. */
+static void mode_keep(enum device_mode *mode, enum device_mode before)
+{
+    *mode = *mode == DEVICE_MODE_UNKNOWN ? before : *mode;
 }
 
 void validity_add(struct validity *validity, enum stage stage, const struct device_reading *reading)
 {
     const char *name = stage_name(stage);
     const struct device_disturbance *before = &validity->previous.disturbance, *now = &reading->disturbance;
+    enum device_mode ecc_mode = before->ecc_mode, mig_mode = before->mig_mode;
     foreign_look(validity, name, now);
     mode_look(validity, DISTURBANCE_ECC, "ECC", name, before->ecc_mode, now->ecc_mode);
     mode_look(validity, DISTURBANCE_MIG, "MIG", name, before->mig_mode, now->mig_mode);
     swap_look(validity, name, before, now);
     failure_look(validity, DISTURBANCE_DEVICE_READING, "the bytes used on the device", name,
-                 &validity->device_was_valid, reading->device_valid);
-    failure_look(validity, DISTURBANCE_PROCESS_READING, "the bytes of the process", name, &validity->process_was_valid,
-                 reading->process_valid);
+                 validity->previous.device_valid, reading->device_valid);
+    failure_look(validity, DISTURBANCE_PROCESS_READING, "the bytes of the process", name,
+                 validity->previous.process_valid, reading->process_valid);
     validity->previous = *reading;
+    mode_keep(&validity->previous.disturbance.ecc_mode, ecc_mode);
+    mode_keep(&validity->previous.disturbance.mig_mode, mig_mode);
     validity->reading_count++;
 }
 

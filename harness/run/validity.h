@@ -26,7 +26,6 @@ struct validity {
     bool shared; /* several cases use the device at a time, by wish: then the others are none of its foreigners */
     int reading_count;
     struct device_reading previous;
-    bool device_was_valid, process_was_valid;
     char reasons[DISTURBANCE_COUNT]
                 [DISTURBANCE_TEXT_BYTES]; /* "": it did not happen; of several times the first is told */
 };

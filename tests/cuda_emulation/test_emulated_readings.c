@@ -9,11 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "harness/device/device.h"
-#include "tests/cuda_emulation/fault_plan.h"
 #include "tests/run/run_scene.h"
 
 /* Numbers that no sum of others makes. */
@@ -146,6 +143,8 @@ static void a_row_says_what_disturbed_it(void **state)
          "another process (4242) held 1048577 bytes (1.00 MiB) of the GPU at the end of stage context"},
         {"own=31337 process=4242:900000000@4", true, true,
          "another process (4242) held 900000000 bytes (858.31 MiB) of the GPU at the end of stage forward"},
+        {"own=31337 process=4242:4096@2", true, true, /* once more is held than that one has, ours is told */
+         "another process held bytes of the GPU, how many is not told, at the end of stage context"},
         {"own=31337 process=4242:900000000@2", true, false,
          "another process held bytes of the GPU, how many is not told, at the end of stage context"},
         {"failing@4", true, false,
@@ -209,95 +208,43 @@ static void an_instance_is_named_as_one(void **state)
     assert_memory_equal(text_at(json_get(line, "device"), "uuid"), "GPU-", 4);
 }
 
-static enum status_code elementwise_run(struct device *device, enum opcode opcode)
-{
-    static float numbers[2];
-    const struct tensor tensor = {.data = numbers, .dtype = DTYPE_FLOAT32, .rank = 1, .size = {1}, .stride = {1}};
-    const struct operation_call call = {
-        .opcode = opcode, .input_count = 1, .tensor_count = 2, .tensors = {tensor, tensor}};
-    return device->table->run(device, &call, NULL);
-}
-
-/* Loaded once, seen once; another operation is another kernel. */
-static int loads_are_counted(void)
-{
-    struct device *device = NULL;
-    struct device_reading reading;
-    if (device_open("cuda:0", &device, NULL) != STATUS_OK) {
-        return 1;
-    }
-    static const struct {
-        enum opcode opcode;
-        int64_t kernels;
-    } rows[] = {{OPCODE_RELU, 1}, {OPCODE_RELU, 1}, {OPCODE_TANH, 2}, {OPCODE_RELU, 2}};
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (elementwise_run(device, rows[i].opcode) != STATUS_OK ||
-            device->table->read_memory(device, &reading, NULL) != STATUS_OK || !reading.kernel_valid ||
-            reading.kernel_bytes != rows[i].kernels * KERNEL_BYTES || !reading.library_valid ||
-            reading.library_bytes != 0) {
-            return 2;
-        }
-    }
-    device_close(device);
-    return 0;
-}
-
-static int questions_fail(bool kernel_known, bool device_known)
-{
-    struct device *device = NULL;
-    struct device_reading reading;
-    if (device_open("cuda:0", &device, NULL) != STATUS_OK) {
-        return 1;
-    }
-    if (device->table->read_memory(device, &reading, NULL) != STATUS_OK || !reading.device_valid ||
-        elementwise_run(device, OPCODE_RELU) != STATUS_OK || device->table->synchronize(device, NULL) != STATUS_OK ||
-        device->table->read_memory(device, &reading, NULL) != STATUS_OK) {
-        return 2;
-    }
-    device_close(device);
-    return reading.kernel_valid == kernel_known && reading.device_valid == device_known ? 0 : 3;
-}
-
-static int third_question_fails(void)
-{
-    return questions_fail(false, true);
-}
-
-static int fourth_question_fails(void)
-{
-    return questions_fail(true, false);
-}
-
-/* Each in a process of its own, because the emulated driver never unloads. The third question is the one after a kernel was
- * loaded (the first: a reading, the second: before the load), the fourth a reading: neither is an error, and what they
- * should have told is unknown. */
-static void loads_and_failures_of_a_device(void **state)
+/* Cases that use a GPU at a time: of the whole device nothing is known, nor who loaded what; the others are no foreigners. */
+static void who_shares_a_gpu_is_told_of_itself_alone(void **state)
 {
     struct scene *scene = *state;
-    static const struct {
-        const char *fault;
-        int (*body)(void);
-    } rows[] = {{NULL, loads_are_counted},
-                {"cudaMemGetInfo:3:1", third_question_fails},
-                {"cudaMemGetInfo:4:1", fourth_question_fails}};
     driver_set(KERNEL_BYTES);
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        int wait_status = 0;
-        if (rows[i].fault != NULL) {
-            fault_plan(scene->folder, rows[i].fault);
-        }
-        pid_t child = fork();
-        if (child == 0) {
-            _exit(rows[i].body());
-        }
-        assert_true(child > 0 && waitpid(child, &wait_status, 0) == child);
-        if (!WIFEXITED(wait_status) || WEXITSTATUS(wait_status) != 0) {
-            fail_msg("body %zu ended with %d", i, wait_status);
-        }
-        if (rows[i].fault != NULL) {
-            fault_unplan();
-        }
+    cases_set(scene, "  - {model: [tiny-gpt2, tiny-llama], mode: infer, seq: 4, for: sm_75}\n");
+    struct run_options options = options_of(scene);
+    options.runner = &case_runner_measure;
+    options.device = "cuda:0";
+    options.jobs = 2;
+    assert_int_equal(setenv("EMULATED_NVML", "process=4242:1048577", 1), 0);
+    run_with(scene, &options);
+    assert_int_equal(unsetenv("EMULATED_NVML"), 0);
+    for (int i = 0; i < 2; i++) {
+        const struct json *line = case_at(scene, i), *stage = json_get(json_get(line, "stages"), "forward");
+        const struct json *items = json_get(stage, "process_items");
+        assert_true(json_boolean_or(json_get(json_get(line, "validity"), "valid"), false));
+        assert_false(known_at(stage, "device_bytes") || known_at(stage, "device_items"));
+        assert_false(known_at(json_get(line, "context"), "baseline_bytes"));
+        assert_false(known_at(items, "kernel_bytes") || known_at(items, "library_bytes"));
+        assert_int_equal(bytes_at(items, "context_bytes"), CONTEXT_BYTES + KERNELS_OF_OPENING * KERNEL_BYTES);
+        assert_int_equal(items_sum(items), bytes_at(stage, "process_bytes"));
     }
+}
+
+/* A convolution's workspace is gone when it has run; the products' stay, that of cuBLAS and that of cublasLt. */
+static void a_workspace_that_is_gone_is_no_item(void **state)
+{
+    struct scene *scene = *state;
+    driver_set(0);
+    cases_set(scene, "  - {model: tiny-resnet, mode: infer, for: sm_75}\n");
+    measure(scene, "cuda:0");
+    const struct json *line = case_at(scene, 0);
+    const struct json *categories = json_get(line, "categories_at_peak");
+    const struct json *items = json_get(json_get(json_get(line, "stages"), "forward"), "device_items");
+    assert_true(bytes_at(categories, "workspace") > bytes_at(items, "workspace_bytes"));
+    assert_int_equal(bytes_at(items, "workspace_bytes"), 8519680 + 1048576);
 }
 
 int main(void)
@@ -307,7 +254,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_row_says_what_disturbed_it, scene_open, scene_close),
         cmocka_unit_test_setup_teardown(an_invalid_row_is_not_judged_by_its_readings, scene_open, scene_close),
         cmocka_unit_test_setup_teardown(an_instance_is_named_as_one, scene_open, scene_close),
-        cmocka_unit_test_setup_teardown(loads_and_failures_of_a_device, scene_open, scene_close),
+        cmocka_unit_test_setup_teardown(who_shares_a_gpu_is_told_of_itself_alone, scene_open, scene_close),
+        cmocka_unit_test_setup_teardown(a_workspace_that_is_gone_is_no_item, scene_open, scene_close),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

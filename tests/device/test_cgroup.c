@@ -123,6 +123,7 @@ static void what_cannot_be_seen_is_unknown(void **state)
     kernel_tree_write("cg/x/memory.current", "1\n");
     kernel_tree_write("cg/x/memory.usage_in_bytes", "1\n");
     kernel_tree_write("cg/memory.current", "1\n");
+    kernel_tree_write("cgx/memory.current", "1\n");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct cgroup cgroup;
         tree_set(rows[i].membership, rows[i].mounts);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "harness/device/device.h"
+#include "harness/device/process_memory.h"
 #include "tests/support/device_use.h"
 
 #define MEBIBYTE INT64_C(1048576)
@@ -42,6 +43,30 @@ static int64_t free_of(struct device *device)
     assert_int_equal(device->table->read_memory(device, &reading, NULL), STATUS_OK);
     assert_true(reading.free_valid);
     return reading.free_bytes;
+}
+
+/* What is told of OpenBLAS is what opening the device took at most, and does not change. Once it is there, it is not loaded
+ * again. */
+static void libraries_are_no_more_than_opening_took(void **state)
+{
+    (void)state;
+    int64_t before = 0;
+    device_close(device_open_or_skip("meta"));
+    assert_true(process_resident_read("", &before));
+    struct device *device = device_open_or_skip("host");
+    struct device_reading first = reading_take(device), second;
+    void *segment = NULL;
+    segment_take(device, 32 * MEBIBYTE, &segment);
+    second = reading_take(device);
+    assert_true(first.library_valid && second.library_valid);
+    assert_true(first.library_bytes >= 0 && first.library_bytes <= first.process_bytes - before);
+    assert_int_equal(second.library_bytes, first.library_bytes);
+    assert_int_equal(device->table->segment_free(device, segment, 32 * MEBIBYTE, NULL), STATUS_OK);
+    device_close(device);
+    device = device_open_or_skip("host");
+    second = reading_take(device);
+    assert_true(second.library_valid && second.library_bytes <= slack_bytes);
+    device_close(device);
 }
 
 static void assert_near(int64_t found, int64_t expected)
@@ -217,9 +242,13 @@ static void other_operations_reach_the_kernels(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(resident_memory_follows_the_segments), cmocka_unit_test(the_peak_is_that_since_the_last_reset),
-        cmocka_unit_test(a_bound_is_kept_to_the_byte),          cmocka_unit_test(more_than_the_machine_has_is_refused),
-        cmocka_unit_test(a_refused_mapping_is_out_of_memory),   cmocka_unit_test(properties_and_copies_are_the_hosts),
+        cmocka_unit_test(libraries_are_no_more_than_opening_took),
+        cmocka_unit_test(resident_memory_follows_the_segments),
+        cmocka_unit_test(the_peak_is_that_since_the_last_reset),
+        cmocka_unit_test(a_bound_is_kept_to_the_byte),
+        cmocka_unit_test(more_than_the_machine_has_is_refused),
+        cmocka_unit_test(a_refused_mapping_is_out_of_memory),
+        cmocka_unit_test(properties_and_copies_are_the_hosts),
         cmocka_unit_test(other_operations_reach_the_kernels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
