@@ -68,6 +68,14 @@ struct device_reading {
     int64_t free_bytes;
 };
 
+/* What is told of a device that is not open. */
+struct device_identity {
+    char kind[16];
+    char name[128], pci_bus_id[32], uuid[48]; /* of a GPU; "" elsewhere */
+    bool free_valid;                          /* as in a reading; of a GPU by NVML; meta: not valid */
+    int64_t free_bytes;
+};
+
 struct device_table {
     const char *kind;
     /* Required. */
@@ -95,10 +103,10 @@ struct device {
 enum status_code device_open(const char *spec, struct device **device, struct status *error);
 void device_close(struct device *device); /* NULL is accepted */
 
-/* Which device a spec stands for, without opening it: kind, and of a GPU name, uuid and pci_bus_id; the rest of *properties
- * is zero. Makes no context and takes no memory of a GPU, but starts its driver in this process: ask in a child. Errors as
- * those of device_open, but a device that is named here may still not open. */
-enum status_code device_identify(const char *spec, struct device_properties *properties, struct status *error);
+/* Which device a spec stands for and what it has free, without opening it: of a GPU no context is made and no memory taken,
+ * but its driver is started in this process, so ask in a child. Errors as those of device_open; a device that is named here
+ * may still not open. */
+enum status_code device_identify(const char *spec, struct device_identity *identity, struct status *error);
 
 /* STATUS_INVALID for a spec that is not of the forms above; touches no device. */
 enum status_code device_spec_check(const char *spec, struct status *error);

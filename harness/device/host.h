@@ -17,4 +17,7 @@
  * OpenBLAS is not installed. */
 enum status_code host_open(int64_t bound_bytes, struct device **device, struct status *error);
 
+/* As device_identify; never fails. */
+enum status_code host_identify(int64_t bound_bytes, struct device_identity *identity, struct status *error);
+
 #endif

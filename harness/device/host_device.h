@@ -41,6 +41,8 @@ struct host_device {
 enum status_code host_segment_alloc(struct device *device, int64_t bytes, void **address, struct status *error);
 enum status_code host_segment_free(struct device *device, void *address, int64_t bytes, struct status *error);
 enum status_code host_read_memory(struct device *device, struct device_reading *reading, struct status *error);
+/* False: unknown. */
+bool host_free_read(const struct host_device *host, int64_t *bytes);
 enum status_code host_reset_peak(struct device *device, struct status *error);
 /* Writes one byte of every page. */
 void pages_touch(void *address, int64_t bytes, int64_t page_bytes, int thread_count);

@@ -103,7 +103,7 @@ enum status_code host_segment_free(struct device *device, void *address, int64_t
 }
 
 /* What host_segment_alloc would still give, by the questions that it asks. */
-static bool free_read(const struct host_device *host, int64_t *bytes)
+bool host_free_read(const struct host_device *host, int64_t *bytes)
 {
     int64_t left_bytes = host->bound_bytes - host->held_bytes, room_bytes = INT64_MAX;
     if (host->bound_bytes == 0) {
@@ -137,7 +137,7 @@ enum status_code host_read_memory(struct device *device, struct device_reading *
         taken.cgroup_peak_bytes = taken.cgroup_bytes; /* others in the cgroup took more between the two questions */
     }
     process_swap_read("", host->page_bytes, &taken.disturbance);
-    taken.free_valid = free_read(host, &taken.free_bytes);
+    taken.free_valid = host_free_read(host, &taken.free_bytes);
     *reading = taken;
     return STATUS_OK;
 }

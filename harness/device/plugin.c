@@ -132,9 +132,9 @@ enum status_code plugin_device_open(const char *kind, const char *file_name, int
 }
 
 enum status_code plugin_device_identify(const char *kind, const char *file_name, int index,
-                                        struct device_properties *properties, struct status *error)
+                                        struct device_identity *identity, struct status *error)
 {
     const struct plugin_entry *entry = NULL;
     enum status_code code = plugin_load(kind, file_name, &entry, error);
-    return code == STATUS_OK ? entry->identify(index, properties, error) : code;
+    return code == STATUS_OK ? entry->identify(index, identity, error) : code;
 }

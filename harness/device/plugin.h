@@ -12,13 +12,13 @@
 #define PLUGIN_ENTRY_SYMBOL "assay_device_entry"
 
 /* Raised with every change to device.h, operation.h or this file that an older plug-in would misread. */
-enum { PLUGIN_VERSION = 3 };
+enum { PLUGIN_VERSION = 4 };
 
 struct plugin_entry {
     int version;       /* PLUGIN_VERSION it was compiled with */
     size_t call_bytes; /* sizeof(struct operation_call) it was compiled with */
     enum status_code (*open)(int index, struct device **device, struct status *error);
-    enum status_code (*identify)(int index, struct device_properties *properties, struct status *error);
+    enum status_code (*identify)(int index, struct device_identity *identity, struct status *error);
 };
 
 typedef const struct plugin_entry *(*plugin_entry_function)(void);
@@ -32,6 +32,6 @@ enum status_code plugin_device_open(const char *kind, const char *file_name, int
 
 /* What device_identify says of device number index. Errors as above. */
 enum status_code plugin_device_identify(const char *kind, const char *file_name, int index,
-                                        struct device_properties *properties, struct status *error);
+                                        struct device_identity *identity, struct status *error);
 
 #endif

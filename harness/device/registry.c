@@ -12,9 +12,9 @@ static enum status_code cuda_open(int index, struct device **device, struct stat
     return plugin_device_open("cuda", cuda_file_name, index, device, error);
 }
 
-static enum status_code cuda_identify(int index, struct device_properties *properties, struct status *error)
+static enum status_code cuda_identify(int index, struct device_identity *identity, struct status *error)
 {
-    return plugin_device_identify("cuda", cuda_file_name, index, properties, error);
+    return plugin_device_identify("cuda", cuda_file_name, index, identity, error);
 }
 
 /* Any reason for which the GPU does not open is a reason to take the host, except that it is there and full or broken. */
@@ -44,24 +44,33 @@ enum status_code device_open(const char *spec, struct device **device, struct st
     return status_set(error, STATUS_INTERNAL, "device '%s' was parsed but has no kind", spec);
 }
 
-enum status_code device_identify(const char *spec, struct device_properties *properties, struct status *error)
+/* As in best_open. */
+static enum status_code best_identify(struct device_identity *identity, struct status *error)
 {
-    static const struct device_properties meta = {.kind = "meta"}, host = {.kind = "host"};
-    struct device_properties found = host;
+    enum status_code code = cuda_identify(0, identity, error);
+    return code == STATUS_UNAVAILABLE ? host_identify(0, identity, error) : code;
+}
+
+enum status_code device_identify(const char *spec, struct device_identity *identity, struct status *error)
+{
+    static const struct device_identity meta = {.kind = "meta"};
     struct device_spec parsed;
     enum status_code code = device_spec_parse(spec, &parsed, error);
-    if (code == STATUS_OK && parsed.kind == DEVICE_KIND_META) {
-        found = meta;
-    } else if (code == STATUS_OK && parsed.kind == DEVICE_KIND_CUDA) {
-        code = cuda_identify(parsed.index, &found, error);
-    } else if (code == STATUS_OK && parsed.kind == DEVICE_KIND_AUTO) {
-        code = cuda_identify(0, &found, error);
-        code = code == STATUS_UNAVAILABLE ? STATUS_OK : code; /* then it is the host, as in device_open */
+    if (code != STATUS_OK) {
+        return code;
     }
-    if (code == STATUS_OK) {
-        *properties = found;
+    switch (parsed.kind) {
+    case DEVICE_KIND_AUTO:
+        return best_identify(identity, error);
+    case DEVICE_KIND_META:
+        *identity = meta;
+        return STATUS_OK;
+    case DEVICE_KIND_HOST:
+        return host_identify(parsed.memory_bytes, identity, error);
+    case DEVICE_KIND_CUDA:
+        return cuda_identify(parsed.index, identity, error);
     }
-    return code;
+    return status_set(error, STATUS_INTERNAL, "device '%s' was parsed but has no kind", spec);
 }
 
 void device_close(struct device *device)

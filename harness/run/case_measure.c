@@ -158,7 +158,12 @@ static const char *status_word(enum status_code code)
 /* A device that has no memory to be opened: nothing is held yet, and who asks for how much is the driver's secret. */
 static enum status_code opening_refusal_send(const struct measuring *measuring, struct status *error)
 {
-    const struct replay_result nothing = {.oom_stage = STAGE_CONTEXT};
+    struct replay_result nothing = {.oom_stage = STAGE_CONTEXT};
+    struct device_identity identity;
+    if (device_identify(measuring->job->device, &identity, NULL) == STATUS_OK) {
+        nothing.oom_free_valid = identity.free_valid;
+        nothing.oom_free_bytes = identity.free_bytes;
+    }
     struct json *object = json_object_new();
     return send_release(measuring, json_made(object, json_set(object, "oom", oom_json(&nothing))), error);
 }
@@ -206,16 +211,16 @@ static void measure_run(void *context, const struct case_job *job, int file)
 
 static void measure_identify(void *context, const struct case_job *job, int file)
 {
-    struct device_properties properties = {0};
-    enum status_code code = device_identify(job->device, &properties, NULL);
+    struct device_identity identity = {0};
+    enum status_code code = device_identify(job->device, &identity, NULL);
     (void)context;
     if (code != STATUS_OK && code != STATUS_UNAVAILABLE) {
         return;
     }
     struct json *object = json_object_new();
-    bool made = json_set(object, "kind", code == STATUS_OK ? json_string_new(properties.kind) : json_null_new()) &&
-                json_set(object, "uuid", json_string_new(properties.uuid)) &&
-                json_set(object, "pci_bus_id", json_string_new(properties.pci_bus_id));
+    bool made = json_set(object, "kind", code == STATUS_OK ? json_string_new(identity.kind) : json_null_new()) &&
+                json_set(object, "uuid", json_string_new(identity.uuid)) &&
+                json_set(object, "pci_bus_id", json_string_new(identity.pci_bus_id));
     if (made) {
         case_send(file, object, NULL);
     }

@@ -25,6 +25,7 @@ static const char *gpu_bound(int64_t bytes)
 static int gpu_unbound(void **state)
 {
     unsetenv("EMULATED_DEVICE_BYTES");
+    unsetenv("EMULATED_NVML");
     return scene_close(state);
 }
 
@@ -52,6 +53,7 @@ static void what_asks_for_no_segment_runs_out_of_memory_too(void **state)
     static const char cases[] = "  - {model: tiny-bert, mode: train, seq: [4, 8], for: sm_75}\n";
     enum { MIB = 1024 * 1024, BOUND_MIB = 64 };
     cases_set(scene, cases);
+    assert_int_equal(setenv("EMULATED_NVML", "hidden", 1), 0); /* it alone says what is free without a context */
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const char *spec = gpu_bound(BOUND_MIB * MIB);
         fault_plan(scene->folder, rows[i].call);
@@ -65,10 +67,21 @@ static void what_asks_for_no_segment_runs_out_of_memory_too(void **state)
         assert_string_equal(text_at(oom, "label"), rows[i].label);
         assert_int_equal(json_kind(json_get(oom, "wanted_bytes")), JSON_KIND_NULL);
         assert_int_equal(integer_at(oom, "held_bytes"), rows[i].held_mib * MIB);
-        assert_int_equal(integer_at(oom, "free_bytes"),
-                         strcmp(rows[i].stage, "context") == 0 ? -1 : (BOUND_MIB - rows[i].held_mib) * MIB);
+        assert_int_equal(integer_at(oom, "free_bytes"), (BOUND_MIB - rows[i].held_mib) * MIB);
         assert_string_equal(text_at(case_at(scene, 1), "status"), "ok");
     }
+}
+
+static void what_is_free_without_a_context_is_unknown_without_nvml(void **state)
+{
+    struct scene *scene = *state;
+    cases_set(scene, "  - {model: tiny-bert, mode: train, seq: 4, for: sm_75}\n");
+    fault_plan(scene->folder, "cudaFree:1:2");
+    assert_int_equal(measure(scene, "cuda:0"), RUN_INCONCLUSIVE);
+    fault_unplan();
+    const struct json *oom = json_get(case_at(scene, 0), "oom");
+    assert_string_equal(text_at(oom, "stage"), "context");
+    assert_int_equal(json_kind(json_get(oom, "free_bytes")), JSON_KIND_NULL);
 }
 
 /* The same word of cuBLAS on a GPU with memory to spare has another cause. */
@@ -91,6 +104,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(every_stage_says_what_was_wanted_held_and_free),
         TEST(what_asks_for_no_segment_runs_out_of_memory_too),
+        TEST(what_is_free_without_a_context_is_unknown_without_nvml),
         TEST(a_library_that_does_not_start_with_memory_to_spare_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

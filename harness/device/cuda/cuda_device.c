@@ -342,21 +342,27 @@ static enum status_code cuda_prepare(struct cuda_device *cuda, struct status *er
 }
 
 /* The questions are answered without a context. */
-enum status_code cuda_identify(int index, struct device_properties *properties, struct status *error)
+enum status_code cuda_identify(int index, struct device_identity *identity, struct status *error)
 {
     struct cuda_device cuda = {.index = index};
-    struct device_properties read = {.kind = "cuda"};
+    struct device_identity told = {.kind = "cuda"};
     enum status_code code = cuda_present_check(index, error);
     if (code == STATUS_OK) {
         code = identity_read(&cuda, error);
     }
-    if (code == STATUS_OK) {
-        memcpy(read.name, cuda.name, sizeof read.name);
-        memcpy(read.pci_bus_id, cuda.pci_bus_id, sizeof read.pci_bus_id);
-        memcpy(read.uuid, cuda.uuid, sizeof read.uuid);
-        *properties = read;
+    if (code != STATUS_OK) {
+        return code;
     }
-    return code;
+    cuda_watch(&cuda);
+    told.free_valid = cuda.watch.free_known;
+    told.free_bytes = cuda.watch.free_bytes;
+    memcpy(told.name, cuda.name, sizeof told.name);
+    memcpy(told.pci_bus_id, cuda.pci_bus_id, sizeof told.pci_bus_id);
+    memcpy(told.uuid, cuda.uuid, sizeof told.uuid);
+    gpu_watch_end(&cuda.watch);
+    nvml_library_close(&cuda.nvml);
+    *identity = told;
+    return STATUS_OK;
 }
 
 enum status_code cuda_open(int index, struct device **device, struct status *error)

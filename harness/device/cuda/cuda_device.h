@@ -69,7 +69,7 @@ enum status_code fault_check(const struct cuda_device *cuda, struct status *erro
 void queued_note(struct cuda_device *cuda, const struct operation_call *call);
 
 enum status_code cuda_open(int index, struct device **device, struct status *error);
-enum status_code cuda_identify(int index, struct device_properties *properties, struct status *error);
+enum status_code cuda_identify(int index, struct device_identity *identity, struct status *error);
 
 /* -- cuda_matmul.c. Opens cuBLAS where that has not happened; STATUS_UNAVAILABLE with the remedy where it is missing. */
 enum status_code cuda_matmul(struct cuda_device *cuda, const struct operation_call *call, struct status *error);
