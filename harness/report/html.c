@@ -66,6 +66,12 @@ static void notes_append(struct text *text, const struct case_view *view)
         text_append(&note, note.length > 0 ? ". After loading: " : "After loading: ");
         causes_append(&note, &view->measured.stages[STAGE_LOAD], &view->causes_at_load);
     }
+    struct text items = {0};
+    enum level level = items_append(&items, view);
+    if (level != LEVEL_COUNT) {
+        text_format(&note, "%sBy cause, %s: %s", note.length > 0 ? ". " : "", level_name(level), text_string(&items));
+    }
+    text_release(&items);
     if (note.length > 0) {
         text_append(text, "<br><span class=\"note\">");
         xml_append(text, text_string(&note));

@@ -117,6 +117,22 @@ static void spreads_list(struct text *text, const struct report *report)
     }
 }
 
+static void items_list(struct text *text, const struct report *report)
+{
+    bool any = false;
+    for (int index = 0; index < report->case_count; index++) {
+        const struct case_view *view = &report->cases[index];
+        struct text words = {0}, items = {0};
+        enum level level = items_append(&items, view);
+        if (level != LEVEL_COUNT) {
+            text_format(&words, "%s %s", level_name(level), text_string(&items));
+        }
+        bullet_append(text, &any, "What driver or kernel counted, by cause", view->label, &words);
+        text_release(&items);
+        text_release(&words);
+    }
+}
+
 static void reasons_list(struct text *text, const struct report *report)
 {
     bool any = false;
@@ -155,6 +171,7 @@ void markdown_write(const struct report *report, const struct accuracy *rows, in
         summary_append(text, rows, count);
     }
     causes_list(text, report);
+    items_list(text, report);
     spreads_list(text, report);
     reasons_list(text, report);
 }

@@ -183,13 +183,12 @@ static void spread_note(const struct table *table, const struct case_view *view)
     text_release(&note);
 }
 
-/* Of the whole device where it was read, else of the process: the two differ by what others hold. */
 static void items_note(const struct table *table, const struct case_view *view)
 {
     struct text note = {0};
-    for (int level = LEVEL_DEVICE; level <= LEVEL_PROCESS && note.length == 0; level++) {
-        items_append(&note, view, (enum level)level);
-        note_append(table, level_name((enum level)level), text_string(&note));
+    enum level level = items_append(&note, view);
+    if (level != LEVEL_COUNT) {
+        note_append(table, level_name(level), text_string(&note));
     }
     text_release(&note);
 }

@@ -191,26 +191,28 @@ static const struct {
                   {"library_bytes", "libraries"},     {"workspace_bytes", "workspaces"}, {"segment_bytes", "segments"},
                   {"remainder_bytes", "remainder"}};
 
-void items_append(struct text *text, const struct case_view *view, enum level level)
+enum level items_append(struct text *text, const struct case_view *view)
 {
     char figure[WORDING_BYTES];
     int stage = stage_last(&view->measured);
-    int64_t total_bytes = view->measured.stages[stage].end_bytes[level];
     const struct json *record = json_get(json_get(view->line, "stages"), report_stage_name(stage));
-    const struct json *items = json_get(record, level == LEVEL_DEVICE ? "device_items" : "process_items");
+    bool whole = json_kind(json_get(record, "device_items")) == JSON_KIND_OBJECT;
+    enum level level = whole ? LEVEL_DEVICE : LEVEL_PROCESS;
+    const struct json *items = json_get(record, whole ? "device_items" : "process_items");
+    int64_t total_bytes = view->measured.stages[stage].end_bytes[level];
     if (json_kind(items) != JSON_KIND_OBJECT || total_bytes == BYTES_UNKNOWN) {
-        return;
+        return LEVEL_COUNT;
     }
     text_format(text, "%s at the end of %s", bytes_word(total_bytes, false, figure), report_stage_name(stage));
     const char *separator = ": ";
     for (size_t index = 0; index < sizeof item_words / sizeof item_words[0]; index++) {
         int64_t bytes = json_integer_or(json_get(items, item_words[index].key), 0);
         if (bytes != 0) {
-            size_format(bytes, figure);
-            text_format(text, "%s%s %s", separator, figure, item_words[index].word);
+            text_format(text, "%s%s %s", separator, size_format(bytes, figure), item_words[index].word);
             separator = ", ";
         }
     }
+    return level;
 }
 
 static bool device_equal(const struct case_view *a, const struct case_view *b)

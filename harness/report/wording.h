@@ -30,8 +30,9 @@ void oom_append(struct text *text, const struct case_view *view);
 void validity_append(struct text *text, const struct case_view *view);
 
 /* "1.61 GiB at the end of step: 500.00 MiB context, 1.10 GiB segments, 12.00 MiB remainder" of the last stage that ended;
- * items of 0 bytes and unknown ones are left out. level: device or process. Nothing where the record has no items. */
-void items_append(struct text *text, const struct case_view *view, enum level level);
+ * items of 0 bytes and unknown ones are left out. Of the whole device where it was read, else of the process, since the two
+ * differ by what others hold; which, is returned: LEVEL_COUNT where the record has no items, and nothing is appended. */
+enum level items_append(struct text *text, const struct case_view *view);
 
 /* "40 cases: 36 ok, 2 fail, 1 oom, 1 skip", and what is missing: an interrupted run, damaged lines. */
 void counts_append(struct text *text, const struct report *report);
