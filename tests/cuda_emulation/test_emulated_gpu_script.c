@@ -19,12 +19,13 @@
 /* The folder of this program is where its plug-in lies; the scene's folder, with its stand-ins, comes first on PATH. */
 static struct command_result run(const struct gpu_scene *scene, const char *const *options, const char *more)
 {
-    char program[PATH_MAX] = "", plugins[PATH_MAX + 32], path[PATH_MAX + 64];
+    char program[PATH_MAX] = "", plugins[PATH_MAX + 32], path[PATH_MAX + 64], locks[PATH_MAX];
     assert_true(readlink("/proc/self/exe", program, sizeof program - 1) > 0);
     *strrchr(program, '/') = '\0';
     snprintf(plugins, sizeof plugins, "ASSAY_PLUGIN_DIR=%s", program);
     snprintf(path, sizeof path, "PATH=%s:%s", scene->folder, getenv("PATH"));
-    const char *const environment[] = {plugins, path, "COLUMNS=120", more, NULL};
+    snprintf(locks, sizeof locks, "ASSAY_LOCK_DIR=%s", scene->folder); /* the emulated GPU is each program's own */
+    const char *const environment[] = {plugins, path, locks, "COLUMNS=120", more, NULL};
     return gpu_scene_run(scene, options, environment);
 }
 
