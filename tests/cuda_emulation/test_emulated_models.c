@@ -10,28 +10,16 @@
 #include <string.h>
 
 #include "harness/replay/replay.h"
-#include "harness/tape/target.h"
-#include "models/catalogue.h"
-#include "models/workload_tape.h"
 #include "tests/models/tape_machine.h"
 #include "tests/support/device_use.h"
+#include "tests/support/modelled.h"
 
 /* tolerance: of the loss, relative. Several steps amplify what the order of a sum changes in the last place. */
 static void training_agrees(const char *model, const struct workload *workload, double tolerance)
 {
-    struct config config;
-    struct skeleton skeleton;
-    struct tape *tape = NULL;
-    struct status error = {0};
-    const struct target *target = NULL;
-    enum status_code code = config_find("models/catalogue", model, &config, &error);
-    code = code == STATUS_OK ? target_find("sm_75", &target, &error) : code;
-    code = code == STATUS_OK ? workload_skeleton(&config, workload, &skeleton, &error) : code;
-    code = code == STATUS_OK ? workload_tape(&config, &skeleton, workload, target, &tape, &error) : code;
-    if (code != STATUS_OK) {
-        fail_msg("%s: %s", model, error.text);
-    }
-    struct tape_view view = tape_view(tape);
+    struct modelled modelled = {0};
+    modelled_require(&modelled, model, workload, "sm_75");
+    struct tape_view view = tape_view(modelled.tape);
     struct replay_result predicted = replay_on(&view, "meta");
     struct replay_result gpu = replay_on(&view, "cuda:0"), host = replay_on(&view, "host");
     assert_true(predicted.sequence_hash == gpu.sequence_hash);
@@ -43,8 +31,7 @@ static void training_agrees(const char *model, const struct workload *workload, 
     if (!(fabs(gpu.loss - host.loss) <= tolerance * host.loss)) {
         fail_msg("%s: the loss is %.9g and %.9g on the host", model, gpu.loss, host.loss);
     }
-    tape_release(tape);
-    skeleton_release(&skeleton);
+    modelled_close(&modelled);
 }
 
 static void text_models_train_as_on_the_host(void **state)

@@ -9,9 +9,8 @@
 
 #include <cmocka.h>
 
-#include "models/catalogue.h"
-#include "models/workload_tape.h"
 #include "tests/support/device_use.h"
+#include "tests/support/modelled.h"
 
 static const struct {
     const char *name;
@@ -135,26 +134,13 @@ static void results_equal(const struct sequence_case *one, const struct replay_r
                 (int64_t)got->sequence_hash);
 }
 
-void sequence_case_check(const struct sequence_case *one, const char *device, const char *target_name)
+void sequence_case_check(const struct sequence_case *one, const char *device, const char *target)
 {
-    struct config config;
-    struct skeleton skeleton;
-    struct tape *tape = NULL;
-    struct status error = {0};
-    const struct target *target = NULL;
-    enum status_code code = config_find("models/catalogue", one->model, &config, &error);
-    code = code == STATUS_OK ? target_find(target_name, &target, &error) : code;
-    code = code == STATUS_OK ? workload_check(&one->workload, &error) : code;
-    code = code == STATUS_OK ? workload_skeleton(&config, &one->workload, &skeleton, &error) : code;
-    code = code == STATUS_OK ? workload_tape(&config, &skeleton, &one->workload, target, &tape, &error) : code;
-    if (code != STATUS_OK) {
-        fail_msg("%s %s %s: %s", one->model, mode_name(one->workload.mode), precision_name(one->workload.precision),
-                 error.text);
-    }
-    struct tape_view view = tape_view(tape);
+    struct modelled modelled = {0};
+    modelled_require(&modelled, one->model, &one->workload, target);
+    struct tape_view view = tape_view(modelled.tape);
     struct replay_result predicted = replay_on(&view, "meta"), got = replay_on(&view, device);
     assert_true(predicted.alloc_count > 0);
     results_equal(one, &predicted, &got);
-    tape_release(tape);
-    skeleton_release(&skeleton);
+    modelled_close(&modelled);
 }

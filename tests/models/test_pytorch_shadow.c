@@ -13,9 +13,8 @@
 
 #include <cmocka.h>
 
-#include "models/catalogue.h"
-#include "models/workload_tape.h"
 #include "tests/models/shadow_lines.h"
+#include "tests/support/modelled.h"
 
 static const struct {
     const char *shadow, *catalogue;
@@ -60,22 +59,11 @@ static void stages_check(const char *id, const struct json *line, const struct s
 
 static void case_check(const struct json *line, const char *catalogue)
 {
-    struct status error = {0};
-    struct config config;
-    struct skeleton skeleton;
-    struct tape *tape = NULL;
-    const struct target *target = NULL;
+    struct modelled modelled = {0};
     const char *id = shadow_text(line, "id");
-    if (config_find("models/catalogue", catalogue, &config, &error) != STATUS_OK ||
-        target_find("sm_90", &target, &error) != STATUS_OK) {
-        fail_msg("%s", error.text);
-    }
     struct workload workload = shadow_workload(line);
-    if (workload_skeleton(&config, &workload, &skeleton, &error) != STATUS_OK ||
-        workload_tape(&config, &skeleton, &workload, target, &tape, &error) != STATUS_OK) {
-        fail_msg("%s: %s", id, error.text);
-    }
-    struct tape_view view = tape_view(tape);
+    modelled_require(&modelled, catalogue, &workload, "sm_90");
+    struct tape_view view = tape_view(modelled.tape);
     struct stage_figures figures;
     stage_figures_take(&view, &figures);
     if (workload.mode == MODE_TRAIN) {
@@ -85,8 +73,7 @@ static void case_check(const struct json *line, const char *catalogue)
     if (workload.accumulate == 1) { /* there the shadow shows the first micro-batch, the tape the last */
         stages_check(id, line, &figures);
     }
-    tape_release(tape);
-    skeleton_release(&skeleton);
+    modelled_close(&modelled);
 }
 
 static const char *catalogue_name(const char *shadow)
@@ -143,20 +130,12 @@ static void tape_agrees(void **state)
 static void resnet50_keeps_the_published_bytes(void **state)
 {
     (void)state;
-    struct status error = {0};
-    struct config config;
-    struct skeleton skeleton;
-    struct tape *tape = NULL;
-    const struct target *target = NULL;
-    assert_int_equal(config_find("models/catalogue", "timm/resnet50.a1_in1k", &config, &error), STATUS_OK);
-    assert_int_equal(target_find("host", &target, &error), STATUS_OK);
+    struct modelled modelled = {0};
     struct workload workload = workload_default(MODE_TRAIN);
     workload.batch = 8;
-    assert_int_equal(skeleton_build(&config, HEAD_LM, &skeleton, &error), STATUS_OK);
-    assert_int_equal(workload_tape(&config, &skeleton, &workload, target, &tape, &error), STATUS_OK);
-    assert_true(tape_view(tape).saved_for_backward_bytes == 687520580);
-    tape_release(tape);
-    skeleton_release(&skeleton);
+    modelled_require(&modelled, "timm/resnet50.a1_in1k", &workload, "host");
+    assert_true(tape_view(modelled.tape).saved_for_backward_bytes == 687520580);
+    modelled_close(&modelled);
 }
 
 int main(void)

@@ -1,7 +1,7 @@
 /* Our predictions against what PyTorch occupied on GPUs, from the lines that are committed under results/reference; and the
  * check itself, with lines of our own making: those that truth.py wrote where there was no GPU, with our figures in the place
  * of null, and then disturbed. */
-#include <dirent.h>
+#include <ftw.h>
 #include <glob.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,17 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "harness/record/record.h"
-#include "models/catalogue.h"
-#include "models/workload_tape.h"
 #include "tests/models/shadow_lines.h"
 #include "tests/models/truth_check.h"
 #include "tests/support/command_run.h"
 #include "tests/support/device_use.h"
+#include "tests/support/modelled.h"
 
 static const char rehearsal_path[] = "peers/pytorch/rehearsal-torch-2.11.0-transformers-5.17.0.jsonl";
 static const char bert[] = "tiny-bert/train/float32/b2/s32/adam-fused";
@@ -46,20 +44,11 @@ static void figure_set(const struct json *stage, const char *key, int64_t bytes)
 /* Our own figures of a case, as if PyTorch had had them. */
 static void figures_fill(const struct json *line)
 {
-    struct status error = {0};
-    struct config config;
-    struct skeleton skeleton;
-    struct tape *tape = NULL;
-    const struct target *target = NULL;
+    struct modelled modelled = {0};
     const struct json *identity = json_get(line, "identity");
     struct workload workload = shadow_workload(identity);
-    if (config_find("models/catalogue", shadow_text(identity, "model"), &config, &error) != STATUS_OK ||
-        target_find("sm_90", &target, &error) != STATUS_OK ||
-        workload_skeleton(&config, &workload, &skeleton, &error) != STATUS_OK ||
-        workload_tape(&config, &skeleton, &workload, target, &tape, &error) != STATUS_OK) {
-        fail_msg("%s", error.text);
-    }
-    struct tape_view view = tape_view(tape);
+    modelled_require(&modelled, shadow_text(identity, "model"), &workload, "sm_90");
+    struct tape_view view = tape_view(modelled.tape);
     struct replay_result result = replay_on(&view, "meta");
     for (int i = STAGE_LOAD; i < STAGE_COUNT; i++) {
         const struct replay_stage *stage = &result.stages[i];
@@ -71,8 +60,7 @@ static void figures_fill(const struct json *line)
             figure_set(row, "reserved_bytes_peak", stage->reserved_bytes_peak);
         }
     }
-    tape_release(tape);
-    skeleton_release(&skeleton);
+    modelled_close(&modelled);
 }
 
 static bool line_keep(const struct json *line)
@@ -104,21 +92,21 @@ static int scene_open(void **state)
     return 0;
 }
 
+static int entry_remove(const char *path, const struct stat *kind, int flag, struct FTW *place)
+{
+    (void)kind;
+    (void)flag;
+    (void)place;
+    return remove(path);
+}
+
 static int scene_close(void **state)
 {
     struct scene *scene = *state;
-    DIR *folder = opendir(scene->folder);
-    assert_non_null(folder);
-    for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
-        char path[512];
-        snprintf(path, sizeof path, "%s/%s", scene->folder, entry->d_name);
-        unlink(path);
-    }
-    closedir(folder);
+    assert_int_equal(nftw(scene->folder, entry_remove, 8, FTW_DEPTH | FTW_PHYS), 0);
     for (int i = 0; i < scene->line_count; i++) {
         json_release(scene->lines[i]);
     }
-    assert_int_equal(rmdir(scene->folder), 0);
     free(scene);
     return 0;
 }
@@ -333,14 +321,16 @@ static void traces_are_replayed_to_the_byte(void **state)
         "{\"events\": [[\"segment\", 0, 2097152], [\"malloc\", 0, 700], [\"counters\", {\"stage\": "
         "\"load\", \"requested_bytes\": 700, \"allocated_bytes\": %d, \"reserved_bytes\": 2097152}]]}";
     const struct scene *scene = *state;
-    char text[256];
+    char text[256], traces[128];
+    snprintf(traces, sizeof traces, "%s/traces", scene->folder);
+    assert_int_equal(mkdir(traces, 0700), 0);
     snprintf(text, sizeof text, trace, 1024);
-    file_write(scene, "loading.json", text);
+    file_write(scene, "traces/loading.json", text);
     judged(scene, 0, NULL);
     snprintf(text, sizeof text, trace, 1025);
-    file_write(scene, "loading.json", text);
+    file_write(scene, "traces/loading.json", text);
     judged(scene, 1, WORDS("loading.json: event 3"));
-    file_write(scene, "loading.json", "{\"events\": [[\"malloc\", 0, 700]]}");
+    file_write(scene, "traces/loading.json", "{\"events\": [[\"malloc\", 0, 700]]}");
     judged(scene, 2, WORDS("nothing of PyTorch's to compare with"));
 }
 

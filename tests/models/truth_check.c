@@ -18,10 +18,9 @@
 #include "harness/memory/trace.h"
 #include "harness/replay/peak.h"
 #include "harness/report/gap.h"
-#include "models/catalogue.h"
-#include "models/workload_tape.h"
 #include "tests/models/shadow_lines.h"
 #include "tests/support/device_use.h"
+#include "tests/support/modelled.h"
 
 enum { CASES_MAXIMUM = 4096, EXCEPTIONS_MAXIMUM = 512, NAMES_SHOWN = 6 };
 enum { LEVEL_ALLOCATED, LEVEL_RESERVED, LEVEL_COUNT };
@@ -103,38 +102,14 @@ static bool exception_use(struct truth_check *check, const char *id, const char 
 
 /* ---- one case ---- */
 
-/* A case as a tape for the device that PyTorch had. Held together because the tape borrows from the skeleton. */
-struct predicted {
-    struct config config;
-    struct skeleton skeleton;
-    struct tape *tape;
-};
-
-static enum status_code predicted_open(struct predicted *predicted, const struct json *identity,
-                                       const struct target *target, struct status *error)
+/* A case as a tape for the device that PyTorch had. */
+static enum status_code case_predict(struct modelled *modelled, const struct json *identity,
+                                     const struct target *target, struct status *error)
 {
     struct workload workload;
-    const char *model = json_string_or(json_get(identity, "model"), "");
-    enum status_code code = config_find("models/catalogue", model, &predicted->config, error);
-    if (code == STATUS_OK) {
-        code = shadow_workload_read(identity, &workload, error);
-    }
-    if (code == STATUS_OK) {
-        code = workload_check(&workload, error);
-    }
-    if (code == STATUS_OK) {
-        code = workload_skeleton(&predicted->config, &workload, &predicted->skeleton, error);
-    }
-    if (code == STATUS_OK) {
-        code = workload_tape(&predicted->config, &predicted->skeleton, &workload, target, &predicted->tape, error);
-    }
-    return code;
-}
-
-static void predicted_close(struct predicted *predicted)
-{
-    tape_release(predicted->tape);
-    skeleton_release(&predicted->skeleton);
+    enum status_code code = shadow_workload_read(identity, &workload, error);
+    return code == STATUS_OK ? modelled_open(modelled, shadow_text(identity, "model"), &workload, target->name, error)
+                             : code;
 }
 
 /* "; alive at our peak: 3 x 12.00 MiB linear, ...". */
@@ -206,15 +181,13 @@ static int stages_compare(struct truth_check *check, const struct json *line, co
 
 static void case_compare(struct truth_check *check, const struct json *line, const char *id)
 {
-    struct predicted predicted = {0};
+    struct modelled predicted = {0};
     struct status error = {0};
-    enum status_code code = STATUS_INVALID;
     if (check->target == NULL) {
         note_add(check, id, "no figures: no GPU was read");
         return;
     }
-    code = predicted_open(&predicted, json_get(line, "identity"), check->target, &error);
-    if (code == STATUS_OK) {
+    if (case_predict(&predicted, json_get(line, "identity"), check->target, &error) == STATUS_OK) {
         struct tape_view view = tape_view(predicted.tape);
         int compared = stages_compare(check, line, id, &view);
         check->outcome.case_count += compared > 0 ? 1 : 0;
@@ -224,7 +197,7 @@ static void case_compare(struct truth_check *check, const struct json *line, con
     } else if (!exception_use(check, id, "*")) {
         fault_add(check, "%s: cannot be predicted: %s", id, error.text);
     }
-    predicted_close(&predicted);
+    modelled_close(&predicted);
 }
 
 static bool id_is_new(struct truth_check *check, const char *id)
@@ -389,7 +362,6 @@ struct truth_outcome truth_folder_check(const char *folder)
     }
     exceptions_read(check, folder);
     files_take(check, folder, "*.jsonl", file_take);
-    files_take(check, folder, "*.json", trace_take);
     files_take(check, folder, "traces/*.json", trace_take);
     if (check->outcome.case_count + check->outcome.trace_count == 0) {
         fault_add(check, "%s: nothing was compared", folder);

@@ -8,35 +8,8 @@
 #include <string.h>
 
 #include "harness/replay/peak.h"
-#include "harness/tape/target.h"
-#include "models/catalogue.h"
-#include "models/workload_tape.h"
 #include "tests/support/device_use.h"
-
-struct modelled {
-    struct config config;
-    struct skeleton skeleton;
-    struct tape *tape;
-};
-
-static void modelled_open(struct modelled *modelled, const char *model, struct workload workload)
-{
-    struct status error = {0};
-    const struct target *target = NULL;
-    if (config_find("models/catalogue", model, &modelled->config, &error) != STATUS_OK ||
-        target_find("sm_90", &target, &error) != STATUS_OK ||
-        workload_skeleton(&modelled->config, &workload, &modelled->skeleton, &error) != STATUS_OK ||
-        workload_tape(&modelled->config, &modelled->skeleton, &workload, target, &modelled->tape, &error) !=
-            STATUS_OK) {
-        fail_msg("%s: %s", model, error.text);
-    }
-}
-
-static void modelled_close(struct modelled *modelled)
-{
-    tape_release(modelled->tape);
-    skeleton_release(&modelled->skeleton);
-}
+#include "tests/support/modelled.h"
 
 static void peak_is_what_was_replayed(const struct peak *peak, const struct replay_stage *stage)
 {
@@ -53,11 +26,11 @@ static void peak_is_what_was_replayed(const struct peak *peak, const struct repl
     assert_memory_equal(categories, stage->categories_at_peak, sizeof categories);
 }
 
-static void every_stage_agrees(const char *model, struct workload workload)
+static void every_stage_agrees(const char *model, const struct workload *workload)
 {
     struct modelled tiny = {0};
     struct peak peak, highest;
-    modelled_open(&tiny, model, workload);
+    modelled_require(&tiny, model, workload, "sm_90");
     struct tape_view tape = tape_view(tiny.tape);
     struct replay_result result = replay_on(&tape, "meta");
     for (int stage = STAGE_LOAD; stage < STAGE_COUNT; stage++) {
@@ -81,19 +54,19 @@ static void lists_come_to_what_is_counted(void **state)
 {
     (void)state;
     static const char *const models[] = {"tiny-bert", "tiny-gpt2", "tiny-llama", "tiny-vit", "tiny-resnet"};
-    struct workload workload = workload_default(MODE_TRAIN);
+    struct workload workload = workload_default(MODE_TRAIN), load = workload_default(MODE_LOAD);
     workload.batch = 2;
     workload.seq = 16;
     for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
-        every_stage_agrees(models[i], workload);
-        every_stage_agrees(models[i], workload_default(MODE_LOAD));
+        every_stage_agrees(models[i], &workload);
+        every_stage_agrees(models[i], &load);
     }
     workload.accumulate = 3;
     workload.precision = PRECISION_AMP_BFLOAT16;
-    every_stage_agrees("tiny-llama", workload);
+    every_stage_agrees("tiny-llama", &workload);
     workload = workload_default(MODE_GENERATE);
     workload.seq = 8;
-    every_stage_agrees("tiny-gpt2", workload);
+    every_stage_agrees("tiny-gpt2", &workload);
 }
 
 static void loading_bert_has_its_largest_tensor_first(void **state)
@@ -101,7 +74,8 @@ static void loading_bert_has_its_largest_tensor_first(void **state)
     (void)state;
     struct modelled bert = {0};
     struct peak peak;
-    modelled_open(&bert, "bert-base-cased", workload_default(MODE_LOAD));
+    struct workload load = workload_default(MODE_LOAD);
+    modelled_require(&bert, "bert-base-cased", &load, "sm_90");
     struct tape_view tape = tape_view(bert.tape);
     assert_int_equal(peak_find(&tape, STAGE_LOAD, &peak, NULL), STATUS_OK);
     assert_string_equal(peak.tensors[0].name, "embeddings.word_embeddings.weight");

@@ -11,42 +11,8 @@
 
 #include "harness/base/size.h"
 #include "harness/replay/replay.h"
-#include "harness/tape/target.h"
-#include "models/catalogue.h"
-#include "models/workload_tape.h"
 #include "tests/support/device_use.h"
-
-/* A model under a workload, as a tape. The skeleton must live as long, because the tape borrows its labels. */
-struct modelled {
-    struct config config;
-    struct skeleton skeleton;
-    struct tape *tape;
-};
-
-static void modelled_open(struct modelled *modelled, const char *model, const struct workload *workload)
-{
-    struct status error = {0};
-    const struct target *target = NULL;
-    enum status_code code = config_find("models/catalogue", model, &modelled->config, &error);
-    if (code == STATUS_OK) {
-        code = target_find("sm_90", &target, &error);
-    }
-    if (code == STATUS_OK) {
-        code = skeleton_build(&modelled->config, workload_head(workload), &modelled->skeleton, &error);
-    }
-    if (code == STATUS_OK) {
-        code = workload_tape(&modelled->config, &modelled->skeleton, workload, target, &modelled->tape, &error);
-    }
-    if (code != STATUS_OK) {
-        fail_msg("%s: %s", model, error.text);
-    }
-}
-
-static void modelled_close(struct modelled *modelled)
-{
-    tape_release(modelled->tape);
-    skeleton_release(&modelled->skeleton);
-}
+#include "tests/support/modelled.h"
 
 static void loading_bert_shows_the_published_pair(void **state)
 {
@@ -54,7 +20,7 @@ static void loading_bert_shows_the_published_pair(void **state)
     struct modelled bert = {0};
     struct workload load = workload_default(MODE_LOAD);
     char text[SIZE_TEXT_BYTES];
-    modelled_open(&bert, "bert-base-cased", &load);
+    modelled_require(&bert, "bert-base-cased", &load, "sm_90");
     struct tape_view tape = tape_view(bert.tape);
     struct replay_result result = replay_on(&tape, "meta");
     const struct replay_stage *stage = &result.stages[STAGE_LOAD];
@@ -91,7 +57,7 @@ static void training_agrees(const char *model, int64_t seq, enum attention atten
     train.batch = 2;
     train.seq = seq;
     train.attention = attention;
-    modelled_open(&tiny, model, &train);
+    modelled_require(&tiny, model, &train, "sm_90");
     struct tape_view tape = tape_view(tiny.tape);
     struct replay_result predicted = replay_on(&tape, "meta"), measured = replay_on(&tape, "host");
     figures_agree(&predicted, &measured);
@@ -109,7 +75,7 @@ static void generation_agrees(const char *model, enum cache cache, int64_t beams
     generate.new_tokens = 6;
     generate.cache = cache;
     generate.beams = beams;
-    modelled_open(&tiny, model, &generate);
+    modelled_require(&tiny, model, &generate, "sm_90");
     struct tape_view tape = tape_view(tiny.tape);
     struct replay_result predicted = replay_on(&tape, "meta"), measured = replay_on(&tape, "host");
     figures_agree(&predicted, &measured);
@@ -155,7 +121,7 @@ static void the_predicted_bytes_are_enough_and_tight(void **state)
     struct workload train = workload_default(MODE_TRAIN);
     train.seq = 16;
     train.attention = ATTENTION_EAGER;
-    modelled_open(&tiny, "tiny-bert", &train);
+    modelled_require(&tiny, "tiny-bert", &train, "sm_90");
     struct tape_view tape = tape_view(tiny.tape);
     int64_t needed_bytes = replay_on(&tape, "meta").reserved_bytes_peak;
     char spec[64];
