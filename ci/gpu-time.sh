@@ -20,11 +20,12 @@ part_wanted() {
 }
 
 # Milliseconds from the start to the end of a part: what is left when those after it have had their own seconds, which
-# are fewer where the whole run has less than the sum of them all.
+# are fewer where the whole run has less than the sum of them all. Without a GPU some need none.
 part_end_of() {
     sum=0 after_ms=0 seen=no
     while read -r row_slice row_part row_seconds; do
         part_wanted "$row_slice" "$row_part" || continue
+        case $gpu:$row_part in no:sanitizer | no:pytorch | no:compare) continue ;; esac
         sum=$((sum + row_seconds))
         [ "$seen" = no ] || after_ms=$((after_ms + row_seconds * 1000))
         [ "$row_part" != "$1" ] || seen=yes

@@ -31,15 +31,18 @@ usage_fail() {
     exit 2
 }
 
-absolute() {
-    case $1 in
-    /*) printf '%s\n' "$1" ;;
-    *) printf '%s/%s\n' "$PWD" "$1" ;;
+# A path as it is called from the root of the repository, where all parts run.
+from_root() {
+    path=$1
+    case $path in
+    /*) ;;
+    *) path=$PWD/$path ;;
     esac
+    printf '%s\n' "${path#"$root"/}"
 }
 
 root=$(cd "$(dirname "$0")/.." && pwd) || exit 99
-slice=all out=$root/results/gpu python=python3 device=cuda:0 seconds=480 tier='' need_gpu=no build='' suites=$root/suites
+slice=all out=results/gpu python=python3 device=cuda:0 seconds=480 tier='' need_gpu=no build='' suites=suites
 while [ $# -gt 0 ]; do
     if [ "$1" = --need-gpu ]; then
         need_gpu=yes
@@ -53,13 +56,13 @@ while [ $# -gt 0 ]; do
     [ -n "${2:-}" ] || usage_fail "$1 needs a value"
     case $1 in
     --slice) slice=$2 ;;
-    --out) out=$(absolute "$2") ;;
-    --python) case $2 in */*) python=$(absolute "$2") ;; *) python=$2 ;; esac ;;
+    --out) out=$(from_root "$2") ;;
+    --python) case $2 in */*) python=$(from_root "$2") ;; *) python=$2 ;; esac ;;
     --device) device=$2 ;;
     --seconds) seconds=$2 ;;
     --tier) tier=$2 ;;
-    --build) build=$(absolute "$2") ;;
-    --suites) suites=$(absolute "$2") ;;
+    --build) build=$(from_root "$2") ;;
+    --suites) suites=$(from_root "$2") ;;
     esac
     shift 2
 done
@@ -68,7 +71,7 @@ case $tier in '' | host | gpu) ;; *) usage_fail "--tier '$tier' is neither host 
 case ${device#cuda:} in '' | *[!0-9]*) usage_fail "--device '$device' is not cuda:N" ;; esac
 case $seconds in *[!0-9]* | 0* | ??????*) usage_fail "--seconds '$seconds' is no number of seconds" ;; esac
 prebuilt=${build:+"--build was given"}
-build=${build:-$root/build}
+build=${build:-build}
 cd "$root" || exit 99
 scratch=$(mktemp -d) || exit 99
 log=$out/log.txt

@@ -1,0 +1,164 @@
+#!/bin/sh
+# docs/REFERENCE.md and the table in README.md, made from results/reference/*/records.jsonl alone: a new folder there is shown
+# without anything else being written. The plots lie beside the records.
+#
+# usage: reference.sh             write the page, the table and the plots
+#        reference.sh --check     exit 1 and the difference where a file is not what it would be made to
+#        reference.sh --add DIR   take the records of a folder of ci/gpu.sh into the folder of their device, then write
+#        --assay PROGRAM, --root DIR before these: another program (build/assay), another repository
+set -u
+
+root=$(cd "$(dirname "$0")/.." && pwd) || exit 99
+assay=
+mode='write'
+added=
+while [ $# -gt 0 ]; do
+    case $1 in
+    --check) mode=check ;;
+    --add | --assay | --root)
+        [ -n "${2:-}" ] || { echo "reference.sh: $1 needs a value" >&2; exit 2; }
+        case $1 in
+        --add) added=$(cd "$2" && pwd) || exit 2 ;;
+        --assay) assay=$(cd "$(dirname "$2")" && pwd)/${2##*/} || exit 2 ;;
+        --root) root=$2 ;;
+        esac
+        shift
+        ;;
+    *) echo "reference.sh: unknown option '$1'; use --check, --add DIR, --assay PROGRAM or --root DIR" >&2; exit 2 ;;
+    esac
+    shift
+done
+cd "$root" || exit 2
+assay=${assay:-$root/build/assay}
+"$assay" --version >/dev/null 2>&1 || { echo "reference.sh: $assay does not run; build it with make" >&2; exit 2; }
+work=$(mktemp -d) || exit 99
+trap 'rm -rf "$work"' EXIT
+export COLUMNS=110
+plots='accuracy overhead'
+
+# Text of a member in the first line of records that has it, within the object of another member where $3 names one.
+member() {
+    sed -n 's/.*'"${3:+\"$3\": *{[^\}]*}"'"'"$1"'": *"\([^"]*\)".*/\1/p' "$2" | head -n 1
+}
+
+# As device_slug of harness/record/constants.h has it.
+slug_of() {
+    kind=$(member kind "$1" device)
+    name=$(member name "$1" device)
+    [ "$kind" != cuda ] || kind=
+    printf '%s %s' "$kind" "$name" | LC_ALL=C tr '[:upper:]' '[:lower:]' | LC_ALL=C tr -cs '[:lower:][:digit:]' '-' | sed 's/^-*//; s/-*$//'
+}
+
+if [ -n "$added" ]; then
+    slug=$(slug_of "$added/records.jsonl")
+    [ -n "$slug" ] || { echo "reference.sh: no case of $added/records.jsonl has a device; was anything measured?" >&2; exit 2; }
+    mkdir -p "results/reference/$slug" && cp "$added/records.jsonl" "results/reference/$slug/records.jsonl" || exit 2
+    echo "results/reference/$slug/records.jsonl"
+fi
+
+# "median / worst" of an estimator and a quantity, from the table of the Markdown report; "-" where it has none.
+error_words() {
+    tr -d '\134' <"$1" | awk -F ' *[|] *' -v estimator="$2" -v quantity="$3" '
+        $2 == estimator && $3 == quantity && $4 + 0 > 0 { print $5 " / " $6; found = 1 }
+        END { if (!found) print "-" }'
+}
+
+overview_make() {
+    echo '| device | measured | cases | replay: allocated | replay: footprint | accelerate: total |'
+    echo '|---|---|---:|---:|---:|---:|'
+    for folder in results/reference/*/; do
+        [ -f "$folder/records.jsonl" ] || continue
+        slug=$(basename "$folder")
+        printf '| [%s](%s#%s) | %s | %s | %s | %s | %s |\n' "$(member name "$folder/records.jsonl" device)" "$1" "$slug" \
+            "$(member started "$folder/records.jsonl" | cut -c 1-10)" \
+            "$(sed -n 's/.*; \([0-9]* cases\{0,1\}: [^.]*\)\. Binary.*/\1/p' "$work/$slug.md")" \
+            "$(error_words "$work/$slug.md" replay 'allocated peak')" "$(error_words "$work/$slug.md" replay footprint)" \
+            "$(error_words "$work/$slug.md" accelerate total)"
+    done
+}
+
+# The part of a Markdown report from a heading to the next one, without both.
+report_section() {
+    awk -v heading="$2" '/^## / { on = index($0, heading) == 4; next } on' "$1" | sed '/./,$!d'
+}
+
+device_section() {
+    folder=results/reference/$1
+    records=$folder/records.jsonl
+    driver=$(member driver "$records" device)
+    printf '\n## %s\n\n' "$1"
+    printf '%s, measured %s by %s%s. ' "$(member name "$records" device)" "$(member started "$records" | cut -c 1-10)" \
+        "assay $(member version "$records" tool)" "${driver:+, driver $driver}"
+    printf 'Kept in [%s](../%s):' "$folder" "$folder"
+    for path in "$folder"/*; do
+        case $path in */plots) ;; *) printf ' [%s](../%s)' "${path##*/}" "$path" ;; esac
+    done
+    printf '.\n\n%s\n\n' "How far each estimator was off, (predicted - measured) / measured:"
+    report_section "$work/$1.md" "Accuracy per estimator" | grep '^|'
+    for plot in $plots; do
+        [ ! -f "$folder/plots/$plot.tsv" ] || printf '\n![%s](../%s/plots/%s.svg)\n' "$plot" "$folder" "$plot"
+    done
+    printf '\nEvery case:\n\n```text\n'
+    "$assay" report "$folder" --format summary | sed '/^Peak of allocated/,/^$/d'
+    printf '```\n'
+    if grep -q '^## Spread over' "$work/$1.md"; then
+        printf '\nFresh processes of one case, highest less lowest:\n\n'
+        report_section "$work/$1.md" "Spread over" | grep '^- '
+    fi
+}
+
+page_make() {
+    cat <<'TEXT'
+# Reference results
+
+Made by `ci/reference.sh` from [results/reference](../results/reference), one section for each device that was measured, and
+nothing by hand; a test holds it to the records. `make gpu` measures, `ci/reference.sh --add results/gpu` adds what it measured.
+Errors are (predicted - measured) / measured, the median and the worst. What each figure means is in [NUMBERS.md](NUMBERS.md).
+
+TEXT
+    overview_make ''
+    for folder in results/reference/*/; do
+        [ ! -f "$folder/records.jsonl" ] || device_section "$(basename "$folder")"
+    done
+}
+
+readme_make() {
+    awk -v table="$work/overview" '
+        /^<!-- end of the reference results -->/ { inside = 0 }
+        !inside { print }
+        /^<!-- reference results, made by ci\/reference.sh -->/ {
+            inside = 1
+            while ((getline line < table) > 0) print line
+        }' README.md
+}
+
+# Writes a file, or says how it differs. Images differ between releases of gnuplot, their data do not.
+settle() {
+    if [ "$mode" = write ]; then
+        cp "$1" "$2"
+    elif ! diff -u "$2" "$1"; then
+        echo "reference.sh: $2 is not made from the records; run ci/reference.sh"
+        failed=yes
+    fi
+}
+
+failed=
+for folder in results/reference/*/; do
+    [ -f "$folder/records.jsonl" ] || continue
+    slug=$(basename "$folder")
+    "$assay" report "$folder" --format md --plots "$work/$slug" --output "$work/$slug.md" >"$work/notes" 2>&1 ||
+        { cat "$work/notes" >&2; exit 2; }
+    mkdir -p "$folder/plots"
+    for plot in $plots; do
+        [ -f "$work/$slug/$plot.tsv" ] || continue
+        settle "$work/$slug/$plot.tsv" "$folder/plots/$plot.tsv"
+        [ "$mode" = check ] || cp "$work/$slug/$plot.svg" "$folder/plots/$plot.svg" || exit 2
+        [ -s "$folder/plots/$plot.svg" ] || { echo "reference.sh: $folder/plots/$plot.svg is missing"; failed=yes; }
+    done
+done
+page_make >"$work/page"
+overview_make docs/REFERENCE.md >"$work/overview"
+readme_make >"$work/readme"
+settle "$work/page" docs/REFERENCE.md
+settle "$work/readme" README.md
+[ -z "$failed" ]

@@ -1,0 +1,70 @@
+/* What is shown of the committed results is what ci/reference.sh makes of them, and a device that is added is shown. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/support/command_run.h"
+
+static struct command_result shell(const char *command, const char *folder)
+{
+    const char *const words[] = {"sh", "-c", command, "sh", folder, program_path(), NULL};
+    return command_run(words, NULL);
+}
+
+static void expect(const char *command, const char *folder, int exit_code, const char *part)
+{
+    struct command_result result = shell(command, folder);
+    if (result.exit_code != exit_code || strstr(text_string(&result.output), part) == NULL) {
+        fail_msg("%s: exit code %d, printed: %s%s", command, result.exit_code, text_string(&result.output),
+                 text_string(&result.error));
+    }
+    command_result_release(&result);
+}
+
+static void the_page_is_that_of_the_committed_records(void **state)
+{
+    (void)state;
+    expect("ci/reference.sh --assay \"$2\" --check", "", 0, "");
+}
+
+/* A repository of its own: the committed results, and a GPU that does not exist with the records of a run of the fixture's
+ * kind in its folder. */
+static void a_device_that_is_added_is_shown(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/assay reference XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    expect("mkdir \"$1/docs\" \"$1/results\" \"$1/run\" && cp README.md \"$1\" && cp docs/REFERENCE.md \"$1/docs\" &&"
+           " mkdir \"$1/results/reference\" && \"$2\" run suites/selftest.yaml --filter right --device host"
+           " --out \"$1/run\" --records-only >/dev/null 2>&1 &&"
+           " sed -i 's/\"kind\": \"host\", \"name\": \"[^\"]*\"/\"kind\": \"cuda\", \"name\": \"NVIDIA Nothing (9)\"/'"
+           " \"$1/run/records.jsonl\"",
+           folder, 0, "");
+    static const char add[] = "ci/reference.sh --assay \"$2\" --root \"$1\" --add \"$1/run\"";
+    static const char check[] = "ci/reference.sh --assay \"$2\" --root \"$1\" --check";
+    expect(add, folder, 0, "results/reference/nvidia-nothing-9/records.jsonl");
+    expect("cat \"$1/docs/REFERENCE.md\"", folder, 0, "\n## nvidia-nothing-9\n");
+    expect("cat \"$1/docs/REFERENCE.md\"", folder, 0, "\nok      102.00 KiB   +0.00 % ");
+    expect("cat \"$1/README.md\"", folder, 0, "| [NVIDIA Nothing (9)](docs/REFERENCE.md#nvidia-nothing-9) |");
+    expect(check, folder, 0, "");
+    expect("sed -i 's/\"allocated_bytes_peak\": 104448/\"allocated_bytes_peak\": 114688/g'"
+           " \"$1/results/reference/nvidia-nothing-9/records.jsonl\"",
+           folder, 0, "");
+    expect(check, folder, 1, "docs/REFERENCE.md is not made from the records; run ci/reference.sh");
+    expect("rm -r \"$1\"", folder, 0, "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_page_is_that_of_the_committed_records),
+        cmocka_unit_test(a_device_that_is_added_is_shown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
