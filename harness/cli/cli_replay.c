@@ -6,12 +6,14 @@
 #include "harness/base/size.h"
 #include "harness/cli/command.h"
 #include "harness/cli/output.h"
-#include "harness/memory/trace.h"
+#include "harness/memory/trace_peak.h"
 #include "harness/report/escape.h"
 
 static const struct option_row options[] = {
     {"allocator", OPTION_VALUE, "caching|plain", "whose rules: PyTorch's (default), or one segment for each block"},
     {"device", OPTION_VALUE, "N", "whose history of a PyTorch snapshot, where several GPUs have one"},
+    {"peak", OPTION_VALUE, "STAGE",
+     "list the sizes alive at the peak of a stage of the trace, or of the highest: highest"},
     {"json", OPTION_FLAG, NULL, "print one JSON document"},
     {NULL, OPTION_FLAG, NULL, NULL},
 };
@@ -137,14 +139,34 @@ static void comparison_lines(struct text *text, const struct trace_comparison *c
     tally_line(text, "segment events", &comparison->segments);
 }
 
-/* comparison is NULL where nothing was compared. */
+enum { PEAK_ROWS_SHOWN = 30 };
+
+static void peak_lines(struct text *text, const struct trace_peak *peak)
+{
+    char size[SIZE_TEXT_BYTES];
+    text_format(text, "\nalive at the peak of requested bytes, %s, largest first:\n",
+                size_format(peak->requested_bytes, size));
+    for (size_t i = 0; i < peak->row_count && i < PEAK_ROWS_SHOWN; i++) {
+        const struct trace_peak_row *row = &peak->rows[i];
+        text_format(text, "  %12s %6" PRId64 " x %12" PRId64 "\n", size_format(row->bytes * row->count, size),
+                    row->count, row->bytes);
+    }
+    if (peak->row_count > PEAK_ROWS_SHOWN) {
+        text_format(text, "  %zu rows more; --json has all\n", peak->row_count - PEAK_ROWS_SHOWN);
+    }
+}
+
+/* comparison is NULL where nothing was compared, peak where none was asked for. */
 static enum status_code result_print(const struct trace_result *result, const struct trace_comparison *comparison,
-                                     struct status *error)
+                                     const struct trace_peak *peak, struct status *error)
 {
     struct text text = {0};
     result_lines(&text, result);
     if (comparison != NULL) {
         comparison_lines(&text, comparison);
+    }
+    if (peak != NULL) {
+        peak_lines(&text, peak);
     }
     enum status_code code = output_text(&text, error);
     text_release(&text);
@@ -152,14 +174,13 @@ static enum status_code result_print(const struct trace_result *result, const st
 }
 
 static enum status_code result_print_json(const struct trace_result *result, const struct trace_comparison *comparison,
-                                          struct status *error)
+                                          const struct trace_peak *peak, struct status *error)
 {
     struct json *document = trace_result_to_json(result);
-    if (document != NULL && comparison != NULL &&
-        !json_set(document, "pytorch", trace_comparison_to_json(comparison))) {
-        json_release(document);
-        document = NULL;
-    }
+    bool made = document != NULL;
+    made = made && (comparison == NULL || json_set(document, "pytorch", trace_comparison_to_json(comparison)));
+    made = made && (peak == NULL || json_set(document, "peak", trace_peak_to_json(peak)));
+    document = json_made(document, made);
     enum status_code code = output_json(document, error);
     json_release(document);
     return code;
@@ -180,22 +201,31 @@ static enum status_code replay_options(const struct arguments *arguments, enum a
     return code;
 }
 
-/* Plays the trace and prints; where PyTorch's record is in it and the rules are PyTorch's, beside that. */
-static enum status_code trace_show(const struct trace *trace, enum allocator_policy policy, bool as_json,
-                                   enum exit_code *exit_code, struct status *error)
+/* Plays the trace and prints; where PyTorch's record is in it and the rules are PyTorch's, beside that. peak_stage: a word
+ * of --peak, or NULL. */
+static enum status_code trace_show(const struct trace *trace, enum allocator_policy policy, const char *peak_stage,
+                                   bool as_json, enum exit_code *exit_code, struct status *error)
 {
     bool compares = policy == ALLOCATOR_CACHING && trace_has_record(trace);
+    bool of_all = peak_stage != NULL && strcmp(peak_stage, "highest") == 0;
     struct trace_result result;
     struct trace_comparison comparison = {0};
+    struct trace_peak found = {0};
     enum status_code code =
         compares ? trace_compare(trace, &result, &comparison, error) : trace_replay(trace, policy, &result, error);
+    if (code == STATUS_OK && peak_stage != NULL) {
+        code = trace_peak_find(trace, of_all ? NULL : peak_stage, &found, error);
+    }
     if (code == STATUS_OK) {
         const struct trace_comparison *compared = compares ? &comparison : NULL;
-        code = as_json ? result_print_json(&result, compared, error) : result_print(&result, compared, error);
+        const struct trace_peak *peak = peak_stage != NULL ? &found : NULL;
+        code =
+            as_json ? result_print_json(&result, compared, peak, error) : result_print(&result, compared, peak, error);
     }
     if (code == STATUS_OK && compares && !trace_comparison_is_equal(&comparison)) {
         *exit_code = EXIT_CODE_FAIL;
     }
+    trace_peak_release(&found);
     trace_comparison_release(&comparison);
     return code;
 }
@@ -211,7 +241,8 @@ static enum status_code replay_command(const struct arguments *arguments, enum e
         code = trace_read(arguments->operands[0], device, &trace, error);
     }
     if (code == STATUS_OK) {
-        code = trace_show(&trace, policy, arguments_value(arguments, "json") != NULL, exit_code, error);
+        code = trace_show(&trace, policy, arguments_value(arguments, "peak"),
+                          arguments_value(arguments, "json") != NULL, exit_code, error);
     }
     trace_release(&trace);
     return code;

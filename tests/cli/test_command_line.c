@@ -74,6 +74,7 @@ static void output_equals_golden_files(void **state)
         {"replay-small.json", {"replay", "tests/cli/data/small-trace.json", "--json"}},
         {"replay-small-plain.txt", {"replay", "--allocator=plain", "--", "tests/cli/data/small-trace.json"}},
         {"replay-record.txt", {"replay", "tests/memory/vectors/record-events.json"}},
+        {"replay-record-peak.txt", {"replay", "tests/memory/vectors/record-events.json", "--peak", "load"}},
         {"replay-snapshot.txt", {"replay", "--device", "0", "tests/memory/vectors/record-snapshot.json"}},
         {"replay-record-plain.txt", {"replay", "--allocator", "plain", "tests/memory/vectors/record-events.json"}},
     };
