@@ -46,10 +46,11 @@ static void file_save(const char *path, const char *text)
     assert_int_equal(fclose(file), 0);
 }
 
-/* Runs assay; its exit code. What it said to standard error is checked for a part, where one is given. */
+/* Runs assay with two threads, whose buffers are in every figure; its exit code. What it said to standard error is checked for a part, where one is given. */
 static int assay(const char *const *words, const char *said)
 {
-    struct command_result result = command_run(words, NULL);
+    const char *const environment[] = {"OMP_NUM_THREADS=2", NULL};
+    struct command_result result = command_run(words, environment);
     if (said != NULL && strstr(text_string(&result.error), said) == NULL) {
         fail_msg("'%s' does not say '%s'", text_string(&result.error), said);
     }
