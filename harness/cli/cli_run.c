@@ -20,7 +20,7 @@ static const struct option_row options[] = {
     {"out", OPTION_VALUE, "DIR", "where records and report go (default: results/ and the suite's name)"},
     {"filter", OPTION_VALUE, "GLOB", "only cases whose id or one of whose tags matches"},
     {"constants", OPTION_VALUE, "DEVICE",
-     "of results/reference, or a file; or none (default: those of the device's kind and name)"},
+     "of results/reference, or a file; or none (default: those of the device)"},
     {"jobs", OPTION_VALUE, "N", "cases measured at the same time (default: 1)"},
     {"share-device", OPTION_FLAG, NULL, "use a GPU beside other runs that share it too"},
     {"wait-device", OPTION_VALUE, "SECONDS", "wait so long for a GPU that another run has (default: 0)"},

@@ -23,6 +23,7 @@ struct device_properties {
     char driver[32], runtime[32];
     int64_t total_bytes; /* memory the device has (or is bounded to); 0: unbounded (meta) */
     bool computes;       /* false for meta: run does nothing and memory must not be looked at */
+    int thread_count;    /* of the host, which have buffers each; 0: a GPU, meta */
 };
 
 enum device_mode { DEVICE_MODE_UNKNOWN, DEVICE_MODE_OFF, DEVICE_MODE_ON };

@@ -67,8 +67,11 @@ static enum status_code host_properties(struct device *device, struct device_pro
                                         struct status *error)
 {
     const struct host_device *host = (const struct host_device *)device;
-    struct device_properties read = {
-        .kind = "host", .target = "host", .total_bytes = host->total_bytes, .computes = true};
+    struct device_properties read = {.kind = "host",
+                                     .target = "host",
+                                     .total_bytes = host->total_bytes,
+                                     .computes = true,
+                                     .thread_count = host->thread_count};
     struct utsname system = {0};
     (void)error;
     if (uname(&system) == 0) {

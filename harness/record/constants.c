@@ -25,9 +25,10 @@ bool constants_have_case(const struct constants *constants, const char *id)
     return false;
 }
 
-bool constants_are_of(const struct constants *constants, const char *kind, const char *name)
+bool constants_are_of(const struct constants *constants, const char *kind, const char *name, int64_t thread_count)
 {
-    return strcmp(constants->device.kind, kind) == 0 && strcmp(constants->device.name, name) == 0;
+    const struct constants_device *device = &constants->device;
+    return strcmp(device->kind, kind) == 0 && strcmp(device->name, name) == 0 && device->thread_count == thread_count;
 }
 
 /* Letters and digits of ASCII in lower case, one dash for every run of anything else, none at either end. */
@@ -113,6 +114,8 @@ static struct json *device_json(const struct constants_device *device)
     bool made = json_set(object, "kind", json_string_new(device->kind)) &&
                 json_set(object, "name", text_or_null(device->name)) &&
                 json_set(object, "slug", json_string_new(device_slug(device->kind, device->name, slug))) &&
+                json_set(object, "threads",
+                         device->thread_count > 0 ? json_integer_new(device->thread_count) : json_null_new()) &&
                 json_set(object, "target", json_string_new(device->target)) &&
                 json_set(object, "driver", text_or_null(device->driver)) &&
                 json_set(object, "runtime", text_or_null(device->runtime));

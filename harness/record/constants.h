@@ -48,6 +48,7 @@ struct constants_growth {
 
 struct constants_device {
     char kind[CONSTANTS_NAME_BYTES], name[CONSTANTS_NAME_BYTES];      /* what the constants hold for; name "": none */
+    int64_t thread_count;                                             /* of a host, which have buffers each; 0: a GPU */
     char target[CONSTANTS_NAME_BYTES];                                /* row of tape/target.h */
     char driver[CONSTANTS_NAME_BYTES], runtime[CONSTANTS_NAME_BYTES]; /* they were measured under; "": none */
 };
@@ -71,8 +72,8 @@ const struct constants_levels *constants_growth_of(const struct constants *const
 /* Whether the case of this id calibrated them, and so cannot judge them. */
 bool constants_have_case(const struct constants *constants, const char *id);
 
-/* Whether they were measured on a device of this kind and name. */
-bool constants_are_of(const struct constants *constants, const char *kind, const char *name);
+/* Whether they were measured on a device of this kind and name, with as many threads. */
+bool constants_are_of(const struct constants *constants, const char *kind, const char *name, int64_t thread_count);
 
 /* The folder of a class of devices under results/reference: kind and name in lower case, everything but letters and
  * digits a dash; a GPU by its name alone. cuda, "NVIDIA H200" gives "nvidia-h200"; host, "Intel(R) Xeon(R) Processor"
@@ -89,7 +90,7 @@ enum status_code constants_read(const char *path, struct constants *constants, s
 
 /* Those of a device, out of folder/SLUG/constants.json. *found is false, which is no error, where there is no such file
  * or it is of another device. */
-enum status_code constants_find(const char *folder, const char *kind, const char *name, struct constants *constants,
-                                bool *found, struct status *error);
+enum status_code constants_find(const char *folder, const char *kind, const char *name, int64_t thread_count,
+                                struct constants *constants, bool *found, struct status *error);
 
 #endif

@@ -180,6 +180,9 @@ static void document_read(struct reader *reader, const struct json *document, st
     const struct json *device = member_read(reader, document, "", "device", JSON_KIND_OBJECT, false, where);
     text_read(reader, device, "/device", "kind", false, constants->device.kind);
     text_read(reader, device, "/device", "name", true, constants->device.name);
+    if (member_read(reader, device, "/device", "threads", JSON_KIND_INTEGER, true, where) != NULL) {
+        constants->device.thread_count = integer_read(reader, device, "/device", "threads", 1, COUNT_MAXIMUM);
+    }
     text_read(reader, device, "/device", "target", false, constants->device.target);
     text_read(reader, device, "/device", "driver", true, constants->device.driver);
     text_read(reader, device, "/device", "runtime", true, constants->device.runtime);
@@ -230,8 +233,8 @@ enum status_code constants_read(const char *path, struct constants *constants, s
     return code;
 }
 
-enum status_code constants_find(const char *folder, const char *kind, const char *name, struct constants *constants,
-                                bool *found, struct status *error)
+enum status_code constants_find(const char *folder, const char *kind, const char *name, int64_t thread_count,
+                                struct constants *constants, bool *found, struct status *error)
 {
     char path[CONSTANTS_PATH_BYTES], slug[CONSTANTS_NAME_BYTES];
     int length = snprintf(path, sizeof path, "%s/%s/constants.json", folder, device_slug(kind, name, slug));
@@ -242,7 +245,7 @@ enum status_code constants_find(const char *folder, const char *kind, const char
     struct constants read;
     enum status_code code = constants_read(path, &read, error);
     if (code == STATUS_OK) {
-        *found = constants_are_of(&read, kind, name);
+        *found = constants_are_of(&read, kind, name, thread_count);
         *constants = *found ? read : *constants;
     }
     return code;

@@ -157,6 +157,7 @@ static const struct field CASE_FIELDS[] = {
     {"device.spec", KIND_STRING | KIND_NULL, true},
     {"device.target", KIND_STRING | KIND_NULL, true},
     {"device.total_bytes", KIND_INTEGER | KIND_NULL, true},
+    {"device.threads", KIND_INTEGER | KIND_NULL, false},
     {"device.driver", KIND_STRING | KIND_NULL, true},
     {"device.runtime", KIND_STRING | KIND_NULL, true},
     {"device.pci_bus_id", KIND_STRING | KIND_NULL, true},

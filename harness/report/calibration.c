@@ -2,6 +2,7 @@
 #include "harness/report/calibration.h"
 
 #include <fnmatch.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -205,11 +206,31 @@ static enum status_code device_add(struct calibration *calibration, int file, co
     return STATUS_OK;
 }
 
+/* Each thread has buffers: other constants. */
+static enum status_code threads_add(struct calibration *calibration, int file, const struct json *line, bool is_first)
+{
+    struct constants_device *device = &calibration->made.device;
+    int64_t thread_count = json_integer_or(json_get(json_get(line, "device"), "threads"), 0);
+    if (is_first) {
+        device->thread_count = thread_count;
+    }
+    if (device->thread_count != thread_count) {
+        return case_refuse(calibration, file, line,
+                           "its device had %" PRId64 " threads, that of the cases before %" PRId64
+                           "; calibrate one number of threads at a time",
+                           thread_count, device->thread_count);
+    }
+    return STATUS_OK;
+}
+
 static enum status_code line_take(struct calibration *calibration, int file, const struct json *line)
 {
     enum status_code code = measured_check(calibration, file, line);
     if (code == STATUS_OK) {
         code = device_add(calibration, file, line, calibration->reading_count == 0);
+    }
+    if (code == STATUS_OK) {
+        code = threads_add(calibration, file, line, calibration->reading_count == 0);
     }
     if (code == STATUS_OK) {
         code = case_add(calibration, file, line);

@@ -1,5 +1,6 @@
 /* Measuring runner: in a child, from the name of a model to what its replay occupied on the device. What was predicted
  * and where it was measured is sent before the replay begins, so that a crash in it does not take them along. */
+#include <inttypes.h>
 #include <malloc.h>
 #include <stdio.h>
 
@@ -8,6 +9,8 @@
 #include "harness/run/run.h"
 #include "models/catalogue.h"
 #include "models/workload_tape.h"
+
+enum { DEVICE_WORDS_BYTES = 320 };
 
 struct measuring {
     const struct case_job *job;
@@ -69,6 +72,18 @@ static enum status_code device_prepare(struct measuring *measuring, struct statu
     return STATUS_OK;
 }
 
+/* "cuda 'NVIDIA H200'", "host 'a CPU' with 2 threads". Returns words. */
+static const char *device_words(const char *kind, const char *name, int64_t thread_count,
+                                char words[DEVICE_WORDS_BYTES])
+{
+    char threads[40] = "";
+    if (thread_count > 0) {
+        snprintf(threads, sizeof threads, " with %" PRId64 " thread%s", thread_count, thread_count == 1 ? "" : "s");
+    }
+    snprintf(words, DEVICE_WORDS_BYTES, "%.127s '%.127s'%s", kind, name, threads);
+    return words;
+}
+
 /* The constants of the device. meta stands for any device, so that it takes whichever it is given. */
 static enum status_code constants_prepare(struct measuring *measuring, struct status *error)
 {
@@ -76,11 +91,14 @@ static enum status_code constants_prepare(struct measuring *measuring, struct st
     const struct constants *given = measuring->job->constants;
     bool found = false;
     if (given != NULL) {
-        if (properties->computes && !constants_are_of(given, properties->kind, properties->name)) {
-            return status_set(
-                error, STATUS_INVALID,
-                "the constants of %.200s are of %s '%s', and the device is %s '%s'; leave --constants out", given->path,
-                given->device.kind, given->device.name, properties->kind, properties->name);
+        bool fits = constants_are_of(given, properties->kind, properties->name, properties->thread_count);
+        if (properties->computes && !fits) {
+            char ours[DEVICE_WORDS_BYTES], theirs[DEVICE_WORDS_BYTES];
+            const struct constants_device *other = &given->device;
+            return status_set(error, STATUS_INVALID,
+                              "the constants of %.200s are of %s, and the device is %s; leave --constants out",
+                              given->path, device_words(other->kind, other->name, other->thread_count, theirs),
+                              device_words(properties->kind, properties->name, properties->thread_count, ours));
         }
         measuring->constants = given;
         return STATUS_OK;
@@ -89,7 +107,7 @@ static enum status_code constants_prepare(struct measuring *measuring, struct st
         return STATUS_OK;
     }
     enum status_code code = constants_find(measuring->job->reference_dir, properties->kind, properties->name,
-                                           &measuring->found, &found, error);
+                                           properties->thread_count, &measuring->found, &found, error);
     measuring->constants = code == STATUS_OK && found ? &measuring->found : NULL;
     return code;
 }

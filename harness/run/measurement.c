@@ -25,6 +25,7 @@ struct json *device_json(const struct measurement_place *place)
                 json_set(object, "spec", text_or_null(place->spec)) &&
                 json_set(object, "target", text_or_null(properties->target)) &&
                 json_set(object, "total_bytes", known_or_null(properties->total_bytes > 0, properties->total_bytes)) &&
+                json_set(object, "threads", known_or_null(properties->thread_count > 0, properties->thread_count)) &&
                 json_set(object, "driver", text_or_null(properties->driver)) &&
                 json_set(object, "runtime", text_or_null(properties->runtime)) &&
                 json_set(object, "pci_bus_id", text_or_null(properties->pci_bus_id)) &&

@@ -63,8 +63,8 @@ struct run_options {
     int wait_device_seconds;   /* how long a GPU that another run has is waited for */
     const char *lock_folder;   /* of the locks of GPUs; NULL: device_lock_folder() */
     const char *catalogue_dir; /* models/catalogue */
-    /* Constants of the device (harness/record/constants.h): those that were asked for, which must be of its kind and
-     * name, but on meta; else those found for it under reference_dir. Both NULL: none. */
+    /* Constants of the device (harness/record/constants.h): those that were asked for, which must be of its kind,
+     * name and threads, but on meta; else those found for it under reference_dir. Both NULL: none. */
     const struct constants *constants;
     const char *reference_dir; /* results/reference */
     const char *version;       /* of the program */

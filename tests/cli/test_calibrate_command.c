@@ -149,6 +149,7 @@ static void a_host_is_calibrated_from_its_records(void **state)
     struct record_file file = {0};
     const struct json *line = case_last("base", &file);
     assert_string_equal(constants.device.kind, "host");
+    assert_int_equal(constants.device.thread_count, 2); /* as OMP_NUM_THREADS asks for */
     assert_string_equal(constants.device.name, json_string_or(json_get(json_get(line, "device"), "name"), ""));
     assert_int_equal(constants.case_count, 2);
     assert_true(constants_have_case(&constants, text_at(line, "id")));
@@ -240,12 +241,14 @@ static void constants_of_another_device_are_refused(void **state)
     file_save(below("suite.yaml"), CASES("2"));
     file_save(below("gpu.json"),
               "{\"schema\":{\"name\":\"assay-constants\",\"major\":1,\"minor\":0},\"tool\":{\"version\":\"1\"},"
-              "\"device\":{\"kind\":\"cuda\",\"name\":\"a GPU\",\"target\":\"sm_90\",\"driver\":null,\"runtime\":null},"
+              "\"device\":{\"kind\":\"cuda\",\"name\":\"a "
+              "GPU\",\"threads\":null,\"target\":\"sm_90\",\"driver\":null,\"runtime\":null},"
               "\"cases\":[\"x\"],\"context\":{\"process_bytes\":null,\"device_bytes\":{\"median\":100,\"min\":100,"
               "\"max\":100,\"count\":1}},\"growth\":{\"infer\":{\"process_bytes\":null,\"device_bytes\":{\"median\":10,"
               "\"min\":10,\"max\":10,\"count\":1}}}}");
     assert_int_equal(suite_run("gpu", "host", below("gpu.json"), NULL), 3);
-    assert_non_null(strstr(text_at(case_last("gpu", &file), "reason"), "are of cuda 'a GPU', and the device is host"));
+    assert_non_null(
+        strstr(text_at(case_last("gpu", &file), "reason"), "are of cuda 'a GPU', and the device is host '"));
     record_file_release(&file);
     /* meta stands for it. Of training nobody has measured the growth. */
     file = (struct record_file){0};

@@ -16,7 +16,7 @@
 
 static struct constants example(void)
 {
-    struct constants made = {.device = {"cuda", "NVIDIA H200", "sm_90", "570.1", ""},
+    struct constants made = {.device = {"cuda", "NVIDIA H200", 0, "sm_90", "570.1", ""},
                              .tool_version = "0.1.0",
                              .context = {.process = {true, 600, 500, 700, 10}, .device = {true, 650, 650, 650, 10}},
                              .growth = {{.mode = "infer", .levels = {.device = {true, -3, -5, 9, 4}}},
@@ -86,9 +86,10 @@ static void what_is_written_is_read_back(void **state)
     assert_null(constants_growth_of(&read, "load"));
     assert_true(constants_have_case(&read, "b/infer"));
     assert_false(constants_have_case(&read, "b/infer/b2"));
-    assert_true(constants_are_of(&read, "cuda", "NVIDIA H200"));
-    assert_false(constants_are_of(&read, "cuda", "NVIDIA H100"));
-    assert_false(constants_are_of(&read, "host", "NVIDIA H200"));
+    assert_true(constants_are_of(&read, "cuda", "NVIDIA H200", 0));
+    assert_false(constants_are_of(&read, "cuda", "NVIDIA H200", 2));
+    assert_false(constants_are_of(&read, "cuda", "NVIDIA H100", 0));
+    assert_false(constants_are_of(&read, "host", "NVIDIA H200", 0));
     assert_string_equal(read.path, scratch_file_path);
     assert_int_equal(strlen(read.hash), 16);
     assert_string_equal(read.hash, flat.hash); /* white space is not content */
@@ -148,6 +149,8 @@ static void wrong_files_are_refused_with_the_place(void **state)
     expect_refusal("{\"name\": \"assay\"", "{\"version\": 1, \"name\": \"assay\"", "", "duplicate object key");
     expect_refusal("\"0.1.0\"", "10", "", "tool/version: an integer; it must be a string");
     expect_refusal("\"cuda\"", "\"\"", "", "device/kind: is empty; it must be a text");
+    expect_refusal("\"threads\": null", "\"threads\": 0", "", "device/threads: 0 is out of range; it is from 1");
+    expect_refusal("\"threads\": null, ", "", "", "device/threads: is missing; it must be an integer or null");
     expect_refusal("\"cuda\"", "null", "", "device/kind: null; it must be a string");
     expect_refusal("[\"a/load\", \"b/infer\"]", "[]", "", "cases: has 0 cases; there are 1 to 10");
     expect_refusal("\"b/infer\"]", "7]", "", "cases/1: an integer; it must be the id of a case");
@@ -231,18 +234,20 @@ static void a_device_finds_its_own(void **state)
     assert_non_null(mkdtemp(folder));
     snprintf(inner, sizeof inner, "%s/nvidia-h200", folder);
     snprintf(file, sizeof file, "%s/constants.json", inner);
-    assert_int_equal(constants_find(folder, "cuda", "NVIDIA H200", &found, &is_found, &error), STATUS_OK);
+    assert_int_equal(constants_find(folder, "cuda", "NVIDIA H200", 0, &found, &is_found, &error), STATUS_OK);
     assert_false(is_found);
     read_back(2); /* leaves the example in the scratch file */
     assert_int_equal(mkdir(inner, 0777), 0);
     assert_int_equal(symlink(scratch_file_path, file), 0);
-    assert_int_equal(constants_find(folder, "cuda", "NVIDIA H200", &found, &is_found, &error), STATUS_OK);
+    assert_int_equal(constants_find(folder, "cuda", "NVIDIA H200", 0, &found, &is_found, &error), STATUS_OK);
     assert_true(is_found);
     assert_string_equal(found.path, file);
-    assert_int_equal(constants_find(folder, "cuda", "NVIDIA-H200", &found, &is_found, &error), STATUS_OK);
+    assert_int_equal(constants_find(folder, "cuda", "NVIDIA-H200", 0, &found, &is_found, &error), STATUS_OK);
     assert_false(is_found); /* the same folder, another name */
+    assert_int_equal(constants_find(folder, "cuda", "NVIDIA H200", 4, &found, &is_found, &error), STATUS_OK);
+    assert_false(is_found); /* other threads have other buffers */
     text_save("{", 1);
-    assert_int_equal(constants_find(folder, "cuda", "NVIDIA H200", &found, &is_found, &error), STATUS_INVALID);
+    assert_int_equal(constants_find(folder, "cuda", "NVIDIA H200", 0, &found, &is_found, &error), STATUS_INVALID);
     assert_int_equal(unlink(file) + rmdir(inner) + rmdir(folder), 0);
 }
 

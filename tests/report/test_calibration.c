@@ -27,7 +27,8 @@ struct case_row {
     const char *status, *device, *validity; /* NULL: "ok", DEVICE, null */
 };
 
-#define DEVICE      "{\"kind\":\"host\",\"name\":\"a CPU\",\"target\":\"host\",\"driver\":\"Linux\",\"runtime\":null"
+#define DEVICE                                                                                                         \
+    "{\"threads\":2,\"kind\":\"host\",\"name\":\"a CPU\",\"target\":\"host\",\"driver\":\"Linux\",\"runtime\":null"
 #define DEVICE_REST ",\"spec\":\"auto\",\"total_bytes\":null,\"pci_bus_id\":null,\"uuid\":null}"
 
 static void figure_write(FILE *file, const char *key, int64_t bytes)
@@ -141,6 +142,7 @@ static void the_worked_number_comes_out(void **state)
     assert_false(constants_growth_of(&made, "infer")->device.known);
     assert_null(constants_growth_of(&made, "load"));
     assert_string_equal(made.device.kind, "host");
+    assert_int_equal(made.device.thread_count, 2);
     assert_string_equal(made.device.name, "a CPU");
     assert_string_equal(made.device.driver, "Linux");
     assert_string_equal(made.device.runtime, "");
@@ -305,6 +307,9 @@ static void devices_and_drivers_do_not_mix(void **state)
          "the target of its device is 'sm_90'"},
         {"{\"kind\":\"host\",\"name\":\"a CPU\",\"target\":\"host\",\"driver\":null,\"runtime\":null",
          "the driver of its device is '', of the cases before 'Linux'"},
+        {"{\"threads\":16,\"kind\":\"host\",\"name\":\"a "
+         "CPU\",\"target\":\"host\",\"driver\":\"Linux\",\"runtime\":null",
+         "its device had 16 threads, that of the cases before 2; calibrate one number of threads at a time"},
     };
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         struct case_row rows[2] = {row_of("a", 100, 10), row_of("b", 100, 10)};
