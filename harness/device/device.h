@@ -34,6 +34,7 @@ struct device_disturbance {
     int foreign_count;                   /* those that are not this one */
     int64_t foreign_pid;                 /* of one of them, as NVML numbers it; -1: not told */
     int64_t foreign_bytes;               /* of those that tell; -1: none does */
+    int foreign_gone_count;              /* those that were there before our context, in the baseline, and have left */
     enum device_mode ecc_mode, mig_mode; /* cuda: as they are, not as they will be after the next restart */
     bool swap_valid;                     /* host: of this process, so not resident */
     int64_t swap_bytes;
@@ -49,8 +50,8 @@ struct device_reading {
     int64_t process_bytes;
     bool process_peak_valid; /* host: highest RSS since the last reset; cuda: not valid */
     int64_t process_peak_bytes;
-    bool
-        baseline_valid; /* cuda: used on the whole device before this process made its context; the same in each reading */
+    /* cuda: used on the whole device before this process made its context; the same in each reading. */
+    bool baseline_valid;
     int64_t baseline_bytes;
     /* What this process loaded, as far as it could be told apart. cuda: since the context was made, the growth of
      * device_bytes around the first call of each form (opcode, dtypes, number of inputs); library: of products and

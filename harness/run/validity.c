@@ -23,7 +23,16 @@ __attribute__((format(printf, 3, 4))) static void reason_note(struct validity *v
 static void foreign_look(struct validity *validity, const char *stage, const struct device_disturbance *now)
 {
     char number[32] = "", who[96], size[SIZE_TEXT_BYTES], held[96];
-    if (validity->shared || !now->foreign_valid || now->foreign_count == 0) {
+    if (validity->shared || !now->foreign_valid) {
+        return;
+    }
+    if (now->foreign_count == 0) {
+        if (now->foreign_gone_count > 0) {
+            reason_note(validity, DISTURBANCE_FOREIGN,
+                        "%d of the processes that were on the GPU before the context was made had left at the end of "
+                        "stage %s",
+                        now->foreign_gone_count, stage);
+        }
         return;
     }
     if (now->foreign_pid >= 0) {

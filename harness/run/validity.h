@@ -26,8 +26,8 @@ struct validity {
     bool shared; /* several cases use the device at a time, by wish: then the others are none of its foreigners */
     int reading_count;
     struct device_reading previous;
-    char reasons[DISTURBANCE_COUNT]
-                [DISTURBANCE_TEXT_BYTES]; /* "": it did not happen; of several times the first is told */
+    /* "": it did not happen; of several times the first is told. */
+    char reasons[DISTURBANCE_COUNT][DISTURBANCE_TEXT_BYTES];
 };
 
 /* Looks at one more reading, that of the end of stage. All zero (and shared) is the state before the first. */

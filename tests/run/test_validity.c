@@ -113,6 +113,10 @@ static void foreigners_are_told_with_what_is_known_of_them(void **state)
     expect(quiet, other, "3 other processes held bytes of the GPU, how many is not told, at the end of stage load");
     other.disturbance.foreign_valid = false;
     expect(quiet, other, "valid");
+    other = quiet;
+    other.disturbance.foreign_gone_count = 2;
+    expect(other, quiet,
+           "2 of the processes that were on the GPU before the context was made had left at the end of stage context");
 }
 
 /* Stages of training come again; a failure is noticed however long ago the last success was. */

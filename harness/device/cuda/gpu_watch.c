@@ -30,13 +30,27 @@ static bool bytes_told(const struct nvml_process *process)
     return process->used_bytes <= (unsigned long long)INT64_MAX; /* not told is all ones */
 }
 
-static bool was_before(const struct gpu_watch *watch, unsigned pid)
+static bool pid_is_among(const struct nvml_process *processes, int count, unsigned pid)
 {
     bool found = false;
-    for (int i = 0; watch->before != NULL && i < watch->before_count; i++) {
-        found = found || watch->before[i].pid == pid;
+    for (int i = 0; i < count; i++) {
+        found = found || processes[i].pid == pid;
     }
     return found;
+}
+
+static bool was_before(const struct gpu_watch *watch, unsigned pid)
+{
+    return watch->before != NULL && pid_is_among(watch->before, watch->before_count, pid);
+}
+
+static int gone_count(const struct gpu_watch *watch, const struct nvml_process *processes, int count)
+{
+    int gone = 0;
+    for (int i = 0; watch->before != NULL && i < watch->before_count; i++) {
+        gone += pid_is_among(processes, count, watch->before[i].pid) ? 0 : 1;
+    }
+    return gone;
 }
 
 /* Which of the processes is ours, or may be; -1: none. Where it is told, it is remembered. */
@@ -99,6 +113,7 @@ void gpu_watch_read(struct gpu_watch *watch, const struct nvml_library *nvml, in
     }
     int own = own_find(watch, processes, count, held_bytes);
     foreign_sum(processes, count, own, disturbance);
+    disturbance->foreign_gone_count = gone_count(watch, processes, count);
     if (own >= 0 && watch->own_known && bytes_told(&processes[own])) {
         reading->process_valid = true;
         reading->process_bytes = (int64_t)processes[own].used_bytes;

@@ -12,7 +12,7 @@
  *   busless               the GPU is not found by its bus id
  *   uuidless              nor by its UUID
  *
- * Without "@N" a word holds from the beginning; of several the last that holds counts. Where the variable is not set there is
+ * "@N-M" ends with the M-th list. Without "@N" a word holds from the beginning; of several the last that holds counts. Where the variable is not set there is
  * no NVML. In MIG mode this process sees one instance, which is found by its UUID alone. */
 #include <cstdio>
 #include <cstdlib>
@@ -49,7 +49,11 @@ template <typename visit_type> void words_visit(const char *name, visit_type vis
     while (word != nullptr && *word != '\0') {
         size_t length = strcspn(word, " ");
         const char *from = static_cast<const char *>(memchr(word, '@', length));
-        if (strncmp(word, name, strlen(name)) == 0 && (from == nullptr || list_count >= atoi(from + 1))) {
+        int first = 0, last = 1 << 30;
+        if (from != nullptr) {
+            sscanf(from, "@%d-%d", &first, &last);
+        }
+        if (strncmp(word, name, strlen(name)) == 0 && list_count >= first && list_count <= last) {
             visit(word + strlen(name));
         }
         word += length;
