@@ -1,6 +1,6 @@
 # The parts of ci/gpu.sh: each a function that prints into the log, leaves a remark and returns an exit code of the
 # project (0 pass, 1 fail, 3 inconclusive, 77 skipped, 99 a fault). Sourced, not run.
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=sh disable=SC2034,SC2154
 
 gpu=unknown # yes once a case was measured on it; no; faulty where it is there and could not be used
 gpu_why_not="the first case has not run"
@@ -40,23 +40,26 @@ plugin_words() {
 
 part_build() {
     why_not=$(build_why_not)
+    built=no
     if [ -n "$why_not" ]; then
         if ! "$build/assay" --version; then
             remark "$why_not, and nothing that was built in $build"
             return 99
         fi
         remark "not built: $why_not; $build as it was carried along, $(plugin_words)"
+        built=yes
         return 0
     fi
     capability=$(gpu_capability)
     if [ -n "$capability" ]; then
-        limited make -s CUDA_ARCHS="$capability" all tests
+        limited env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s CUDA_ARCHS="$capability" all tests
     else
-        limited make -s CUDA=no all tests
+        limited env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s CUDA=no all tests
     fi
     code=$?
     [ "$code" -eq 3 ] || remark "$(plugin_words)${capability:+ (sm_$capability)}"
-    [ "$code" -eq 0 ] || [ "$code" -eq 3 ] || remark "the build failed"
+    [ "$code" -ne 0 ] || built=yes
+    [ "$code" -eq 0 ] || [ "$code" -eq 3 ] || remark "the build failed: $(grep 'error:\|Error' "$log" | tail -n 1)"
     case $code in 0 | 3) return "$code" ;; *) return 99 ;; esac
 }
 

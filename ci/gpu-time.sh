@@ -4,6 +4,7 @@
 started_ms=$(date +%s%3N)
 child=
 part_slice=all part=build limit_seconds=0
+built=no
 suites_too=no # slice peers: nothing is there that PyTorch could be held against, so the suites are measured first
 
 elapsed_ms() {
@@ -92,6 +93,9 @@ part_run() {
     if [ "$part_end_ms" -le "$begun_ms" ]; then
         limit_seconds=0
         remark "not begun: the $seconds s of the run are spent"
+        code=3
+    elif [ "$part" != build ] && [ "$built" = no ]; then
+        remark "not begun: nothing is built of these sources"
         code=3
     else
         printf '\n==== %s, %s s at the most\n' "$part" "$limit_seconds" >>"$log"

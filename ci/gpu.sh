@@ -12,18 +12,18 @@
 set -u
 
 # Slice, part, seconds of its own. What a part leaves unspent is there for those after it.
-parts='all build 60
+parts='all build 120
 all device 10
 tests conformance 40
-tests tests 70
-tests sanitizer 20
-suites calibrate 20
-suites load 30
-suites overhead 30
-suites adam 30
-suites generate 30
-suites repeat 15
-peers pytorch 120
+tests tests 60
+tests sanitizer 15
+suites calibrate 15
+suites load 25
+suites overhead 25
+suites adam 25
+suites generate 25
+suites repeat 10
+peers pytorch 105
 peers compare 5'
 
 usage_fail() {
