@@ -167,7 +167,9 @@ part_calibrate() {
     if [ "$code" -eq 0 ]; then
         cat "$scratch/constants.json"
         slug=$(record_text slug "$scratch/constants.json")
-        [ -f "results/reference/$slug/constants.json" ] || fresh_constants=$scratch/constants.json
+        # Those of a host hold for as many threads.
+        grep '"threads"' "$scratch/constants.json" >"$scratch/threads"
+        grep -qsxFf "$scratch/threads" "results/reference/$slug/constants.json" || fresh_constants=$scratch/constants.json
         remark "$(grep -c '"type": *"case"' "$scratch/calibration/records.jsonl") cases; predictions take $([ -z "$fresh_constants" ] || echo "these, as there are no ")constants of $slug"
     elif [ ! -s "$scratch/remark" ]; then
         remark "no constants: $(tail -n 1 "$scratch/printed")"
