@@ -5,9 +5,14 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <glob.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "harness/record/record.h"
 #include "harness/run/reading_items.h"
+#include "tests/support/whole_file.h"
 
 static void the_worked_number_is_right(void **state)
 {
@@ -74,6 +79,15 @@ static struct device_reading reading_draw(void)
                                    .library_bytes = rand()};
 }
 
+static int64_t items_sum(const struct json *items)
+{
+    int64_t sum = 0;
+    for (const char *key = json_key_after(items, NULL); key != NULL; key = json_key_after(items, key)) {
+        sum += json_integer_or(json_get(items, key), 0);
+    }
+    return sum;
+}
+
 /* Whatever is known or not: the sum is the reading, an unknown item adds nothing, and null stands for it. */
 static void items_always_sum_to_the_reading(void **state)
 {
@@ -95,16 +109,102 @@ static void items_always_sum_to_the_reading(void **state)
         }
         struct json *object = reading_items_json(total, &items);
         assert_int_equal(json_count(object), READING_ITEM_COUNT - (whole ? 0 : 1));
-        int64_t sum = 0;
-        for (const char *key = json_key_after(object, NULL); key != NULL; key = json_key_after(object, key)) {
-            sum += json_integer_or(json_get(object, key), 0);
-        }
-        assert_int_equal(sum, whole ? stage.reading.device_bytes : stage.reading.process_bytes);
+        assert_int_equal(items_sum(object), whole ? stage.reading.device_bytes : stage.reading.process_bytes);
         assert_int_equal(json_integer_or(json_get(object, "workspace_bytes"), -1) +
                              json_integer_or(json_get(object, "segment_bytes"), -1),
                          reserved);
         json_release(object);
     }
+}
+
+/* Returns how many readings of the line had items. */
+static int line_check(const struct json *line)
+{
+    static const char *const names[][2] = {{"device_bytes", "device_items"}, {"process_bytes", "process_items"}};
+    const struct json *stages = json_get(line, "stages");
+    int count = 0;
+    for (const char *key = json_key_after(stages, NULL); key != NULL; key = json_key_after(stages, key)) {
+        const struct json *stage = json_get(stages, key);
+        for (int i = 0; i < 2; i++) {
+            const struct json *items = json_get(stage, names[i][1]);
+            if (json_kind(items) == JSON_KIND_OBJECT) {
+                assert_int_equal(items_sum(items), json_integer_or(json_get(stage, names[i][0]), -1));
+                count++;
+            }
+        }
+    }
+    return count;
+}
+
+/* What is committed as measured; those of the host's calibration have items at 26 ends of stages. */
+static void items_of_reference_records_sum_to_their_readings(void **state)
+{
+    (void)state;
+    glob_t found;
+    int count = 0;
+    assert_int_equal(glob("results/reference/*/*/records.jsonl", 0, NULL, &found), 0);
+    for (size_t path = 0; path < found.gl_pathc; path++) {
+        struct record_file file;
+        struct status error;
+        if (record_file_read(found.gl_pathv[path], &file, &error) != STATUS_OK) {
+            fail_msg("%s", error.text);
+        }
+        for (int run = 0; run < file.run_count; run++) {
+            for (int i = 0; i < file.runs[run].case_count; i++) {
+                count += line_check(file.runs[run].cases[i]);
+            }
+        }
+        record_file_release(&file);
+    }
+    globfree(&found);
+    assert_true(count >= 26);
+}
+
+/* Fails where docs/NUMBERS.md does not have the number, as 1,234,567. */
+static void expect_documented(const char *document, int64_t number)
+{
+    char digits[32], text[48];
+    int length = snprintf(digits, sizeof digits, "%lld", (long long)number), written = 0;
+    for (int i = 0; i < length; i++) {
+        if (i > 0 && (length - i) % 3 == 0) {
+            text[written++] = ',';
+        }
+        text[written++] = digits[i];
+    }
+    text[written] = '\0';
+    if (strstr(document, text) == NULL) {
+        fail_msg("docs/NUMBERS.md, section 15, has no %s; write what the records say", text);
+    }
+}
+
+static void the_documents_example_is_the_reference_records(void **state)
+{
+    (void)state;
+    struct record_file file;
+    char *document = whole_file_read("docs/NUMBERS.md");
+    const char *section = strstr(document, "## 15.");
+    assert_non_null(section);
+    assert_int_equal(
+        record_file_read("results/reference/host-intel-r-xeon-r-processor/calibrate/records.jsonl", &file, NULL),
+        STATUS_OK);
+    const struct record_run *last = &file.runs[file.run_count - 1];
+    bool found = false;
+    for (int i = 0; i < last->case_count; i++) {
+        const struct json *line = last->cases[i], *stage = json_get(json_get(line, "stages"), "forward");
+        if (strcmp(json_string_or(json_get(line, "id"), ""), "gpt2/infer/bfloat16/b2/s96") != 0) {
+            continue;
+        }
+        const struct json *items = json_get(stage, "process_items");
+        expect_documented(section, json_integer_or(json_get(json_get(line, "context"), "process_bytes"), -1));
+        expect_documented(section, json_integer_or(json_get(stage, "process_bytes"), -1));
+        for (const char *key = json_key_after(items, NULL); key != NULL; key = json_key_after(items, key)) {
+            expect_documented(section, json_integer_or(json_get(items, key), 0));
+        }
+        found = true;
+    }
+    assert_true(found);
+    record_file_release(&file);
+    free(document);
 }
 
 int main(void)
@@ -113,6 +213,8 @@ int main(void)
         cmocka_unit_test(the_worked_number_is_right),
         cmocka_unit_test(what_was_loaded_before_is_taken_out_of_the_context),
         cmocka_unit_test(items_always_sum_to_the_reading),
+        cmocka_unit_test(items_of_reference_records_sum_to_their_readings),
+        cmocka_unit_test(the_documents_example_is_the_reference_records),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
