@@ -128,6 +128,8 @@ static void a_row_says_what_disturbed_it(void **state)
         {"hidden", true, false, NULL},
         {"mig=1", true, true, NULL},
         {"mig=1 uuidless", false, false, NULL},
+        {"mig=1 uuidless instances=1", true, true, NULL},
+        {"mig=1 uuidless instances=2", false, false, NULL},
         {"own=31337", true, true, NULL},
         {"process=4242:1048577", true, true,
          "another process (4242) held 1048577 bytes (1.00 MiB) of the GPU at the end of stage context"},

@@ -10,7 +10,31 @@
 
 _Static_assert(sizeof(struct nvml_process) == 24 && sizeof(struct nvml_memory) == 24, "the layouts are NVIDIA's");
 
-enum { NVML_SUCCESS = 0, NVML_ERROR_INSUFFICIENT_SIZE = 7, NVML_PROCESSES_MAXIMUM = 4096, NVML_UUID_BYTES = 96 };
+enum {
+    NVML_SUCCESS = 0,
+    NVML_ERROR_INSUFFICIENT_SIZE = 7,
+    NVML_PROCESSES_MAXIMUM = 4096,
+    NVML_UUID_BYTES = 96,
+    NVML_INSTANCES_MAXIMUM = 64
+};
+
+/* The only instance that this process may see; NULL where there are several or none. */
+static struct nvml_device *instance_only(const struct nvml_library *nvml)
+{
+    struct nvml_device *only = NULL, *found = NULL;
+    unsigned count = 0, seen = 0;
+    if (nvml->board == NULL || nvml->instance_count == NULL || nvml->instance_by_index == NULL ||
+        nvml->instance_count(nvml->board, &count) != NVML_SUCCESS) {
+        return NULL;
+    }
+    for (unsigned index = 0; index < count && index < NVML_INSTANCES_MAXIMUM; index++) {
+        if (nvml->instance_by_index(nvml->board, index, &found) == NVML_SUCCESS) {
+            only = found;
+            seen++;
+        }
+    }
+    return seen == 1 ? only : NULL;
+}
 
 static void device_find(struct nvml_library *nvml, const char *pci_bus_id, const char *uuid)
 {
@@ -29,6 +53,8 @@ static void device_find(struct nvml_library *nvml, const char *pci_bus_id, const
     if (nvml->device_by_uuid(instance, &found) == NVML_SUCCESS) {
         nvml->device = found;
         nvml->is_instance = true;
+    } else {
+        nvml->device = instance_only(nvml);
     }
 }
 
@@ -42,6 +68,8 @@ static void questions_find(struct nvml_library *nvml)
         {"nvmlDeviceGetMemoryInfo", NULL, &nvml->memory},
         {"nvmlDeviceGetEccMode", NULL, &nvml->ecc_mode},
         {"nvmlDeviceGetMigMode", NULL, &nvml->mig_mode},
+        {"nvmlDeviceGetMaxMigDeviceCount", NULL, &nvml->instance_count},
+        {"nvmlDeviceGetMigDeviceHandleByIndex", NULL, &nvml->instance_by_index},
         {"nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2",
          &nvml->compute_processes},
         {"nvmlDeviceGetGraphicsRunningProcesses_v3", "nvmlDeviceGetGraphicsRunningProcesses_v2",

@@ -28,7 +28,7 @@ struct nvml_library {
     void *library;              /* NULL: not there, and nothing below may be called */
     struct nvml_device *board;  /* the GPU, which has the modes; NULL: not found */
     struct nvml_device *device; /* the GPU or, in MIG mode, our instance of it; NULL: not found */
-    bool is_instance;
+    bool is_instance;           /* device was found by the UUID of an instance */
     int (*init)(void);
     int (*shutdown)(void);
     int (*driver_version)(char *version, unsigned bytes);
@@ -36,13 +36,16 @@ struct nvml_library {
     int (*device_by_uuid)(const char *uuid, struct nvml_device **device);
     int (*memory)(struct nvml_device *device, struct nvml_memory *memory);
     int (*ecc_mode)(struct nvml_device *device, int *current, int *pending);
+    int (*instance_count)(struct nvml_device *board, unsigned *count); /* the most that there can be */
+    int (*instance_by_index)(struct nvml_device *board, unsigned index, struct nvml_device **instance);
     int (*mig_mode)(struct nvml_device *device, unsigned *current, unsigned *pending);
     int (*compute_processes)(struct nvml_device *device, unsigned *count, struct nvml_process *processes);
     int (*graphics_processes)(struct nvml_device *device, unsigned *count, struct nvml_process *processes);
 };
 
 /* Opens NVML for the GPU with this PCI bus id ("0000:3B:00.0"), else for that with this UUID ("GPU-5fa2..."). In MIG mode
- * CUDA tells the UUID of the instance: "MIG-" and the same digits. False where the library is not there or does not start;
+ * ours is the instance with "MIG-" and the same digits; where CUDA told those of the whole GPU, the only instance that is to
+ * be seen. False where the library is not there or does not start;
  * a GPU that is not found leaves board and device NULL. */
 bool nvml_library_open(const char *pci_bus_id, const char *uuid, struct nvml_library *nvml);
 void nvml_library_close(struct nvml_library *nvml); /* one that was never opened is accepted */

@@ -11,6 +11,7 @@
  *   older                 the lists are those that end in _v2
  *   busless               the GPU is not found by its bus id
  *   uuidless              nor by its UUID
+ *   instances=N           of the board in MIG mode, with gaps between their numbers
  *
  * "@N-M" ends with the M-th list. Without "@N" a word holds from the beginning; of several the last that holds counts. Where the variable is not set there is
  * no NVML. In MIG mode this process sees one instance, which is found by its UUID alone. */
@@ -145,6 +146,18 @@ int device_by_uuid(const char *uuid, void **device)
     return word_holds("uuidless") || (instance && mode_of("mig=") < 1) ? NOT_FOUND : SUCCESS;
 }
 
+int instance_count(void *, unsigned *count)
+{
+    *count = 7;
+    return SUCCESS;
+}
+
+int instance_by_index(void *, unsigned index, void **instance)
+{
+    *instance = the_instance;
+    return index % 2 == 1 && (int)(index / 2) < mode_of("instances=") ? SUCCESS : NOT_FOUND;
+}
+
 /* What the driver keeps for itself is not in the total that cudaMemGetInfo tells. */
 int memory_info(void *device, memory *told)
 {
@@ -211,6 +224,8 @@ const emulated_symbol emulated_nvml_symbols[] = {
     {"nvmlDeviceGetMemoryInfo", (void *)memory_info},
     {"nvmlDeviceGetEccMode", (void *)ecc_mode},
     {"nvmlDeviceGetMigMode", (void *)mig_mode},
+    {"nvmlDeviceGetMaxMigDeviceCount", (void *)instance_count},
+    {"nvmlDeviceGetMigDeviceHandleByIndex", (void *)instance_by_index},
     {"nvmlDeviceGetComputeRunningProcesses_v3", (void *)compute_processes},
     {"nvmlDeviceGetComputeRunningProcesses_v2", (void *)compute_processes},
     {"nvmlDeviceGetGraphicsRunningProcesses_v3", (void *)graphics_processes},
