@@ -201,16 +201,20 @@ part_conformance() {
     return "$code"
 }
 
-# The programs that are given, and of the rest what there is time for. Those of the emulated GPU, which say nothing of a
-# real one, come last.
+# Not one of an earlier state of the sources, which make leaves where it was.
+test_is_current() {
+    [ -f "$1" ] && [ -x "$1" ] && { [ -n "$prebuilt" ] || [ -f "${1#"$build"/}.c" ]; }
+}
+
+# Those of the emulated GPU, which say nothing of a real one, come last.
 part_tests() {
     set --
     for program in "$build"/tests/*/test_*; do
         case $program in */cuda_emulation/test_*) continue ;; esac
-        [ ! -f "$program" ] || [ ! -x "$program" ] || set -- "$@" "$program"
+        ! test_is_current "$program" || set -- "$@" "$program"
     done
     for program in "$build"/tests/cuda_emulation/test_*; do
-        [ ! -f "$program" ] || [ ! -x "$program" ] || set -- "$@" "$program"
+        ! test_is_current "$program" || set -- "$@" "$program"
     done
     if [ $# -eq 0 ]; then
         remark "no test program is built in $build/tests"
