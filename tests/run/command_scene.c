@@ -140,6 +140,25 @@ pid_t run_child(pid_t run)
     return (pid_t)child;
 }
 
+void prepared_wait(pid_t child)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/oom_score_adj", (int)child);
+    for (int tries = 0; tries < TRIES; tries++) {
+        int score = 0;
+        FILE *file = fopen(path, "re");
+        bool read = file != NULL && fscanf(file, "%d", &score) == 1;
+        if (file != NULL) {
+            fclose(file);
+        }
+        if (read && score == 1000) {
+            return;
+        }
+        usleep(TRY_US);
+    }
+    fail_msg("process %d is not prepared", (int)child);
+}
+
 void end_wait(pid_t process)
 {
     char path[64];

@@ -49,6 +49,9 @@ void said_check(const char *out, const char *stream, const char *piece);
 /* The child that measures; waits until there is one. */
 pid_t run_child(pid_t run);
 
+/* Waits until a child has prepared itself: it dies with the run from then on, and the kernel takes it first (its score). */
+void prepared_wait(pid_t child);
+
 /* Waits until a process has come to its end (it may still have to be looked at by its parent). */
 void end_wait(pid_t process);
 

@@ -29,11 +29,13 @@ static struct run_words words_of(struct command_scene *scene)
     return run_words_of(scene_suite(scene, "suite.yaml", CASES), "auto", scene_path(scene, "out"), NULL, NULL);
 }
 
-/* Waits for the first case, then stops the child of the second, so that it lasts however fast the machine is. */
+/* Waits for the first case, then stops the child of the second, so that it lasts however fast the machine is; not before
+ * it has asked to die with the run. */
 static pid_t second_child_stop(struct command_scene *scene, pid_t run)
 {
     cases_wait(scene_path(scene, "out"), 1);
     pid_t child = run_child(run);
+    prepared_wait(child);
     assert_int_equal(kill(child, SIGSTOP), 0);
     return child;
 }
