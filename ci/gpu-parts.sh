@@ -248,10 +248,10 @@ part_sanitizer() {
         --device "$target" --out "$scratch/sanitized" --records-only --quiet >"$scratch/printed" 2>&1
     code=$?
     cat "$scratch/printed"
-    found=$(sed -n 's/.*ERROR SUMMARY: \([0-9]*\) error.*/\1/p' "$scratch/printed" | awk '{ sum += $1 } END { print NR ? sum : "no" }')
-    remark "one training case under memcheck: $found errors"
+    found=$(sed -n 's/.*ERROR SUMMARY: \([0-9]*\) error.*/\1/p' "$scratch/printed" | awk '{ sum += $1 } END { if (NR) print sum }')
+    remark "one training case under memcheck: ${found:-an unknown number of} errors"
     case $found in
-    no) [ "$code" -ne 0 ] || code=3 ;;
+    '') [ "$code" -ne 0 ] || code=3 ;; # it did not sum up: it has not watched
     0) ;;
     *) code=1 ;;
     esac

@@ -62,6 +62,10 @@ static void the_parts_of_a_gpu_run(void **state)
     result = run(scene, OPTIONS("--tier", "host", "--slice", "tests"), "X=");
     gpu_scene_expect(scene, &result, 1, "FAIL: sanitizer");
     remark_contains(scene, "one training case under memcheck: 2 errors");
+    script_write(scene->folder, "compute-sanitizer", "shift 2; exec \"$@\"");
+    result = run(scene, OPTIONS("--tier", "host", "--slice", "tests"), "X=");
+    gpu_scene_expect(scene, &result, 3, "inconclusive: sanitizer");
+    remark_contains(scene, "memcheck: an unknown number of errors");
 }
 
 static void a_gpu_that_fails_is_no_reason_to_measure_the_host(void **state)
