@@ -65,9 +65,11 @@ const struct command command_compare = {
     .details =
         "BASE, NEW: folders that `assay run` wrote, or their records.jsonl. Exit code 0: every case of BASE is in\n"
         "NEW with equal bytes; 1: something changed; 3: a case of BASE is missing. What one side alone knows is\n"
-        "named and is no change, unless BASE had measured it. With --within, for results of two\n"
-        "programs (PyTorch's and ours): 0: every allocated peak of BASE is met; 1: one is further off; 3: one is not\n"
-        "measured in NEW. Requested, allocated and reserved peaks of both are summed up at the end.\n",
+        "named and is no change, unless BASE had measured it.\n"
+        "\n"
+        "With --within, for results of two programs (PyTorch's and ours): 0: every allocated peak of BASE is met;\n"
+        "1: one is further off; 3: one is not measured in NEW, or BASE has none. Requested, allocated and\n"
+        "reserved peaks of both are summed up at the end.\n",
     .options = options,
     .operand_minimum = 2,
     .operand_maximum = 2,

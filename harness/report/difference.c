@@ -391,20 +391,24 @@ static int strangers_append(const struct sides *sides, const char *mark, const s
     return strangers;
 }
 
-/* What decides where there is a limit: what is known to be wrong before what is not known. */
+/* What decides where there is a limit: what is known to be wrong before what is not known. Where BASE measured nothing,
+ * nothing agrees. */
 static enum report_outcome limit_judge(struct sides *sides, const struct report *base, const struct case_view **index,
                                        int count)
 {
+    int held_count = 0;
     for (int at = 0; at < base->case_count; at++) {
         const struct case_view *view = &base->cases[at], *other = index_find(index, count, view);
         struct gap gap = {view->label, view->measured.peak_bytes[LEVEL_ALLOCATED],
                           other != NULL ? other->measured.peak_bytes[LEVEL_ALLOCATED] : BYTES_UNKNOWN};
-        double relative;
-        bool known = gap_relative(&gap, &relative);
-        sides->unmeasured += gap.base_bytes != BYTES_UNKNOWN && gap.new_bytes == BYTES_UNKNOWN;
-        sides->beyond += known && fabs(relative) > sides->limit;
+        double relative = INFINITY; /* any bytes are beyond a limit of none */
+        bool both = gap.base_bytes != BYTES_UNKNOWN && gap.new_bytes != BYTES_UNKNOWN;
+        gap_relative(&gap, &relative);
+        held_count += both;
+        sides->unmeasured += gap.base_bytes != BYTES_UNKNOWN && !both;
+        sides->beyond += both && fabs(relative) > sides->limit;
     }
-    return sides->beyond > 0 ? REPORT_CHANGED : sides->unmeasured > 0 ? REPORT_MISSING : REPORT_SAME;
+    return sides->beyond > 0 ? REPORT_CHANGED : sides->unmeasured > 0 || held_count == 0 ? REPORT_MISSING : REPORT_SAME;
 }
 
 static bool gaps_make(struct sides *sides, struct arena *arena, int case_count)

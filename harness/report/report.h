@@ -71,7 +71,7 @@ enum report_outcome {
     REPORT_CHANGED, /* a status, a requested, allocated, reserved or saved figure, or a prediction differs; with a limit:
                        an allocated peak is further off than that */
     REPORT_MISSING  /* a case of BASE is not in NEW (whatever else changed); with a limit: one that BASE measured is not
-                       measured in NEW */
+                       measured in NEW, or BASE measured none */
 };
 
 /* Appends what differs between two reports: per case and level old, new, difference; then the median and the worst over

@@ -202,6 +202,25 @@ static void two_programs_agree_within_a_limit(void **state)
     text_release(&text);
 }
 
+/* Rows without figures (a rehearsal, a GPU that was not there) agree with nothing, and no bytes are not near to some. */
+static void nothing_measured_is_no_agreement(void **state)
+{
+    const struct sides *sides = *state;
+    enum report_outcome outcome = REPORT_SAME;
+    records_fixture_run(sides->base, 2);
+    records_fixture_run(sides->other, 2);
+    records_fixture_case(sides->base, "a", "ok", "null");
+    records_fixture_case(sides->other, "a", "ok", "1000");
+    struct text text = compared(sides, 0.01, 80, &outcome);
+    assert_int_equal(outcome, REPORT_MISSING);
+    text_release(&text);
+    records_fixture_case(sides->base, "b", "ok", "0");
+    records_fixture_case(sides->other, "b", "ok", "512");
+    text = compared(sides, 0.01, 80, &outcome);
+    assert_int_equal(outcome, REPORT_CHANGED);
+    text_release(&text);
+}
+
 static void hostile_names_stay_in_their_columns(void **state)
 {
     const struct sides *sides = *state;
@@ -234,6 +253,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_measurement_that_is_gone_is_a_change, sides_make, sides_remove),
         cmocka_unit_test_setup_teardown(the_end_has_median_and_worst, sides_make, sides_remove),
         cmocka_unit_test_setup_teardown(two_programs_agree_within_a_limit, sides_make, sides_remove),
+        cmocka_unit_test_setup_teardown(nothing_measured_is_no_agreement, sides_make, sides_remove),
         cmocka_unit_test_setup_teardown(hostile_names_stay_in_their_columns, sides_make, sides_remove),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
