@@ -149,6 +149,28 @@ static void a_signal_ends_it_in_order(void **state)
     assert_int_equal(count_in(scene, "timing.tsv", "interrupted"), 10);
 }
 
+/* A log of megabytes is kept without its middle; a folder that something else has filled is a fault. */
+static void the_folder_stays_small(void **state)
+{
+    const struct gpu_scene *scene = *state;
+    script_write(gpu_scene_path(scene, "build/tests/area"), "test_it",
+                 "yes a line of a log | head -n 200000; echo '[  FAILED  ] 1 test(s), listed below:'; exit 1");
+    struct command_result result = run(scene, OPTIONS("--slice", "tests"));
+    gpu_scene_expect(scene, &result, 1, "FAIL: tests");
+    struct text log = gpu_scene_read(scene, "log.txt");
+    assert_in_range(log.length, 1 << 20, (2 << 20) + 200);
+    assert_non_null(strstr(text_string(&log), "==== tests, "));
+    assert_non_null(strstr(text_string(&log), "the middle of the log is left out"));
+    assert_non_null(strstr(text_string(&log), "==== tests: FAIL"));
+    text_release(&log);
+    script_write(gpu_scene_path(scene, "build/tests/area"), "test_it",
+                 "for i in 1 2 3 4 5; do : >\"${0%/build/*}/out/$i\"; done; echo '[  PASSED  ] 3 test(s).'");
+    result = run(scene, OPTIONS("--slice", "tests"));
+    assert_int_equal(result.exit_code, 99);
+    assert_non_null(strstr(text_string(&result.error), "8 of 6291456 are the most"));
+    command_result_release(&result);
+}
+
 static void wrong_words_touch_nothing(void **state)
 {
     const struct gpu_scene *scene = *state;
@@ -185,6 +207,7 @@ int main(void)
         SCENE_TEST(a_gpu_that_cannot_be_used_is_no_reason_to_skip),
         SCENE_TEST(what_has_no_time_is_said),
         SCENE_TEST(a_signal_ends_it_in_order),
+        SCENE_TEST(the_folder_stays_small),
         SCENE_TEST(wrong_words_touch_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

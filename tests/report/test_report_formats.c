@@ -171,6 +171,19 @@ static void markup_holds_only_our_elements(void **state)
     }
 }
 
+/* One of the four rows is invalid: a mark beside its status, and the reason among its notes. */
+static void html_marks_an_invalid_row(void **state)
+{
+    (void)state;
+    static const char mark[] = "<span class=\"invalid\">invalid readings</span>";
+    struct text text = rendered(RECORDS_SMALL, REPORT_HTML, NULL);
+    const char *first = strstr(text_string(&text), mark);
+    assert_non_null(first);
+    assert_null(strstr(first + 1, mark));
+    assert_non_null(strstr(text_string(&text), "invalid readings: another process (4242) held 1073741824 bytes"));
+    text_release(&text);
+}
+
 static void json_is_one_document(void **state)
 {
     (void)state;
@@ -228,6 +241,7 @@ int main(void)
         cmocka_unit_test(markdown_rows_keep_their_columns),
         cmocka_unit_test(csv_is_a_table_without_formulas),
         cmocka_unit_test(markup_holds_only_our_elements),
+        cmocka_unit_test(html_marks_an_invalid_row),
         cmocka_unit_test(json_is_one_document),
         cmocka_unit_test(cause_of_the_published_pair_is_named),
         cmocka_unit_test(cells_are_guarded_after_cleaning),
