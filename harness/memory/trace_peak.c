@@ -55,7 +55,8 @@ static enum status_code moment_find(const struct trace *trace, const char *stage
         }
     }
     if (!found) {
-        return status_set(error, STATUS_INVALID, "%s: no counters of a stage '%s'; use --peak highest", trace->name, stage);
+        return status_set(error, STATUS_INVALID, "%s: no counters of a stage '%s'; use --peak highest", trace->name,
+                          stage);
     }
     *moment = stage == NULL ? highest : *moment;
     return STATUS_OK;
