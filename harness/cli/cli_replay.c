@@ -12,8 +12,7 @@
 static const struct option_row options[] = {
     {"allocator", OPTION_VALUE, "caching|plain", "whose rules: PyTorch's (default), or one segment for each block"},
     {"device", OPTION_VALUE, "N", "whose history of a PyTorch snapshot, where several GPUs have one"},
-    {"peak", OPTION_VALUE, "STAGE",
-     "list the sizes alive at the peak of a stage of the trace; highest: of all of it"},
+    {"peak", OPTION_VALUE, "STAGE", "list the sizes alive at the peak of a stage of the trace; highest: of all of it"},
     {"json", OPTION_FLAG, NULL, "print one JSON document"},
     {NULL, OPTION_FLAG, NULL, NULL},
 };
