@@ -8,12 +8,15 @@
 
 #include "harness/device/cuda/toolkit_library.h"
 
-_Static_assert(sizeof(struct nvml_process) == 24 && sizeof(struct nvml_memory) == 24, "the layouts are NVIDIA's");
+_Static_assert(sizeof(struct nvml_memory) == 24, "the layout is NVIDIA's");
 
 enum {
     NVML_SUCCESS = 0,
     NVML_ERROR_INSUFFICIENT_SIZE = 7,
     NVML_PROCESSES_MAXIMUM = 4096,
+    NVML_ENTRY_USED_BYTES_AT = 8, /* in each layout of an entry, the number of the process being the first */
+    NVML_ENTRY_BYTES_MAXIMUM = 32,
+    NVML_ENTRY_FILLER = 0xa5,
     NVML_UUID_BYTES = 96,
     NVML_INSTANCES_MAXIMUM = 64
 };
@@ -58,7 +61,7 @@ static void device_find(struct nvml_library *nvml, const char *pci_bus_id, const
     }
 }
 
-/* What older drivers and some GPUs do not have. Drivers before 510 list processes as _v2, with the same layout. */
+/* What older drivers and some GPUs do not have. Drivers before 510, and 535.98, list processes as _v2. */
 static void questions_find(struct nvml_library *nvml)
 {
     const struct {
@@ -156,21 +159,53 @@ enum device_mode nvml_mig_mode(const struct nvml_library *nvml)
     return current != 0 ? DEVICE_MODE_ON : DEVICE_MODE_OFF;
 }
 
-typedef int (*processes_function)(struct nvml_device *device, unsigned *count, struct nvml_process *processes);
+typedef int (*processes_function)(struct nvml_device *device, unsigned *count, void *entries);
+
+/* Drivers 535.43 to 535.86 fill entries of 32 bytes under the name for which all others fill 24, and some fill the 16 of the
+ * first version. What they wrote over tells which; an end that is none of these says nothing. */
+static size_t entry_bytes_find(const unsigned char *entries, size_t bytes, size_t count)
+{
+    static const size_t known[] = {16, 24, 32};
+    while (bytes > 0 && entries[bytes - 1] == NVML_ENTRY_FILLER) {
+        bytes--;
+    }
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (bytes == count * known[i]) {
+            return known[i];
+        }
+    }
+    return 24;
+}
+
+static struct nvml_process *entries_read(const unsigned char *entries, size_t bytes, size_t count)
+{
+    size_t entry_bytes = entry_bytes_find(entries, bytes, count);
+    struct nvml_process *processes = calloc(count + 1, sizeof *processes);
+    for (size_t i = 0; processes != NULL && i < count; i++) {
+        const unsigned char *entry = entries + i * entry_bytes;
+        memcpy(&processes[i].pid, entry, sizeof processes[i].pid);
+        memcpy(&processes[i].used_bytes, entry + NVML_ENTRY_USED_BYTES_AT, sizeof processes[i].used_bytes);
+    }
+    return processes;
+}
 
 /* One of the two lists; NULL where it is not told. It may grow between two questions. */
 static struct nvml_process *list_ask(processes_function ask, struct nvml_device *device, unsigned *count)
 {
     for (unsigned capacity = 64; capacity <= NVML_PROCESSES_MAXIMUM; capacity *= 4) {
-        struct nvml_process *processes = calloc(capacity, sizeof *processes);
-        *count = capacity;
-        int answer = processes != NULL ? ask(device, count, processes) : NVML_SUCCESS + 1;
-        if (answer == NVML_SUCCESS && *count <= capacity) {
-            return processes;
-        }
-        free(processes);
-        if (answer != NVML_ERROR_INSUFFICIENT_SIZE) {
+        size_t bytes = capacity * (size_t)NVML_ENTRY_BYTES_MAXIMUM;
+        unsigned char *entries = malloc(bytes);
+        if (entries == NULL) {
             return NULL;
+        }
+        memset(entries, NVML_ENTRY_FILLER, bytes);
+        *count = capacity;
+        int answer = ask(device, count, entries);
+        bool fits = answer == NVML_SUCCESS && *count <= capacity;
+        struct nvml_process *processes = fits ? entries_read(entries, bytes, *count) : NULL;
+        free(entries);
+        if (fits || answer != NVML_ERROR_INSUFFICIENT_SIZE) {
+            return processes;
         }
     }
     return NULL;

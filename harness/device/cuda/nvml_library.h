@@ -10,12 +10,10 @@
 
 struct nvml_device; /* opaque, NVML's */
 
-/* nvmlProcessInfo_t as the functions that end in _v2 and _v3 fill it; documented by NVIDIA. */
+/* What every layout of nvmlProcessInfo_t has. */
 struct nvml_process {
     unsigned pid;                  /* as the driver numbers it: in a container perhaps in another namespace than ours */
-    unsigned long long used_bytes; /* all ones: not told */
-    unsigned gpu_instance;
-    unsigned compute_instance;
+    unsigned long long used_bytes; /* all ones, or in some containers 0: not told */
 };
 
 /* nvmlMemory_t; documented by NVIDIA. */
@@ -39,8 +37,8 @@ struct nvml_library {
     int (*instance_count)(struct nvml_device *board, unsigned *count); /* the most that there can be */
     int (*instance_by_index)(struct nvml_device *board, unsigned index, struct nvml_device **instance);
     int (*mig_mode)(struct nvml_device *device, unsigned *current, unsigned *pending);
-    int (*compute_processes)(struct nvml_device *device, unsigned *count, struct nvml_process *processes);
-    int (*graphics_processes)(struct nvml_device *device, unsigned *count, struct nvml_process *processes);
+    int (*compute_processes)(struct nvml_device *device, unsigned *count, void *entries);
+    int (*graphics_processes)(struct nvml_device *device, unsigned *count, void *entries);
 };
 
 /* Opens NVML for the GPU with this PCI bus id ("0000:3B:00.0"), else for that with this UUID ("GPU-5fa2..."). In MIG mode

@@ -5,6 +5,8 @@
  *   untold=PID@N          another process whose bytes are not told
  *   ecc=0@N mig=0@N       modes; without the word the GPU has no such mode
  *   own=PID               this process is listed under that number, as a container may have it
+ *   ownless               and holds 0 bytes, as some drivers say there
+ *   layout=BYTES          of an entry of the lists, 16, 24 or 32, as drivers differ in it
  *   hidden                no process is listed
  *   failing@N             the lists fail
  *   memoryless            nvmlDeviceGetMemoryInfo is not there
@@ -15,6 +17,7 @@
  *
  * "@N-M" ends with the M-th list. Without "@N" a word holds from the beginning; of several the last that holds counts. Where the variable is not set there is
  * no NVML. In MIG mode this process sees one instance, which is found by its UUID alone. */
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -79,26 +82,30 @@ int mode_of(const char *name)
 void others_add(const char *name, std::vector<process> *all)
 {
     words_visit(name, [&](const char *rest) {
-        process other = {0, ~0ULL, 0, 0};
+        process other = {0, ~0ULL, ~0U, ~0U};
         sscanf(rest, "%u:%llu", &other.pid, &other.bytes);
         all->push_back(other);
     });
 }
 
-int list_give(const std::vector<process> &all, unsigned *count, process *processes)
+int list_give(const std::vector<process> &all, unsigned *count, void *entries)
 {
+    int layout = mode_of("layout=");
+    size_t entry_bytes = layout > 0 ? (size_t)layout : sizeof(process);
     if (word_holds("failing")) {
         return UNKNOWN;
     }
     bool fits = all.size() <= *count;
     *count = (unsigned)all.size();
     for (size_t i = 0; fits && i < all.size(); i++) {
-        processes[i] = all[i];
+        const unsigned char entry[32] = {0};
+        memcpy(static_cast<char *>(entries) + i * entry_bytes, entry, entry_bytes);
+        memcpy(static_cast<char *>(entries) + i * entry_bytes, &all[i], std::min(entry_bytes, sizeof all[i]));
     }
     return fits ? SUCCESS : INSUFFICIENT_SIZE;
 }
 
-int compute_processes(void *, unsigned *count, process *processes)
+int compute_processes(void *, unsigned *count, void *entries)
 {
     std::vector<process> all;
     list_count++;
@@ -107,19 +114,20 @@ int compute_processes(void *, unsigned *count, process *processes)
         others_add("untold=", &all);
         if (emulated_context_is_made()) {
             int number = mode_of("own=");
-            all.push_back({number >= 0 ? (unsigned)number : (unsigned)getpid(), emulated_used_bytes(), 0, 0});
+            all.push_back({number >= 0 ? (unsigned)number : (unsigned)getpid(),
+                           word_holds("ownless") ? 0 : emulated_used_bytes(), ~0U, ~0U});
         }
     }
-    return list_give(all, count, processes);
+    return list_give(all, count, entries);
 }
 
-int graphics_processes(void *, unsigned *count, process *processes)
+int graphics_processes(void *, unsigned *count, void *entries)
 {
     std::vector<process> all;
     if (!word_holds("hidden")) {
         others_add("graphics=", &all);
     }
-    return list_give(all, count, processes);
+    return list_give(all, count, entries);
 }
 
 int nothing_do(void)
