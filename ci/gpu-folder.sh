@@ -58,7 +58,7 @@ environment_write() {
         echo
         timeout 60 "$python" -c 'import sys, torch, transformers; print("python", sys.version.split()[0], "torch", torch.__version__, "cuda", torch.version.cuda, "transformers", transformers.__version__)' 2>&1 | tail -n 1
         echo
-        env | grep -E '^(CUDA|CUBLAS|CUDNN|NVIDIA|PYTORCH|TORCH|OMP|OPENBLAS|ASSAY)_[A-Z_]*=' | sort
+        env | grep -E '^(LD_LIBRARY_PATH|(CUDA|CUBLAS|CUDNN|NVIDIA|PYTORCH|TORCH|OMP|OPENBLAS|ASSAY)_[A-Z_]*)=' | sort
     } >"$scratch/environment"
     cat "$scratch/environment" >"$out/environment.txt"
 }

@@ -83,6 +83,7 @@ export HF_HUB_OFFLINE=1 TRANSFORMERS_OFFLINE=1 OMP_WAIT_POLICY="${OMP_WAIT_POLIC
 . ci/gpu-summary.sh
 
 folder_open
+[ ! -d "$build/lib" ] || library_folder_add "$(cd "$build/lib" && pwd)" # what the machine has not installed
 exec 3>&1 # a signal finds the script inside a part, whose output is the log's
 trap interrupted INT TERM HUP
 while read -r part_slice part _; do

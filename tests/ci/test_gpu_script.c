@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tests/ci/gpu_scene.h"
@@ -55,6 +56,18 @@ static void without_a_gpu_it_runs_to_its_end(void **state)
     assert_int_equal(count_in(scene, "timing.tsv", "3 passed, 0 failed, 0 skipped"), 1);
     assert_int_equal(count_in(scene, "summary.txt", "2 attempts"), 1);
     assert_int_equal(count_in(scene, "records.jsonl", "\"type\": \"run\""), 6);
+}
+
+/* Beside the program, and where a torch that came without a toolkit has its cuBLAS. */
+static void carried_libraries_are_found(void **state)
+{
+    const struct gpu_scene *scene = *state;
+    script_write(gpu_scene_path(scene, "build"), "libassay_cuda.so", "libcublas.so.97");
+    script_write(scene->folder, "python", "case \"$2\" in *nvidia*) echo \"/of torch/$3\" ;; *) exit 1 ;; esac");
+    assert_int_equal(mkdir(gpu_scene_path(scene, "build/lib"), 0700), 0);
+    struct command_result result = run(scene, OPTIONS("--slice", "tests"));
+    gpu_scene_expect(scene, &result, 0, "pass");
+    assert_int_equal(count_in(scene, "environment.txt", "build/lib:/of torch\n"), 1);
 }
 
 static void a_second_run_takes_the_place_of_the_first(void **state)
@@ -200,6 +213,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         SCENE_TEST(without_a_gpu_it_runs_to_its_end),
+        SCENE_TEST(carried_libraries_are_found),
         SCENE_TEST(a_second_run_takes_the_place_of_the_first),
         SCENE_TEST(the_slice_of_peers_measures_what_is_not_there),
         SCENE_TEST(a_failure_is_the_exit_code_and_is_listed),

@@ -65,7 +65,28 @@ static void the_parts_of_a_gpu_run(void **state)
     script_write(scene->folder, "compute-sanitizer", "shift 2; exec \"$@\"");
     result = run(scene, OPTIONS("--tier", "host", "--slice", "tests"), "X=");
     gpu_scene_expect(scene, &result, 3, "inconclusive: sanitizer");
-    remark_contains(scene, "memcheck: an unknown number of errors");
+    remark_contains(scene, "compute-sanitizer came to no summary: ");
+}
+
+/* What the tool cannot do is neither a fault of the program nor a pass. */
+static void a_sanitizer_that_does_not_look_finds_nothing(void **state)
+{
+    const struct gpu_scene *scene = *state;
+    static const struct {
+        const char *body, *result, *remark;
+    } rows[] = {
+        {"echo '========= Error: Device not supported'; echo '========= ERROR SUMMARY: 1 error'; exit 1", "skip",
+         "compute-sanitizer does not know this device"},
+        {"echo '========= Error: No attachable process found.'; exit 255", "open",
+         "compute-sanitizer came to no summary: ========= Error: No attachable process found."},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        script_write(scene->folder, "compute-sanitizer", rows[i].body);
+        struct command_result result = run(scene, OPTIONS("--tier", "host", "--slice", "tests"), "X=");
+        command_result_release(&result);
+        assert_true(gpu_scene_part_is(scene, "sanitizer", rows[i].result));
+        remark_contains(scene, rows[i].remark);
+    }
 }
 
 static void a_gpu_that_fails_is_no_reason_to_measure_the_host(void **state)
@@ -115,6 +136,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         SCENE_TEST(the_parts_of_a_gpu_run),
+        SCENE_TEST(a_sanitizer_that_does_not_look_finds_nothing),
         SCENE_TEST(a_gpu_that_fails_is_no_reason_to_measure_the_host),
         SCENE_TEST(peers_are_held_against_each_other),
     };
