@@ -61,7 +61,7 @@ class Nvml:
         def mine(library, handle):
             sizes = [p.usedGpuMemory for p in library.nvmlDeviceGetComputeRunningProcesses(handle)
                      if p.pid == os.getpid()]
-            return sizes[0] if sizes else None
+            return sizes[0] or None if sizes else None  # some drivers say 0 in a container
         return self.read(mine)
 
     def foreign_process_count(self):
