@@ -113,77 +113,78 @@ static void every_byte_has_its_item(void **state)
 
 /* Each line: what NVML tells, whether baseline and process are known at the end of forward, and the reason; NULL: valid. The
  * lists: one before the context, one at the end of context, one of load, one of forward. */
+static const struct {
+    const char *nvml;
+    bool baseline, process;
+    const char *reason;
+} disturbed_rows[] = {
+    {"ecc=1 mig=0", true, true, NULL},
+    {"older", true, true, NULL},
+    {"busless", true, true, NULL},
+    {"busless uuidless", false, false, NULL},
+    {"memoryless", false, true, NULL},
+    {"hidden", true, false, NULL},
+    {"mig=1", true, true, NULL},
+    {"mig=1 uuidless", false, false, NULL},
+    {"mig=1 uuidless instances=1", true, true, NULL},
+    {"mig=1 uuidless instances=2", false, false, NULL},
+    {"own=31337", true, true, NULL},
+    {"layout=32", true, true, NULL},
+    {"layout=16", true, true, NULL},
+    {"layout=32 process=4242:4096 process=5:512", true, true,
+     "2 other processes (4242 is one) held 4608 bytes (4.50 KiB) of the GPU at the end of stage context"},
+    {"layout=16 process=4242:4096 process=5:512", true, true,
+     "2 other processes (4242 is one) held 4608 bytes (4.50 KiB) of the GPU at the end of stage context"},
+    {"ownless", true, false, NULL},
+    {"own=31337 ownless", true, false, NULL},
+    {"ownless process=4242:4096", true, false,
+     "another process (4242) held 4096 bytes (4.00 KiB) of the GPU at the end of stage context"},
+    {"process=4242:1048577", true, true,
+     "another process (4242) held 1048577 bytes (1.00 MiB) of the GPU at the end of stage context"},
+    {"process=4242:1048577@4", true, true,
+     "another process (4242) held 1048577 bytes (1.00 MiB) of the GPU at the end of stage forward"},
+    {"process=4242:1048577@0-1", true, true,
+     "1 of the processes that were on the GPU before the context was made had left at the end of stage context"},
+    {"process=4242:1048577@3-3", true, true,
+     "another process (4242) held 1048577 bytes (1.00 MiB) of the GPU at the end of stage load"},
+    {"graphics=77:4096", true, true,
+     "another process (77) held 4096 bytes (4.00 KiB) of the GPU at the end of stage context"},
+    {"process=4242:4096 graphics=4242:0 graphics=77:4096@3 process=5:512", true, true,
+     "2 other processes (4242 is one) held 4608 bytes (4.50 KiB) of the GPU at the end of stage context"},
+    {"untold=5@3", true, true,
+     "another process (5) held bytes of the GPU, how many is not told, at the end of stage load"},
+    {"own=31337 process=4242:1048577", true, true,
+     "another process (4242) held 1048577 bytes (1.00 MiB) of the GPU at the end of stage context"},
+    {"own=31337 process=4242:900000000@4", true, true,
+     "another process (4242) held 900000000 bytes (858.31 MiB) of the GPU at the end of stage forward"},
+    {"own=31337 process=4242:4096@2", true, true, /* once more is held than that one has, ours is told */
+     "another process held bytes of the GPU, how many is not told, at the end of stage context"},
+    {"own=31337 process=4242:900000000@2", true, false,
+     "another process held bytes of the GPU, how many is not told, at the end of stage context"},
+    {"failing@4", true, false,
+     "the bytes of the process could not be read at the end of stage forward, as they were "
+     "before"},
+    {"ecc=1 ecc=0@3", true, true, "ECC was switched off before the end of stage load"},
+    {"mig=0 mig=1@4", true, true, "MIG was switched on before the end of stage forward"},
+};
+
 static void a_row_says_what_disturbed_it(void **state)
 {
-    static const struct {
-        const char *nvml;
-        bool baseline, process;
-        const char *reason;
-    } rows[] = {
-        {"ecc=1 mig=0", true, true, NULL},
-        {"older", true, true, NULL},
-        {"busless", true, true, NULL},
-        {"busless uuidless", false, false, NULL},
-        {"memoryless", false, true, NULL},
-        {"hidden", true, false, NULL},
-        {"mig=1", true, true, NULL},
-        {"mig=1 uuidless", false, false, NULL},
-        {"mig=1 uuidless instances=1", true, true, NULL},
-        {"mig=1 uuidless instances=2", false, false, NULL},
-        {"own=31337", true, true, NULL},
-        {"layout=32", true, true, NULL},
-        {"layout=16", true, true, NULL},
-        {"layout=32 process=4242:4096 process=5:512", true, true,
-         "2 other processes (4242 is one) held 4608 bytes (4.50 KiB) of the GPU at the end of stage context"},
-        {"layout=16 process=4242:4096 process=5:512", true, true,
-         "2 other processes (4242 is one) held 4608 bytes (4.50 KiB) of the GPU at the end of stage context"},
-        {"ownless", true, false, NULL},
-        {"own=31337 ownless", true, false, NULL},
-        {"ownless process=4242:4096", true, false,
-         "another process (4242) held 4096 bytes (4.00 KiB) of the GPU at the end of stage context"},
-        {"process=4242:1048577", true, true,
-         "another process (4242) held 1048577 bytes (1.00 MiB) of the GPU at the end of stage context"},
-        {"process=4242:1048577@4", true, true,
-         "another process (4242) held 1048577 bytes (1.00 MiB) of the GPU at the end of stage forward"},
-        {"process=4242:1048577@0-1", true, true,
-         "1 of the processes that were on the GPU before the context was made had left at the end of stage context"},
-        {"process=4242:1048577@3-3", true, true,
-         "another process (4242) held 1048577 bytes (1.00 MiB) of the GPU at the end of stage load"},
-        {"graphics=77:4096", true, true,
-         "another process (77) held 4096 bytes (4.00 KiB) of the GPU at the end of stage context"},
-        {"process=4242:4096 graphics=4242:0 graphics=77:4096@3 process=5:512", true, true,
-         "2 other processes (4242 is one) held 4608 bytes (4.50 KiB) of the GPU at the end of stage context"},
-        {"untold=5@3", true, true,
-         "another process (5) held bytes of the GPU, how many is not told, at the end of stage load"},
-        {"own=31337 process=4242:1048577", true, true,
-         "another process (4242) held 1048577 bytes (1.00 MiB) of the GPU at the end of stage context"},
-        {"own=31337 process=4242:900000000@4", true, true,
-         "another process (4242) held 900000000 bytes (858.31 MiB) of the GPU at the end of stage forward"},
-        {"own=31337 process=4242:4096@2", true, true, /* once more is held than that one has, ours is told */
-         "another process held bytes of the GPU, how many is not told, at the end of stage context"},
-        {"own=31337 process=4242:900000000@2", true, false,
-         "another process held bytes of the GPU, how many is not told, at the end of stage context"},
-        {"failing@4", true, false,
-         "the bytes of the process could not be read at the end of stage forward, as they were "
-         "before"},
-        {"ecc=1 ecc=0@3", true, true, "ECC was switched off before the end of stage load"},
-        {"mig=0 mig=1@4", true, true, "MIG was switched on before the end of stage forward"},
-    };
     driver_set(0);
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const struct json *line = case_measured(*state, rows[i].nvml, "");
+    for (size_t i = 0; i < sizeof disturbed_rows / sizeof disturbed_rows[0]; i++) {
+        const struct json *line = case_measured(*state, disturbed_rows[i].nvml, "");
         const struct json *validity = json_get(line, "validity"), *reasons = json_get(validity, "reasons");
         const struct json *stage = json_get(json_get(line, "stages"), "forward");
         const char *reason = json_string_or(json_at(reasons, 0), "");
-        if (known_at(stage, "process_bytes") != rows[i].process ||
-            known_at(json_get(line, "context"), "baseline_bytes") != rows[i].baseline ||
-            json_boolean_or(json_get(validity, "valid"), false) != (rows[i].reason == NULL) ||
-            strcmp(reason, rows[i].reason != NULL ? rows[i].reason : "") != 0) {
-            fail_msg("%s: process %d, baseline %d, \"%s\"", rows[i].nvml, known_at(stage, "process_bytes"),
+        if (known_at(stage, "process_bytes") != disturbed_rows[i].process ||
+            known_at(json_get(line, "context"), "baseline_bytes") != disturbed_rows[i].baseline ||
+            json_boolean_or(json_get(validity, "valid"), false) != (disturbed_rows[i].reason == NULL) ||
+            strcmp(reason, disturbed_rows[i].reason != NULL ? disturbed_rows[i].reason : "") != 0) {
+            fail_msg("%s: process %d, baseline %d, \"%s\"", disturbed_rows[i].nvml, known_at(stage, "process_bytes"),
                      known_at(json_get(line, "context"), "baseline_bytes"), reason);
         }
         assert_int_equal(items_sum(json_get(stage, "device_items")), bytes_at(stage, "device_bytes"));
-        assert_int_equal(known_at(json_get(stage, "device_items"), "context_bytes"), rows[i].baseline);
+        assert_int_equal(known_at(json_get(stage, "device_items"), "context_bytes"), disturbed_rows[i].baseline);
     }
 }
 
