@@ -1,8 +1,8 @@
 #!/bin/sh
-# docs/REFERENCE.md and the table in README.md, made from results/reference/*/records.jsonl alone: a new folder there is shown
+# docs/REFERENCE.md and the table and plots in README.md, made from results/reference/*/records.jsonl alone: a new folder there is shown
 # without anything else being written. The plots lie beside the records.
 #
-# usage: reference.sh             write the page, the table and the plots
+# usage: reference.sh             write the page, the README's part and the plots
 #        reference.sh --check     exit 1 and the difference where a file is not what it would be made to
 #        reference.sh --add DIR   take the records of a folder of ci/gpu.sh into the folder of their device, then write
 #        --assay PROGRAM, --root DIR before these: another program (build/assay), another repository
@@ -74,6 +74,16 @@ overview_make() {
             "$(sed -n 's/.*; \([0-9]* cases\{0,1\}: [^.]*\)\. Binary.*/\1/p' "$work/$slug.md")" \
             "$(error_words "$work/$slug.md" replay 'allocated peak')" "$(error_words "$work/$slug.md" replay footprint)" \
             "$(error_words "$work/$slug.md" accelerate total)"
+    done
+}
+
+# Small, side by side, each a link to its device. Nothing where no device has a plot.
+overview_plots() {
+    for folder in results/reference/*/; do
+        slug=$(basename "$folder")
+        [ ! -f "$folder/plots/accuracy.tsv" ] ||
+            printf '[<img src="%splots/accuracy.svg" width="380" alt="predicted against measured: %s">](docs/REFERENCE.md#%s)\n' \
+                "$folder" "$slug" "$slug"
     done
 }
 
@@ -158,6 +168,8 @@ for folder in results/reference/*/; do
 done
 page_make >"$work/page"
 overview_make docs/REFERENCE.md >"$work/overview"
+overview_plots >"$work/thumbnails"
+[ ! -s "$work/thumbnails" ] || { echo; cat "$work/thumbnails"; } >>"$work/overview"
 readme_make >"$work/readme"
 settle "$work/page" docs/REFERENCE.md
 settle "$work/readme" README.md

@@ -52,6 +52,7 @@ static void a_device_that_is_added_is_shown(void **state)
     expect("cat \"$1/docs/REFERENCE.md\"", folder, 0, "\n## nvidia-nothing-9\n");
     expect("cat \"$1/docs/REFERENCE.md\"", folder, 0, "\nok      102.00 KiB   +0.00 % ");
     expect("cat \"$1/README.md\"", folder, 0, "| [NVIDIA Nothing (9)](docs/REFERENCE.md#nvidia-nothing-9) |");
+    expect("cat \"$1/README.md\"", folder, 0, "\n[<img src=\"results/reference/nvidia-nothing-9/plots/accuracy.svg\" ");
     expect(check, folder, 0, "");
     expect("sed -i 's/\"allocated_bytes_peak\": 104448/\"allocated_bytes_peak\": 114688/g'"
            " \"$1/results/reference/nvidia-nothing-9/records.jsonl\"",
