@@ -162,7 +162,7 @@ for folder in results/reference/*/; do
     for plot in $plots; do
         [ -f "$work/$slug/$plot.tsv" ] || continue
         settle "$work/$slug/$plot.tsv" "$folder/plots/$plot.tsv"
-        [ "$mode" = check ] || cp "$work/$slug/$plot.svg" "$folder/plots/$plot.svg" || exit 2
+        [ "$mode" = check ] || cp "$work/$slug/$plot.svg" "$folder/plots/$plot.svg" || { cat "$work/notes" >&2; exit 2; }
         [ -s "$folder/plots/$plot.svg" ] || { echo "reference.sh: $folder/plots/$plot.svg is missing"; failed=yes; }
     done
 done

@@ -38,6 +38,7 @@ static void the_page_is_that_of_the_committed_records(void **state)
 static void a_device_that_is_added_is_shown(void **state)
 {
     (void)state;
+    command_needed("gnuplot");
     char folder[] = "/tmp/assay reference XXXXXX";
     assert_non_null(mkdtemp(folder));
     expect("mkdir \"$1/docs\" \"$1/results\" \"$1/run\" && cp README.md \"$1\" && cp docs/REFERENCE.md \"$1/docs\" &&"

@@ -112,11 +112,7 @@ static void peers_are_held_against_each_other(void **state)
         int exit_code;
         const char *last_line;
     } rows[] = {{"STAND_IN_FACTOR=1.01", 0, "pass"}, {"STAND_IN_FACTOR=1.03", 1, "FAIL: compare"}};
-    struct command_result python = command_run((const char *const[]){"sh", "-c", "command -v python3", NULL}, NULL);
-    command_result_release(&python);
-    if (python.exit_code != 0) {
-        skip();
-    }
+    command_needed("python3");
     script_write(
         scene->folder, "python",
         "case \"$1\" in */truth.py) shift; set -- tests/cuda_emulation/stand_in/stand_in_truth.py \"$@\" ;; esac\n"

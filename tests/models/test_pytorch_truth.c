@@ -342,16 +342,9 @@ static struct record_file records_of(const struct scene *scene)
     struct status error = {0};
     snprintf(truth, sizeof truth, "%s/truth.jsonl", scene->folder);
     snprintf(records, sizeof records, "%s/records.jsonl", scene->folder);
-    const char *const found[] = {"sh", "-c", "command -v python3", NULL};
-    struct command_result result = command_run(found, NULL);
-    bool has_python = result.exit_code == 0;
-    command_result_release(&result);
-    if (!has_python) {
-        print_message("skipped: there is no python3\n");
-        skip();
-    }
+    command_needed("python3");
     const char *const words[] = {"python3", "peers/pytorch/truth_records.py", truth, "--out", scene->folder, NULL};
-    result = command_run(words, NULL);
+    struct command_result result = command_run(words, NULL);
     if (result.exit_code != 0) {
         fail_msg("%s", text_string(&result.error));
     }

@@ -13,6 +13,7 @@
 
 #include "harness/report/plot_data.h"
 #include "tests/report/records_fixture.h"
+#include "tests/support/command_run.h"
 
 struct place {
     char *folder;
@@ -62,6 +63,7 @@ static long file_bytes(const struct place *place, const char *name)
 static void every_plot_is_drawn(void **state)
 {
     struct place *place = *state;
+    command_needed("gnuplot");
     plots_draw(place, RECORDS_LARGE);
     assert_string_equal(text_string(&place->notes), "");
     for (int kind = 0; kind < PLOT_COUNT; kind++) {
@@ -80,6 +82,7 @@ static void every_plot_is_drawn(void **state)
 static void a_page_holds_the_plots(void **state)
 {
     struct place *place = *state;
+    command_needed("gnuplot");
     struct text page = {0};
     plots_draw(place, RECORDS_HOSTILE);
     assert_string_equal(text_string(&place->notes), "");
@@ -110,6 +113,7 @@ static void without_data_there_is_no_picture(void **state)
 static void unknown_figures_do_not_stop_a_plot(void **state)
 {
     struct place *place = *state;
+    command_needed("gnuplot");
     plots_draw(place, RECORDS_NULLS);
     assert_null(strstr(text_string(&place->notes), "gnuplot"));
 }

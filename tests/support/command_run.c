@@ -73,6 +73,17 @@ void command_result_release(struct command_result *result)
     text_release(&result->error);
 }
 
+void command_needed(const char *name)
+{
+    const char *const words[] = {"sh", "-c", "command -v \"$1\" >/dev/null || exit 1", "sh", name, NULL};
+    struct command_result result = command_run(words, NULL);
+    command_result_release(&result);
+    if (result.exit_code != 0) {
+        print_message("skipped: there is no %s\n", name);
+        skip();
+    }
+}
+
 const char *program_path(void)
 {
     const char *path = getenv("ASSAY_PROGRAM");

@@ -17,6 +17,9 @@ struct command_result command_run(const char *const *words, const char *const *e
 
 void command_result_release(struct command_result *result);
 
+/* Skips the running test, with the reason, where PATH has no program of this name. */
+void command_needed(const char *name);
+
 /* Writes a program of one's own into a folder: a shell script with this body. Fails the running test where it cannot. */
 void script_write(const char *folder, const char *name, const char *body);
 
