@@ -5,6 +5,7 @@
 #include "harness/cli/case_options.h"
 #include "harness/cli/case_peak.h"
 #include "harness/cli/command.h"
+#include "harness/cli/constants_option.h"
 #include "harness/cli/output.h"
 #include "harness/cli/resource_path.h"
 #include "harness/estimate/accelerate.h"
@@ -152,10 +153,7 @@ static enum status_code constants_take(const char *name, const char **target_nam
                                        struct status *error)
 {
     struct arena arena = {0};
-    const char *path = constants_path(&arena, name);
-    enum status_code code = path == NULL
-                                ? status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a path")
-                                : constants_read(path, constants, error);
+    enum status_code code = constants_option_read(name, &arena, constants, error);
     arena_release(&arena);
     if (code == STATUS_OK && *target_name != NULL && strcmp(*target_name, constants->device.target) != 0) {
         code =

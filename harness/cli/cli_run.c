@@ -7,6 +7,7 @@
 
 #include "harness/base/size.h"
 #include "harness/cli/command.h"
+#include "harness/cli/constants_option.h"
 #include "harness/cli/output.h"
 #include "harness/cli/report_files.h"
 #include "harness/cli/resource_path.h"
@@ -145,16 +146,14 @@ static enum status_code constants_take(const char *name, struct arena *arena, st
     if (name != NULL && strcmp(name, "none") == 0) {
         return STATUS_OK;
     }
-    const char *path = name != NULL ? constants_path(arena, name) : resource_path(arena, "results/reference");
-    if (path == NULL) {
-        return status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a path");
-    }
     if (name == NULL) {
-        run->reference_dir = path;
-        return STATUS_OK;
+        run->reference_dir = resource_path(arena, "results/reference");
+        return run->reference_dir != NULL
+                   ? STATUS_OK
+                   : status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a path");
     }
     run->constants = constants;
-    return constants_read(path, constants, error);
+    return constants_option_read(name, arena, constants, error);
 }
 
 static enum status_code suite_run(const struct arguments *arguments, struct arena *arena, struct run_options *run,

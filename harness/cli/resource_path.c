@@ -5,7 +5,6 @@
 #include <limits.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* The folder of the executable, "." where the system does not say. */
@@ -46,17 +45,4 @@ const char *resource_path(struct arena *arena, const char *name)
 const char *suite_path(struct arena *arena, const char *name)
 {
     return strncmp(name, "suites/", strlen("suites/")) == 0 ? resource_path(arena, name) : name;
-}
-
-const char *constants_path(struct arena *arena, const char *name)
-{
-    struct stat kind;
-    if (stat(name, &kind) == 0) {
-        return S_ISDIR(kind.st_mode) ? arena_format(arena, "%s/constants.json", name) : name;
-    }
-    if (strchr(name, '/') != NULL) {
-        return name;
-    }
-    const char *resource = arena_format(arena, "results/reference/%s/constants.json", name);
-    return resource != NULL ? resource_path(arena, resource) : NULL;
 }

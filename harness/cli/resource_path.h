@@ -13,8 +13,4 @@ const char *resource_path(struct arena *arena, const char *name);
  * not have it, any other name is taken as it is. NULL where the host has no memory. */
 const char *suite_path(struct arena *arena, const char *name);
 
-/* The constants of a class of devices as an option names them: a file, a folder that holds constants.json, or a folder of
- * results/reference ("nvidia-h200"). NULL where the host has no memory. */
-const char *constants_path(struct arena *arena, const char *name);
-
 #endif

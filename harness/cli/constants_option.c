@@ -1,0 +1,39 @@
+/* The option --constants: from a name to a file that is read. Which constants a device takes by itself is not decided
+ * here. */
+#include "harness/cli/constants_option.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "harness/cli/resource_path.h"
+
+static const char *name_path(struct arena *arena, const char *name)
+{
+    struct stat kind;
+    if (stat(name, &kind) == 0) {
+        return S_ISDIR(kind.st_mode) ? arena_format(arena, "%s/constants.json", name) : name;
+    }
+    if (strchr(name, '/') != NULL) {
+        return name;
+    }
+    const char *resource = arena_format(arena, "results/reference/%s/constants.json", name);
+    return resource != NULL ? resource_path(arena, resource) : NULL;
+}
+
+enum status_code constants_option_read(const char *name, struct arena *arena, struct constants *constants,
+                                       struct status *error)
+{
+    struct status unread;
+    const char *path = name_path(arena, name);
+    if (path == NULL) {
+        return status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a path");
+    }
+    enum status_code code = constants_read(path, constants, &unread);
+    if (code == STATUS_IO) {
+        return status_set(error, code,
+                          "--constants %s: %s; give a file that assay calibrate has written, or a folder of "
+                          "results/reference",
+                          name, unread.text);
+    }
+    return code == STATUS_OK ? code : status_set(error, code, "%s", unread.text);
+}
