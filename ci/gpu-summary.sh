@@ -99,6 +99,7 @@ finish() {
     worst=$(worst_of $(cut -d ' ' -f 1 "$scratch/codes"))
     log_shorten
     accuracy_make
+    : >"$out/summary.txt" # it counts among the files
     folder_check || worst=99
     summary_print 100 >"$out/summary.txt"
     summary_print "$(terminal_columns)" >&3

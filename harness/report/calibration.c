@@ -300,7 +300,7 @@ static int bytes_order(const void *left, const void *right)
 }
 
 /* mode NULL: of all. */
-static struct constants_spread spread_of(struct calibration *calibration, int which, const char *mode)
+static struct constants_spread figure_spread(struct calibration *calibration, int which, const char *mode)
 {
     int64_t *sorted = calibration->sorted;
     int count = 0;
@@ -331,15 +331,15 @@ static int name_order(const void *left, const void *right)
 static enum status_code spreads_make(struct calibration *calibration)
 {
     struct constants *made = &calibration->made;
-    made->context.process = spread_of(calibration, FIGURE_CONTEXT_PROCESS, NULL);
-    made->context.device = spread_of(calibration, FIGURE_CONTEXT_DEVICE, NULL);
+    made->context.process = figure_spread(calibration, FIGURE_CONTEXT_PROCESS, NULL);
+    made->context.device = figure_spread(calibration, FIGURE_CONTEXT_DEVICE, NULL);
     bool known = made->context.process.known || made->context.device.known;
     qsort(made->cases, (size_t)made->case_count, sizeof made->cases[0], name_order);
     qsort(made->growth, (size_t)made->growth_count, sizeof made->growth[0], name_order);
     for (int i = 0; i < made->growth_count; i++) {
         struct constants_growth *row = &made->growth[i];
-        row->levels.process = spread_of(calibration, FIGURE_GROWTH_PROCESS, row->mode);
-        row->levels.device = spread_of(calibration, FIGURE_GROWTH_DEVICE, row->mode);
+        row->levels.process = figure_spread(calibration, FIGURE_GROWTH_PROCESS, row->mode);
+        row->levels.device = figure_spread(calibration, FIGURE_GROWTH_DEVICE, row->mode);
         known = known || row->levels.process.known || row->levels.device.known;
     }
     if (calibration->reading_count == 0 && calibration->filter != NULL) {
