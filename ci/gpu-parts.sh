@@ -219,7 +219,7 @@ part_conformance() {
     limited "$program" --table >"$out/conformance.txt"
     code=$?
     tail -n 1 "$out/conformance.txt"
-    [ "$code" -eq 3 ] || remark "$(grep -c '^[a-z]*[:0-9]*: .*Largest error' "$out/conformance.txt") devices; $(tail -n 1 "$out/conformance.txt")"
+    [ "$code" -eq 3 ] || remark "devices: $(grep -c '^[a-z]*[:0-9]*: .*Largest error' "$out/conformance.txt"). $(tail -n 1 "$out/conformance.txt")"
     return "$code"
 }
 
