@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/support/scratch_folder.h"
+
 const char *gpu_scene_path(const struct gpu_scene *scene, const char *name)
 {
     static char paths[4][GPU_SCENE_PATH_BYTES + 64];
@@ -72,10 +74,7 @@ int gpu_scene_make(void **state)
 int gpu_scene_remove(void **state)
 {
     struct gpu_scene *scene = *state;
-    const char *const words[] = {"rm", "-r", scene->folder, NULL};
-    struct command_result result = command_run(words, NULL);
-    int code = result.exit_code;
-    command_result_release(&result);
+    int code = scratch_folder_remove(scene->folder);
     free(scene);
     return code;
 }

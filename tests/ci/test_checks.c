@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "tests/support/command_run.h"
+#include "tests/support/scratch_folder.h"
 
 /* A repository in a folder of its own with one source file in it; removed by tree_remove. */
 struct tree {
@@ -43,10 +44,7 @@ static struct tree tree_make(const char *path, const char *source)
 
 static void tree_remove(const struct tree *tree)
 {
-    const char *const words[] = {"rm", "-r", tree->root, NULL};
-    struct command_result result = command_run(words, NULL);
-    assert_int_equal(result.exit_code, 0);
-    command_result_release(&result);
+    assert_int_equal(scratch_folder_remove(tree->root), 0);
 }
 
 static void expect(const char *script, const char *path, const char *source, int exit_code, const char *message)

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "tests/support/command_run.h"
+#include "tests/support/scratch_folder.h"
 
 static char folder[] = "/tmp/assay-deps-XXXXXX";
 
@@ -43,10 +44,7 @@ static int machine_make(void **state)
 static int machine_remove(void **state)
 {
     (void)state;
-    const char *const words[] = {"rm", "-r", folder, NULL};
-    struct command_result result = command_run(words, NULL);
-    command_result_release(&result);
-    return result.exit_code;
+    return scratch_folder_remove(folder);
 }
 
 static struct command_result install(void)

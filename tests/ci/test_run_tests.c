@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "tests/support/command_run.h"
+#include "tests/support/scratch_folder.h"
 
 /* Runs one program with this body through the runner. */
 static void expect(const char *body, int exit_code, const char *message, const char *last_line)
@@ -30,9 +31,7 @@ static void expect(const char *body, int exit_code, const char *message, const c
     assert_true(result.output.length > length);
     assert_string_equal(output + result.output.length - length, last_line);
     command_result_release(&result);
-    const char *const removal[] = {"rm", "-r", folder, NULL};
-    result = command_run(removal, NULL);
-    command_result_release(&result);
+    scratch_folder_remove(folder);
 }
 
 static void what_cmocka_prints_is_summed(void **state)

@@ -16,6 +16,7 @@
 #include "harness/record/constants.h"
 #include "harness/record/record.h"
 #include "tests/support/command_run.h"
+#include "tests/support/scratch_folder.h"
 
 /* Set-up leaves here: suite.yaml, its records on the host in base/, their constants in base.json. */
 static char folder[] = "/tmp/assay-calibrate-XXXXXX";
@@ -83,10 +84,7 @@ static int group_make(void **state)
 static int group_remove(void **state)
 {
     (void)state;
-    const char *const words[] = {"rm", "-r", folder, NULL};
-    struct command_result result = command_run(words, NULL);
-    command_result_release(&result);
-    return result.exit_code;
+    return scratch_folder_remove(folder);
 }
 
 static struct constants constants_at(const char *name)

@@ -16,6 +16,7 @@
 
 #include "harness/record/record.h"
 #include "tests/support/command_run.h"
+#include "tests/support/scratch_folder.h"
 
 static char folder[] = "/tmp/assay-run-XXXXXX";
 
@@ -28,10 +29,7 @@ static int folder_make(void **state)
 static int folder_remove(void **state)
 {
     (void)state;
-    const char *const words[] = {"rm", "-r", folder, NULL};
-    struct command_result result = command_run(words, NULL);
-    command_result_release(&result);
-    return result.exit_code;
+    return scratch_folder_remove(folder);
 }
 
 /* A name below the folder of this program; lives until the next call. */

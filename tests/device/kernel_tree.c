@@ -8,13 +8,14 @@
 
 #include <cmocka.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "tests/support/scratch_folder.h"
 
 static const char root_template[] = "/tmp/assay-kernel-XXXXXX";
 char kernel_tree_root[sizeof root_template];
@@ -26,18 +27,10 @@ int kernel_tree_make(void **state)
     return mkdtemp(kernel_tree_root) != NULL ? 0 : -1;
 }
 
-static int entry_remove(const char *path, const struct stat *status, int kind, struct FTW *place)
-{
-    (void)status;
-    (void)kind;
-    (void)place;
-    return remove(path);
-}
-
 int kernel_tree_remove(void **state)
 {
     (void)state;
-    return nftw(kernel_tree_root, entry_remove, 8, FTW_DEPTH | FTW_PHYS);
+    return scratch_folder_remove(kernel_tree_root);
 }
 
 static void path_make(const char *path, char full[PATH_MAX])

@@ -1,7 +1,6 @@
 /* Our predictions against what PyTorch occupied on GPUs, from the lines that are committed under results/reference; and the
  * check itself, with lines of our own making: those that truth.py wrote where there was no GPU, with our figures in the place
  * of null, and then disturbed. */
-#include <ftw.h>
 #include <glob.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,6 +19,7 @@
 #include "tests/support/command_run.h"
 #include "tests/support/device_use.h"
 #include "tests/support/modelled.h"
+#include "tests/support/scratch_folder.h"
 
 static const char rehearsal_path[] = "peers/pytorch/rehearsal-torch-2.11.0-transformers-5.17.0.jsonl";
 static const char bert[] = "tiny-bert/train/float32/b2/s32/adam-fused";
@@ -92,18 +92,10 @@ static int scene_open(void **state)
     return 0;
 }
 
-static int entry_remove(const char *path, const struct stat *kind, int flag, struct FTW *place)
-{
-    (void)kind;
-    (void)flag;
-    (void)place;
-    return remove(path);
-}
-
 static int scene_close(void **state)
 {
     struct scene *scene = *state;
-    assert_int_equal(nftw(scene->folder, entry_remove, 8, FTW_DEPTH | FTW_PHYS), 0);
+    assert_int_equal(scratch_folder_remove(scene->folder), 0);
     for (int i = 0; i < scene->line_count; i++) {
         json_release(scene->lines[i]);
     }

@@ -9,11 +9,12 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <ftw.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "tests/support/scratch_folder.h"
 
 /* Members that every case line must have, where a test has nothing to say with them. */
 #define IDENTITY_REST                                                                                                  \
@@ -428,16 +429,8 @@ char *folder_fixture_make(void)
     return folder;
 }
 
-static int entry_remove(const char *path, const struct stat *kind, int flag, struct FTW *place)
-{
-    (void)kind;
-    (void)flag;
-    (void)place;
-    return remove(path);
-}
-
 void folder_fixture_remove(char *folder)
 {
-    (void)nftw(folder, entry_remove, 8, FTW_DEPTH | FTW_PHYS);
+    (void)scratch_folder_remove(folder);
     free(folder);
 }

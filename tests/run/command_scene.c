@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "tests/support/command_run.h"
+#include "tests/support/scratch_folder.h"
 #include "tests/support/whole_file.h"
 
 enum { TRIES = 6000, TRY_US = 5000 };
@@ -38,11 +39,9 @@ int command_scene_close(void **state)
             waitpid(scene->runs[i], NULL, 0);
         }
     }
-    const char *const words[] = {"rm", "-r", scene->folder, NULL};
-    struct command_result result = command_run(words, NULL);
-    command_result_release(&result);
+    int code = scratch_folder_remove(scene->folder);
     free(scene);
-    return result.exit_code;
+    return code;
 }
 
 const char *scene_path(struct command_scene *scene, const char *name)
