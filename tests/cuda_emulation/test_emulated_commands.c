@@ -17,13 +17,9 @@
 
 #define FIRST         "  - {model: tiny-bert, mode: train, seq: 4, for: sm_75}\n"
 #define FIRST_IN_TIME "  - {model: tiny-bert, mode: train, seq: 4, for: sm_75, timeout_seconds: 5}\n"
-#define REST                                                                                                           \
-    "  - {model: tiny-bert, mode: train, seq: 8, for: sm_75}\n"                                                        \
-    "  - {model: tiny-gpt2, mode: generate, seq: 4, new_tokens: 4, for: sm_75}\n"
+#define REST          SCENE_REST(", for: sm_75")
 
 static const char FIRST_ID[] = "tiny-bert/train/float32/b1/s4/adamw-fused";
-static const char *const REST_IDS[] = {"tiny-bert/train/float32/b1/s8/adamw-fused",
-                                       "tiny-gpt2/generate/float32/b1/s4/n4"};
 
 /* The emulated plug-in lies beside this program. */
 static int plugin_choose(void **state)
@@ -78,8 +74,8 @@ static void what_follows_a_fault_is_what_a_clean_run_measures(void **state)
         if (!suits || strstr(reason, faults[i].reason) == NULL) {
             fail_msg("%s: %s: %s", faults[i].call, status, reason);
         }
-        for (size_t k = 0; k < sizeof REST_IDS / sizeof REST_IDS[0]; k++) {
-            same_case_check(case_of(&clean, REST_IDS[k]), case_of(&records, REST_IDS[k]));
+        for (int k = 0; k < SCENE_REST_COUNT; k++) {
+            same_case_check(case_of(&clean, scene_rest_ids[k]), case_of(&records, scene_rest_ids[k]));
         }
         record_file_release(&records);
     }
@@ -138,8 +134,8 @@ static void runs_that_share_go_together_and_say_so(void **state)
     assert_int_equal(run_do(scene, &alone), 0);
     struct record_file shared = records_of(scene_path(scene, "second")),
                        single = records_of(scene_path(scene, "alone"));
-    for (size_t i = 0; i < sizeof REST_IDS / sizeof REST_IDS[0]; i++) {
-        const struct json *a = case_of(&shared, REST_IDS[i]), *b = case_of(&single, REST_IDS[i]);
+    for (int i = 0; i < SCENE_REST_COUNT; i++) {
+        const struct json *a = case_of(&shared, scene_rest_ids[i]), *b = case_of(&single, scene_rest_ids[i]);
         assert_true(json_boolean_or(json_get(json_get(a, "device"), "shared"), false));
         assert_false(json_boolean_or(json_get(json_get(b, "device"), "shared"), true));
         assert_int_equal(json_kind(json_get(json_get(a, "context"), "device_bytes")), JSON_KIND_NULL);

@@ -22,6 +22,9 @@
 
 enum { TRIES = 6000, TRY_US = 5000 };
 
+const char *const scene_rest_ids[SCENE_REST_COUNT] = {"tiny-bert/train/float32/b1/s8/adamw-fused",
+                                                      "tiny-gpt2/generate/float32/b1/s4/n4"};
+
 int command_scene_open(void **state)
 {
     struct command_scene *scene = calloc(1, sizeof *scene);

@@ -27,6 +27,14 @@ const char *scene_path(struct command_scene *scene, const char *name);
 /* A suite of these cases, each a line of YAML that begins with "  - "; returns its path. */
 const char *scene_suite(struct command_scene *scene, const char *name, const char *cases);
 
+/* Two cases that come after the one that goes wrong, as a text for scene_suite, and their ids. settings: what both have
+ * besides, ", for: host". */
+#define SCENE_REST(settings)                                                                                           \
+    "  - {model: tiny-bert, mode: train, seq: 8" settings "}\n"                                                        \
+    "  - {model: tiny-gpt2, mode: generate, seq: 4, new_tokens: 4" settings "}\n"
+enum { SCENE_REST_COUNT = 2 };
+extern const char *const scene_rest_ids[SCENE_REST_COUNT];
+
 /* The words of `assay run SUITE --device DEVICE --out OUT`, and option, value where they are not NULL. */
 struct run_words {
     const char *words[16];

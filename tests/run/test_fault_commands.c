@@ -14,13 +14,9 @@
 
 /* Long enough to be met while it runs. */
 #define VICTIM "  - {model: bert-base-cased, mode: load, for: host"
-#define REST                                                                                                           \
-    "  - {model: tiny-bert, mode: train, seq: 8, for: host, device: host}\n"                                           \
-    "  - {model: tiny-gpt2, mode: generate, seq: 4, new_tokens: 4, for: host, device: host}\n"
+#define REST   SCENE_REST(", for: host, device: host")
 
 static const char VICTIM_ID[] = "bert-base-cased/load/float32";
-static const char *const REST_IDS[] = {"tiny-bert/train/float32/b1/s8/adamw-fused",
-                                       "tiny-gpt2/generate/float32/b1/s4/n4"};
 
 static const struct {
     const char *cases;
@@ -58,8 +54,8 @@ static void what_follows_a_fault_is_what_a_clean_run_measures(void **state)
         } else {
             assert_true(strcmp(status, "error") == 0 || strcmp(status, "oom") == 0);
         }
-        for (size_t k = 0; k < sizeof REST_IDS / sizeof REST_IDS[0]; k++) {
-            same_case_check(case_of(&clean, REST_IDS[k]), case_of(&records, REST_IDS[k]));
+        for (int k = 0; k < SCENE_REST_COUNT; k++) {
+            same_case_check(case_of(&clean, scene_rest_ids[k]), case_of(&records, scene_rest_ids[k]));
         }
         record_file_release(&records);
     }
