@@ -5,11 +5,12 @@ BEGIN {
     # A folder may include folders of a lower floor and itself; folders of one floor do not know each other.
     floor["base"] = 0;   floor["kernels"] = 0
     floor["tape"] = 1;   floor["record"] = 1;  floor["hardware"] = 1
+    floor["hub"] = 1;    floor["checkpoint"] = 1
     floor["models"] = 2; floor["device"] = 2;  floor["report"] = 2
     floor["suite"] = 3;  floor["memory"] = 3
     floor["replay"] = 4
     floor["estimate"] = 5
-    floor["run"] = 6
+    floor["run"] = 6;    floor["question"] = 6
     floor["cli"] = 7
 
     # Header of an outside library -> the only place that may include it.
@@ -19,7 +20,8 @@ BEGIN {
     door["^(cuda|cublas|cuComplex|curand|nvml|cooperative_groups)"] = "(\\.cuh?$|^harness/device/cuda/|^harness/kernels/launch_)"
     door["^(cblas|openblas)"] = "^harness/device/"
     door["^cmocka"] = "^tests/"
-    door["^(sqlite3|curl)"] = "^harness/report/"
+    door["^sqlite3"] = "^harness/report/"
+    door["^curl/"] = "^harness/hub/"
 
     # Calls that no file may make: they hide a shell, a size or an error.
     banned = "system popen strcpy strcat sprintf vsprintf gets strtok alloca atoi atol atof setlocale"
