@@ -264,6 +264,35 @@ static enum status_code find_in_catalogue(const char *folder, const char *model,
     return code;
 }
 
+/* The file of the catalogue that has exactly this name. */
+static bool exact_path(const char *folder, const char *model, char path[PATH_BYTES])
+{
+    size_t length = strlen(model);
+    bool plain = model[0] != '.' && model[0] != '/' && strstr(model, "..") == NULL; /* stays inside the catalogue */
+    return length > 0 && length < NAME_BYTES && plain && path_format(path, folder, model, "/config.json") &&
+           is_file(path);
+}
+
+bool catalogue_has(const char *folder, const char *model)
+{
+    char path[PATH_BYTES];
+    return exact_path(folder, model, path);
+}
+
+bool catalogue_knows(const char *folder, const char *model)
+{
+    struct catalogue catalogue;
+    bool fits = catalogue_has(folder, model);
+    if (fits || strlen(model) >= NAME_BYTES || catalogue_read(folder, &catalogue, NULL) != STATUS_OK) {
+        return fits;
+    }
+    for (int i = 0; i < catalogue.count && !fits; i++) {
+        fits = name_fits(model, catalogue.names[i]);
+    }
+    catalogue_release(&catalogue);
+    return fits;
+}
+
 enum status_code config_find(const char *catalogue_folder, const char *model, struct config *config,
                              struct status *error)
 {
@@ -273,8 +302,7 @@ enum status_code config_find(const char *catalogue_folder, const char *model, st
         return status_set(error, STATUS_INVALID, "a model's name has 1 to %d bytes, not %zu; see the catalogue",
                           NAME_BYTES - 1, length);
     }
-    bool plain = model[0] != '.' && model[0] != '/' && strstr(model, "..") == NULL; /* stays inside the catalogue */
-    if (plain && path_format(path, catalogue_folder, model, "/config.json") && is_file(path)) {
+    if (exact_path(catalogue_folder, model, path)) {
         return config_read(path, model, config, error);
     }
     if (is_folder(model)) {

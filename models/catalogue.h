@@ -5,6 +5,8 @@
 #ifndef ASSAY_MODELS_CATALOGUE_H
 #define ASSAY_MODELS_CATALOGUE_H
 
+#include <stdbool.h>
+
 #include "harness/base/arena.h"
 #include "harness/base/status.h"
 #include "models/config.h"
@@ -19,7 +21,12 @@ struct catalogue {
 enum status_code catalogue_read(const char *folder, struct catalogue *catalogue, struct status *error);
 void catalogue_release(struct catalogue *catalogue);
 
-/* From what a user types, in this order:
+/* Whether the catalogue has a model of exactly this name; whether it has one, or several, that fit the name as in step 3
+ * of config_find. */
+bool catalogue_has(const char *folder, const char *model);
+bool catalogue_knows(const char *folder, const char *model);
+
+/* The configuration alone (models/model.h finds the model files too). From what a user types, in this order:
  * 1. a catalogue name, exactly;
  * 2. a path to a config.json, or to a folder that holds one;
  * 3. a catalogue name in any case, or its last part alone, or without the ending that Hugging Face adds ("-hf",

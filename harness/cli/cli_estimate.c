@@ -11,7 +11,7 @@
 #include "harness/estimate/accelerate.h"
 #include "harness/suite/identity.h"
 #include "harness/tape/target.h"
-#include "models/catalogue.h"
+#include "models/model.h"
 
 static const struct option_row options[] = {
     CASE_OPTION_ROWS,
@@ -166,7 +166,7 @@ static enum status_code constants_take(const char *name, const char **target_nam
     return code;
 }
 
-static enum status_code case_print(const struct arguments *arguments, const struct config *config, struct status *error)
+static enum status_code case_print(const struct arguments *arguments, const struct model *model, struct status *error)
 {
     struct workload workload;
     struct skeleton skeleton = {0};
@@ -190,10 +190,10 @@ static enum status_code case_print(const struct arguments *arguments, const stru
     if (code != STATUS_OK) {
         return code;
     }
-    struct identity identity = identity_make(arguments->operands[0], &workload, config->family);
-    code = workload_skeleton(config, &identity.workload, &skeleton, error);
+    struct identity identity = identity_make(arguments->operands[0], &workload, model->config.family);
+    code = workload_skeleton(&model->config, &identity.workload, &skeleton, error);
     if (code == STATUS_OK) {
-        struct estimate_input input = {.config = config,
+        struct estimate_input input = {.config = &model->config,
                                        .skeleton = &skeleton,
                                        .workload = &identity.workload,
                                        .target = target->name,
@@ -209,16 +209,17 @@ static enum status_code estimate_run(const struct arguments *arguments, enum exi
 {
     (void)exit_code;
     struct arena arena = {0};
-    struct config config;
-    const char *folder = resource_path(&arena, "models/catalogue");
-    enum status_code code = folder == NULL
+    struct model model = {0};
+    const struct model_places places = {.catalogue_dir = resource_path(&arena, "models/catalogue")};
+    enum status_code code = places.catalogue_dir == NULL
                                 ? status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a path")
-                                : config_find(folder, arguments->operands[0], &config, error);
+                                : model_find(&places, arguments->operands[0], &model, error);
     bool is_case = case_options_given(arguments) || arguments_value(arguments, "for") != NULL ||
                    arguments_value(arguments, "peak") != NULL || arguments_value(arguments, "constants") != NULL;
     if (code == STATUS_OK) {
-        code = is_case ? case_print(arguments, &config, error) : table_print(arguments, &config, error);
+        code = is_case ? case_print(arguments, &model, error) : table_print(arguments, &model.config, error);
     }
+    model_release(&model);
     arena_release(&arena);
     return code;
 }

@@ -8,6 +8,7 @@
 #include "harness/cli/output.h"
 #include "harness/cli/resource_path.h"
 #include "models/catalogue.h"
+#include "models/model.h"
 #include "models/skeleton.h"
 
 static const struct option_row options[] = {
@@ -17,11 +18,13 @@ static const struct option_row options[] = {
     {NULL, OPTION_FLAG, NULL, NULL},
 };
 
-static enum status_code model_build(const char *folder, const char *name, enum head head, struct config *config,
+/* The caller releases model and skeleton, also after an error; both begin as all zero. */
+static enum status_code model_build(const char *folder, const char *name, enum head head, struct model *model,
                                     struct skeleton *skeleton, struct status *error)
 {
-    enum status_code code = config_find(folder, name, config, error);
-    return code == STATUS_OK ? skeleton_build(config, head, skeleton, error) : code;
+    const struct model_places places = {.catalogue_dir = folder};
+    enum status_code code = model_find(&places, name, model, error);
+    return code == STATUS_OK ? skeleton_build(&model->config, head, skeleton, error) : code;
 }
 
 static struct json *model_json(const struct skeleton *skeleton)
@@ -103,9 +106,9 @@ static enum status_code catalogue_print(const char *folder, bool as_json, struct
     model_heading(&text);
     enum status_code code = catalogue_read(folder, &catalogue, error);
     for (int i = 0; i < catalogue.count && code == STATUS_OK; i++) {
-        struct config config;
+        struct model model = {0};
         struct skeleton skeleton = {0};
-        code = model_build(folder, catalogue.names[i], HEAD_BARE, &config, &skeleton, error);
+        code = model_build(folder, catalogue.names[i], HEAD_BARE, &model, &skeleton, error);
         if (code == STATUS_OK) {
             model_line(&skeleton, &text);
             if (!json_append(list, model_json(&skeleton))) {
@@ -113,6 +116,7 @@ static enum status_code catalogue_print(const char *folder, bool as_json, struct
             }
         }
         skeleton_release(&skeleton);
+        model_release(&model);
     }
     if (code == STATUS_OK && as_json) {
         document = json_object_new();
@@ -131,9 +135,9 @@ static enum status_code catalogue_print(const char *folder, bool as_json, struct
 static enum status_code model_print(const char *folder, const char *name, enum head head, bool as_json,
                                     bool with_tensors, struct status *error)
 {
-    struct config config;
+    struct model model = {0};
     struct skeleton skeleton = {0};
-    enum status_code code = model_build(folder, name, head, &config, &skeleton, error);
+    enum status_code code = model_build(folder, name, head, &model, &skeleton, error);
     if (code == STATUS_OK && as_json) {
         struct json *document = model_json(&skeleton);
         bool made = document != NULL && (!with_tensors || json_set(document, "tensors", tensors_json(&skeleton)));
@@ -153,6 +157,7 @@ static enum status_code model_print(const char *folder, const char *name, enum h
         text_release(&text);
     }
     skeleton_release(&skeleton);
+    model_release(&model);
     return code;
 }
 

@@ -10,7 +10,7 @@
 #include "harness/run/run.h"
 #include "harness/suite/suite.h"
 #include "harness/tape/target.h"
-#include "models/catalogue.h"
+#include "models/model.h"
 
 static const struct option_row options[] = {
     {"filter", OPTION_VALUE, "GLOB", "only cases whose id or one of whose tags matches"},
@@ -33,19 +33,20 @@ struct plan {
 static enum status_code case_predict(struct plan *plan, const struct suite_case *case_, struct json **estimates,
                                      struct status *error)
 {
-    struct config config;
+    const struct model_places places = {.catalogue_dir = plan->catalogue};
+    struct model model = {0};
     struct skeleton skeleton = {0};
     struct status failure = {0};
     const char *target = plan->target != NULL              ? plan->target
                          : case_->settings->target != NULL ? case_->settings->target
                                                            : target_at(0)->name;
-    enum status_code code = config_find(plan->catalogue, case_->identity.model, &config, error);
+    enum status_code code = model_find(&places, case_->identity.model, &model, error);
     if (code == STATUS_OK) {
-        code = workload_skeleton(&config, &case_->identity.workload, &skeleton, error);
+        code = workload_skeleton(&model.config, &case_->identity.workload, &skeleton, error);
     }
     if (code == STATUS_OK) {
         struct estimate_input input = {
-            .config = &config, .skeleton = &skeleton, .workload = &case_->identity.workload, .target = target};
+            .config = &model.config, .skeleton = &skeleton, .workload = &case_->identity.workload, .target = target};
         code = prediction_json(&input, estimates, &failure, error);
     }
     if (code == STATUS_OK && failure.code != STATUS_OK) {
@@ -53,6 +54,7 @@ static enum status_code case_predict(struct plan *plan, const struct suite_case 
         plan->unknown_count++;
     }
     skeleton_release(&skeleton);
+    model_release(&model);
     return code;
 }
 

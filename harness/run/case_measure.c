@@ -7,7 +7,7 @@
 #include "harness/run/measurement.h"
 #include "harness/run/prediction.h"
 #include "harness/run/run.h"
-#include "models/catalogue.h"
+#include "models/model.h"
 #include "models/workload_tape.h"
 
 enum { DEVICE_WORDS_BYTES = 320 };
@@ -15,7 +15,7 @@ enum { DEVICE_WORDS_BYTES = 320 };
 struct measuring {
     const struct case_job *job;
     int file;
-    struct config config;
+    struct model model;
     struct skeleton skeleton;
     struct device *device; /* NULL where it did not open */
     struct measurement_place place;
@@ -37,9 +37,10 @@ static enum status_code send_release(const struct measuring *measuring, struct j
 static enum status_code model_prepare(struct measuring *measuring, struct status *error)
 {
     const struct identity *identity = &measuring->job->case_->identity;
-    enum status_code code = config_find(measuring->job->catalogue_dir, identity->model, &measuring->config, error);
+    const struct model_places places = {.catalogue_dir = measuring->job->catalogue_dir};
+    enum status_code code = model_find(&places, identity->model, &measuring->model, error);
     if (code == STATUS_OK) {
-        code = workload_skeleton(&measuring->config, &identity->workload, &measuring->skeleton, error);
+        code = workload_skeleton(&measuring->model.config, &identity->workload, &measuring->skeleton, error);
     }
     return code;
 }
@@ -114,7 +115,7 @@ static enum status_code constants_prepare(struct measuring *measuring, struct st
 
 static enum status_code prediction_send(const struct measuring *measuring, struct status *error)
 {
-    const struct estimate_input input = {.config = &measuring->config,
+    const struct estimate_input input = {.config = &measuring->model.config,
                                          .skeleton = &measuring->skeleton,
                                          .workload = &measuring->job->case_->identity.workload,
                                          .target = measuring->target->name,
@@ -144,7 +145,7 @@ static enum status_code replay_measure(const struct measuring *measuring, struct
     struct replay_result result;
     struct validity validity = {.shared = measuring->job->shared};
     const struct replay_observer observer = {.stage_ended = reading_look, .context = &validity};
-    enum status_code code = workload_tape(&measuring->config, &measuring->skeleton,
+    enum status_code code = workload_tape(&measuring->model.config, &measuring->skeleton,
                                           &measuring->job->case_->identity.workload, measuring->target, &tape, error);
     if (code != STATUS_OK) {
         return code;
@@ -225,6 +226,7 @@ static void measure_run(void *context, const struct case_job *job, int file)
     status_send(&measuring, code, &error);
     device_close(measuring.device);
     skeleton_release(&measuring.skeleton);
+    model_release(&measuring.model);
 }
 
 static void measure_identify(void *context, const struct case_job *job, int file)

@@ -18,7 +18,7 @@
 struct case_job {
     const struct suite_case *case_;
     const char *device;                /* spec for device_open */
-    const char *catalogue_dir;         /* for config_find */
+    const char *catalogue_dir;         /* for model_find */
     const struct constants *constants; /* as in struct run_options */
     const char *reference_dir;
     int attempt; /* from 1 */

@@ -3,7 +3,7 @@
 
 #include "harness/base/size.h"
 #include "harness/suite/suite_expand.h"
-#include "models/catalogue.h"
+#include "models/model.h"
 
 static enum status_code expansion_no_memory(const struct expansion *expansion)
 {
@@ -13,16 +13,17 @@ static enum status_code expansion_no_memory(const struct expansion *expansion)
 static enum status_code model_look_up(struct expansion *expansion, const struct node *node, const char *name,
                                       enum family_kind *family)
 {
-    struct config config;
-    if (strlen(name) >= sizeof config.name) {
+    struct model model;
+    if (strlen(name) >= sizeof model.config.name) {
         return node_fail(expansion->tree, node, expansion->error, "model: longer than %zu characters; shorten the path",
-                         sizeof config.name - 1);
+                         sizeof model.config.name - 1);
     }
     *family = FAMILY_BERT;
     if (expansion->catalogue_dir == NULL) {
         return STATUS_OK;
     }
-    enum status_code code = config_find(expansion->catalogue_dir, name, &config, expansion->error);
+    const struct model_places places = {.catalogue_dir = expansion->catalogue_dir};
+    enum status_code code = model_find(&places, name, &model, expansion->error);
     if (code != STATUS_OK) {
         code = code == STATUS_IO || code == STATUS_UNAVAILABLE ? STATUS_INVALID : code;
         if (expansion->error != NULL) {
@@ -30,7 +31,8 @@ static enum status_code model_look_up(struct expansion *expansion, const struct 
         }
         return node_place(expansion->tree, node, code, expansion->error);
     }
-    *family = config.family;
+    *family = model.config.family;
+    model_release(&model);
     return STATUS_OK;
 }
 
