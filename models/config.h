@@ -8,9 +8,7 @@
 #include "harness/base/status.h"
 #include "harness/kernels/dtype.h"
 
-enum family_kind { FAMILY_BERT, FAMILY_GPT2, FAMILY_LLAMA, FAMILY_VIT, FAMILY_RESNET, FAMILY_COUNT };
-
-const char *family_name(enum family_kind family); /* "bert", "gpt2", "llama", "vit", "resnet" */
+struct family;
 
 enum activation { ACTIVATION_GELU, ACTIVATION_GELU_NEW, ACTIVATION_GELU_TANH, ACTIVATION_SILU, ACTIVATION_RELU };
 
@@ -18,11 +16,11 @@ enum activation { ACTIVATION_GELU, ACTIVATION_GELU_NEW, ACTIVATION_GELU_TANH, AC
  * divisible where it must be. A field that the file leaves out has the default of the real class (transformers 5.23,
  * timm 1.0.31). */
 struct config {
-    char name[256];        /* as the user typed it, or the path */
-    char model_type[64];   /* "bert", "llama", "mistral", "qwen2", "resnet", ... */
-    char architecture[64]; /* timm: "resnet50"; else the first of `architectures` or "" */
-    enum family_kind family;
-    bool is_timm; /* a file of timm: it names an architecture instead of a model_type */
+    char name[256];              /* as the user typed it, or the path */
+    char model_type[64];         /* "bert", "llama", "mistral", "qwen2", "resnet", ... */
+    char architecture[64];       /* timm: "resnet50"; else the first of `architectures` or "" */
+    const struct family *family; /* a row of family.h */
+    bool is_timm;                /* a file of timm: it names an architecture instead of a model_type */
     int64_t hidden, layers, heads, kv_heads, head_dim, ffn, vocab, positions, token_types;
     enum activation activation;
     double norm_epsilon, hidden_dropout, attention_dropout, embedding_dropout;

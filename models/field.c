@@ -1,4 +1,4 @@
-/* Fields: the checks behind field.h. Not a schema language: what belongs together is checked in config.c. */
+/* Fields: the checks behind field.h. Not a schema language: what belongs together is checked by the families. */
 #include "models/field.h"
 
 #include <inttypes.h>
@@ -14,7 +14,7 @@ void field_fault(struct field_reader *reader, const char *key, const char *forma
     if (reader->code != STATUS_OK) {
         return;
     }
-    char cause[512];
+    char cause[1024];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(cause, sizeof cause, format, arguments);

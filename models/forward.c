@@ -7,15 +7,6 @@
 
 #include "models/prepare_kbit.h"
 
-forward_run *forward_of(enum family_kind family)
-{
-    static forward_run *const families[FAMILY_COUNT] = {
-        [FAMILY_BERT] = forward_bert, [FAMILY_GPT2] = forward_gpt2,     [FAMILY_LLAMA] = forward_llama,
-        [FAMILY_VIT] = forward_vit,   [FAMILY_RESNET] = forward_resnet,
-    };
-    return families[family];
-}
-
 /* -- parameters */
 
 enum { PATH_BYTES = 256 };

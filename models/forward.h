@@ -1,6 +1,6 @@
 /* Forward passes: each family's model code, written against harness/tape/build.h as the real one is against PyTorch.
  *
- * A family is one row of a table: what its forward pass makes of the inputs. The names of locals, and so the moments at
+ * A row of family.h holds what a forward pass makes of the inputs. The names of locals, and so the moments at
  * which memory is given back, follow the real modules of transformers 5.23 and torchvision 0.26. */
 #ifndef ASSAY_MODELS_FORWARD_H
 #define ASSAY_MODELS_FORWARD_H
@@ -33,9 +33,6 @@ struct forward {
 /* Runs the model. Training: the loss, a scalar. Otherwise what the model returns; all of it belongs to the open frame. */
 typedef struct value *forward_run(const struct forward *forward);
 
-/* The forward pass of a family; the table has a row for every family. */
-forward_run *forward_of(enum family_kind family);
-
 /* The parameter or buffer with that path; one that is quantised as a whole in bfloat16, a temporary of the open frame. A
  * path that the skeleton lacks is an error of the tape. */
 __attribute__((format(printf, 2, 3))) struct value *forward_tensor(const struct forward *forward, const char *format,
@@ -61,6 +58,8 @@ struct value *forward_words(const struct forward *forward, const char *prefix, i
 struct value *forward_linear(const struct forward *forward, const char *prefix, struct value *a);
 struct value *forward_linear_t(const struct forward *forward, const char *prefix, struct value *a);
 struct value *forward_layernorm(const struct forward *forward, const char *prefix, struct value *a);
+/* weight * (x * rsqrt(mean(x^2) + epsilon)), in float32 up to the weight: Llama's. */
+struct value *forward_rms_norm(const struct forward *forward, const char *prefix, struct value *a);
 /* Rows of "prefix.weight" by their ids. */
 struct value *forward_embedding(const struct forward *forward, const char *prefix, struct value *ids,
                                 int64_t padding_id);
@@ -78,6 +77,7 @@ struct forward_layer {
 struct value *layer_linear(const struct forward_layer *layer, const char *name, struct value *a);
 struct value *layer_linear_t(const struct forward_layer *layer, const char *name, struct value *a);
 struct value *layer_layernorm(const struct forward_layer *layer, const char *name, struct value *a);
+struct value *layer_rms_norm(const struct forward_layer *layer, const char *name, struct value *a);
 
 /* -- attention, shared by the families */
 struct attention_form {
@@ -130,7 +130,5 @@ struct value *forward_loss(const struct forward *forward, struct value *logits, 
 /* forward_loss over logits [B, S, V]. causal: HF's ForCausalLMLoss, in float32, each token predicts the next; else
  * BertForMaskedLM's, in the dtype of the logits. Takes over logits. */
 struct value *forward_language_loss(const struct forward *forward, struct value *logits, bool causal);
-
-forward_run forward_bert, forward_gpt2, forward_llama, forward_vit, forward_resnet;
 
 #endif

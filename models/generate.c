@@ -1,6 +1,7 @@
 /* Generation: the prefill, the greedy loop, and what both loops share. The beam search is in generate_beams.c. */
 #include "models/generate.h"
 
+#include "models/family.h"
 #include "models/generate_loop.h"
 #include "models/workload_tape.h"
 
@@ -17,7 +18,7 @@ static struct value *model_run(struct generation *generation)
 {
     struct forward *forward = &generation->forward;
     int frame = tape_frame_open(forward->tape);
-    struct value *logits = forward_of(forward->config->family)(forward);
+    struct value *logits = forward->config->family->forward(forward);
     generation->cache.length += value_size(forward->ids, 1);
     return tape_hold(forward->tape, tape_frame_close(forward->tape, frame, logits));
 }
@@ -171,7 +172,7 @@ enum { LAYER_PASSES_MAXIMUM = 1 << 17, ROWS_MAXIMUM = 1 << 20 };
 enum status_code generate_check(const struct config *config, const struct workload *workload, struct status *error)
 {
     int64_t fed = workload->seq + workload->new_tokens - 1;
-    if (config->family != FAMILY_GPT2 && config->family != FAMILY_LLAMA) {
+    if (!config->family->generates) {
         return status_set(error, STATUS_INVALID,
                           "mode generate: %s has no decoder that generates text; write mode infer", config->name);
     }
@@ -187,7 +188,7 @@ enum status_code generate_check(const struct config *config, const struct worklo
                           "beams: %lld for each of %lld samples are too many; write less of either",
                           (long long)workload->beams, (long long)workload->batch);
     }
-    if (config->family == FAMILY_GPT2 && fed > config->positions) {
+    if (config->family->bounds_positions && fed > config->positions) {
         return status_set(error, STATUS_INVALID,
                           "new_tokens: a prompt of %lld and %lld new tokens are more than the %lld positions of %s; "
                           "write less of either",

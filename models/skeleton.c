@@ -4,12 +4,8 @@
 #include <string.h>
 
 #include "harness/base/size.h"
+#include "models/family.h"
 #include "models/skeleton_builder.h"
-
-static void (*const families[FAMILY_COUNT])(struct skeleton_builder *builder, enum head head) = {
-    [FAMILY_BERT] = skeleton_bert, [FAMILY_GPT2] = skeleton_gpt2,     [FAMILY_LLAMA] = skeleton_llama,
-    [FAMILY_VIT] = skeleton_vit,   [FAMILY_RESNET] = skeleton_resnet,
-};
 
 static enum status_code skeleton_totals(struct skeleton *skeleton, struct status *error)
 {
@@ -120,7 +116,7 @@ enum status_code skeleton_build_adapted(const struct config *config, enum head h
     }
     struct skeleton result = {.config = config, .head = head};
     struct skeleton_builder builder = {.skeleton = &result, .config = config, .error = error, .code = STATUS_OK};
-    families[config->family](&builder, head);
+    config->family->skeleton(&builder, head);
     enum status_code code = builder.code;
     if (code == STATUS_OK && lora_rank > 0) {
         code = skeleton_lora(&builder, lora_rank, lora_targets);

@@ -1,4 +1,4 @@
-/* Skeleton builder: growing lists and checked sizes. Not a family: names and shapes stand in skeleton_*.c. */
+/* Skeleton builder: growing lists and checked sizes. Not a family: names and shapes stand in family_*.c. */
 #include "models/skeleton_builder.h"
 
 #include <inttypes.h>

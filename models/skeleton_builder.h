@@ -64,13 +64,6 @@ int builder_linear(struct skeleton_builder *builder, int parent, const char *nam
 int builder_embedding(struct skeleton_builder *builder, int parent, const char *name, int64_t rows, int64_t columns);
 void builder_layernorm(struct skeleton_builder *builder, int parent, const char *name);
 
-/* The skeletons of the families. head is HEAD_BARE or HEAD_LM. */
-void skeleton_bert(struct skeleton_builder *builder, enum head head);
-void skeleton_gpt2(struct skeleton_builder *builder, enum head head);
-void skeleton_llama(struct skeleton_builder *builder, enum head head);
-void skeleton_vit(struct skeleton_builder *builder, enum head head);
-void skeleton_resnet(struct skeleton_builder *builder, enum head head);
-
 /* Adds the adapters of LoRA once the model is listed. */
 enum status_code skeleton_lora(struct skeleton_builder *builder, int64_t rank, enum lora_targets targets);
 

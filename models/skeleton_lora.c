@@ -10,14 +10,9 @@
 
 #include "models/skeleton_builder.h"
 
-enum { TARGETS_MAXIMUM = 2, NAME_BYTES = 256 };
+#include "models/family.h"
 
-/* The layers that peft adapts where a LoraConfig names none: TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING. */
-static const char *const attention_targets[FAMILY_COUNT][TARGETS_MAXIMUM] = {
-    [FAMILY_BERT] = {"query", "value"},
-    [FAMILY_GPT2] = {"c_attn"},
-    [FAMILY_LLAMA] = {"q_proj", "v_proj"},
-};
+enum { NAME_BYTES = 256 };
 
 static bool is_target(const struct skeleton_builder *builder, const struct module_info *module,
                       enum lora_targets targets)
@@ -25,9 +20,8 @@ static bool is_target(const struct skeleton_builder *builder, const struct modul
     const char *dot = strrchr(module->path, '.');
     const char *name = dot != NULL ? dot + 1 : module->path;
     bool named = targets == LORA_TARGETS_LINEAR;
-    for (int i = 0; !named && i < TARGETS_MAXIMUM; i++) {
-        const char *wanted = attention_targets[builder->config->family][i];
-        named = wanted != NULL && strcmp(name, wanted) == 0;
+    for (const char *const *wanted = builder->config->family->lora_targets; !named && *wanted != NULL; wanted++) {
+        named = strcmp(name, *wanted) == 0;
     }
     return named && module_is_projection(module) && !module_is_output_embedding(module);
 }
@@ -59,7 +53,7 @@ static void pair_add(struct skeleton_builder *builder, const struct module_info 
 enum status_code skeleton_lora(struct skeleton_builder *builder, int64_t rank, enum lora_targets targets)
 {
     const struct config *config = builder->config;
-    if (attention_targets[config->family][0] == NULL) {
+    if (config->family->lora_targets == NULL) {
         return status_set(builder->error, STATUS_INVALID,
                           "lora_rank: PEFT has no targets for models of images, as %s is; leave it out", config->name);
     }

@@ -1,9 +1,10 @@
-/* Workload tape: loading, inputs, steps. The model's own code is in forward_*.c. */
+/* Workload tape: loading, inputs, steps. The model's own code is in family_*.c. */
 #include "models/workload_tape.h"
 
 #include <math.h>
 #include <stdlib.h>
 
+#include "models/family.h"
 #include "models/forward.h"
 #include "models/generate.h"
 #include "models/prepare_kbit.h"
@@ -245,7 +246,7 @@ static void infer(struct build *build)
         tape_stage_again(tape, STAGE_FORWARD);
         int frame = tape_frame_open(tape);
         autocast_begin(build);
-        output = forward_of(build->forward.config->family)(&build->forward);
+        output = build->forward.config->family->forward(&build->forward);
         tape_autocast_close(tape);
         output = tape_hold(tape, tape_frame_close(tape, frame, output));
     }
@@ -313,7 +314,7 @@ static void micro_batch(struct build *build, struct value **loss)
     int frame = tape_frame_open(tape);
     struct value *embedded = build->embedded;
     autocast_begin(build);
-    struct value *made = forward_of(build->forward.config->family)(&build->forward);
+    struct value *made = build->forward.config->family->forward(&build->forward);
     tape_autocast_close(tape);
     made = tape_hold(tape, tape_frame_close(tape, frame, made));
     tape_let_go(tape, *loss);
@@ -375,7 +376,7 @@ static void train(struct build *build)
 
 static enum status_code fit_check(const struct config *config, const struct workload *workload, struct status *error)
 {
-    bool text = config->family != FAMILY_VIT && config->family != FAMILY_RESNET;
+    bool text = !config->family->is_image;
     if (workload->mode == MODE_LOAD) {
         return STATUS_OK;
     }
@@ -387,8 +388,7 @@ static enum status_code fit_check(const struct config *config, const struct work
         return status_set(error, STATUS_INVALID,
                           "padding: a sequence of 1 cannot be shorter; write a seq of at least 2");
     }
-    bool table = config->family == FAMILY_BERT || config->family == FAMILY_GPT2;
-    if (table && workload->seq > config->positions) {
+    if (config->family->bounds_positions && workload->seq > config->positions) {
         return status_set(error, STATUS_INVALID, "seq: %lld is more than the %lld positions of %s; write at most %lld",
                           (long long)workload->seq, (long long)config->positions, config->name,
                           (long long)config->positions);
@@ -426,7 +426,7 @@ enum status_code workload_tape_planned(const struct config *config, const struct
         return code;
     }
     struct workload adapted = *workload;
-    if (config->family == FAMILY_VIT || config->family == FAMILY_RESNET) {
+    if (config->family->is_image) {
         adapted.seq = 0;
     }
     size_t count = (size_t)skeleton->tensor_count + 1;

@@ -8,6 +8,7 @@
 #include "harness/cli/output.h"
 #include "harness/cli/resource_path.h"
 #include "models/catalogue.h"
+#include "models/family.h"
 #include "models/model.h"
 #include "models/skeleton.h"
 
@@ -31,7 +32,7 @@ static struct json *model_json(const struct skeleton *skeleton)
 {
     struct json *object = json_object_new();
     bool made = json_set(object, "model", json_string_new(skeleton->config->name)) &&
-                json_set(object, "family", json_string_new(family_name(skeleton->config->family))) &&
+                json_set(object, "family", json_string_new(skeleton->config->family->name)) &&
                 json_set(object, "parameter_count", json_integer_new(skeleton->parameter_count)) &&
                 json_set(object, "parameter_bytes", json_integer_new(skeleton->parameter_bytes)) &&
                 json_set(object, "buffer_bytes", json_integer_new(skeleton->buffer_bytes));
@@ -71,9 +72,9 @@ static void model_line(const struct skeleton *skeleton, struct text *text)
 {
     char parameters[SIZE_TEXT_BYTES];
     char buffers[SIZE_TEXT_BYTES];
-    text_format(text, "%-42s %-7s %15" PRId64 " %12s %11s\n", skeleton->config->name,
-                family_name(skeleton->config->family), skeleton->parameter_count,
-                size_format(skeleton->parameter_bytes, parameters), size_format(skeleton->buffer_bytes, buffers));
+    text_format(text, "%-42s %-7s %15" PRId64 " %12s %11s\n", skeleton->config->name, skeleton->config->family->name,
+                skeleton->parameter_count, size_format(skeleton->parameter_bytes, parameters),
+                size_format(skeleton->buffer_bytes, buffers));
 }
 
 static void model_heading(struct text *text)

@@ -9,6 +9,7 @@
 #include "harness/base/size.h"
 #include "harness/estimate/estimate.h"
 #include "harness/estimate/framework_buffers.h"
+#include "models/family.h"
 #include "models/skeleton.h"
 
 static const char *const dtype_names[ACCELERATE_DTYPE_COUNT] = {"float32", "float16", "int8", "int4"};
@@ -171,7 +172,7 @@ struct json *accelerate_to_json(const char *model, const struct config *config, 
     struct json *document = json_object_new();
     struct json *list = json_array_new();
     bool done = json_set(document, "model", json_string_new(model)) &&
-                json_set(document, "family", json_string_new(family_name(config->family))) &&
+                json_set(document, "family", json_string_new(config->family->name)) &&
                 json_set(document, "parameter_count", json_integer_new(sizes->parameter_count)) &&
                 json_set(document, "buffer_bytes", json_integer_new(sizes->buffer_bytes));
     for (int i = 0; i < count && done; i++) {

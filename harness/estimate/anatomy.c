@@ -16,6 +16,7 @@
  * 85 GB that the text gives for batch 16. */
 #include "harness/base/size.h"
 #include "harness/estimate/estimate.h"
+#include "models/family.h"
 #include "models/quantization.h"
 
 struct anatomy_rule {
@@ -61,7 +62,7 @@ static bool anatomy_applies(const struct estimate_input *input)
 /* Rows of the sequence: patches and the class token for images. */
 static int64_t sequence_of(const struct estimate_input *input)
 {
-    if (input->config->family == FAMILY_VIT) {
+    if (input->config->family->is_image && input->config->family->has_attention) {
         int64_t side = input->config->image / input->config->patch;
         return side * side + 1;
     }
@@ -116,7 +117,7 @@ static enum status_code anatomy_compute(const struct estimate_input *input, stru
     estimate_add(estimate, "gradients_bytes", count * rule->gradients);
     estimate_add(estimate, "optimizer_bytes", optimizer);
     estimate_add(estimate, "states_bytes", states);
-    if (workload->checkpointing || input->config->family == FAMILY_RESNET) {
+    if (workload->checkpointing || !input->config->family->has_attention) {
         estimate_add_unknown(estimate, "activations_bytes");
         estimate_add_unknown(estimate, "total_bytes");
         return STATUS_OK;

@@ -16,6 +16,7 @@
  * 512 * 8 * 768 * 12 * 34 + 5 * 12 * 512^2 * 8 * 12 = 2,793,406,464 of activations: 5,033,323,008 bytes. */
 #include "harness/base/size.h"
 #include "harness/estimate/estimate.h"
+#include "models/family.h"
 
 struct eleutherai_rule {
     int weights, gradients, adamw, adam_8bit, momentum; /* bytes per parameter */
@@ -62,7 +63,7 @@ static bool activations_of(const struct estimate_input *input, int64_t *bytes)
     const struct config *config = input->config;
     const struct workload *workload = input->workload;
     int64_t seq = workload->seq;
-    if (config->family == FAMILY_VIT) {
+    if (config->family->is_image && config->family->has_attention) {
         int64_t side = config->image / config->patch;
         seq = side * side + 1;
     }
@@ -107,7 +108,7 @@ static enum status_code eleutherai_compute(const struct estimate_input *input, s
     estimate_add(estimate, "gradients_bytes", count * rule->gradients);
     estimate_add(estimate, "optimizer_bytes", optimizer);
     estimate_add(estimate, "states_bytes", states);
-    if (input->config->family == FAMILY_RESNET) {
+    if (!input->config->family->has_attention) {
         estimate_add_unknown(estimate, "activations_bytes");
         estimate_add_unknown(estimate, "total_bytes");
         return STATUS_OK;

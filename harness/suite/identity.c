@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "models/family.h"
 #include "models/quantization.h"
 
 static enum workload_field field_of(enum axis axis)
@@ -27,9 +28,9 @@ static enum head head_usual(enum mode mode)
     return mode == MODE_LOAD ? HEAD_BARE : HEAD_LM;
 }
 
-static unsigned axes_of(const struct workload *workload, enum family_kind family)
+static unsigned axes_of(const struct workload *workload, const struct family *family)
 {
-    bool image = family == FAMILY_VIT || family == FAMILY_RESNET;
+    bool image = family->is_image;
     unsigned axes = 1u << AXIS_MODEL | 1u << AXIS_MODE | 1u << AXIS_PRECISION | 1u << AXIS_HEAD;
     enum quantized_form form;
     axes |= precision_is_quantized(workload->precision, &form) ? 1u << AXIS_QUANTIZE : 0;
@@ -40,7 +41,7 @@ static unsigned axes_of(const struct workload *workload, enum family_kind family
         axes |= 1u << AXIS_BATCH;
         axes |= image ? 0 : 1u << AXIS_SEQ;
         axes |= image || workload->mode == MODE_GENERATE ? 0 : 1u << AXIS_PADDING;
-        axes |= family == FAMILY_RESNET ? 0 : 1u << AXIS_ATTENTION;
+        axes |= family->has_attention ? 1u << AXIS_ATTENTION : 0;
         axes |= image || workload->head == HEAD_BARE ? 0 : 1u << AXIS_LOGITS;
     }
     if (workload->mode == MODE_GENERATE) {
@@ -56,13 +57,13 @@ static unsigned axes_of(const struct workload *workload, enum family_kind family
     return axes;
 }
 
-struct identity identity_make(const char *model, const struct workload *workload, enum family_kind family)
+struct identity identity_make(const char *model, const struct workload *workload, const struct family *family)
 {
     struct identity identity = {.model = model, .workload = *workload};
     if (identity.workload.head == HEAD_DEFAULT) {
         identity.workload.head = head_usual(workload->mode);
     }
-    if (family == FAMILY_VIT || family == FAMILY_RESNET) {
+    if (family->is_image) {
         identity.workload.seq = 0;
     }
     identity.axes = axes_of(&identity.workload, family);

@@ -29,7 +29,7 @@ const char *axis_name(enum axis axis); /* the key in suites and records: "batch"
 bool axis_is_word(enum axis axis);     /* its values are words, not counts or true and false */
 
 /* model is borrowed. */
-struct identity identity_make(const char *model, const struct workload *workload, enum family_kind family);
+struct identity identity_make(const char *model, const struct workload *workload, const struct family *family);
 
 bool identity_has(const struct identity *identity, enum axis axis);
 

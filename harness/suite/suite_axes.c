@@ -3,6 +3,7 @@
 
 #include "harness/base/size.h"
 #include "harness/suite/suite_expand.h"
+#include "models/family.h"
 #include "models/model.h"
 
 static enum status_code expansion_no_memory(const struct expansion *expansion)
@@ -11,14 +12,14 @@ static enum status_code expansion_no_memory(const struct expansion *expansion)
 }
 
 static enum status_code model_look_up(struct expansion *expansion, const struct node *node, const char *name,
-                                      enum family_kind *family)
+                                      const struct family **family)
 {
     struct model model;
     if (strlen(name) >= sizeof model.config.name) {
         return node_fail(expansion->tree, node, expansion->error, "model: longer than %zu characters; shorten the path",
                          sizeof model.config.name - 1);
     }
-    *family = FAMILY_BERT;
+    *family = family_at(0);
     if (expansion->catalogue_dir == NULL) {
         return STATUS_OK;
     }
@@ -43,7 +44,7 @@ static enum status_code model_check(struct expansion *expansion, const struct no
             return STATUS_OK;
         }
     }
-    enum family_kind family = FAMILY_BERT;
+    const struct family *family = family_at(0);
     enum status_code code = model_look_up(expansion, node, name, &family);
     if (code != STATUS_OK) {
         return code;

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static enum family_kind model_family(const struct expansion *expansion, const char *name, const char **kept)
+#include "models/family.h"
+
+static const struct family *model_family(const struct expansion *expansion, const char *name, const char **kept)
 {
     for (const struct model_entry *entry = expansion->models; entry != NULL; entry = entry->next) {
         if (strcmp(entry->name, name) == 0) {
@@ -13,7 +15,7 @@ static enum family_kind model_family(const struct expansion *expansion, const ch
         }
     }
     *kept = name;
-    return FAMILY_BERT;
+    return family_at(0);
 }
 
 static const char *axis_text(const struct block *block, const size_t index[AXIS_COUNT], enum axis axis)
@@ -34,7 +36,7 @@ static enum status_code combination_identity(struct expansion *expansion, const 
         code = workload_set(&workload, "head", head, expansion->error);
     }
     const char *model = NULL;
-    enum family_kind family = model_family(expansion, axis_text(block, index, AXIS_MODEL), &model);
+    const struct family *family = model_family(expansion, axis_text(block, index, AXIS_MODEL), &model);
     for (int axis = AXIS_PRECISION; axis < AXIS_HEAD && code == STATUS_OK; axis++) {
         const char *text = axis_text(block, index, (enum axis)axis);
         /* Whether an axis says something may depend on those before it. */

@@ -40,7 +40,7 @@ struct block {
 struct model_entry {
     struct model_entry *next;
     const char *name;
-    enum family_kind family;
+    const struct family *family;
 };
 
 struct expansion {

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "models/catalogue.h"
+#include "models/family.h"
 #include "models/workload_tape.h"
 
 static bool call_is_known(const struct tape_calls *calls, const struct tape_call *call)
@@ -89,7 +90,7 @@ static void model_collect(struct tape_calls *calls, const struct config *config)
             workload.checkpointing = true;
             workload.accumulate = 2;
             workload_collect(calls, config, &workload, "sm_90");
-            bool of_images = config->family == FAMILY_VIT || config->family == FAMILY_RESNET; /* no adapters */
+            bool of_images = config->family->is_image; /* no adapters */
             for (int prepared = 0; prepared < 2 && !of_images; prepared++) {
                 workload.lora_rank = 4;
                 workload.lora_targets = LORA_TARGETS_LINEAR;

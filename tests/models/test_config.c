@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "models/config.h"
+#include "models/family.h"
 #include "models/skeleton.h"
 #include "tests/support/scratch_file.h"
 
@@ -38,7 +39,7 @@ static void test_defaults(void **state)
 {
     (void)state;
     struct config bert = config_of("{\"model_type\": \"bert\"}");
-    assert_int_equal(bert.family, FAMILY_BERT);
+    assert_string_equal(bert.family->name, "bert");
     assert_int_equal(bert.vocab, 30522);
     assert_int_equal(bert.head_dim, 64);
     assert_int_equal(bert.pad_token, 0);
@@ -65,7 +66,7 @@ static void test_defaults(void **state)
     assert_int_equal(vit.pooler, 768);
     assert_int_equal(vit.classes, 2);
     struct config resnet = config_of("{\"architecture\": \"resnet50\"}");
-    assert_int_equal(resnet.family, FAMILY_RESNET);
+    assert_string_equal(resnet.family->name, "resnet");
     assert_string_equal(resnet.model_type, "resnet");
     assert_true(resnet.is_timm && resnet.bottleneck);
     assert_int_equal(resnet.widths[3], 2048);

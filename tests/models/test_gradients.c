@@ -13,6 +13,7 @@
 #include <math.h>
 
 #include "harness/base/json.h"
+#include "models/family.h"
 #include "tests/models/tiny_weights.h"
 
 static const char *const families[] = {"bert", "gpt2", "llama-gqa", "vit", "tiny-resnet"};
@@ -35,7 +36,7 @@ static void parameters_fill_large(struct tape_machine *machine)
     for (int i = 0; i < skeleton->tensor_count; i++) {
         const struct skeleton_tensor *tensor = &skeleton->tensors[i];
         int storage = machine_find(machine, CATEGORY_WEIGHTS, tensor->path);
-        double size = machine->config.family == FAMILY_RESNET ? 0.1 : 0.7;
+        double size = !machine->config.family->has_attention ? 0.1 : 0.7;
         for (int64_t k = 0; storage >= 0 && k < tensor->element_count; k++) {
             double value = size * mix((uint64_t)k + 1000003u * (uint64_t)i + 2777u);
             machine_floats(machine, storage)[k] = (float)(is_norm_weight(skeleton, tensor) ? 1.0 + value : value);
@@ -184,7 +185,7 @@ static void differences_check(const char *name, enum loss loss)
         assert_true(machine_run_until(&machine, STAGE_STEP, 1));
         int storage = machine_find(&machine, CATEGORY_GRADIENTS, tensor->path);
         double length = norm_of(&machine, storage);
-        if (length < (machine.config.family == FAMILY_RESNET ? 1.0 : 0.1)) {
+        if (length < (!machine.config.family->has_attention ? 1.0 : 0.1)) {
             continue;
         }
         size_t bytes = (size_t)machine_bytes(&machine, storage);

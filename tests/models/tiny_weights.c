@@ -1,5 +1,6 @@
 /* Weights and inputs of tiny models that real PyTorch was given too. Not the figures that it got: the tests read them. */
 #include "tests/models/tiny_weights.h"
+#include "models/family.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -69,7 +70,7 @@ bool is_norm_weight(const struct skeleton *skeleton, const struct skeleton_tenso
 static void parameters_fill(struct tape_machine *machine)
 {
     const struct skeleton *skeleton = &machine->skeleton;
-    bool images = machine->config.family == FAMILY_RESNET;
+    bool images = !machine->config.family->has_attention;
     int index = 0;
     for (int i = 0; i < skeleton->tensor_count; i++) {
         const struct skeleton_tensor *tensor = &skeleton->tensors[i];
@@ -105,7 +106,7 @@ static void inputs_fill(struct tape_machine *machine)
     assert_true(pixels >= 0 && labels >= 0);
     float *values = machine_floats(machine, pixels);
     for (int64_t k = 0; k < machine_bytes(machine, pixels) / 4; k++) {
-        values[k] = (float)(machine->config.family == FAMILY_RESNET ? 2.0 * mix((uint64_t)k) : sin(0.01 * (double)k));
+        values[k] = (float)(!machine->config.family->has_attention ? 2.0 * mix((uint64_t)k) : sin(0.01 * (double)k));
     }
     int64_t *classes = (int64_t *)(void *)machine_floats(machine, labels);
     for (int64_t k = 0; k < machine_bytes(machine, labels) / 8; k++) {

@@ -10,6 +10,7 @@
 #include "harness/base/json.h"
 #include "harness/base/text.h"
 #include "harness/suite/suite.h"
+#include "models/family.h"
 #include "tests/suite/suite_text.h"
 
 /* It changes results, so it is part of what a case is; only float32 has anything to round. */
@@ -79,8 +80,8 @@ static void odd_model_names_keep_their_ids_apart(void **state)
 {
     (void)state;
     struct workload workload = workload_default(MODE_LOAD);
-    struct identity a = identity_make("my models/x", &workload, FAMILY_BERT);
-    struct identity b = identity_make("my:models/x", &workload, FAMILY_BERT);
+    struct identity a = identity_make("my models/x", &workload, family_find("bert"));
+    struct identity b = identity_make("my:models/x", &workload, family_find("bert"));
     struct text id_a = {0}, id_b = {0};
     identity_id(&a, &id_a);
     identity_id(&b, &id_b);

@@ -1,0 +1,41 @@
+/* Parts of a configuration that several families read alike; for their readers alone. Faults go to the reader. */
+#ifndef ASSAY_MODELS_CONFIG_PART_H
+#define ASSAY_MODELS_CONFIG_PART_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "models/config.h"
+#include "models/field.h"
+
+#define CONFIG_COUNT_MAXIMUM (INT64_C(1) << 40)
+#define CONFIG_OFFSET(field) offsetof(struct config, field)
+
+enum {
+    CONFIG_LAYERS_MAXIMUM = 10000, /* a skeleton is a list of tensors: this bounds its length */
+    CONFIG_IMAGE_MAXIMUM = 1 << 20
+};
+
+/* config->activation, by the name that stands under key. */
+void config_activation(struct field_reader *reader, const char *key, enum activation fallback, struct config *config);
+
+/* config->pad_token, padding_idx of the embedding: -1 where there is none. Negative ones count from the end, as in the
+ * framework. Needs config->vocab. */
+void config_pad_token(struct field_reader *reader, int64_t fallback, struct config *config);
+
+/* A fault where the switch is on. */
+void config_refuse_true(struct field_reader *reader, const char *key);
+
+/* A fault, placed at key, where the heads do not divide the hidden size. */
+void config_heads_check(struct field_reader *reader, const char *key, struct config *config);
+
+/* config->rope_theta; since transformers 5 it stands in an object of its own, rope_parameters. */
+void config_rope(struct field_reader *reader, struct config *config);
+
+/* The number of classes: the hub stores it as a map from index to label. */
+int64_t config_classes(struct field_reader *reader);
+
+/* The side of the image that timm's weights were made for: pretrained_cfg.input_size, [channels, height, width]. */
+int64_t config_input_size(struct field_reader *reader);
+
+#endif

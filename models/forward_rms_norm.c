@@ -1,0 +1,32 @@
+/* RMSNorm, operation by operation as modeling_llama writes it, because each of them saves what it needs. */
+#include <stdio.h>
+
+#include "models/forward.h"
+
+struct value *forward_rms_norm(const struct forward *f, const char *path, struct value *input)
+{
+    struct tape *tape = f->tape;
+    int frame = tape_frame_open(tape);
+    struct value *hidden = tape_cast(tape, input, DTYPE_FLOAT32);
+    struct value *square = tape_power(tape, hidden, 2.0);
+    struct value *variance = tape_mean_last(tape, square);
+    tape_drop(tape, square);
+    struct value *shifted = tape_add_number(tape, variance, f->config->norm_epsilon);
+    struct value *root = tape_reciprocal_root(tape, shifted);
+    tape_drop(tape, shifted);
+    struct value *scaled = tape_multiply(tape, hidden, root);
+    tape_drop(tape, root);
+    value_rebind(tape, &hidden, scaled);
+    struct value *back = tape_cast(tape, hidden, value_dtype(input));
+    struct value *result = tape_multiply(tape, forward_tensor(f, "%s.weight", path), back);
+    return tape_frame_close(tape, frame, result);
+}
+
+/* -- the forward pass */
+
+struct value *layer_rms_norm(const struct forward_layer *layer, const char *name, struct value *a)
+{
+    char path[160];
+    snprintf(path, sizeof path, "%s.%s", layer->prefix, name);
+    return forward_rms_norm(layer->forward, path, a);
+}

@@ -1,0 +1,53 @@
+/* Rotary position embeddings, operation by operation as modeling_llama writes them. Not the fused form of libraries. */
+#include "models/rotary.h"
+
+/* cat(-x2, x1) of the two halves of the last dimension. */
+static struct value *rotate_half(struct tape *tape, struct value *x)
+{
+    int frame = tape_frame_open(tape);
+    int64_t half = value_size(x, -1) / 2;
+    struct value *first = tape_slice(tape, x, -1, 0, half);
+    struct value *second = tape_slice(tape, x, -1, half, half);
+    struct value *negative = tape_scale(tape, second, -1.0);
+    return tape_frame_close(tape, frame, tape_concatenate(tape, negative, first, -1));
+}
+
+struct value *rotary_turn(const struct forward_layer *layer, struct value *x)
+{
+    struct tape *tape = layer->forward->tape;
+    int frame = tape_frame_open(tape);
+    struct value *straight = tape_multiply(tape, x, layer->cosine);
+    struct value *turned = rotate_half(tape, x);
+    value_rebind(tape, &turned, tape_multiply(tape, turned, layer->sine));
+    return tape_frame_close(tape, frame, tape_add(tape, straight, turned));
+}
+
+void rotary_make(struct forward_layer *layer, const char *root, struct value *like, struct value *positions)
+{
+    const struct forward *f = layer->forward;
+    struct tape *tape = f->tape;
+    bool gradients = tape_gradients_enabled(tape);
+    tape_gradients(tape, false);
+    int frame = tape_frame_open(tape);
+    int64_t column[] = {value_size(positions, 0), value_size(f->ids, 1), 1};
+    struct value *places = tape_cast(tape, tape_reshape(tape, positions, 3, column), DTYPE_FLOAT32);
+    struct value *angles = tape_multiply(tape, places, forward_tensor(f, "%srotary_emb.inv_freq", root));
+    tape_drop(tape, places);
+    struct value *both = tape_concatenate(tape, angles, angles, -1);
+    struct value *cosine = tape_cosine(tape, both, 1.0);
+    value_rebind(tape, &cosine, tape_scale(tape, cosine, 1.0));
+    struct value *sine = tape_sine(tape, both, 1.0);
+    value_rebind(tape, &sine, tape_scale(tape, sine, 1.0));
+    layer->cosine = tape_hold(tape, tape_cast(tape, cosine, value_dtype(like)));
+    layer->sine = tape_hold(tape, tape_cast(tape, sine, value_dtype(like)));
+    tape_frame_close(tape, frame, NULL);
+    tape_gradients(tape, gradients);
+    /* one for all heads */
+    int64_t wide[] = {value_size(positions, 0), 1, value_size(f->ids, 1), f->config->head_dim};
+    cosine = layer->cosine;
+    sine = layer->sine;
+    layer->cosine = tape_reshape(tape, cosine, 4, wide);
+    layer->sine = tape_reshape(tape, sine, 4, wide);
+    tape_let_go(tape, cosine);
+    tape_let_go(tape, sine);
+}
