@@ -1,34 +1,15 @@
-/* Size: checked arithmetic and the reading and writing of byte counts. Not a number parser for anything else:
- * no signs, no exponents, no hexadecimal. */
+/* Size: checked arithmetic, byte counts for people, and strict numbers. Sizes that people type are read in size_text.c. */
 #include "harness/base/size.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct unit {
-    const char *name;
-    int64_t bytes;
-};
+static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
 
-static const struct unit units[] = {
-    {"B", 1},
-    {"KiB", INT64_C(1) << 10},
-    {"MiB", INT64_C(1) << 20},
-    {"GiB", INT64_C(1) << 30},
-    {"TiB", INT64_C(1) << 40},
-    {"kB", 1000},
-    {"KB", 1000},
-    {"MB", 1000000},
-    {"GB", 1000000000},
-    {"TB", INT64_C(1000000000000)},
-};
-
-enum { UNIT_COUNT = sizeof units / sizeof units[0], BINARY_UNIT_COUNT = 5 };
-
-/* Six digits of fraction times a tebi still fit 63 bits. */
-enum { FRACTION_DIGITS = 6 };
+enum { UNIT_COUNT = sizeof units / sizeof units[0] };
 
 bool size_round_up(int64_t value, int64_t step, int64_t *result)
 {
@@ -48,12 +29,12 @@ const char *size_format(int64_t bytes, char text[SIZE_TEXT_BYTES])
         snprintf(text, SIZE_TEXT_BYTES, "%s%" PRIu64 " B", sign, magnitude);
         return text;
     }
-    size_t unit = 1;
+    int unit = 1;
     /* 1048575 bytes would print as "1024.00 KiB"; from 1023.995 on the next unit reads better */
-    while (unit + 1 < BINARY_UNIT_COUNT && (double)magnitude / (double)units[unit].bytes >= 1023.995) {
+    while (unit + 1 < UNIT_COUNT && ldexp((double)magnitude, -10 * unit) >= 1023.995) {
         unit++;
     }
-    snprintf(text, SIZE_TEXT_BYTES, "%s%.2f %s", sign, (double)magnitude / (double)units[unit].bytes, units[unit].name);
+    snprintf(text, SIZE_TEXT_BYTES, "%s%.2f %s", sign, ldexp((double)magnitude, -10 * unit), units[unit]);
     return text;
 }
 
@@ -71,64 +52,6 @@ static bool digits_read(const char **cursor, int64_t *value, int *count, bool *o
     *cursor = text;
     *value = number;
     return *count > 0;
-}
-
-static enum status_code unit_read(const char *whole, const char *name, int64_t *bytes, struct status *error)
-{
-    if (*name == '\0') {
-        *bytes = 1;
-        return STATUS_OK;
-    }
-    for (size_t i = 0; i < UNIT_COUNT; i++) {
-        if (strcmp(name, units[i].name) == 0) {
-            *bytes = units[i].bytes;
-            return STATUS_OK;
-        }
-    }
-    return status_set(error, STATUS_INVALID,
-                      "'%s' has no unit that is known here; write B, KiB, MiB, GiB, TiB (binary) or kB, MB, GB, TB "
-                      "(decimal)",
-                      whole);
-}
-
-enum status_code size_parse(const char *text, int64_t *bytes, struct status *error)
-{
-    const char *cursor = text;
-    int64_t whole = 0;
-    int64_t fraction = 0;
-    int count = 0;
-    int fraction_count = 0;
-    bool overflow = false;
-    bool numeric = digits_read(&cursor, &whole, &count, &overflow);
-    if (numeric && *cursor == '.') {
-        cursor++;
-        numeric = digits_read(&cursor, &fraction, &fraction_count, &overflow);
-    }
-    if (!numeric) {
-        return status_set(error, STATUS_INVALID, "'%s' is not a size; write a number and a unit, as in 512MiB", text);
-    }
-    if (fraction_count > FRACTION_DIGITS) {
-        return status_set(error, STATUS_INVALID, "'%s' has more than %d digits after the point; write whole bytes",
-                          text, FRACTION_DIGITS);
-    }
-    if (*cursor == ' ' && cursor[1] != '\0') {
-        cursor++;
-    }
-    int64_t unit = 0;
-    enum status_code code = unit_read(text, cursor, &unit, error);
-    if (code != STATUS_OK) {
-        return code;
-    }
-    int64_t scale = 1;
-    for (int i = 0; i < fraction_count; i++) {
-        scale *= 10;
-    }
-    int64_t total = 0;
-    if (overflow || !size_multiply(whole, unit, &total) || !size_add(total, fraction * unit / scale, &total)) {
-        return status_set(error, STATUS_OVERFLOW, "'%s' does not fit 63 bits; the largest size is 8388607TiB", text);
-    }
-    *bytes = total;
-    return STATUS_OK;
 }
 
 enum status_code percentage_parse(const char *text, double *fraction, struct status *error)

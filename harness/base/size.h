@@ -51,11 +51,6 @@ enum { SIZE_TEXT_BYTES = 32 };
  * Returns text. */
 const char *size_format(int64_t bytes, char text[SIZE_TEXT_BYTES]);
 
-/* Reads "512", "512B", "1.5GiB", "512MiB", "10GB" (decimal), whole text, no sign, no space except one before the unit.
- * A unit in lower case ("10gb") is refused: it is not clear whether bits or bytes, decimal or binary are meant.
- * STATUS_INVALID with the reason and what would be right; STATUS_OVERFLOW beyond 63 bits. */
-enum status_code size_parse(const char *text, int64_t *bytes, struct status *error);
-
 /* Reads "10%" and "0.5%", from 0 up and below 1000 %, whole text, no sign, no leading zero; *fraction is 0.005 for "0.5%".
  * STATUS_INVALID with the reason and what would be right. */
 enum status_code percentage_parse(const char *text, double *fraction, struct status *error);

@@ -21,7 +21,7 @@ struct device_properties {
     char pci_bus_id[32]; /* "" where there is none */
     char uuid[48];
     char driver[32], runtime[32];
-    int64_t total_bytes; /* memory the device has (or is bounded to); 0: unbounded (meta) */
+    int64_t total_bytes; /* memory the device has or is bounded to; 0: unbounded (meta) */
     bool computes;       /* false for meta: run does nothing and memory must not be looked at */
     int thread_count;    /* of the host, which have buffers each; 0: a GPU, meta */
 };
@@ -74,7 +74,7 @@ struct device_reading {
 struct device_identity {
     char kind[16];
     char name[128], pci_bus_id[32], uuid[48]; /* of a GPU; "" elsewhere */
-    bool free_valid;                          /* as in a reading; of a GPU by NVML; meta: not valid */
+    bool free_valid;                          /* as in a reading; of a GPU by NVML; meta: the bound */
     int64_t free_bytes;
 };
 
@@ -100,7 +100,7 @@ struct device {
     const struct device_table *table;
 };
 
-/* Opens "auto", "meta", "host", "host:mem=512MiB", "cuda", "cuda:1". "auto" is the first GPU that opens, else the host.
+/* Opens "auto", "meta", "meta:mem=80GiB", "host", "host:mem=512MiB", "cuda", "cuda:1". "auto" is the first GPU that opens, else the host.
  * A GPU must be opened only in the process that measures. */
 enum status_code device_open(const char *spec, struct device **device, struct status *error);
 void device_close(struct device *device); /* NULL is accepted */

@@ -4,17 +4,18 @@
 #include <string.h>
 
 #include "harness/base/size.h"
+#include "harness/base/size_text.h"
 
 enum { DEVICE_INDEX_MAXIMUM = 255 };
 
-static enum status_code host_options_parse(const char *text, const char *options, int64_t *memory_bytes,
-                                           struct status *error)
+/* kind: "meta" or "host". */
+static enum status_code memory_parse(const char *text, const char *kind, const char *options, int64_t *memory_bytes,
+                                     struct status *error)
 {
     static const char key[] = "mem=";
     int64_t bytes = 0;
     if (strncmp(options, key, sizeof key - 1) != 0) {
-        return status_set(error, STATUS_INVALID, "device '%s': the host takes mem=SIZE only; write host:mem=512MiB",
-                          text);
+        return status_set(error, STATUS_INVALID, "device '%s': %s takes mem=SIZE only; write %s:mem=512MiB", text, kind, kind);
     }
     enum status_code code = size_parse(options + sizeof key - 1, &bytes, error);
     if (code != STATUS_OK) {
@@ -23,8 +24,7 @@ static enum status_code host_options_parse(const char *text, const char *options
     }
     if (bytes == 0) {
         return status_set(error, STATUS_INVALID,
-                          "device '%s': a bound of 0 bytes holds nothing; write host:mem=512MiB, or host for no bound",
-                          text);
+                          "device '%s': a bound of 0 bytes holds nothing; write %s:mem=512MiB, or %s for no bound", text, kind, kind);
     }
     *memory_bytes = bytes;
     return STATUS_OK;
@@ -64,8 +64,8 @@ enum status_code device_spec_parse(const char *text, struct device_spec *spec, s
     if (text[length] == ':') {
         const char *options = text + length + 1;
         enum status_code code = STATUS_OK;
-        if (parsed.kind == DEVICE_KIND_HOST) {
-            code = host_options_parse(text, options, &parsed.memory_bytes, error);
+        if (parsed.kind == DEVICE_KIND_HOST || parsed.kind == DEVICE_KIND_META) {
+            code = memory_parse(text, kinds[row].name, options, &parsed.memory_bytes, error);
         } else if (parsed.kind == DEVICE_KIND_CUDA) {
             code = cuda_index_parse(text, options, &parsed.index, error);
         } else {

@@ -10,11 +10,11 @@ enum device_kind { DEVICE_KIND_AUTO, DEVICE_KIND_META, DEVICE_KIND_HOST, DEVICE_
 
 struct device_spec {
     enum device_kind kind;
-    int64_t memory_bytes; /* host: the bound; 0: none */
+    int64_t memory_bytes; /* meta, host: the bound; 0: none */
     int index;            /* cuda: the device's number as CUDA counts, from 0 */
 };
 
-/* Reads "auto", "meta", "host", "host:mem=512MiB", "cuda", "cuda:1". STATUS_INVALID with the reason and what would be
+/* Reads "auto", "meta", "meta:mem=80GiB", "host", "host:mem=512MiB", "cuda", "cuda:1". STATUS_INVALID with the reason and what would be
  * right; *spec is then untouched. Touches no device. */
 enum status_code device_spec_parse(const char *text, struct device_spec *spec, struct status *error);
 

@@ -1,4 +1,5 @@
-/* The meta device: addresses are counted, never mapped. Not a simulation of any device's memory size or speed. */
+/* The meta device: addresses are counted, never mapped. A bound counts bytes alone: no driver's pages, no context. No
+ * simulation of any device's speed. */
 #include "harness/device/meta.h"
 
 #include <stdlib.h>
@@ -13,7 +14,8 @@ enum { META_ALIGNMENT_BYTES = 2 * 1024 * 1024 };
 struct meta_device {
     struct device base;
     int64_t next_offset; /* of the next segment from META_ADDRESS_BASE */
-    int64_t held_count;
+    int64_t held_count, held_bytes;
+    int64_t bound_bytes; /* 0: none */
 };
 
 static void meta_close(struct device *device)
@@ -24,9 +26,10 @@ static void meta_close(struct device *device)
 static enum status_code meta_properties(struct device *device, struct device_properties *properties,
                                         struct status *error)
 {
-    (void)device;
+    const struct meta_device *meta = (const struct meta_device *)device;
     (void)error;
-    *properties = (struct device_properties){.kind = "meta", .name = "no memory", .target = "meta"};
+    *properties = (struct device_properties){
+        .kind = "meta", .name = "no memory", .target = "meta", .total_bytes = meta->bound_bytes};
     return STATUS_OK;
 }
 
@@ -41,9 +44,15 @@ static enum status_code meta_segment_alloc(struct device *device, int64_t bytes,
     if (!size_round_up(bytes, META_ALIGNMENT_BYTES, &spaced) || !size_add(meta->next_offset, spaced, &next)) {
         return status_set(error, STATUS_OVERFLOW, "meta: segments beyond 2^63 bytes; choose a smaller model or batch");
     }
+    if (meta->bound_bytes > 0 && bytes > meta->bound_bytes - meta->held_bytes) {
+        char wanted[SIZE_TEXT_BYTES], bound[SIZE_TEXT_BYTES];
+        return status_set(error, STATUS_OUT_OF_MEMORY, "meta: a segment of %s, but of the %s allowed by mem= too little is "
+                          "left; raise the bound", size_format(bytes, wanted), size_format(meta->bound_bytes, bound));
+    }
     *address = (void *)(uintptr_t)(META_ADDRESS_BASE + (uint64_t)meta->next_offset);
     meta->next_offset = next;
     meta->held_count++;
+    meta->held_bytes += meta->bound_bytes > 0 ? bytes : 0; /* unbounded, the sum need not fit */
     return STATUS_OK;
 }
 
@@ -55,6 +64,7 @@ static enum status_code meta_segment_free(struct device *device, void *address, 
         return status_set(error, STATUS_INTERNAL, "meta: a segment that was not taken is given back");
     }
     meta->held_count--;
+    meta->held_bytes -= meta->bound_bytes > 0 ? bytes : 0;
     return STATUS_OK;
 }
 
@@ -96,13 +106,16 @@ static enum status_code meta_synchronize(struct device *device, struct status *e
 
 static enum status_code meta_read_memory(struct device *device, struct device_reading *reading, struct status *error)
 {
-    (void)device;
+    const struct meta_device *meta = (const struct meta_device *)device;
     (void)error;
-    *reading = (struct device_reading){0};
+    *reading = (struct device_reading){.free_valid = meta->bound_bytes > 0};
+    if (reading->free_valid) {
+        reading->free_bytes = meta->bound_bytes - meta->held_bytes;
+    }
     return STATUS_OK;
 }
 
-enum status_code meta_open(struct device **device, struct status *error)
+enum status_code meta_open(int64_t bound_bytes, struct device **device, struct status *error)
 {
     static const struct device_table table = {
         .kind = "meta",
@@ -122,6 +135,7 @@ enum status_code meta_open(struct device **device, struct status *error)
                           sizeof *meta);
     }
     meta->base.table = &table;
+    meta->bound_bytes = bound_bytes;
     *device = &meta->base;
     return STATUS_OK;
 }

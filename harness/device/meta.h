@@ -1,14 +1,18 @@
 /* The meta device: a device without memory or arithmetic, on which a replay is a prediction.
  *
  * Segments have distinct addresses that must not be followed. Nothing is stored: copy_from_host and run do nothing,
- * copy_to_host is STATUS_INTERNAL. No reading is valid. Memory is unbounded (total_bytes 0). */
+ * copy_to_host is STATUS_INTERNAL. No reading is valid, but what a bound leaves free. */
 #ifndef ASSAY_DEVICE_META_H
 #define ASSAY_DEVICE_META_H
+
+#include <stdint.h>
 
 #include "harness/base/status.h"
 #include "harness/device/device.h"
 
-/* STATUS_OUT_OF_MEMORY where the host cannot hold the few bytes of the device itself. */
-enum status_code meta_open(struct device **device, struct status *error);
+/* bound_bytes: the most that segments may hold together; 0: no bound (total_bytes 0). A segment beyond it is
+ * STATUS_OUT_OF_MEMORY, as on a device of that many bytes. STATUS_OUT_OF_MEMORY also where the host cannot hold the few bytes
+ * of the device itself. */
+enum status_code meta_open(int64_t bound_bytes, struct device **device, struct status *error);
 
 #endif

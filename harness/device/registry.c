@@ -9,17 +9,15 @@ static const char cuda_file_name[] = "libassay_cuda.so";
 
 static enum status_code meta_spec_open(const struct device_spec *spec, struct device **device, struct status *error)
 {
-    (void)spec;
-    return meta_open(device, error);
+    return meta_open(spec->memory_bytes, device, error);
 }
 
 static enum status_code meta_spec_identify(const struct device_spec *spec, struct device_identity *identity,
                                            struct status *error)
 {
-    static const struct device_identity meta = {.kind = "meta"};
-    (void)spec;
     (void)error;
-    *identity = meta;
+    *identity = (struct device_identity){
+        .kind = "meta", .free_valid = spec->memory_bytes > 0, .free_bytes = spec->memory_bytes};
     return STATUS_OK;
 }
 

@@ -7,6 +7,7 @@
 
 #include "harness/base/nearest.h"
 #include "harness/base/size.h"
+#include "harness/base/size_text.h"
 #include "harness/base/text.h"
 
 const char *text_quote(const char *text, char result[NODE_QUOTE_BYTES])

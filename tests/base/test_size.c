@@ -69,49 +69,6 @@ static void sizes_are_written_in_binary_units(void **state)
     }
 }
 
-static void sizes_are_read_exactly(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *text;
-        int64_t bytes;
-    } rows[] = {
-        {"512", 512},
-        {"512B", 512},
-        {"512 B", 512},
-        {"0", 0},
-        {"1.5GiB", INT64_C(1610612736)},
-        {"512MiB", INT64_C(536870912)},
-        {"10GB", INT64_C(10000000000)},
-        {"3kB", 3000},
-        {"8388607TiB", INT64_C(9223370937343148032)},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        int64_t bytes = -1;
-        assert_int_equal(size_parse(rows[i].text, &bytes, NULL), STATUS_OK);
-        assert_int_equal(bytes, rows[i].bytes);
-    }
-}
-
-static void unclear_sizes_are_refused(void **state)
-{
-    (void)state;
-    static const char *const rows[] = {"",      "GiB",    "-1",           "+1",      "1e3", "0x10",
-                                       "10gb",  "512mib", "1.GiB",        "1.5.GiB", ".5B", "1  GB",
-                                       "1 GB ", " 1GB",   "1.1234567GiB", "4k",      "1 "};
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        int64_t bytes = -1;
-        struct status error = {0};
-        assert_int_equal(size_parse(rows[i], &bytes, &error), STATUS_INVALID);
-        assert_int_equal(bytes, -1);
-        assert_non_null(strchr(error.text, ';')); /* a cause and a remedy */
-    }
-    int64_t bytes = -1;
-    assert_int_equal(size_parse("8388608TiB", &bytes, NULL), STATUS_OVERFLOW);
-    assert_int_equal(size_parse("99999999999999999999", &bytes, NULL), STATUS_OVERFLOW);
-    assert_int_equal(bytes, -1);
-}
-
 static void integers_are_read_whole_or_refused(void **state)
 {
     (void)state;
@@ -162,8 +119,6 @@ int main(void)
         cmocka_unit_test(arithmetic_refuses_what_does_not_fit),
         cmocka_unit_test(rounding_goes_up_to_the_next_multiple),
         cmocka_unit_test(sizes_are_written_in_binary_units),
-        cmocka_unit_test(sizes_are_read_exactly),
-        cmocka_unit_test(unclear_sizes_are_refused),
         cmocka_unit_test(integers_are_read_whole_or_refused),
         cmocka_unit_test(percentages_are_read_whole_or_refused),
     };

@@ -79,11 +79,38 @@ static void nothing_is_stored_or_read(void **state)
     assert_int_equal(device->table->segment_free(device, address, 512, &error), STATUS_OK);
 }
 
+static void a_bound_is_exact(void **state)
+{
+    (void)state;
+    struct device *device = NULL;
+    struct device_properties properties;
+    struct device_reading reading;
+    struct status error = {0};
+    void *first = NULL, *second = NULL;
+    assert_int_equal(device_open("meta:mem=4MiB", &device, NULL), STATUS_OK);
+    assert_int_equal(device->table->properties(device, &properties, NULL), STATUS_OK);
+    assert_int_equal(properties.total_bytes, 4 << 20);
+    assert_int_equal(device->table->segment_alloc(device, (4 << 20) - 1, &first, NULL), STATUS_OK);
+    assert_int_equal(device->table->segment_alloc(device, 2, &second, &error), STATUS_OUT_OF_MEMORY);
+    assert_null(second);
+    assert_string_equal(error.text,
+                        "meta: a segment of 2 B, but of the 4.00 MiB allowed by mem= too little is left; raise the bound");
+    assert_int_equal(device->table->segment_alloc(device, 1, &second, NULL), STATUS_OK);
+    assert_int_equal(device->table->read_memory(device, &reading, NULL), STATUS_OK);
+    assert_true(reading.free_valid && reading.free_bytes == 0);
+    assert_false(reading.device_valid || reading.process_valid);
+    assert_int_equal(device->table->segment_free(device, first, (4 << 20) - 1, NULL), STATUS_OK);
+    assert_int_equal(device->table->segment_free(device, second, 1, NULL), STATUS_OK);
+    assert_int_equal(device->table->segment_alloc(device, 4 << 20, &first, NULL), STATUS_OK);
+    device_close(device);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(segments_do_not_overlap_and_are_aligned, device_set_up, device_tear_down),
         cmocka_unit_test_setup_teardown(what_is_not_a_size_is_refused, device_set_up, device_tear_down),
+        cmocka_unit_test(a_bound_is_exact),
         cmocka_unit_test_setup_teardown(nothing_is_stored_or_read, device_set_up, device_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
