@@ -100,12 +100,13 @@ static enum status_code unit_refuse(const char *text, const struct decimal *numb
                           text);
     }
     if (binary) {
-        return status_set(error, STATUS_INVALID, "'%s' has a unit in the wrong case; write %.*s%ciB", text, length, text,
-                          letter);
+        return status_set(error, STATUS_INVALID, "'%s' has a unit in the wrong case; write %.*s%ciB", text, length,
+                          text, letter);
     }
-    return status_set(error, STATUS_INVALID,
-                      "'%s' leaves open whether it counts in 1000s or in 1024s; write %.*s%cB (1000s) or %.*s%ciB (1024s)",
-                      text, length, text, letter, length, text, letter);
+    return status_set(
+        error, STATUS_INVALID,
+        "'%s' leaves open whether it counts in 1000s or in 1024s; write %.*s%cB (1000s) or %.*s%ciB (1024s)", text,
+        length, text, letter, length, text, letter);
 }
 
 /* NULL: there is none of this name. */

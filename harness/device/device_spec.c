@@ -15,7 +15,8 @@ static enum status_code memory_parse(const char *text, const char *kind, const c
     static const char key[] = "mem=";
     int64_t bytes = 0;
     if (strncmp(options, key, sizeof key - 1) != 0) {
-        return status_set(error, STATUS_INVALID, "device '%s': %s takes mem=SIZE only; write %s:mem=512MiB", text, kind, kind);
+        return status_set(error, STATUS_INVALID, "device '%s': %s takes mem=SIZE only; write %s:mem=512MiB", text, kind,
+                          kind);
     }
     enum status_code code = size_parse(options + sizeof key - 1, &bytes, error);
     if (code != STATUS_OK) {
@@ -24,7 +25,8 @@ static enum status_code memory_parse(const char *text, const char *kind, const c
     }
     if (bytes == 0) {
         return status_set(error, STATUS_INVALID,
-                          "device '%s': a bound of 0 bytes holds nothing; write %s:mem=512MiB, or %s for no bound", text, kind, kind);
+                          "device '%s': a bound of 0 bytes holds nothing; write %s:mem=512MiB, or %s for no bound",
+                          text, kind, kind);
     }
     *memory_bytes = bytes;
     return STATUS_OK;

@@ -46,8 +46,10 @@ static enum status_code meta_segment_alloc(struct device *device, int64_t bytes,
     }
     if (meta->bound_bytes > 0 && bytes > meta->bound_bytes - meta->held_bytes) {
         char wanted[SIZE_TEXT_BYTES], bound[SIZE_TEXT_BYTES];
-        return status_set(error, STATUS_OUT_OF_MEMORY, "meta: a segment of %s, but of the %s allowed by mem= too little is "
-                          "left; raise the bound", size_format(bytes, wanted), size_format(meta->bound_bytes, bound));
+        return status_set(error, STATUS_OUT_OF_MEMORY,
+                          "meta: a segment of %s, but of the %s allowed by mem= too little is "
+                          "left; raise the bound",
+                          size_format(bytes, wanted), size_format(meta->bound_bytes, bound));
     }
     *address = (void *)(uintptr_t)(META_ADDRESS_BASE + (uint64_t)meta->next_offset);
     meta->next_offset = next;

@@ -93,8 +93,8 @@ static void a_bound_is_exact(void **state)
     assert_int_equal(device->table->segment_alloc(device, (4 << 20) - 1, &first, NULL), STATUS_OK);
     assert_int_equal(device->table->segment_alloc(device, 2, &second, &error), STATUS_OUT_OF_MEMORY);
     assert_null(second);
-    assert_string_equal(error.text,
-                        "meta: a segment of 2 B, but of the 4.00 MiB allowed by mem= too little is left; raise the bound");
+    assert_string_equal(
+        error.text, "meta: a segment of 2 B, but of the 4.00 MiB allowed by mem= too little is left; raise the bound");
     assert_int_equal(device->table->segment_alloc(device, 1, &second, NULL), STATUS_OK);
     assert_int_equal(device->table->read_memory(device, &reading, NULL), STATUS_OK);
     assert_true(reading.free_valid && reading.free_bytes == 0);

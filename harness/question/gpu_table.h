@@ -1,0 +1,33 @@
+/* GPUs by the names that people and nvidia-smi give them, with the memory that their driver reports.
+ *
+ * The figure is nvidia-smi's total in MiB, as somebody published it. It is not all that a program can have: the driver keeps
+ * some for itself (a T4 of 15,360 MiB shows PyTorch 14.75 GiB), and a context takes more (overhead.h). */
+#ifndef ASSAY_QUESTION_GPU_TABLE_H
+#define ASSAY_QUESTION_GPU_TABLE_H
+
+#include <stdint.h>
+
+#include "harness/base/status.h"
+
+enum { GPU_ALIASES_MAXIMUM = 4 };
+
+struct gpu {
+    const char *name;                         /* as nvidia-smi prints it: "NVIDIA H100 80GB HBM3" */
+    const char *aliases[GPU_ALIASES_MAXIMUM]; /* other names of the same memory, without the maker; NULL ends them */
+    const char *target;                       /* row of tape/target.h */
+    int64_t memory_mib;                       /* as nvidia-smi prints it */
+    const char *source;                       /* where the figure was published */
+};
+
+/* Row number index, NULL past the end. */
+const struct gpu *gpu_at(int index);
+
+/* Bytes of its memory: memory_mib * 2^20. */
+int64_t gpu_memory_bytes(const struct gpu *gpu);
+
+/* "NVIDIA H200", "H200", "h200", "a100-40gb", "rtx 4090": letters and digits count, their case, the maker and what stands between
+ * them do not. A name that several have, such as "A100", or that begins one, is STATUS_INVALID with the whole names; one that
+ * nobody has is STATUS_INVALID with the nearest. */
+enum status_code gpu_find(const char *name, const struct gpu **gpu, struct status *error);
+
+#endif

@@ -1,0 +1,206 @@
+/* Limit: a search over sizes, each judged by a trial. Which sizes a model has is asked of the model; how many bytes there are is
+ * the caller's. */
+#include "harness/question/limit.h"
+
+#include <stdio.h>
+
+static const int64_t size_beyond = INT64_C(1) << 40;
+
+enum outcome { OUTCOME_FITS, OUTCOME_REFUSED, OUTCOME_ABSENT };
+
+struct point {
+    int64_t size;
+    enum outcome outcome;
+    bool sized; /* the trial holds figures */
+    struct trial trial;
+    char reason[LIMIT_REASON_BYTES];
+};
+
+struct search {
+    const struct estimate_input *input;
+    enum workload_field field;
+    int64_t memory_bytes, maximum;
+    int count;
+};
+
+struct workload limit_workload(const struct workload *workload, enum workload_field field, int64_t size)
+{
+    struct workload changed = *workload;
+    *(field == FIELD_BATCH ? &changed.batch : field == FIELD_SEQ ? &changed.seq : &changed.new_tokens) = size;
+    return changed;
+}
+
+int64_t limit_maximum(const struct config *config, const struct workload *workload, enum workload_field field)
+{
+    if (config->positions <= 0 || field == FIELD_BATCH) {
+        return size_beyond;
+    }
+    int64_t other = workload->mode != MODE_GENERATE ? 0
+                    : field == FIELD_SEQ            ? workload->new_tokens - 1
+                                                    : workload->seq - 1;
+    return config->positions - other; /* the last token is chosen, not read */
+}
+
+static enum status_code point_look(struct search *search, int64_t size, struct point *point, struct status *error)
+{
+    struct workload workload = limit_workload(search->input->workload, search->field, size);
+    struct estimate_input input = *search->input;
+    struct status why = {0};
+    input.workload = &workload;
+    *point = (struct point){.size = size, .outcome = OUTCOME_REFUSED};
+    if (size > search->maximum) {
+        point->outcome = OUTCOME_ABSENT;
+        snprintf(point->reason, sizeof point->reason, "the model has %lld positions",
+                 (long long)input.config->positions);
+        return STATUS_OK;
+    }
+    search->count++;
+    enum status_code code = trial_run(&input, search->memory_bytes, &point->trial, &why);
+    point->sized = code == STATUS_OK;
+    if (code == STATUS_OK && point->trial.fits) {
+        point->outcome = OUTCOME_FITS;
+    } else if (code == STATUS_INVALID) {
+        point->outcome = OUTCOME_ABSENT;
+    } else if (code != STATUS_OK && code != STATUS_OVERFLOW) {
+        return status_set(error, code, "%s", why.text);
+    }
+    snprintf(point->reason, sizeof point->reason, "%.*s", LIMIT_REASON_BYTES - 1, why.text);
+    return STATUS_OK;
+}
+
+/* A size between the two: where the line meets the bound, or the middle. */
+static int64_t size_between(const struct search *search, const struct point *low, const struct point *high)
+{
+    int64_t middle = low->size + (high->size - low->size) / 2;
+    if (!high->sized || search->count % 2 == 0) {
+        return middle;
+    }
+    double low_bytes = (double)low->trial.unbounded.reserved_bytes_peak;
+    double rise = (double)high->trial.unbounded.reserved_bytes_peak - low_bytes;
+    if (rise <= 0) {
+        return middle;
+    }
+    double part = ((double)search->memory_bytes - low_bytes) / rise;
+    double place = (double)low->size + part * (double)(high->size - low->size);
+    return place <= (double)(low->size + 1)    ? low->size + 1
+           : place >= (double)(high->size - 1) ? high->size - 1
+                                               : (int64_t)place;
+}
+
+/* From a size that fits: doubles it until one does not. */
+static enum status_code bracket_find(struct search *search, struct point *low, struct point *high, struct status *error)
+{
+    for (;;) {
+        int64_t size = low->size > search->maximum / 2 ? search->maximum + 1 : low->size * 2;
+        enum status_code code = point_look(search, size, high, error);
+        if (code != STATUS_OK || high->outcome != OUTCOME_FITS) {
+            return code;
+        }
+        *low = *high;
+    }
+}
+
+static enum status_code bracket_close(struct search *search, struct point *low, struct point *high,
+                                      struct status *error)
+{
+    while (high->size - low->size > 1) {
+        struct point between;
+        enum status_code code = point_look(search, size_between(search, low, high), &between, error);
+        if (code != STATUS_OK) {
+            return code;
+        }
+        *(between.outcome == OUTCOME_FITS ? low : high) = between;
+    }
+    return STATUS_OK;
+}
+
+/* high is the size above low. Those further up are looked at until enough in a row are refused; where one runs, it is low. */
+static enum status_code neighbours_look(struct search *search, struct point *low, struct point *high,
+                                        struct limit *limit, struct status *error)
+{
+    const struct workload *workload = search->input->workload;
+    bool grows = search->field == FIELD_NEW_TOKENS && workload->cache == CACHE_DYNAMIC;
+    int wanted = grows ? 1 : LIMIT_NEIGHBOURS, refused = 0;
+    struct point point = *high;
+    enum status_code code = STATUS_OK;
+    while (point.outcome != OUTCOME_ABSENT) {
+        if (point.outcome == OUTCOME_FITS) {
+            limit->refused_below = limit->refused_below == 0 ? high->size : limit->refused_below;
+            *low = point;
+            refused = 0;
+        } else if (++refused == 1) {
+            *high = point;
+        }
+        if (refused == wanted) {
+            break;
+        }
+        code = point_look(search, point.size + 1, &point, error);
+        if (code != STATUS_OK) {
+            return code;
+        }
+    }
+    if (refused == 0) {
+        *high = point;
+    }
+    limit->neighbour_count = refused;
+    return STATUS_OK;
+}
+
+static void limit_note(struct limit *limit, const struct point *low, const struct point *high)
+{
+    if (low != NULL) {
+        limit->size = low->size;
+        limit->trial = low->trial;
+    }
+    limit->next = high->size;
+    limit->next_exists = high->outcome != OUTCOME_ABSENT;
+    limit->next_is_sized = high->sized;
+    limit->next_trial = high->trial;
+    snprintf(limit->reason, sizeof limit->reason, "%s", high->reason);
+}
+
+static enum status_code field_check(const struct estimate_input *input, enum workload_field field, struct status *error)
+{
+    const struct workload *workload = input->workload;
+    bool absent = workload->mode == MODE_LOAD || (field == FIELD_SEQ && workload->seq == 0) ||
+                  (field == FIELD_NEW_TOKENS && workload->mode != MODE_GENERATE);
+    if (absent) {
+        return status_set(error, STATUS_INVALID, "a case of %s in mode %s has no %s; choose another",
+                          input->config->name, mode_name(workload->mode), workload_field_key(field));
+    }
+    return STATUS_OK;
+}
+
+enum status_code limit_find(const struct estimate_input *input, enum workload_field field, int64_t memory_bytes,
+                            struct limit *limit, struct status *error)
+{
+    struct search search = {.input = input,
+                            .field = field,
+                            .memory_bytes = memory_bytes,
+                            .maximum = limit_maximum(input->config, input->workload, field)};
+    struct limit found = {.field = field};
+    struct point low, high;
+    enum status_code code = field_check(input, field, error);
+    if (code == STATUS_OK) {
+        code = point_look(&search, 1, &low, error);
+    }
+    if (code == STATUS_OK && low.outcome == OUTCOME_ABSENT) { /* a padded batch has sequences of two and more */
+        code = point_look(&search, 2, &low, error);
+    }
+    if (code == STATUS_OK && low.outcome == OUTCOME_ABSENT) {
+        code = status_set(error, STATUS_INVALID, "%s", low.reason);
+    }
+    if (code == STATUS_OK && low.outcome == OUTCOME_REFUSED) {
+        limit_note(&found, NULL, &low);
+    } else if (code == STATUS_OK) {
+        code = bracket_find(&search, &low, &high, error);
+        code = code == STATUS_OK ? bracket_close(&search, &low, &high, error) : code;
+        code = code == STATUS_OK ? neighbours_look(&search, &low, &high, &found, error) : code;
+        limit_note(&found, &low, &high);
+    }
+    if (code == STATUS_OK) {
+        found.replay_count = search.count;
+        *limit = found;
+    }
+    return code;
+}

@@ -1,0 +1,44 @@
+/* Limit: the largest batch, sequence or number of new tokens with which a case runs on a device of so many bytes.
+ *
+ * What is claimed. The size found was replayed on a meta device of that many bytes and ran through; the next one was replayed
+ * there and did not, or the model has no such size. Memory need not grow with the size: the allocator's segments are made of
+ * sizes that came before, so that a larger batch may fit where a smaller one does not (pytorch/pytorch#125323). So the sizes
+ * above are replayed one by one until LIMIT_NEIGHBOURS in a row have been refused; where one of them runs, it is the answer and
+ * the search goes on above it. A size further up that would fit again is not excluded. New tokens with a growing cache are: what
+ * runs for one token more has run for one less before.
+ *
+ * How. Sizes are doubled until one is refused, and what lies between is cut where a straight line through the reserved bytes of
+ * both ends meets the bound, and in the middle every other time. */
+#ifndef ASSAY_QUESTION_LIMIT_H
+#define ASSAY_QUESTION_LIMIT_H
+
+#include "harness/question/trial.h"
+
+enum { LIMIT_NEIGHBOURS = 8, LIMIT_REASON_BYTES = 256 };
+
+struct limit {
+    enum workload_field field;
+    int64_t size;       /* the largest that runs; 0: not even the smallest */
+    struct trial trial; /* of size, where there is one */
+    int64_t next;       /* size + 1 (of 0: the smallest that there is) */
+    bool next_exists;   /* false: the model, or this program, has no such size, for this reason */
+    char reason[LIMIT_REASON_BYTES];
+    bool next_is_sized; /* false: its bytes leave 63 bits */
+    struct trial next_trial;
+    int64_t refused_below; /* the smallest size that was refused although a larger one runs; 0: none was seen */
+    int neighbour_count;   /* sizes above that were replayed and refused, next included */
+    int replay_count;      /* sizes that were looked at */
+};
+
+/* input->workload says the case but for the field, which is FIELD_BATCH, FIELD_SEQ or FIELD_NEW_TOKENS. STATUS_INVALID where
+ * the case is wrong at every size, or the field says nothing about it. */
+enum status_code limit_find(const struct estimate_input *input, enum workload_field field, int64_t memory_bytes,
+                            struct limit *limit, struct status *error);
+
+/* The most of a field that a model has, whatever the memory. */
+int64_t limit_maximum(const struct config *config, const struct workload *workload, enum workload_field field);
+
+/* The workload with another value of that field. */
+struct workload limit_workload(const struct workload *workload, enum workload_field field, int64_t size);
+
+#endif

@@ -1,0 +1,70 @@
+/* Trial: one tape, one or two replays. It looks for no size and gives no advice. */
+#include "harness/question/trial.h"
+
+#include <stdio.h>
+
+#include "harness/device/meta.h"
+#include "harness/tape/target.h"
+
+/* bound_bytes 0: none. */
+static enum status_code tape_replay(const struct tape *tape, int64_t bound_bytes, struct replay_result *result,
+                                    struct status *error)
+{
+    struct device *device = NULL;
+    enum status_code code = meta_open(bound_bytes, &device, error);
+    if (code == STATUS_OK) {
+        struct tape_view view = tape_view(tape);
+        code = replay_run(&view, device, NULL, result, error);
+    }
+    device_close(device);
+    return code;
+}
+
+static void refusal_note(struct trial *trial, const struct replay_result *result)
+{
+    trial->wanted_bytes = result->oom_wanted_bytes;
+    trial->held_bytes = result->oom_held_bytes;
+    trial->stage = result->oom_stage;
+    snprintf(trial->label, sizeof trial->label, "%s", result->oom_label != NULL ? result->oom_label : "");
+}
+
+static enum status_code bound_try(const struct tape *tape, int64_t memory_bytes, struct trial *trial,
+                                  struct status *error)
+{
+    struct replay_result result;
+    enum status_code code = tape_replay(tape, memory_bytes, &result, error);
+    if (code == STATUS_OK) {
+        trial->fits = true;
+        trial->bounded = result;
+    } else if (code == STATUS_OUT_OF_MEMORY && result.oom_wanted_bytes > 0) {
+        refusal_note(trial, &result);
+        code = STATUS_OK;
+    }
+    return code;
+}
+
+enum status_code trial_run(const struct estimate_input *input, int64_t memory_bytes, struct trial *trial,
+                           struct status *error)
+{
+    const struct target *target = NULL;
+    struct tape *tape = NULL;
+    struct trial made = {0};
+    enum status_code code = target_find(input->target, &target, error);
+    if (code == STATUS_OK) {
+        code = workload_tape(input->config, input->skeleton, input->workload, target, &tape, error);
+    }
+    if (code == STATUS_OK) {
+        code = tape_replay(tape, 0, &made.unbounded, error);
+    }
+    if (code == STATUS_OK && made.unbounded.reserved_bytes_peak <= memory_bytes) {
+        made.fits = true;
+        made.bounded = made.unbounded;
+    } else if (code == STATUS_OK) {
+        code = bound_try(tape, memory_bytes, &made, error);
+    }
+    tape_release(tape);
+    if (code == STATUS_OK) {
+        *trial = made;
+    }
+    return code;
+}

@@ -1,0 +1,33 @@
+/* Trial: does a case run on a device of so many bytes? Its tape is replayed on the meta device with that bound, so a refused
+ * segment makes the allocator give back what it only caches and ask again, as PyTorch does.
+ *
+ * What decides is segments (reserved bytes), not tensors: a device that holds every tensor may still refuse the segment that
+ * the next one needs. A case whose reserved bytes without a bound do not exceed the bound meets no refusal, so that it runs
+ * needs no second replay. */
+#ifndef ASSAY_QUESTION_TRIAL_H
+#define ASSAY_QUESTION_TRIAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "harness/estimate/estimate.h"
+#include "harness/replay/replay.h"
+
+enum { TRIAL_LABEL_BYTES = 160 };
+
+struct trial {
+    struct replay_result unbounded; /* without a bound */
+    bool fits;
+    struct replay_result bounded; /* where it fits; lower than unbounded where cached segments had to be given back */
+    /* Where it does not: what could not be had, when, and what was held then. */
+    int64_t wanted_bytes, held_bytes;
+    enum stage stage;
+    char label[TRIAL_LABEL_BYTES]; /* of the tensor */
+};
+
+/* memory_bytes >= 1. Errors of workload_tape: STATUS_INVALID where the case is none, STATUS_OVERFLOW where its sizes leave 63
+ * bits; STATUS_OUT_OF_MEMORY where the host has no memory for the tape. */
+enum status_code trial_run(const struct estimate_input *input, int64_t memory_bytes, struct trial *trial,
+                           struct status *error);
+
+#endif
