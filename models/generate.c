@@ -169,6 +169,11 @@ static struct value *greedy_run(struct generation *generation, struct value *pro
 /* Passes of a layer for one token, each of which takes some 20 KiB of a tape. */
 enum { LAYER_PASSES_MAXIMUM = 1 << 17, ROWS_MAXIMUM = 1 << 20 };
 
+int64_t generate_tokens_maximum(const struct config *config)
+{
+    return LAYER_PASSES_MAXIMUM / config->layers;
+}
+
 enum status_code generate_check(const struct config *config, const struct workload *workload, struct status *error)
 {
     int64_t fed = workload->seq + workload->new_tokens - 1;
@@ -176,12 +181,12 @@ enum status_code generate_check(const struct config *config, const struct worklo
         return status_set(error, STATUS_INVALID,
                           "mode generate: %s has no decoder that generates text; write mode infer", config->name);
     }
-    if (workload->new_tokens > LAYER_PASSES_MAXIMUM / config->layers) {
+    if (workload->new_tokens > generate_tokens_maximum(config)) {
         return status_set(
             error, STATUS_INVALID,
             "new_tokens: %lld through the %lld layers of %s are more than a tape holds; write at most %lld",
             (long long)workload->new_tokens, (long long)config->layers, config->name,
-            (long long)(LAYER_PASSES_MAXIMUM / config->layers));
+            (long long)generate_tokens_maximum(config));
     }
     if (workload->batch * workload->beams > ROWS_MAXIMUM) {
         return status_set(error, STATUS_INVALID,

@@ -4,6 +4,8 @@
 
 #include <stdio.h>
 
+#include "models/generate.h"
+
 static const int64_t size_beyond = INT64_C(1) << 40;
 
 enum outcome { OUTCOME_FITS, OUTCOME_REFUSED, OUTCOME_ABSENT };
@@ -19,7 +21,8 @@ struct point {
 struct search {
     const struct estimate_input *input;
     enum workload_field field;
-    int64_t memory_bytes, maximum;
+    int64_t memory_bytes;
+    int64_t maximum; /* size_beyond, where the model bounds nothing */
     int count;
 };
 
@@ -30,15 +33,23 @@ struct workload limit_workload(const struct workload *workload, enum workload_fi
     return changed;
 }
 
-int64_t limit_maximum(const struct config *config, const struct workload *workload, enum workload_field field)
+/* What the positions of the model allow. */
+static int64_t positions_maximum(const struct config *config, const struct workload *workload,
+                                 enum workload_field field)
 {
     if (config->positions <= 0 || field == FIELD_BATCH) {
         return size_beyond;
     }
-    int64_t other = workload->mode != MODE_GENERATE ? 0
-                    : field == FIELD_SEQ            ? workload->new_tokens - 1
-                                                    : workload->seq - 1;
-    return config->positions - other; /* the last token is chosen, not read */
+    bool generates = workload->mode == MODE_GENERATE; /* the last token is chosen, not read */
+    int64_t other = !generates ? 0 : field == FIELD_SEQ ? workload->new_tokens - 1 : workload->seq - 1;
+    return config->positions - other;
+}
+
+int64_t limit_maximum(const struct config *config, const struct workload *workload, enum workload_field field)
+{
+    int64_t positions = positions_maximum(config, workload, field);
+    int64_t tokens = field == FIELD_NEW_TOKENS ? generate_tokens_maximum(config) : size_beyond;
+    return positions < tokens ? positions : tokens;
 }
 
 static enum status_code point_look(struct search *search, int64_t size, struct point *point, struct status *error)
@@ -48,7 +59,7 @@ static enum status_code point_look(struct search *search, int64_t size, struct p
     struct status why = {0};
     input.workload = &workload;
     *point = (struct point){.size = size, .outcome = OUTCOME_REFUSED};
-    if (size > search->maximum) {
+    if (size > positions_maximum(input.config, &workload, search->field)) {
         point->outcome = OUTCOME_ABSENT;
         snprintf(point->reason, sizeof point->reason, "the model has %lld positions",
                  (long long)input.config->positions);
@@ -91,7 +102,9 @@ static int64_t size_between(const struct search *search, const struct point *low
 static enum status_code bracket_find(struct search *search, struct point *low, struct point *high, struct status *error)
 {
     for (;;) {
-        int64_t size = low->size > search->maximum / 2 ? search->maximum + 1 : low->size * 2;
+        int64_t size = low->size <= search->maximum / 2 ? low->size * 2
+                       : low->size < search->maximum    ? search->maximum
+                                                        : search->maximum + 1;
         enum status_code code = point_look(search, size, high, error);
         if (code != STATUS_OK || high->outcome != OUTCOME_FITS) {
             return code;
@@ -179,7 +192,7 @@ enum status_code limit_find(const struct estimate_input *input, enum workload_fi
                             .memory_bytes = memory_bytes,
                             .maximum = limit_maximum(input->config, input->workload, field)};
     struct limit found = {.field = field};
-    struct point low, high;
+    struct point low = {0}, high = {0};
     enum status_code code = field_check(input, field, error);
     if (code == STATUS_OK) {
         code = point_look(&search, 1, &low, error);

@@ -1,0 +1,162 @@
+/* assay fit: whether a case fits a device, with what margin, and what its peak is made of. Touches no device. */
+#include <inttypes.h>
+
+#include "harness/base/size.h"
+#include "harness/cli/case_options.h"
+#include "harness/cli/output.h"
+#include "harness/cli/question_case.h"
+#include "harness/question/fit.h"
+
+static const struct option_row options[] = {
+    QUESTION_DEVICE_ROWS,
+    CASE_OPTION_ROWS,
+    {"for", OPTION_VALUE, "TARGET", "with --memory: class of devices whose workspaces are predicted (default: sm_90)"},
+    {"json", OPTION_FLAG, NULL, "print one JSON document"},
+    {NULL, OPTION_FLAG, NULL, NULL},
+};
+
+/* "1.00 GiB left", "1.00 GiB to 2.00 GiB too little". */
+static void margin_words(const struct fit *fit, struct text *text)
+{
+    char low[SIZE_TEXT_BYTES], high[SIZE_TEXT_BYTES];
+    bool missing = fit->margin_high_bytes < 0;
+    int64_t first = missing ? -fit->margin_high_bytes : fit->margin_low_bytes;
+    int64_t last = missing ? -fit->margin_low_bytes : fit->margin_high_bytes;
+    text_append(text, size_format(first, low));
+    if (first != last) {
+        text_format(text, " to %s", size_format(last, high));
+    }
+    text_append(text, missing ? " too little" : " left");
+}
+
+static void verdict_line(const struct fit *fit, struct text *text)
+{
+    char wanted[SIZE_TEXT_BYTES], held[SIZE_TEXT_BYTES];
+    struct text margin = {0};
+    margin_words(fit, &margin);
+    if (fit->verdict == FIT_YES) {
+        text_format(text, "fits: %s\n", text_string(&margin));
+    } else if (fit->verdict == FIT_UNDECIDED) {
+        text_format(text, "undecided: %s; measure the context (assay calibrate), or write --overhead SIZE\n",
+                    text_string(&margin));
+    } else {
+        text_format(text, "does not fit: %s\n  in %s, %s wants %s while %s are held\n", text_string(&margin),
+                    stage_name(fit->trial.stage), fit->trial.label, size_format(fit->trial.wanted_bytes, wanted),
+                    size_format(fit->trial.held_bytes, held));
+    }
+    text_release(&margin);
+}
+
+static void fit_lines(const struct question_case *question, const struct fit *fit, struct text *text)
+{
+    const struct replay_result *result = &fit->trial.unbounded;
+    question_case_heading(question, text);
+    question_memory_lines(question, text);
+    question_size_line(text, "reserved at the peak", result->reserved_bytes_peak);
+    text_append(text, "  what decides: segments, which the allocator takes whole\n");
+    if (fit->trial.fits && fit->trial.bounded.reserved_bytes_peak < result->reserved_bytes_peak) {
+        question_size_line(text, "  after giving back", fit->trial.bounded.reserved_bytes_peak);
+    }
+    question_size_line(text, "allocated at the peak", result->allocated_bytes_peak);
+    text_format(text, "in stage %s, requested bytes:\n", stage_name(result->peak_stage));
+    for (int i = 0; i < CATEGORY_COUNT; i++) {
+        if (result->categories_at_peak[i] > 0) {
+            text_append(text, "  ");
+            question_size_line(text, category_name((enum category)i), result->categories_at_peak[i]);
+        }
+    }
+    text_append(text, "\n");
+    verdict_line(fit, text);
+}
+
+static struct json *categories_json(const struct replay_result *result)
+{
+    struct json *object = json_object_new();
+    bool made = object != NULL;
+    for (int i = 0; i < CATEGORY_COUNT && made; i++) {
+        made = json_set(object, category_name((enum category)i), json_integer_new(result->categories_at_peak[i]));
+    }
+    return json_made(object, made);
+}
+
+static struct json *refusal_json(const struct trial *trial)
+{
+    struct json *object = json_object_new();
+    bool made = json_set(object, "stage", json_string_new(stage_name(trial->stage))) &&
+                json_set(object, "tensor", json_string_new(trial->label)) &&
+                json_set(object, "wanted_bytes", json_integer_new(trial->wanted_bytes)) &&
+                json_set(object, "held_bytes", json_integer_new(trial->held_bytes));
+    return json_made(object, made);
+}
+
+static struct json *fit_json(const struct question_case *question, const struct fit *fit)
+{
+    const struct replay_result *result = &fit->trial.unbounded;
+    const struct trial *trial = &fit->trial;
+    struct json *object = json_object_new();
+    bool made = question_case_set(question, object) &&
+                json_set(object, "fits",
+                         fit->verdict == FIT_UNDECIDED ? json_null_new() : json_boolean_new(fit->verdict == FIT_YES)) &&
+                json_set(object, "margin_low_bytes", json_integer_new(fit->margin_low_bytes)) &&
+                json_set(object, "margin_high_bytes", json_integer_new(fit->margin_high_bytes)) &&
+                json_set(object, "requested_bytes_peak", json_integer_new(result->requested_bytes_peak)) &&
+                json_set(object, "allocated_bytes_peak", json_integer_new(result->allocated_bytes_peak)) &&
+                json_set(object, "reserved_bytes_peak", json_integer_new(result->reserved_bytes_peak)) &&
+                json_set(object, "bounded_reserved_bytes_peak",
+                         trial->fits ? json_integer_new(trial->bounded.reserved_bytes_peak) : json_null_new()) &&
+                json_set(object, "peak_stage", json_string_new(stage_name(result->peak_stage))) &&
+                json_set(object, "categories_at_peak", categories_json(result)) &&
+                json_set(object, "refusal", trial->fits ? json_null_new() : refusal_json(trial));
+    return json_made(object, made);
+}
+
+static enum status_code fit_print(const struct arguments *arguments, const struct question_case *question,
+                                  enum exit_code *exit_code, struct status *error)
+{
+    struct fit fit;
+    struct text text = {0};
+    enum status_code code = question_case_needs_memory(arguments, question, error);
+    if (code == STATUS_OK) {
+        code = fit_find(&question->input, question->memory_bytes, &question->overhead, &fit, error);
+    }
+    if (code == STATUS_OK && arguments_value(arguments, "json") != NULL) {
+        struct json *document = fit_json(question, &fit);
+        code = output_json(document, error);
+        json_release(document);
+    } else if (code == STATUS_OK) {
+        fit_lines(question, &fit, &text);
+        code = output_text(&text, error);
+    }
+    if (code == STATUS_OK) {
+        *exit_code = fit.verdict == FIT_YES  ? EXIT_CODE_PASS
+                     : fit.verdict == FIT_NO ? EXIT_CODE_FAIL
+                                             : EXIT_CODE_INCONCLUSIVE;
+    }
+    text_release(&text);
+    return code;
+}
+
+static enum status_code fit_run(const struct arguments *arguments, enum exit_code *exit_code, struct status *error)
+{
+    struct question_case question;
+    enum status_code code = question_case_open(arguments, &question, error);
+    if (code == STATUS_OK) {
+        code = fit_print(arguments, &question, exit_code, error);
+        question_case_close(&question);
+    }
+    return code;
+}
+
+const struct command command_fit = {
+    .name = "fit",
+    .operands = "MODEL",
+    .summary = "whether a case fits a device, and with what margin",
+    .details =
+        "Decided by the segments that the allocator takes (reserved bytes), on a replay that is bounded to what the\n"
+        "device has left beside context and libraries. Exit code 0: it fits, 1: it does not, 3: it does with the\n"
+        "least that others published of context and libraries, and does not with the most.\n",
+    .options = options,
+    .operand_minimum = 1,
+    .operand_maximum = 1,
+    .run = fit_run,
+};

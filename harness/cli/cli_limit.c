@@ -1,0 +1,176 @@
+/* assay limit: the largest batch, sequence or number of new tokens that fits a device. Touches no device. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "harness/base/size.h"
+#include "harness/cli/case_options.h"
+#include "harness/cli/output.h"
+#include "harness/cli/question_case.h"
+#include "harness/question/limit.h"
+
+static const struct option_row options[] = {
+    {"of", OPTION_VALUE, "batch|seq|new_tokens", "what is made as large as fits"},
+    QUESTION_DEVICE_ROWS,
+    CASE_OPTION_ROWS,
+    {"for", OPTION_VALUE, "TARGET", "with --memory: class of devices whose workspaces are predicted (default: sm_90)"},
+    {"json", OPTION_FLAG, NULL, "print one JSON document"},
+    {NULL, OPTION_FLAG, NULL, NULL},
+};
+
+static enum status_code field_read(const struct arguments *arguments, enum workload_field *field, struct status *error)
+{
+    static const enum workload_field fields[] = {FIELD_BATCH, FIELD_SEQ, FIELD_NEW_TOKENS};
+    const char *of = arguments_value(arguments, "of");
+    if (of == NULL) {
+        return status_set(error, STATUS_INVALID, "limit: it is not said of what; add --of batch, seq or new_tokens");
+    }
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        const char *key = workload_field_key(fields[i]);
+        if (strcmp(of, key) == 0 || (fields[i] == FIELD_NEW_TOKENS && strcmp(of, "new-tokens") == 0)) {
+            *field = fields[i];
+            return arguments_value(arguments, key) == NULL
+                       ? STATUS_OK
+                       : status_set(error, STATUS_INVALID, "limit: --%s is what is looked for; leave it out", of);
+        }
+    }
+    return status_set(error, STATUS_INVALID, "limit: --of %s is not known; write batch, seq or new_tokens", of);
+}
+
+static void next_lines(const struct limit *limit, struct text *text)
+{
+    const struct trial *trial = &limit->next_trial;
+    char wanted[SIZE_TEXT_BYTES], held[SIZE_TEXT_BYTES], label[64];
+    const char *key = workload_field_key(limit->field);
+    if (!limit->next_exists) {
+        text_format(text, "bounded by the model, not by memory: %s\n", limit->reason);
+        return;
+    }
+    if (!limit->next_is_sized) {
+        text_format(text, "%s %" PRId64 " has sizes beyond 2^63 bytes\n", key, limit->next);
+        return;
+    }
+    snprintf(label, sizeof label, "reserved at %s %" PRId64, key, limit->next);
+    question_size_line(text, label, trial->unbounded.reserved_bytes_peak);
+    text_format(text, "  in %s, %s wants %s while %s are held\n", stage_name(trial->stage), trial->label,
+                size_format(trial->wanted_bytes, wanted), size_format(trial->held_bytes, held));
+    if (limit->neighbour_count > 1) {
+        text_format(text, "  %d sizes from there on were replayed, and none fits\n", limit->neighbour_count);
+    }
+    if (limit->refused_below > 0) {
+        text_format(text, "  not monotone: %s %" PRId64 " does not fit, although larger ones do\n", key,
+                    limit->refused_below);
+    }
+}
+
+static void limit_lines(const struct question_case *question, const struct limit *limit, int64_t bytes,
+                        struct text *text)
+{
+    const char *key = workload_field_key(limit->field);
+    char label[64];
+    question_case_heading(question, text);
+    question_memory_lines(question, text);
+    question_size_line(text, "for segments", bytes);
+    if (limit->size == 0) {
+        text_format(text, "\nnot even %s %" PRId64 " fits\n", key, limit->next);
+        next_lines(limit, text);
+        return;
+    }
+    text_format(text, "\nlargest %s that fits: %" PRId64 "\n", key, limit->size);
+    snprintf(label, sizeof label, "reserved at %s %" PRId64, key, limit->size);
+    question_size_line(text, label, limit->trial.bounded.reserved_bytes_peak);
+    next_lines(limit, text);
+}
+
+static struct json *trial_json(const struct trial *trial, int64_t size)
+{
+    struct json *object = json_object_new();
+    const struct replay_result *result = trial->fits ? &trial->bounded : &trial->unbounded;
+    bool made = json_set(object, "size", json_integer_new(size)) &&
+                json_set(object, "fits", json_boolean_new(trial->fits)) &&
+                json_set(object, "requested_bytes_peak", json_integer_new(result->requested_bytes_peak)) &&
+                json_set(object, "allocated_bytes_peak", json_integer_new(result->allocated_bytes_peak)) &&
+                json_set(object, "reserved_bytes_peak", json_integer_new(result->reserved_bytes_peak)) &&
+                json_set(object, "peak_stage", json_string_new(stage_name(result->peak_stage)));
+    if (!trial->fits) {
+        made = made && json_set(object, "stage", json_string_new(stage_name(trial->stage))) &&
+               json_set(object, "tensor", json_string_new(trial->label)) &&
+               json_set(object, "wanted_bytes", json_integer_new(trial->wanted_bytes)) &&
+               json_set(object, "held_bytes", json_integer_new(trial->held_bytes));
+    }
+    return json_made(object, made);
+}
+
+static struct json *limit_json(const struct question_case *question, const struct limit *limit, int64_t bytes)
+{
+    bool found = limit->size > 0, sized = limit->next_exists && limit->next_is_sized;
+    struct json *object = json_object_new();
+    bool made = question_case_set(question, object) &&
+                json_set(object, "of", json_string_new(workload_field_key(limit->field))) &&
+                json_set(object, "segment_bytes", json_integer_new(bytes)) &&
+                json_set(object, "limit", found ? json_integer_new(limit->size) : json_null_new()) &&
+                json_set(object, "bounded_by", json_string_new(limit->next_exists ? "memory" : "model")) &&
+                json_set(object, "found", found ? trial_json(&limit->trial, limit->size) : json_null_new()) &&
+                json_set(object, "next", sized ? trial_json(&limit->next_trial, limit->next) : json_null_new()) &&
+                json_set(object, "refused_in_a_row", json_integer_new(limit->neighbour_count)) &&
+                json_set(object, "refused_below",
+                         limit->refused_below > 0 ? json_integer_new(limit->refused_below) : json_null_new());
+    return json_made(object, made);
+}
+
+static enum status_code limit_print(const struct arguments *arguments, struct question_case *question,
+                                    enum exit_code *exit_code, struct status *error)
+{
+    enum workload_field field = FIELD_BATCH;
+    struct limit limit;
+    struct text text = {0};
+    int64_t bytes = overhead_rest(question->memory_bytes, question->overhead.high_bytes);
+    enum status_code code = field_read(arguments, &field, error);
+    if (code == STATUS_OK) {
+        code = question_case_needs_memory(arguments, question, error);
+    }
+    if (code == STATUS_OK) {
+        code = limit_find(&question->input, field, bytes, &limit, error);
+    }
+    if (code != STATUS_OK) {
+        return code;
+    }
+    question->identity.workload =
+        limit_workload(&question->identity.workload, field, limit.size > 0 ? limit.size : limit.next);
+    if (arguments_value(arguments, "json") != NULL) {
+        struct json *document = limit_json(question, &limit, bytes);
+        code = output_json(document, error);
+        json_release(document);
+    } else {
+        limit_lines(question, &limit, bytes, &text);
+        code = output_text(&text, error);
+    }
+    text_release(&text);
+    *exit_code = limit.size > 0 ? EXIT_CODE_PASS : EXIT_CODE_FAIL;
+    return code;
+}
+
+static enum status_code limit_run(const struct arguments *arguments, enum exit_code *exit_code, struct status *error)
+{
+    struct question_case question;
+    enum status_code code = question_case_open(arguments, &question, error);
+    if (code == STATUS_OK) {
+        code = limit_print(arguments, &question, exit_code, error);
+        question_case_close(&question);
+    }
+    return code;
+}
+
+const struct command command_limit = {
+    .name = "limit",
+    .operands = "MODEL",
+    .summary = "the largest batch, sequence or text that fits a device",
+    .details = "The size found runs in a replay that is bounded to that many bytes of segments, the next one does not. "
+               "Segments\n"
+               "need not grow with the size, so the sizes above are replayed too, until eight in a row do not fit. "
+               "Where what\n"
+               "context and libraries take is a range, the most of it is taken off. Exit code 1: no size fits.\n",
+    .options = options,
+    .operand_minimum = 1,
+    .operand_maximum = 1,
+    .run = limit_run,
+};

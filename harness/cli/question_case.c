@@ -1,0 +1,218 @@
+/* Question case: reading and naming. What is asked about the case is the commands' own matter. */
+#include "harness/cli/question_case.h"
+
+#include <inttypes.h>
+
+#include "harness/base/size.h"
+#include "harness/base/size_text.h"
+#include "harness/cli/case_options.h"
+#include "harness/cli/constants_option.h"
+#include "harness/cli/resource_path.h"
+#include "harness/tape/target.h"
+
+enum { LABEL_COLUMNS = 28 };
+
+static enum status_code size_option(const struct arguments *arguments, const char *name, int64_t *bytes,
+                                    struct status *error)
+{
+    const char *typed = arguments_value(arguments, name);
+    enum status_code code = typed != NULL ? size_parse(typed, bytes, error) : STATUS_OK;
+    if (code != STATUS_OK) {
+        status_prefix(error, "%s: --%s", arguments->command->name, name);
+    }
+    return code;
+}
+
+static enum status_code memory_read(const struct arguments *arguments, struct question_case *question,
+                                    struct status *error)
+{
+    const char *command = arguments->command->name, *on = arguments_value(arguments, "on");
+    question->memory_typed = arguments_value(arguments, "memory");
+    if (on != NULL && question->memory_typed != NULL) {
+        return status_set(error, STATUS_INVALID, "%s: --on and --memory name two devices; leave one out", command);
+    }
+    enum status_code code = size_option(arguments, "memory", &question->memory_bytes, error);
+    if (code == STATUS_OK && question->memory_typed != NULL && question->memory_bytes == 0) {
+        code = status_set(error, STATUS_INVALID, "%s: --memory 0 holds nothing; write a size such as 24GiB", command);
+    }
+    if (code == STATUS_OK && on != NULL) {
+        code = gpu_find(on, &question->gpu, error);
+        if (code == STATUS_OK) {
+            question->memory_bytes = gpu_memory_bytes(question->gpu);
+        } else {
+            status_prefix(error, "%s: --on", command);
+        }
+    }
+    return code;
+}
+
+/* The constants that --constants names, else those that were measured on the GPU. */
+static enum status_code constants_choose(const struct arguments *arguments, struct question_case *question,
+                                         struct status *error)
+{
+    const char *name = arguments_value(arguments, "constants");
+    bool found = name != NULL;
+    enum status_code code = STATUS_OK;
+    if (name != NULL) {
+        code = constants_option_read(name, &question->arena, &question->constants, error);
+    } else if (question->gpu != NULL) {
+        const char *folder = resource_path(&question->arena, "results/reference");
+        code = folder == NULL
+                   ? status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a path")
+                   : constants_find(folder, "cuda", question->gpu->name, 0, &question->constants, &found, error);
+    }
+    if (code == STATUS_OK && found) {
+        question->input.constants = &question->constants;
+    }
+    return code;
+}
+
+static enum status_code overhead_choose(const struct arguments *arguments, struct question_case *question,
+                                        struct status *error)
+{
+    const struct constants *constants = question->input.constants;
+    if (arguments_value(arguments, "overhead") != NULL) {
+        int64_t bytes = 0;
+        enum status_code code = size_option(arguments, "overhead", &bytes, error);
+        question->overhead = (struct overhead){.kind = OVERHEAD_GIVEN, .low_bytes = bytes, .high_bytes = bytes};
+        return code;
+    }
+    if (question->gpu != NULL || constants != NULL) {
+        question->overhead = overhead_of_device(constants, question->identity.workload.mode);
+    }
+    return STATUS_OK;
+}
+
+static enum status_code target_choose(const struct arguments *arguments, struct question_case *question,
+                                      struct status *error)
+{
+    const struct target *target = target_at(0);
+    const char *name = arguments_value(arguments, "for");
+    const char *own = question->gpu != NULL               ? question->gpu->target
+                      : question->input.constants != NULL ? question->input.constants->device.target
+                                                          : NULL;
+    enum status_code code = STATUS_OK;
+    if (name != NULL && own != NULL) {
+        return status_set(error, STATUS_INVALID, "%s: --for %s, but the device is of class %s; leave --for out",
+                          arguments->command->name, name, own);
+    }
+    if (name != NULL || own != NULL) {
+        code = target_find(name != NULL ? name : own, &target, error);
+    }
+    question->input.target = target->name;
+    return code;
+}
+
+static enum status_code case_read(const struct arguments *arguments, struct question_case *question,
+                                  struct status *error)
+{
+    struct workload workload;
+    const struct model_places places = {.catalogue_dir = resource_path(&question->arena, "models/catalogue")};
+    enum status_code code = places.catalogue_dir == NULL
+                                ? status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a path")
+                                : model_find(&places, arguments->operands[0], &question->model, error);
+    if (code == STATUS_OK) {
+        code = case_options_read(arguments, &workload, error);
+    }
+    if (code == STATUS_OK) {
+        const struct config *config = &question->model.config;
+        question->identity = identity_make(arguments->operands[0], &workload, config->family);
+        question->input = (struct estimate_input){.config = config, .workload = &question->identity.workload};
+        code = workload_skeleton(config, &question->identity.workload, &question->skeleton, error);
+        question->input.skeleton = &question->skeleton;
+    }
+    return code;
+}
+
+enum status_code question_case_open(const struct arguments *arguments, struct question_case *question,
+                                    struct status *error)
+{
+    *question = (struct question_case){0};
+    enum status_code code = case_read(arguments, question, error);
+    if (code == STATUS_OK) {
+        code = memory_read(arguments, question, error);
+    }
+    if (code == STATUS_OK) {
+        code = constants_choose(arguments, question, error);
+    }
+    if (code == STATUS_OK) {
+        code = overhead_choose(arguments, question, error);
+    }
+    if (code == STATUS_OK) {
+        code = target_choose(arguments, question, error);
+    }
+    if (code != STATUS_OK) {
+        question_case_close(question);
+    }
+    return code;
+}
+
+void question_case_close(struct question_case *question)
+{
+    skeleton_release(&question->skeleton);
+    model_release(&question->model);
+    arena_release(&question->arena);
+}
+
+enum status_code question_case_needs_memory(const struct arguments *arguments, const struct question_case *question,
+                                            struct status *error)
+{
+    return question->memory_bytes > 0
+               ? STATUS_OK
+               : status_set(error, STATUS_INVALID, "%s: no device is named; add --on GPU or --memory SIZE",
+                            arguments->command->name);
+}
+
+void question_case_heading(const struct question_case *question, struct text *text)
+{
+    struct text id = {0};
+    identity_id(&question->identity, &id);
+    text_format(text, "%s, predicted for %s\n\n", text_string(&id), question->input.target);
+    text_release(&id);
+}
+
+void question_size_line(struct text *text, const char *label, int64_t bytes)
+{
+    char size[SIZE_TEXT_BYTES];
+    text_format(text, "%-*s %12s %18" PRId64 " bytes\n", LABEL_COLUMNS, label, size_format(bytes, size), bytes);
+}
+
+void question_memory_lines(const struct question_case *question, struct text *text)
+{
+    const struct overhead *overhead = &question->overhead;
+    char low[SIZE_TEXT_BYTES], high[SIZE_TEXT_BYTES];
+    question_size_line(text, question->gpu != NULL ? question->gpu->name : "memory", question->memory_bytes);
+    if (question->gpu != NULL) {
+        text_format(text, "  nvidia-smi: %" PRId64 " MiB, %s\n", question->gpu->memory_mib, question->gpu->source);
+    } else {
+        text_append(text, "  ");
+        size_meant(question->memory_typed, question->memory_bytes, text);
+        text_append(text, "\n");
+    }
+    if (overhead->kind == OVERHEAD_NONE) {
+        text_append(text, "context and libraries        not taken off; a GPU's are hundreds of MiB: --overhead SIZE\n");
+    } else if (overhead->kind == OVERHEAD_PUBLISHED) {
+        text_format(text, "context and libraries        unknown; %s to %s, %s\n", size_format(overhead->low_bytes, low),
+                    size_format(overhead->high_bytes, high), overhead_source(overhead));
+    } else {
+        question_size_line(text, "context and libraries", overhead->low_bytes);
+        text_format(text, "  %s\n", overhead_source(overhead));
+    }
+}
+
+bool question_case_set(const struct question_case *question, struct json *document)
+{
+    struct text id = {0};
+    const struct gpu *gpu = question->gpu;
+    identity_id(&question->identity, &id);
+    bool made = json_set(document, "id", json_string_new(text_string(&id))) &&
+                json_set(document, "case", identity_json(&question->identity)) &&
+                json_set(document, "target", json_string_new(question->input.target));
+    text_release(&id);
+    if (question->memory_bytes == 0) {
+        return made;
+    }
+    return made && json_set(document, "device", gpu != NULL ? json_string_new(gpu->name) : json_null_new()) &&
+           json_set(document, "memory_bytes", json_integer_new(question->memory_bytes)) &&
+           json_set(document, "overhead", overhead_to_json(&question->overhead));
+}

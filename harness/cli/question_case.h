@@ -1,0 +1,60 @@
+/* Question case: the model, the workload and the device that a question is about, from the options of a command. */
+#ifndef ASSAY_CLI_QUESTION_CASE_H
+#define ASSAY_CLI_QUESTION_CASE_H
+
+#include "harness/base/arena.h"
+#include "harness/base/json.h"
+#include "harness/base/text.h"
+#include "harness/cli/command.h"
+#include "harness/estimate/estimate.h"
+#include "harness/question/gpu_table.h"
+#include "harness/question/overhead.h"
+#include "harness/suite/identity.h"
+#include "models/model.h"
+
+/* The rows of options by which a device is named. */
+#define QUESTION_DEVICE_ROWS                                                                                           \
+    {"on", OPTION_VALUE, "GPU", "a GPU by its name: \"NVIDIA H200\", \"RTX 4090\", \"A100 80GB\""},                    \
+        {"memory", OPTION_VALUE, "SIZE", "instead of a GPU: what tensors may take, as 24GiB (1024s) or 24GB (1000s)"}, \
+        {"overhead", OPTION_VALUE, "SIZE", "what context and libraries take of it (default: measured or published)"},  \
+    {                                                                                                                  \
+        "constants", OPTION_VALUE, "DEVICE", "of results/reference, or a file: the overhead that was measured"         \
+    }
+
+/* Stays where it is while it is open: input points into it. */
+struct question_case {
+    struct arena arena;
+    struct model model;
+    struct skeleton skeleton;
+    struct identity identity;
+    struct constants constants;
+    struct estimate_input input;
+    const struct gpu *gpu;    /* --on; NULL: not given */
+    const char *memory_typed; /* --memory; NULL: not given */
+    int64_t memory_bytes;     /* of either; 0: neither was given */
+    struct overhead overhead; /* of that memory */
+};
+
+/* Reads operand 0, the case options, and those of --on, --memory, --overhead, --constants and --for that the command has. On
+ * failure nothing is open. */
+enum status_code question_case_open(const struct arguments *arguments, struct question_case *question,
+                                    struct status *error);
+void question_case_close(struct question_case *question);
+
+/* STATUS_INVALID where neither --on nor --memory was given. */
+enum status_code question_case_needs_memory(const struct arguments *arguments, const struct question_case *question,
+                                            struct status *error);
+
+/* "gpt2/train/... on NVIDIA H200, predicted for sm_90", a line. */
+void question_case_heading(const struct question_case *question, struct text *text);
+
+/* Lines for people: the memory and what it loses to the overhead. */
+void question_memory_lines(const struct question_case *question, struct text *text);
+
+/* Sets "id", "case", "target", "device" and, where one was given, "memory_bytes" and "overhead". False where memory ran out. */
+bool question_case_set(const struct question_case *question, struct json *document);
+
+/* One line: a label, a size for people, and its bytes. */
+void question_size_line(struct text *text, const char *label, int64_t bytes);
+
+#endif

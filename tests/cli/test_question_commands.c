@@ -1,0 +1,160 @@
+/* The commands that answer questions, as their callers see them: exit codes, refusals word by word, JSON. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "harness/base/json.h"
+#include "tests/support/command_run.h"
+
+enum { WORDS_MAXIMUM = 16 };
+
+static struct command_result assay(const char *const *words)
+{
+    const char *all[WORDS_MAXIMUM + 2] = {program_path()};
+    for (int i = 0; words[i] != NULL; i++) {
+        all[i + 1] = words[i];
+    }
+    return command_run(all, NULL);
+}
+
+static void refusals_say_what_would_be_right(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *words[WORDS_MAXIMUM];
+        const char *error;
+    } rows[] = {
+        {{"fit", "tiny-gpt2", "--mode", "load", "--memory", "10gb"},
+         "assay: fit: --memory: '10gb' leaves open whether it counts in 1000s or in 1024s; write 10GB (1000s) or 10GiB "
+         "(1024s)\n"},
+        {{"fit", "tiny-gpt2", "--mode", "load"}, "assay: fit: no device is named; add --on GPU or --memory SIZE\n"},
+        {{"fit", "tiny-gpt2", "--mode", "load", "--memory", "0"},
+         "assay: fit: --memory 0 holds nothing; write a size such as 24GiB\n"},
+        {{"fit", "tiny-gpt2", "--mode", "load", "--memory", "1GiB", "--on", "H200"},
+         "assay: fit: --on and --memory name two devices; leave one out\n"},
+        {{"fit", "tiny-gpt2", "--mode", "load", "--on", "A100"},
+         "assay: fit: --on: 'A100' may be NVIDIA A100-SXM4-80GB or NVIDIA A100-SXM4-40GB; write the whole name, or "
+         "--memory "
+         "SIZE\n"},
+        {{"fit", "tiny-gpt2", "--mode", "load", "--on", "H200", "--for", "sm_80"},
+         "assay: fit: --for sm_80, but the device is of class sm_90; leave --for out\n"},
+        {{"fit", "tiny-gpt2", "--memory", "1GiB"},
+         "assay: fit: the case has no mode; add --mode load, infer, generate or train\n"},
+        {{"limit", "tiny-gpt2", "--mode", "infer", "--memory", "1GiB"},
+         "assay: limit: it is not said of what; add --of batch, seq or new_tokens\n"},
+        {{"limit", "tiny-gpt2", "--mode", "infer", "--memory", "1GiB", "--of", "beams"},
+         "assay: limit: --of beams is not known; write batch, seq or new_tokens\n"},
+        {{"limit", "tiny-gpt2", "--mode", "infer", "--memory", "1GiB", "--of", "batch", "--batch", "3"},
+         "assay: limit: --batch is what is looked for; leave it out\n"},
+        {{"limit", "tiny-gpt2", "--mode", "load", "--memory", "1GiB", "--of", "batch"},
+         "assay: a case of tiny-gpt2 in mode load has no batch; choose another\n"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct command_result result = assay(rows[i].words);
+        assert_string_equal(text_string(&result.error), rows[i].error);
+        assert_string_equal(text_string(&result.output), "");
+        assert_int_equal(result.exit_code, 2);
+        command_result_release(&result);
+    }
+}
+
+static struct json *document_of(const struct command_result *result)
+{
+    struct json *document = NULL;
+    struct status error = {0};
+    const char *text = text_string(&result->output);
+    if (json_parse_text("output", text, strlen(text), &document, &error) != STATUS_OK) {
+        fail_msg("%s: %s", error.text, text_string(&result->error));
+    }
+    return document;
+}
+
+/* Loading tiny-gpt2 takes one segment of 2 MiB: 0, 1 and 3 are what the command makes of enough, too little, and enough only with
+ * the least overhead that others published (256 MiB; the most is 937 MiB). */
+static void exit_codes_follow_the_verdict(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *words[WORDS_MAXIMUM];
+        int exit_code;
+        enum json_kind fits;
+        int64_t margin_low_bytes, margin_high_bytes;
+    } rows[] = {
+        {{"fit", "tiny-gpt2", "--mode", "load", "--memory", "2MiB", "--json"}, 0, JSON_KIND_BOOLEAN, 0, 0},
+        {{"fit", "tiny-gpt2", "--mode", "load", "--memory", "2097151", "--json"}, 1, JSON_KIND_BOOLEAN, -1, -1},
+        {{"fit", "tiny-gpt2", "--mode", "load", "--memory", "3MiB", "--overhead", "1MiB", "--json"},
+         0,
+         JSON_KIND_BOOLEAN,
+         0,
+         0},
+        {{"fit", "gpt2", "--mode", "infer", "--on", "T4", "--batch", "425", "--json"}, 3, JSON_KIND_NULL, -1, 1},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct command_result result = assay(rows[i].words);
+        struct json *document = document_of(&result);
+        assert_int_equal(result.exit_code, rows[i].exit_code);
+        assert_int_equal(json_kind(json_get(document, "fits")), rows[i].fits);
+        int64_t low = json_integer_or(json_get(document, "margin_low_bytes"), 0);
+        int64_t high = json_integer_or(json_get(document, "margin_high_bytes"), 0);
+        if (rows[i].fits == JSON_KIND_NULL) {
+            assert_true(low < 0 && high >= 0);
+        } else {
+            assert_int_equal(low, rows[i].margin_low_bytes);
+            assert_int_equal(high, rows[i].margin_high_bytes);
+        }
+        json_release(document);
+        command_result_release(&result);
+    }
+}
+
+static void a_limit_is_told_with_the_next_size(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"limit", "tiny-gpt2", "--mode", "train", "--seq", "32",     "--memory",
+                                        "80MiB", "--of",      "batch",  "--for", "host",  "--json", NULL};
+    struct command_result result = assay(words);
+    struct json *document = document_of(&result);
+    const struct json *found = json_get(document, "found"), *next = json_get(document, "next");
+    assert_int_equal(result.exit_code, 0);
+    assert_int_equal(json_integer_or(json_get(found, "size"), -1), json_integer_or(json_get(document, "limit"), -2));
+    assert_int_equal(json_integer_or(json_get(next, "size"), -1), json_integer_or(json_get(document, "limit"), -2) + 1);
+    assert_true(json_integer_or(json_get(found, "reserved_bytes_peak"), INT64_MAX) <= 80 << 20);
+    assert_true(json_integer_or(json_get(next, "reserved_bytes_peak"), 0) > 80 << 20);
+    assert_true(json_boolean_or(json_get(found, "fits"), false));
+    assert_false(json_boolean_or(json_get(next, "fits"), true));
+    assert_string_equal(json_string_or(json_get(document, "bounded_by"), ""), "memory");
+    assert_int_equal(json_integer_or(json_get(json_get(document, "case"), "batch"), 0),
+                     json_integer_or(json_get(document, "limit"), -1));
+    json_release(document);
+    command_result_release(&result);
+}
+
+static void nothing_that_fits_exits_with_1(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"limit", "gpt2", "--mode", "train",  "--memory",
+                                        "1MiB",  "--of", "batch",  "--json", NULL};
+    struct command_result result = assay(words);
+    struct json *document = document_of(&result);
+    assert_int_equal(result.exit_code, 1);
+    assert_int_equal(json_kind(json_get(document, "limit")), JSON_KIND_NULL);
+    assert_int_equal(json_kind(json_get(document, "found")), JSON_KIND_NULL);
+    assert_int_equal(json_integer_or(json_get(json_get(document, "next"), "size"), 0), 1);
+    json_release(document);
+    command_result_release(&result);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(refusals_say_what_would_be_right),
+        cmocka_unit_test(exit_codes_follow_the_verdict),
+        cmocka_unit_test(a_limit_is_told_with_the_next_size),
+        cmocka_unit_test(nothing_that_fits_exits_with_1),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,128 @@
+/* Fits: the boundary is exact to the byte, a range of overhead leaves room for doubt, and cached segments are given back before
+ * anything is refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "harness/question/fit.h"
+#include "tests/question/trial_scene.h"
+
+static const struct overhead none = {.kind = OVERHEAD_NONE};
+
+static struct fit fit_of(const struct trial_scene *scene, int64_t memory_bytes, const struct overhead *overhead)
+{
+    struct fit fit;
+    struct status error = {0};
+    if (fit_find(&scene->input, memory_bytes, overhead, &fit, &error) != STATUS_OK) {
+        fail_msg("%s", error.text);
+    }
+    return fit;
+}
+
+/* Loading takes segments and gives none back, so that nothing below its reserved bytes can do. */
+static void the_boundary_is_exact(void **state)
+{
+    (void)state;
+    static const char *const models[] = {"tiny-gpt2", "tiny-resnet", "gpt2", "bert-base-cased"};
+    for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
+        struct trial_scene scene;
+        struct workload workload = workload_default(MODE_LOAD);
+        trial_scene_open(&scene, models[i], &workload, "sm_90");
+        int64_t reserved_bytes = trial_scene_reserved(&scene);
+        struct fit fit = fit_of(&scene, reserved_bytes, &none);
+        assert_int_equal(fit.verdict, FIT_YES);
+        assert_int_equal(fit.margin_low_bytes, 0);
+        fit = fit_of(&scene, reserved_bytes - 1, &none);
+        assert_int_equal(fit.verdict, FIT_NO);
+        assert_int_equal(fit.margin_low_bytes, -1);
+        assert_int_equal(fit.margin_high_bytes, -1);
+        assert_int_equal(fit.trial.stage, STAGE_LOAD);
+        assert_true(fit.trial.wanted_bytes > 0 && fit.trial.held_bytes < reserved_bytes);
+        assert_int_equal(fit_of(&scene, reserved_bytes + 5, &none).margin_high_bytes, 5);
+        trial_scene_close(&scene);
+    }
+}
+
+static void overhead_is_taken_off(void **state)
+{
+    (void)state;
+    struct trial_scene scene;
+    struct workload workload = workload_default(MODE_LOAD);
+    trial_scene_open(&scene, "gpt2", &workload, "sm_90");
+    int64_t reserved_bytes = trial_scene_reserved(&scene);
+    struct overhead given = {.kind = OVERHEAD_GIVEN, .low_bytes = 1000, .high_bytes = 1000};
+    assert_int_equal(fit_of(&scene, reserved_bytes + 1000, &given).verdict, FIT_YES);
+    assert_int_equal(fit_of(&scene, reserved_bytes + 999, &given).verdict, FIT_NO);
+    assert_int_equal(fit_of(&scene, 1, &given).verdict, FIT_NO); /* less than the overhead alone */
+    struct overhead range = {.kind = OVERHEAD_PUBLISHED, .low_bytes = 1000, .high_bytes = 3000};
+    assert_int_equal(fit_of(&scene, reserved_bytes + 999, &range).verdict, FIT_NO);
+    struct fit fit = fit_of(&scene, reserved_bytes + 1000, &range);
+    assert_int_equal(fit.verdict, FIT_UNDECIDED);
+    assert_int_equal(fit.margin_low_bytes, -2000);
+    assert_int_equal(fit.margin_high_bytes, 0);
+    assert_int_equal(fit_of(&scene, reserved_bytes + 2999, &range).verdict, FIT_UNDECIDED);
+    assert_int_equal(fit_of(&scene, reserved_bytes + 3000, &range).verdict, FIT_YES);
+    trial_scene_close(&scene);
+}
+
+/* Between what a step allocates and what it reserves, the allocator gives cached segments back: the judge is the bounded replay. */
+static void cached_segments_are_given_back_first(void **state)
+{
+    (void)state;
+    struct trial_scene scene;
+    struct workload workload = workload_default(MODE_TRAIN);
+    workload.batch = 4;
+    trial_scene_open(&scene, "gpt2", &workload, "sm_90");
+    int64_t reserved_bytes = trial_scene_reserved(&scene);
+    int reclaimed_count = 0;
+    for (int percent = 70; percent < 100; percent += 3) {
+        int64_t memory_bytes = reserved_bytes / 100 * percent;
+        struct fit fit = fit_of(&scene, memory_bytes, &none);
+        bool runs = trial_scene_runs(&scene, FIELD_BATCH, workload.batch, "meta", memory_bytes);
+        assert_int_equal(fit.verdict, runs ? FIT_YES : FIT_NO);
+        assert_int_equal(fit.trial.unbounded.reserved_bytes_peak, reserved_bytes);
+        if (runs) {
+            assert_true(fit.margin_low_bytes >= 0);
+            assert_int_equal(fit.margin_low_bytes, memory_bytes - fit.trial.bounded.reserved_bytes_peak);
+            reclaimed_count++;
+        }
+    }
+    assert_true(reclaimed_count > 0);
+    trial_scene_close(&scene);
+}
+
+/* Constants: context 700 and growth 42 are 742; a mode that nobody calibrated has the published range. */
+static void overhead_comes_from_constants_where_they_know_the_mode(void **state)
+{
+    (void)state;
+    static const struct constants_spread context = {.known = true, .median = 700},
+                                         growth = {.known = true, .median = 42};
+    struct constants constants = {
+        .context.device = context, .growth_count = 1, .growth = {{.mode = "infer", .levels.device = growth}}};
+    struct overhead overhead = overhead_of_device(&constants, MODE_INFER);
+    assert_int_equal(overhead.kind, OVERHEAD_MEASURED);
+    assert_int_equal(overhead.low_bytes, 742);
+    assert_int_equal(overhead.high_bytes, 742);
+    overhead = overhead_of_device(&constants, MODE_TRAIN);
+    assert_int_equal(overhead.kind, OVERHEAD_PUBLISHED);
+    assert_int_equal(overhead.low_bytes, INT64_C(268435456));
+    assert_int_equal(overhead.high_bytes, INT64_C(982515712));
+    overhead = overhead_of_device(NULL, MODE_INFER);
+    assert_int_equal(overhead.kind, OVERHEAD_PUBLISHED);
+    assert_int_equal(overhead_rest(100, 40), 60);
+    assert_int_equal(overhead_rest(40, 40), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_boundary_is_exact),
+        cmocka_unit_test(overhead_is_taken_off),
+        cmocka_unit_test(cached_segments_are_given_back_first),
+        cmocka_unit_test(overhead_comes_from_constants_where_they_know_the_mode),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,197 @@
+/* Limits: the size found runs on a device of that many bytes and the next does not, on the meta device and on the host; a scan
+ * of all sizes finds the same. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "harness/question/limit.h"
+#include "tests/question/trial_scene.h"
+
+struct limit_case {
+    const char *model, *target;
+    enum mode mode;
+    enum precision precision;
+    enum workload_field field;
+    int64_t batch, seq, new_tokens;
+};
+
+static const struct limit_case cases[] = {
+    {"tiny-gpt2", "sm_90", MODE_TRAIN, PRECISION_FLOAT32, FIELD_BATCH, 1, 32, 0},
+    {"tiny-gpt2", "host", MODE_INFER, PRECISION_BFLOAT16, FIELD_SEQ, 8, 1, 0},
+    {"tiny-gpt2", "host", MODE_GENERATE, PRECISION_FLOAT32, FIELD_NEW_TOKENS, 64, 8, 1},
+    {"tiny-bert", "sm_80", MODE_TRAIN, PRECISION_AMP_BFLOAT16, FIELD_BATCH, 1, 16, 0},
+    {"tiny-bert", "host", MODE_INFER, PRECISION_FLOAT32, FIELD_BATCH, 1, 32, 0},
+    {"tiny-qwen2", "sm_90", MODE_TRAIN, PRECISION_BFLOAT16, FIELD_SEQ, 4, 1, 0},
+    {"tiny-llama", "host", MODE_GENERATE, PRECISION_BFLOAT16, FIELD_BATCH, 1, 16, 4},
+    {"tiny-vit", "sm_90", MODE_TRAIN, PRECISION_FLOAT32, FIELD_BATCH, 1, 0, 0},
+    {"tiny-resnet", "sm_90", MODE_INFER, PRECISION_FLOAT16, FIELD_BATCH, 1, 0, 0},
+    {"tiny-resnet", "host", MODE_TRAIN, PRECISION_FLOAT32, FIELD_BATCH, 1, 0, 0},
+    {"tiny-gpt2", "host", MODE_TRAIN, PRECISION_AMP_FLOAT16, FIELD_SEQ, 16, 1, 0},
+    {"bert-base-cased", "sm_90", MODE_TRAIN, PRECISION_FLOAT32, FIELD_BATCH, 1, 128, 0},
+    {"meta-llama/Llama-3.2-1B", "sm_90", MODE_INFER, PRECISION_INT4, FIELD_SEQ, 2, 1, 0},
+};
+
+enum { CASE_COUNT = sizeof cases / sizeof cases[0] };
+
+static void scene_of(const struct limit_case *row, struct trial_scene *scene)
+{
+    struct workload workload = workload_default(row->mode);
+    workload.precision = row->precision;
+    workload.batch = row->batch;
+    workload.seq = row->seq;
+    workload.new_tokens = row->new_tokens > 0 ? row->new_tokens : workload.new_tokens;
+    trial_scene_open(scene, row->model, &workload, row->target);
+}
+
+static uint64_t random_next(uint64_t *state)
+{
+    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return *state >> 33;
+}
+
+static void expect_exact(const struct trial_scene *scene, enum workload_field field, int64_t memory_bytes,
+                         const struct limit *limit)
+{
+    if (limit->size > 0) {
+        assert_true(trial_scene_runs(scene, field, limit->size, "meta", memory_bytes));
+        assert_true(limit->trial.bounded.reserved_bytes_peak <= memory_bytes);
+        assert_int_equal(limit->next, limit->size + 1);
+    }
+    if (!limit->next_exists) {
+        assert_non_null(strstr(limit->reason, "position"));
+        return;
+    }
+    for (int i = 0; i < limit->neighbour_count; i++) {
+        assert_false(trial_scene_runs(scene, field, limit->next + i, "meta", memory_bytes));
+    }
+    assert_true(limit->next_trial.unbounded.reserved_bytes_peak > memory_bytes);
+}
+
+/* Memory from what the smallest case needs to some four times that, the size of a segment's step included. */
+static void the_size_found_runs_and_the_next_does_not(void **state)
+{
+    (void)state;
+    uint64_t random = 20;
+    for (int i = 0; i < CASE_COUNT; i++) {
+        struct trial_scene scene;
+        scene_of(&cases[i], &scene);
+        int64_t least_bytes = trial_scene_reserved(&scene);
+        for (int k = 0; k < 4; k++) {
+            struct limit limit;
+            int64_t memory_bytes = least_bytes + (int64_t)(random_next(&random) % (uint64_t)(3 * least_bytes));
+            memory_bytes -=
+                k == 0 ? memory_bytes - least_bytes + 1 : 0; /* less than the smallest reserves without a bound */
+            assert_int_equal(limit_find(&scene.input, cases[i].field, memory_bytes, &limit, NULL), STATUS_OK);
+            expect_exact(&scene, cases[i].field, memory_bytes, &limit);
+        }
+        trial_scene_close(&scene);
+    }
+}
+
+/* The largest of a run of sizes that fit, each replayed, after which eight in a row do not. */
+static int64_t size_scanned(const struct trial_scene *scene, enum workload_field field, int64_t memory_bytes,
+                            int64_t maximum)
+{
+    int64_t found = 0;
+    for (int64_t size = 1, refused = 0; size <= maximum && refused < LIMIT_NEIGHBOURS; size++) {
+        bool runs = trial_scene_runs(scene, field, size, "meta", memory_bytes);
+        refused = runs ? 0 : refused + 1;
+        found = runs ? size : found;
+    }
+    return found;
+}
+
+static void a_scan_of_all_sizes_finds_no_less(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        struct trial_scene scene;
+        scene_of(&cases[i], &scene);
+        int64_t least_bytes = trial_scene_reserved(&scene);
+        for (int64_t k = 1; k <= 4; k++) {
+            struct limit limit;
+            int64_t memory_bytes = least_bytes + k * 7 * 1048576;
+            int64_t maximum = limit_maximum(&scene.config, &scene.workload, cases[i].field);
+            assert_int_equal(limit_find(&scene.input, cases[i].field, memory_bytes, &limit, NULL), STATUS_OK);
+            assert_int_equal(limit.size, size_scanned(&scene, cases[i].field, memory_bytes, maximum));
+        }
+        trial_scene_close(&scene);
+    }
+}
+
+static void the_host_agrees(void **state)
+{
+    (void)state;
+    static const int rows[] = {4, 9, 2};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct limit_case *row = &cases[rows[i]];
+        struct trial_scene scene;
+        struct limit limit;
+        scene_of(row, &scene);
+        int64_t memory_bytes = trial_scene_reserved(&scene) + 6 * 1048576;
+        assert_int_equal(limit_find(&scene.input, row->field, memory_bytes, &limit, NULL), STATUS_OK);
+        assert_true(limit.size > 0);
+        assert_true(trial_scene_runs(&scene, row->field, limit.size, "host", memory_bytes));
+        if (limit.next_exists) {
+            assert_false(trial_scene_runs(&scene, row->field, limit.next, "host", memory_bytes));
+        }
+        trial_scene_close(&scene);
+    }
+}
+
+/* tiny-gpt2 has 64 positions: a prompt of 8 leaves 57 new tokens, the last of which is not read. */
+static void a_model_bounds_what_memory_does_not(void **state)
+{
+    (void)state;
+    struct trial_scene scene;
+    struct limit limit;
+    scene_of(&cases[2], &scene);
+    assert_int_equal(limit_find(&scene.input, FIELD_NEW_TOKENS, INT64_C(1) << 40, &limit, NULL), STATUS_OK);
+    assert_int_equal(limit.size, 57);
+    assert_false(limit.next_exists);
+    assert_string_equal(limit.reason, "the model has 64 positions");
+    trial_scene_close(&scene);
+}
+
+static void nothing_fits_and_says_so(void **state)
+{
+    (void)state;
+    struct trial_scene scene;
+    struct limit limit;
+    scene_of(&cases[0], &scene);
+    assert_int_equal(limit_find(&scene.input, FIELD_BATCH, 4096, &limit, NULL), STATUS_OK);
+    assert_int_equal(limit.size, 0);
+    assert_int_equal(limit.next, 1);
+    assert_int_equal(limit.next_trial.stage, STAGE_LOAD);
+    assert_int_equal(limit.next_trial.held_bytes, 0);
+    trial_scene_close(&scene);
+}
+
+static void a_field_that_says_nothing_is_refused(void **state)
+{
+    (void)state;
+    struct trial_scene scene;
+    struct limit limit;
+    struct status error = {0};
+    scene_of(&cases[7], &scene);
+    assert_int_equal(limit_find(&scene.input, FIELD_SEQ, 1 << 20, &limit, &error), STATUS_INVALID);
+    assert_string_equal(error.text, "a case of tiny-vit in mode train has no seq; choose another");
+    trial_scene_close(&scene);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_size_found_runs_and_the_next_does_not),
+        cmocka_unit_test(a_scan_of_all_sizes_finds_no_less),
+        cmocka_unit_test(the_host_agrees),
+        cmocka_unit_test(a_model_bounds_what_memory_does_not),
+        cmocka_unit_test(nothing_fits_and_says_so),
+        cmocka_unit_test(a_field_that_says_nothing_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
