@@ -31,7 +31,16 @@ struct config {
     bool tied_head;         /* the language-model head shares the embedding */
     bool attention_bias;    /* q, k, v (Qwen2: yes, o: no) */
     bool attention_output_bias, mlp_bias;
-    int64_t pad_token; /* padding_idx of the embedding; -1: none */
+    int64_t pad_token;           /* padding_idx of the embedding; -1: none */
+    int64_t position_offset;     /* rows of the table of positions in front of the first token's: RoBERTa, OPT */
+    int64_t word_width;          /* OPT: columns of the word embedding, projected to hidden where they differ */
+    bool norm_first, final_norm; /* OPT: a norm before what it feeds, not after the sum; one behind the last layer */
+    bool norm_affine;            /* OPT: norms have a weight and a bias */
+    bool alibi;                  /* Falcon: biases by distance instead of rotary positions */
+    bool parallel_blocks;        /* Falcon: attention and feed-forward read one input, and their outputs are added */
+    bool grouped_projection;     /* Falcon: new_decoder_architecture, queries stored beside the keys they share */
+    bool residual_after_norm;    /* BLOOM: the residual is what the norm made */
+    int64_t parallel_norms;      /* Falcon: norms of a parallel block, 1 or 2 */
     /* images */
     int64_t image, patch, channels, classes;
     int64_t depths[4], widths[4], stem;

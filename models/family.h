@@ -22,7 +22,7 @@ struct family {
     void (*read)(struct field_reader *reader, struct config *config);
     /* Lists modules and tensors. head is HEAD_BARE or HEAD_LM. */
     void (*skeleton)(struct skeleton_builder *builder, enum head head);
-    forward_run *forward;
+    forward_run *forward; /* NULL: nothing but load */
 };
 
 /* Row number index of the table, NULL past the end. */
@@ -35,6 +35,7 @@ const struct family *family_find(const char *name);
 const struct family *family_of_type(const char *model_type);
 const struct family *family_of_architecture(const char *architecture);
 
-extern const struct family family_bert, family_gpt2, family_llama, family_resnet, family_vit;
+extern const struct family family_bert, family_bloom, family_distilbert, family_falcon, family_gpt2, family_llama,
+    family_opt, family_resnet, family_vit;
 
 #endif

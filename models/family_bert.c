@@ -1,11 +1,14 @@
-/* BERT: BertModel with its pooler, and BertForMaskedLM.
+/* BERT and its kin (RoBERTa, XLM-RoBERTa): the model with its pooler, and ...ForMaskedLM without it (transformers 5.23).
  *
- * Skeleton of BERT: BertModel with its pooler, or BertForMaskedLM without it (transformers 5.23).
+ * RoBERTa differs by the names of its classes, by the head's path and activation (always gelu), and by its positions: a
+ * token's is the number of tokens so far that are not padding, counted from padding_idx + 1, and padding has padding_idx.
  *
  * Worked number: bert-base-cased has (28996 + 512 + 2 + 2) * 768 = 22,665,216 parameters in its embeddings, 7,087,872
- * in each of 12 layers and 590,592 in the pooler: 108,310,272. Buffers: two rows of 512 int64: 8,192 bytes. */
+ * in each of 12 layers and 590,592 in the pooler: 108,310,272. Buffers: two rows of 512 int64: 8,192 bytes. roberta-base:
+ * (50265 + 514 + 1 + 2) * 768 = 39,000,576 in its embeddings, the same layers and pooler: 124,645,632; 8,224 bytes. */
 #include "models/family.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,10 +19,63 @@
 
 /* -- the configuration */
 
+struct bert_classes {
+    const char *model_type, *model, *masked, *prefix; /* prefix: of the bare model's paths in the masked one */
+    const char *embeddings, *encoder, *layer, *attention, *self, *projection, *intermediate, *output, *pooler, *head;
+    bool head_first; /* the masked model registers its head before the model */
+};
+
+static const struct bert_classes classes_of_types[] = {
+    {"bert", "BertModel", "BertForMaskedLM", "bert", "BertEmbeddings", "BertEncoder", "BertLayer", "BertAttention",
+     "BertSelfAttention", "BertSelfOutput", "BertIntermediate", "BertOutput", "BertPooler", "BertLMPredictionHead",
+     false},
+    {"roberta", "RobertaModel", "RobertaForMaskedLM", "roberta", "RobertaEmbeddings", "RobertaEncoder", "RobertaLayer",
+     "RobertaAttention", "RobertaSelfAttention", "RobertaSelfOutput", "RobertaIntermediate", "RobertaOutput",
+     "RobertaPooler", "RobertaLMHead", false},
+    {"xlm-roberta", "XLMRobertaModel", "XLMRobertaForMaskedLM", "roberta", "XLMRobertaEmbeddings", "XLMRobertaEncoder",
+     "XLMRobertaLayer", "XLMRobertaAttention", "XLMRobertaSelfAttention", "XLMRobertaSelfOutput",
+     "XLMRobertaIntermediate", "XLMRobertaOutput", "XLMRobertaPooler", "XLMRobertaLMHead", true},
+};
+
+static const struct bert_classes *bert_classes_of(const struct config *config)
+{
+    for (size_t i = 1; i < sizeof classes_of_types / sizeof classes_of_types[0]; i++) {
+        if (strcmp(config->model_type, classes_of_types[i].model_type) == 0) {
+            return &classes_of_types[i];
+        }
+    }
+    return &classes_of_types[0];
+}
+
+static bool is_roberta(const struct config *config)
+{
+    return bert_classes_of(config) != &classes_of_types[0];
+}
+
+/* Positions begin behind that of padding; so many rows of their table are no token's. */
+static void roberta_positions(struct field_reader *reader, struct config *config)
+{
+    config_pad_token(reader, 1, config);
+    if (reader->code != STATUS_OK) {
+        return;
+    }
+    if (config->pad_token < 0) {
+        field_fault(reader, "pad_token_id", "null leaves the positions without a beginning; write 1");
+    } else if (config->pad_token + 1 >= config->positions) {
+        field_fault(reader, "pad_token_id",
+                    "%" PRId64 " leaves none of the %" PRId64 " positions to a token; write a smaller number",
+                    config->pad_token, config->positions);
+    } else {
+        config->position_offset = config->pad_token + 1;
+        config->positions -= config->position_offset;
+    }
+}
+
 static void bert_read(struct field_reader *reader, struct config *config)
 {
-    static const struct integer_field integers[] = {
-        {"vocab_size", NULL, CONFIG_OFFSET(vocab), 30522, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
+    const bool roberta = is_roberta(config);
+    const struct integer_field integers[] = {
+        {"vocab_size", NULL, CONFIG_OFFSET(vocab), roberta ? 50265 : 30522, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
         {"hidden_size", NULL, CONFIG_OFFSET(hidden), 768, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
         {"num_hidden_layers", NULL, CONFIG_OFFSET(layers), 12, FIELD_NULL_REFUSED, CONFIG_LAYERS_MAXIMUM},
         {"num_attention_heads", NULL, CONFIG_OFFSET(heads), 12, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
@@ -36,7 +92,11 @@ static void bert_read(struct field_reader *reader, struct config *config)
     config->norm_epsilon = field_real(reader, "layer_norm_eps", 0, 1, 1e-12);
     config->tied_head = field_boolean(reader, "tie_word_embeddings", true);
     config->attention_bias = config->attention_output_bias = config->mlp_bias = true;
-    config_pad_token(reader, 0, config);
+    if (roberta) {
+        roberta_positions(reader, config);
+    } else {
+        config_pad_token(reader, 0, config);
+    }
     config_refuse_true(reader, "is_decoder");
     config_refuse_true(reader, "add_cross_attention");
     const char *positions = field_string(reader, "position_embedding_type");
@@ -52,78 +112,98 @@ static void bert_read(struct field_reader *reader, struct config *config)
 static void skeleton_embeddings(struct skeleton_builder *builder, int parent, int *words)
 {
     const struct config *config = builder->config;
+    const int64_t positions = config->positions + config->position_offset;
     static const struct buffer_kind position_ids = {.dtype = DTYPE_INT64, .initial = INITIAL_SEQUENCE};
     static const struct buffer_kind token_type_ids = {.dtype = DTYPE_INT64};
-    const int64_t row[] = {1, config->positions};
-    int embeddings = builder_block(builder, parent, "embeddings", "BertEmbeddings");
+    const int64_t row[] = {1, positions};
+    int embeddings = builder_block(builder, parent, "embeddings", bert_classes_of(config)->embeddings);
     builder_buffer(builder, "position_ids", &position_ids, 2, row);
     builder_buffer(builder, "token_type_ids", &token_type_ids, 2, row);
     *words = builder_embedding(builder, embeddings, "word_embeddings", config->vocab, config->hidden);
-    builder_embedding(builder, embeddings, "position_embeddings", config->positions, config->hidden);
+    if (!is_roberta(config)) {
+        builder_embedding(builder, embeddings, "position_embeddings", positions, config->hidden);
+    }
     builder_embedding(builder, embeddings, "token_type_embeddings", config->token_types, config->hidden);
     builder_layernorm(builder, embeddings, "LayerNorm");
+    if (is_roberta(config)) {
+        builder_embedding(builder, embeddings, "position_embeddings", positions, config->hidden);
+    }
 }
 
 static void skeleton_layer(struct skeleton_builder *builder, int parent, int64_t number)
 {
+    const struct bert_classes *classes = bert_classes_of(builder->config);
     int64_t hidden = builder->config->hidden;
-    int layer = builder_element(builder, parent, number, "BertLayer");
+    int layer = builder_element(builder, parent, number, classes->layer);
     builder_keep_whole(builder, layer);
-    int attention = builder_module(builder, layer, "attention", "BertAttention");
-    int self = builder_module(builder, attention, "self", "BertSelfAttention");
+    int attention = builder_module(builder, layer, "attention", classes->attention);
+    int self = builder_module(builder, attention, "self", classes->self);
     builder_linear(builder, self, "query", hidden, hidden, true);
     builder_linear(builder, self, "key", hidden, hidden, true);
     builder_linear(builder, self, "value", hidden, hidden, true);
-    int projection = builder_module(builder, attention, "output", "BertSelfOutput");
+    int projection = builder_module(builder, attention, "output", classes->projection);
     builder_linear(builder, projection, "dense", hidden, hidden, true);
     builder_layernorm(builder, projection, "LayerNorm");
-    int intermediate = builder_module(builder, layer, "intermediate", "BertIntermediate");
+    int intermediate = builder_module(builder, layer, "intermediate", classes->intermediate);
     builder_linear(builder, intermediate, "dense", builder->config->ffn, hidden, true);
-    int output = builder_module(builder, layer, "output", "BertOutput");
+    int output = builder_module(builder, layer, "output", classes->output);
     builder_linear(builder, output, "dense", hidden, builder->config->ffn, true);
     builder_layernorm(builder, output, "LayerNorm");
 }
 
-/* The decoder's bias and the head's own are one storage, and its weight is that of the embedding, where tied. */
-static void skeleton_head(struct skeleton_builder *builder, int root, int words)
+/* The weight of the decoder, and its bias, which is one storage with the head's own where tied. */
+static int skeleton_head(struct skeleton_builder *builder, int root)
 {
     const struct config *config = builder->config;
-    int head = builder_module(builder, root, "cls", "BertOnlyMLMHead");
-    int predictions = builder_module(builder, head, "predictions", "BertLMPredictionHead");
+    const struct bert_classes *classes = bert_classes_of(config);
+    bool roberta = is_roberta(config);
+    int head = roberta ? root : builder_module(builder, root, "cls", "BertOnlyMLMHead");
+    int predictions = builder_module(builder, head, roberta ? "lm_head" : "predictions", classes->head);
     int bias = builder_vector(builder, "bias", (struct initial){0}, config->vocab);
-    int transform = builder_module(builder, predictions, "transform", "BertPredictionHeadTransform");
+    int transform =
+        roberta ? predictions : builder_module(builder, predictions, "transform", "BertPredictionHeadTransform");
     builder_linear(builder, transform, "dense", config->hidden, config->hidden, true);
-    builder_layernorm(builder, transform, "LayerNorm");
+    builder_layernorm(builder, transform, roberta ? "layer_norm" : "LayerNorm");
     int decoder = builder_linear(builder, predictions, "decoder", config->vocab, config->hidden, true);
-    if (config->tied_head && decoder >= 0) {
-        builder_tie(builder, decoder, words);
-        builder_tie(builder, decoder + 1, bias);
-    }
+    builder_tie(builder, config->tied_head && decoder >= 0 ? decoder + 1 : -1, bias);
+    return decoder;
 }
 
-static void bert_skeleton(struct skeleton_builder *builder, enum head head)
+static int skeleton_model(struct skeleton_builder *builder, int model, enum head head)
 {
     const struct config *config = builder->config;
-    int root = -1;
-    int model = -1;
-    if (head == HEAD_LM) {
-        root = builder_module(builder, -1, "", "BertForMaskedLM");
-        model = builder_module(builder, root, "bert", "BertModel");
-    } else {
-        model = builder_module(builder, -1, "", "BertModel");
-    }
+    const struct bert_classes *classes = bert_classes_of(config);
     int words = -1;
     skeleton_embeddings(builder, model, &words);
-    int encoder = builder_module(builder, model, "encoder", "BertEncoder");
+    int encoder = builder_module(builder, model, "encoder", classes->encoder);
     int layers = builder_module(builder, encoder, "layer", "ModuleList");
     for (int64_t i = 0; i < config->layers; i++) {
         skeleton_layer(builder, layers, i);
     }
-    if (head == HEAD_LM) {
-        skeleton_head(builder, root, words);
-    } else {
-        int pooler = builder_module(builder, model, "pooler", "BertPooler");
+    if (head == HEAD_BARE) {
+        int pooler = builder_module(builder, model, "pooler", classes->pooler);
         builder_linear(builder, pooler, "dense", config->hidden, config->hidden, true);
+    }
+    return words;
+}
+
+static void bert_skeleton(struct skeleton_builder *builder, enum head head)
+{
+    const struct bert_classes *classes = bert_classes_of(builder->config);
+    bool tied = builder->config->tied_head;
+    if (head == HEAD_BARE) {
+        skeleton_model(builder, builder_module(builder, -1, "", classes->model), head);
+        return;
+    }
+    int root = builder_module(builder, -1, "", classes->masked);
+    if (classes->head_first) {
+        int decoder = skeleton_head(builder, root);
+        int words = skeleton_model(builder, builder_module(builder, root, classes->prefix, classes->model), head);
+        builder_tie(builder, tied ? words : -1, decoder);
+    } else {
+        int words = skeleton_model(builder, builder_module(builder, root, classes->prefix, classes->model), head);
+        int decoder = skeleton_head(builder, root);
+        builder_tie(builder, tied ? decoder : -1, words);
     }
 }
 
@@ -235,7 +315,7 @@ static struct value *bert_forward(const struct forward *f)
     return tape_frame_close(tape, frame, forward_language_loss(f, logits, false));
 }
 
-static const char *const model_types[] = {"bert", NULL};
+static const char *const model_types[] = {"bert", "roberta", "xlm-roberta", NULL};
 static const char *const lora_targets[] = {"query", "value", NULL};
 
 const struct family family_bert = {

@@ -156,10 +156,17 @@ bool module_is_conv1d(const struct module_info *module)
 
 bool module_is_projection(const struct module_info *module)
 {
-    return strcmp(module->class_name, "Linear") == 0 || module_is_conv1d(module);
+    return strcmp(module->class_name, "Linear") == 0 || strcmp(module->class_name, "FalconLinear") == 0 ||
+           module_is_conv1d(module);
 }
 
 bool module_is_output_embedding(const struct module_info *module)
 {
-    return strcmp(module->path, "lm_head") == 0 || strcmp(module->path, "cls.predictions.decoder") == 0;
+    static const char *const paths[] = {"lm_head", "cls.predictions.decoder", "lm_head.decoder", "vocab_projector"};
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        if (strcmp(module->path, paths[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
 }

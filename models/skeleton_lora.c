@@ -20,7 +20,8 @@ static bool is_target(const struct skeleton_builder *builder, const struct modul
     const char *dot = strrchr(module->path, '.');
     const char *name = dot != NULL ? dot + 1 : module->path;
     bool named = targets == LORA_TARGETS_LINEAR;
-    for (const char *const *wanted = builder->config->family->lora_targets; !named && *wanted != NULL; wanted++) {
+    const char *const *wanted = builder->config->family->lora_targets;
+    for (; !named && wanted != NULL && *wanted != NULL; wanted++) {
         named = strcmp(name, *wanted) == 0;
     }
     return named && module_is_projection(module) && !module_is_output_embedding(module);
@@ -53,9 +54,14 @@ static void pair_add(struct skeleton_builder *builder, const struct module_info 
 enum status_code skeleton_lora(struct skeleton_builder *builder, int64_t rank, enum lora_targets targets)
 {
     const struct config *config = builder->config;
-    if (config->family->lora_targets == NULL) {
+    if (config->family->is_image) {
         return status_set(builder->error, STATUS_INVALID,
                           "lora_rank: PEFT has no targets for models of images, as %s is; leave it out", config->name);
+    }
+    if (config->family->lora_targets == NULL && targets != LORA_TARGETS_LINEAR) {
+        return status_set(builder->error, STATUS_INVALID,
+                          "lora_targets: PEFT has no targets of its own for %s; write lora_targets linear",
+                          config->name);
     }
     int tensor_count = builder->skeleton->tensor_count;
     for (int i = 0; i < tensor_count && builder->code == STATUS_OK; i++) {

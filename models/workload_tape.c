@@ -380,6 +380,10 @@ static enum status_code fit_check(const struct config *config, const struct work
     if (workload->mode == MODE_LOAD) {
         return STATUS_OK;
     }
+    if (config->family->forward == NULL) {
+        return status_set(error, STATUS_INVALID, "mode %s: of %s models only loading is modelled; write mode load",
+                          mode_name(workload->mode), config->family->name);
+    }
     if (text && workload->seq < 1) {
         return status_set(error, STATUS_INVALID, "seq: %s reads text; give a sequence length of at least 1",
                           config->name);

@@ -28,11 +28,17 @@ CATALOGUE = pathlib.Path("models/catalogue")
 GOLDEN = pathlib.Path("tests/models/golden")
 HEADS = {
     "bert": transformers.AutoModelForMaskedLM,
+    "bloom": transformers.AutoModelForCausalLM,
+    "distilbert": transformers.AutoModelForMaskedLM,
+    "falcon": transformers.AutoModelForCausalLM,
     "gpt2": transformers.AutoModelForCausalLM,
     "llama": transformers.AutoModelForCausalLM,
     "mistral": transformers.AutoModelForCausalLM,
+    "opt": transformers.AutoModelForCausalLM,
     "qwen2": transformers.AutoModelForCausalLM,
+    "roberta": transformers.AutoModelForMaskedLM,
     "vit": transformers.AutoModelForImageClassification,
+    "xlm-roberta": transformers.AutoModelForMaskedLM,
 }
 
 

@@ -48,6 +48,23 @@ static void test_published_counts(void **state)
         {"Qwen/Qwen2-7B", HEAD_LM, 7615616512, 512},
         {"Qwen/Qwen2.5-72B", HEAD_LM, 72706203648, 512},
         {"google/vit-base-patch16-224", HEAD_LM, 86567656, 0},
+        {"FacebookAI/roberta-base", HEAD_BARE, 124645632, 8224},
+        {"FacebookAI/roberta-large", HEAD_BARE, 355359744, 8224},
+        {"FacebookAI/xlm-roberta-base", HEAD_BARE, 278043648, 8224},
+        {"distilroberta-base", HEAD_BARE, 82118400, 8224},
+        {"distilbert-base-uncased", HEAD_BARE, 66362880, 4096},
+        {"distilbert-base-cased", HEAD_BARE, 65190912, 4096},
+        {"facebook/opt-125m", HEAD_LM, 125239296, 0},
+        {"facebook/opt-350m", HEAD_LM, 331196416, 0},
+        {"facebook/opt-1.3b", HEAD_LM, 1315758080, 0},
+        {"facebook/opt-6.7b", HEAD_LM, 6658473984, 0},
+        {"facebook/opt-30b", HEAD_LM, 29974540288, 0},
+        {"bigscience/bloom-560m", HEAD_LM, 559214592, 0},
+        {"bigscience/bloom-7b1", HEAD_LM, 7069016064, 0},
+        {"bigscience/bloom", HEAD_LM, 176247271424, 0}, /* 176,247,271,424: the model card */
+        {"tiiuae/falcon-7b", HEAD_LM, 6921720704, 256},
+        {"tiiuae/falcon-40b", HEAD_LM, 41303293952, 256},
+        {"tiiuae/falcon-rw-1b", HEAD_LM, 1311625216, 256},
         {"timm/resnet18.a1_in1k", HEAD_LM, 11689512, 8 * 4800 + 8 * 20},
         {"timm/resnet34.a1_in1k", HEAD_LM, 21797672, 8 * 8512 + 8 * 36},
         {"timm/resnet50.a1_in1k", HEAD_BARE, 25557032, 212904},
@@ -140,8 +157,22 @@ static void golden_check(const char *model, enum head head)
 /* The golden files were written by the real classes: peers/transformers/compare_skeletons.py --golden. */
 static void test_golden(void **state)
 {
-    static const char *const models[] = {"tiny-bert",  "tiny-gpt2", "tiny-llama",  "tiny-mistral",
-                                         "tiny-qwen2", "tiny-vit",  "tiny-resnet", "tiny-resnet-bottleneck"};
+    static const char *const models[] = {"tiny-roberta",
+                                         "tiny-distilbert",
+                                         "tiny-opt",
+                                         "tiny-opt-projected",
+                                         "tiny-bloom",
+                                         "tiny-falcon",
+                                         "tiny-falcon-grouped",
+                                         "tiny-falcon-alibi",
+                                         "tiny-bert",
+                                         "tiny-gpt2",
+                                         "tiny-llama",
+                                         "tiny-mistral",
+                                         "tiny-qwen2",
+                                         "tiny-vit",
+                                         "tiny-resnet",
+                                         "tiny-resnet-bottleneck"};
     (void)state;
     for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
         golden_check(models[i], HEAD_BARE);
