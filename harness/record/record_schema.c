@@ -57,6 +57,7 @@ static const struct field RUN_FIELDS[] = {
 
 static const struct field CASE_FIELDS[] = {
     {"id", KIND_STRING, true},
+    {"family", KIND_STRING | KIND_NULL, false},
     {"identity", KIND_OBJECT, true},
     {"identity.model", KIND_STRING, true},
     {"identity.mode", KIND_STRING, true},

@@ -9,7 +9,8 @@
 #include "harness/run/verdict.h"
 
 /* What a child may say, in the order of the record. */
-static const char *const CHILD_MEMBERS[] = {"device",
+static const char *const CHILD_MEMBERS[] = {"family",
+                                            "device",
                                             "stages",
                                             "context",
                                             "validity",

@@ -7,6 +7,7 @@
 #include "harness/run/measurement.h"
 #include "harness/run/prediction.h"
 #include "harness/run/run.h"
+#include "models/family.h"
 #include "models/model.h"
 #include "models/workload_tape.h"
 
@@ -127,6 +128,7 @@ static enum status_code prediction_send(const struct measuring *measuring, struc
     }
     struct json *object = json_object_new();
     bool made =
+        json_set(object, "family", json_string_new(measuring->model.config.family->name)) &&
         json_set(object, "estimates", estimates) &&
         json_set(object, "constants", constants_json(measuring->constants, measuring->job->case_->id)) &&
         json_set(object, "device", measuring->device != NULL ? device_json(&measuring->place) : json_null_new());
