@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "harness/report/gap.h"
+#include "harness/report/percentile.h"
 
 /* What replay predicts, by level. A total of another estimator without a verdict is held against the allocated one. */
 static const char *const level_quantities[] = {"requested_bytes_peak", "allocated_bytes_peak", "reserved_bytes_peak"};

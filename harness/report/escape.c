@@ -279,3 +279,27 @@ void paragraph_append(struct text *text, const char *string, int width, int inde
     }
     text_append(text, "\n");
 }
+
+void outside_cell_append(struct text *text, const char *string, int width, bool to_the_right)
+{
+    struct text clean = {0};
+    terminal_append(&clean, string);
+    cell_append(text, text_string(&clean), width, to_the_right);
+    text_release(&clean);
+}
+
+void outside_paragraph_append(struct text *text, const char *string, int width, int indent, int column)
+{
+    struct text clean = {0};
+    terminal_append(&clean, string);
+    paragraph_append(text, text_string(&clean), width, indent, column);
+    text_release(&clean);
+}
+
+void line_end_append(struct text *text)
+{
+    while (text->length > 0 && text->data[text->length - 1] == ' ') {
+        text->data[--text->length] = '\0';
+    }
+    text_append(text, "\n");
+}

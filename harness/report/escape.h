@@ -36,4 +36,11 @@ void cell_append(struct text *text, const char *string, int width, bool to_the_r
  * first line already stands. Ends with a newline. */
 void paragraph_append(struct text *text, const char *string, int width, int indent, int column);
 
+/* Both of a string from outside. */
+void outside_cell_append(struct text *text, const char *string, int width, bool to_the_right);
+void outside_paragraph_append(struct text *text, const char *string, int width, int indent, int column);
+
+/* Ends a line of cells. Trailing blanks are cut, so that narrow terminals do not wrap and golden texts stay readable. */
+void line_end_append(struct text *text);
+
 #endif

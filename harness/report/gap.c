@@ -3,17 +3,7 @@
 
 #include <stdlib.h>
 
-static int value_order(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
-double values_median(double *values, int count)
-{
-    qsort(values, (size_t)count, sizeof *values, value_order);
-    return count % 2 == 1 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2.0;
-}
+#include "harness/report/percentile.h"
 
 bool gap_relative(const struct gap *gap, double *relative)
 {

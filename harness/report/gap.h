@@ -29,7 +29,4 @@ bool gap_relative(const struct gap *gap, double *relative);
  * 0.01 and the worst +0.026. */
 enum status_code gap_summarise(const struct gap *gaps, int count, struct gap_summary *summary, struct status *error);
 
-/* The median of values, which are sorted by it; of two in the middle their mean. count > 0. */
-double values_median(double *values, int count);
-
 #endif

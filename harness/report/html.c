@@ -1,33 +1,14 @@
-/* HTML: the report as one page that needs nothing else. Plots are put into it as SVG; no scripts, no fonts, no fetches,
- * and a content policy that forbids them. */
-#include <stdio.h>
+/* HTML: the report as one page that needs nothing else, its plots put into it as SVG. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/report/case_view.h"
 #include "harness/report/escape.h"
+#include "harness/report/html_page.h"
 #include "harness/report/plot_data.h"
 #include "harness/report/wording.h"
 
-enum { PAGE_MAXIMUM = 20, IMAGE_BYTES_MAXIMUM = 8 << 20 };
-
-static const char head[] =
-    "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
-    "<title>Predicted against measured memory</title>\n<style>\n"
-    "body{font:15px/1.45 system-ui,sans-serif;color:#1b1b1b;background:#fff;max-width:72rem;margin:2rem auto;padding:0 "
-    "1rem}\n"
-    "table{border-collapse:collapse;margin:1rem 0;width:100%}\n"
-    "th,td{padding:.25rem .6rem;text-align:left;vertical-align:top;border-top:1px solid #ddd}\n"
-    "th{border-top:0;border-bottom:2px solid #888}\n"
-    ".n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}\n"
-    "tr.first td{border-top-color:#888}\n"
-    ".ok,.pass{color:#00614a}.fail,.error,.oom,.timeout{color:#a63c00;font-weight:600}.skip{color:#555}\n"
-    ".invalid{color:#a63c00;font-weight:400}\n"
-    ".note{color:#555;font-size:.9em}\n"
-    "figure{margin:1.5rem 0}figure svg{max-width:100%;height:auto}figcaption{font-weight:600;margin-bottom:.3rem}\n"
-    "</style>\n</head>\n<body>\n";
+enum { PAGE_MAXIMUM = 20 };
 
 /* One of our own class names, never the text of a record. */
 static const char *status_class(const char *status)
@@ -39,20 +20,6 @@ static const char *status_class(const char *status)
         }
     }
     return "error";
-}
-
-static void cell_text(struct text *text, const char *string)
-{
-    text_append(text, "<td>");
-    xml_append(text, string);
-    text_append(text, "</td>");
-}
-
-static void cell_number(struct text *text, const char *string)
-{
-    text_append(text, "<td class=\"n\">");
-    xml_append(text, string);
-    text_append(text, "</td>");
 }
 
 static void notes_append(struct text *text, const struct case_view *view)
@@ -111,11 +78,11 @@ static void case_append(struct text *text, const struct case_view *view)
     for (int index = 0; index < view->comparison_count; index++) {
         const struct comparison *row = &view->comparisons[index];
         text_append(text, index > 0 ? "<tr>" : "");
-        cell_text(text, row->estimator);
-        cell_text(text, quantity_word(row->quantity, word));
-        cell_number(text, bytes_word(row->predicted_bytes, false, word));
-        cell_number(text, bytes_word(row->measured_bytes, false, word));
-        cell_number(text, error_word(row->error_known, row->error, word));
+        html_cell_append(text, row->estimator);
+        html_cell_append(text, quantity_word(row->quantity, word));
+        html_number_append(text, bytes_word(row->predicted_bytes, false, word));
+        html_number_append(text, bytes_word(row->measured_bytes, false, word));
+        html_number_append(text, error_word(row->error_known, row->error, word));
         verdict_append(text, row);
         text_append(text, "</tr>\n");
     }
@@ -147,52 +114,15 @@ static void summary_append(struct text *text, const struct accuracy *rows, int c
         const struct accuracy *row = &rows[index];
         bool known = row->case_count > 0;
         text_append(text, "<tr>");
-        cell_text(text, row->estimator);
-        cell_text(text, quantity_word(row->quantity, word));
+        html_cell_append(text, row->estimator);
+        html_cell_append(text, quantity_word(row->quantity, word));
         text_format(text, "<td class=\"n\">%d</td>", row->case_count);
-        cell_number(text, error_word(known, row->median_error, word));
-        cell_number(text, error_word(known, row->worst_error, word));
-        cell_text(text, known && row->worst_case != NULL ? row->worst_case : "-");
+        html_number_append(text, error_word(known, row->median_error, word));
+        html_number_append(text, error_word(known, row->worst_error, word));
+        html_cell_append(text, known && row->worst_case != NULL ? row->worst_case : "-");
         text_format(text, "<td class=\"n\">%d</td><td class=\"n\">%d</td></tr>\n", row->under_count, row->failed_count);
     }
     text_append(text, "</table>\n");
-}
-
-/* Without the titles: browsers show them under the pointer, and gnuplot's are pieces of its script. */
-static void untitled_append(struct text *text, const char *element)
-{
-    static const char start[] = "<title>", end[] = "</title>";
-    const char *title = strstr(element, start);
-    while (title != NULL && strstr(title, end) != NULL) {
-        text_append_bytes(text, element, (size_t)(title - element));
-        element = strstr(title, end) + sizeof end - 1;
-        title = strstr(element, start);
-    }
-    text_append(text, element);
-}
-
-/* The SVG element of a file, without its prologue. Nothing where there is no such file or it holds a script. */
-static bool image_append(struct text *text, const char *path)
-{
-    struct text image = {0};
-    char bytes[4096];
-    size_t count;
-    FILE *file = fopen(path, "re");
-    if (file == NULL) {
-        return false;
-    }
-    while ((count = fread(bytes, 1, sizeof bytes, file)) > 0 && image.length < IMAGE_BYTES_MAXIMUM) {
-        text_append_bytes(&image, bytes, count);
-    }
-    bool complete = ferror(file) == 0 && feof(file) != 0;
-    fclose(file);
-    const char *element = complete ? strstr(text_string(&image), "<svg") : NULL;
-    bool usable = element != NULL && strcasestr(element, "<script") == NULL;
-    if (usable) {
-        untitled_append(text, element);
-    }
-    text_release(&image);
-    return usable;
 }
 
 static void figure_append(struct text *text, const char *directory, enum plot_kind kind, int number)
@@ -200,7 +130,7 @@ static void figure_append(struct text *text, const char *directory, enum plot_ki
     struct text path = {0}, figure = {0};
     text_format(&path, number == 0 ? "%s/%s.svg" : "%s/%s-%d.svg", directory, plot_name(kind), number + 1);
     text_format(&figure, "<figure>\n<figcaption>%s</figcaption>\n", plot_purpose(kind));
-    if (!path.failed && image_append(&figure, text_string(&path))) {
+    if (!path.failed && html_image_append(&figure, text_string(&path))) {
         text_append(text, text_string(&figure));
         text_append(text, "</figure>\n");
     }
@@ -212,8 +142,8 @@ void html_write(const struct report *report, const struct report_style *style, c
                 struct text *text)
 {
     struct text line = {0};
-    text_append(text, head);
-    text_append(text, "<h1>Predicted against measured memory</h1>\n<p>");
+    html_page_begin(text, "Predicted against measured memory");
+    text_append(text, "<p>");
     device_append(&line, report);
     text_append(&line, line.length > 0 ? "; " : "");
     counts_append(&line, report);
@@ -231,5 +161,5 @@ void html_write(const struct report *report, const struct report_style *style, c
     if (report->case_count > 0) {
         cases_append(text, report);
     }
-    text_append(text, "</body>\n</html>\n");
+    html_page_end(text);
 }

@@ -34,7 +34,7 @@ const char *plot_needs(enum plot_kind kind)
     return plots[kind].needs;
 }
 
-static void label_column(struct text *data, const char *label)
+void label_column(struct text *data, const char *label)
 {
     struct text clean = {0};
     column_append(&clean, label);

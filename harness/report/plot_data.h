@@ -27,6 +27,9 @@ const char *plot_name(enum plot_kind kind);    /* "accuracy", ...: of the script
 const char *plot_purpose(enum plot_kind kind); /* one line for people */
 const char *plot_needs(enum plot_kind kind);   /* what a record must have to be in it */
 
+/* A label that comes from outside, as a column. */
+void label_column(struct text *data, const char *label);
+
 /* Page number from 0. The caller releases page->data. */
 void plot_page_make(const struct report *report, enum plot_kind kind, int number, struct plot_page *page);
 

@@ -8,7 +8,7 @@
 
 #include "harness/report/case_view.h"
 #include "harness/report/gnuplot.h"
-#include "harness/report/plot_data.h"
+#include "harness/report/plots.h"
 
 enum { PAGE_MAXIMUM = 20, SCRIPT_BYTES_MAXIMUM = 1 << 20 };
 
@@ -17,11 +17,11 @@ struct page_files {
     const char *data, *script, *svg, *png;
 };
 
-static bool files_name(struct arena *arena, const char *directory, enum plot_kind kind, int number,
+static bool files_name(struct arena *arena, const char *directory, const char *name, int number,
                        struct page_files *files)
 {
-    const char *base = number == 0 ? arena_format(arena, "%s/%s", directory, plot_name(kind))
-                                   : arena_format(arena, "%s/%s-%d", directory, plot_name(kind), number + 1);
+    const char *base = number == 0 ? arena_format(arena, "%s/%s", directory, name)
+                                   : arena_format(arena, "%s/%s-%d", directory, name, number + 1);
     if (base == NULL) {
         return false;
     }
@@ -88,14 +88,9 @@ static void note_append(struct text *notes, const char *file, const char *why)
 }
 
 /* Data first: they stand even where the image cannot be drawn. */
-static enum status_code page_write(const struct plot_page *page, const char *script_directory, enum plot_kind kind,
-                                   const struct page_files *files, struct arena *arena, struct text *notes,
-                                   struct status *error)
+static enum status_code files_write(const struct plot_place *place, const char *script, const struct plot_page *page,
+                                    const struct page_files *files, struct status *error)
 {
-    const char *script = arena_format(arena, "%s/%s.gp", script_directory, plot_name(kind));
-    if (script == NULL) {
-        return status_set(error, STATUS_OUT_OF_MEMORY, "no memory for the names of a plot");
-    }
     enum status_code code = report_save(files->data, &page->data, error);
     if (code != STATUS_OK) {
         return code;
@@ -106,35 +101,55 @@ static enum status_code page_write(const struct plot_page *page, const char *scr
     code = script_copy(script, files->script, &cause);
     code = code == STATUS_OK ? page_draw(page, files, &cause) : code;
     if (code != STATUS_OK) {
-        note_append(notes, files->svg, cause.text);
+        note_append(place->notes, files->svg, cause.text);
     }
     return STATUS_OK;
 }
 
-static enum status_code kind_write(const struct report *report, enum plot_kind kind, const char *script_directory,
-                                   const char *plot_directory, struct arena *arena, struct text *notes,
+enum status_code plot_place_make(const struct plot_place *place, struct status *error)
+{
+    if (mkdir(place->plot_directory, 0777) != 0 && errno != EEXIST) {
+        return status_set(error, STATUS_IO, "%s: cannot be made: %s", place->plot_directory, strerror(errno));
+    }
+    return STATUS_OK;
+}
+
+enum status_code plot_page_write(const struct plot_place *place, const char *name, const char *needs, int number,
+                                 const struct plot_page *page, struct status *error)
+{
+    struct arena arena = {0};
+    struct page_files files;
+    enum status_code code = STATUS_OK;
+    const char *script = arena_format(&arena, "%s/%s.gp", place->script_directory, name);
+    if (script == NULL || !files_name(&arena, place->plot_directory, name, number, &files)) {
+        code = status_set(error, STATUS_OUT_OF_MEMORY, "no memory for the names of a plot");
+    } else if (page->mark_count > 0) {
+        code = files_write(place, script, page, &files, error);
+    } else {
+        files_remove(&files); /* of an earlier report with more to show */
+        if (number == 0) {
+            text_format(place->notes, "plot %s: not drawn: no case has %s\n", files.svg, needs);
+        }
+    }
+    arena_release(&arena);
+    if (code == STATUS_OK && place->notes->failed) {
+        code = status_set(error, STATUS_OUT_OF_MEMORY, "no memory for the notes on plots");
+    }
+    return code;
+}
+
+static enum status_code kind_write(const struct report *report, enum plot_kind kind, const struct plot_place *place,
                                    struct status *error)
 {
     enum status_code code = STATUS_OK;
     bool more = true;
     for (int number = 0; code == STATUS_OK && number < PAGE_MAXIMUM; number++) {
-        struct page_files files;
         struct plot_page page = {0};
-        if (!files_name(arena, plot_directory, kind, number, &files)) {
-            return status_set(error, STATUS_OUT_OF_MEMORY, "no memory for the names of a plot");
-        }
         if (more) {
             plot_page_make(report, kind, number, &page);
             more = page.mark_count > 0;
         }
-        if (more) {
-            code = page_write(&page, script_directory, kind, &files, arena, notes, error);
-        } else {
-            files_remove(&files); /* of an earlier report with more to show */
-            if (number == 0) {
-                text_format(notes, "plot %s: not drawn: no case has %s\n", files.svg, plot_needs(kind));
-            }
-        }
+        code = plot_page_write(place, plot_name(kind), plot_needs(kind), number, &page, error);
         text_release(&page.data);
     }
     return code;
@@ -143,17 +158,10 @@ static enum status_code kind_write(const struct report *report, enum plot_kind k
 enum status_code report_plot(const struct report *report, const char *script_directory, const char *plot_directory,
                              struct text *notes, struct status *error)
 {
-    if (mkdir(plot_directory, 0777) != 0 && errno != EEXIST) {
-        return status_set(error, STATUS_IO, "%s: cannot be made: %s", plot_directory, strerror(errno));
-    }
-    struct arena arena = {0};
-    enum status_code code = STATUS_OK;
+    struct plot_place place = {.script_directory = script_directory, .plot_directory = plot_directory, .notes = notes};
+    enum status_code code = plot_place_make(&place, error);
     for (int kind = 0; code == STATUS_OK && kind < PLOT_COUNT; kind++) {
-        code = kind_write(report, (enum plot_kind)kind, script_directory, plot_directory, &arena, notes, error);
-    }
-    arena_release(&arena);
-    if (code == STATUS_OK && notes->failed) {
-        code = status_set(error, STATUS_OUT_OF_MEMORY, "no memory for the notes on plots");
+        code = kind_write(report, (enum plot_kind)kind, &place, error);
     }
     return code;
 }

@@ -36,41 +36,13 @@ static const char *status_colour(const char *status)
     return strcmp(status, "skip") == 0 ? "\x1b[33m" : "\x1b[31m";
 }
 
-/* A cell whose string comes from outside. */
-static void outside_append(const struct table *table, const char *string, int width)
-{
-    struct text clean = {0};
-    terminal_append(&clean, string);
-    cell_append(table->text, text_string(&clean), width, false);
-    text_release(&clean);
-}
-
-/* A paragraph from outside, after `column` columns that already stand in the line. */
-static void outside_paragraph(const struct table *table, const char *string, int indent, int column)
-{
-    struct text clean = {0};
-    terminal_append(&clean, string);
-    paragraph_append(table->text, text_string(&clean), table->width, indent, column);
-    text_release(&clean);
-}
-
 static void note_append(const struct table *table, const char *name, const char *string)
 {
     if (string[0] != '\0') {
         text_append(table->text, "  ");
         cell_append(table->text, name, 8, false);
-        outside_paragraph(table, string, 10, 10);
+        outside_paragraph_append(table->text, string, table->width, 10, 10);
     }
-}
-
-/* Trailing blanks are cut, so that narrow terminals do not wrap and golden texts stay readable. */
-static void line_end(const struct table *table)
-{
-    struct text *text = table->text;
-    while (text->length > 0 && text->data[text->length - 1] == ' ') {
-        text->data[--text->length] = '\0';
-    }
-    text_append(text, "\n");
 }
 
 static void rule_append(const struct table *table, const char *title)
@@ -103,12 +75,12 @@ static void heading_append(const struct table *table)
     text_append(table->text, " ");
     cell_append(table->text, "quantity", table->narrow ? 16 : table->quantity_columns, false);
     if (table->narrow) {
-        line_end(table);
+        line_end_append(table->text);
     }
     cell_append(table->text, "predicted", FIGURE_COLUMNS, true);
     cell_append(table->text, "measured", FIGURE_COLUMNS, true);
     cell_append(table->text, "error", ERROR_COLUMNS, true);
-    line_end(table);
+    line_end_append(table->text);
     colour_end(table);
 }
 
@@ -116,12 +88,12 @@ static void row_append(const struct table *table, const char *estimator, const c
                        const char *measured, const char *error, const char *verdict)
 {
     text_append(table->text, "  ");
-    outside_append(table, estimator, table->estimator_columns);
+    outside_cell_append(table->text, estimator, table->estimator_columns, false);
     text_append(table->text, " ");
-    outside_append(table, quantity,
-                   table->narrow ? table->width - INDENT - 1 - table->estimator_columns : table->quantity_columns);
+    int columns = table->narrow ? table->width - INDENT - 1 - table->estimator_columns : table->quantity_columns;
+    outside_cell_append(table->text, quantity, columns, false);
     if (table->narrow) {
-        line_end(table);
+        line_end_append(table->text);
     }
     cell_append(table->text, predicted, FIGURE_COLUMNS, true);
     cell_append(table->text, measured, FIGURE_COLUMNS, true);
@@ -132,7 +104,7 @@ static void row_append(const struct table *table, const char *estimator, const c
         text_append(table->text, verdict);
         colour_end(table);
     }
-    line_end(table);
+    line_end_append(table->text);
 }
 
 static void comparison_append(const struct table *table, const struct comparison *row)
@@ -203,7 +175,7 @@ static void case_append(const struct table *table, const struct case_view *view)
     colour_end(table);
     text_append(table->text, " ");
     text_release(&status);
-    outside_paragraph(table, view->label, 8, 8);
+    outside_paragraph_append(table->text, view->label, table->width, 8, 8);
     note_append(table, "reason", view->reason);
     note_append(table, "invalid", view->disturbance);
     struct text oom = {0};
@@ -224,11 +196,11 @@ static void accuracy_append(const struct table *table, const struct accuracy *ro
     char median[WORDING_BYTES], worst[WORDING_BYTES], quantity[WORDING_BYTES], counts[WORDING_BYTES];
     bool known = row->case_count > 0;
     text_append(table->text, "  ");
-    outside_append(table, row->estimator, table->estimator_columns);
+    outside_cell_append(table->text, row->estimator, table->estimator_columns, false);
     text_append(table->text, " ");
-    outside_append(table, quantity_word(row->quantity, quantity), 18);
+    outside_cell_append(table->text, quantity_word(row->quantity, quantity), 18, false);
     if (table->narrow) {
-        line_end(table);
+        line_end_append(table->text);
         text_append(table->text, "    ");
     }
     snprintf(counts, sizeof counts, "%d", row->case_count);
@@ -237,10 +209,10 @@ static void accuracy_append(const struct table *table, const struct accuracy *ro
     cell_append(table->text, error_word(known, row->worst_error, worst), ERROR_COLUMNS, true);
     snprintf(counts, sizeof counts, "%d", row->under_count);
     cell_append(table->text, counts, 6, true);
-    line_end(table);
+    line_end_append(table->text);
     if (known && (row->worst_error > 0.0 || row->worst_error < 0.0) && row->worst_case != NULL) {
         text_append(table->text, "    worst: ");
-        outside_paragraph(table, row->worst_case, 11, 11);
+        outside_paragraph_append(table->text, row->worst_case, table->width, 11, 11);
     }
 }
 
@@ -253,14 +225,14 @@ static void summary_append(const struct table *table, const struct accuracy *row
     text_append(table->text, " ");
     cell_append(table->text, "quantity", 18, false);
     if (table->narrow) {
-        line_end(table);
+        line_end_append(table->text);
         text_append(table->text, "    ");
     }
     cell_append(table->text, "cases", 6, true);
     cell_append(table->text, "median", ERROR_COLUMNS, true);
     cell_append(table->text, "worst", ERROR_COLUMNS, true);
     cell_append(table->text, "under", 6, true);
-    line_end(table);
+    line_end_append(table->text);
     colour_end(table);
     for (int index = 0; index < count; index++) {
         accuracy_append(table, &rows[index]);
@@ -276,7 +248,7 @@ void table_write(const struct report *report, const struct report_style *style, 
     device_append(&line, report);
     text_append(text, "Predicted against measured");
     text_append(text, line.length > 0 ? " on " : "");
-    outside_paragraph(&table, text_string(&line), 2, 30);
+    outside_paragraph_append(text, text_string(&line), table.width, 2, 30);
     text_release(&line);
     if (report->case_count > 0) {
         paragraph_append(text,
@@ -293,6 +265,6 @@ void table_write(const struct report *report, const struct report_style *style, 
     }
     text_append(text, "\n");
     counts_append(&line, report);
-    outside_paragraph(&table, text_string(&line), 2, 0);
+    outside_paragraph_append(text, text_string(&line), table.width, 2, 0);
     text_release(&line);
 }
