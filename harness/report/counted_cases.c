@@ -1,0 +1,165 @@
+/* Counted cases: which rows count, once each, with the texts that say what belongs together. No statistics. */
+#include "harness/report/counted_cases.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool case_is_meta(const struct case_view *view)
+{
+    return view->device_kind != NULL && strcmp(view->device_kind, "meta") == 0;
+}
+
+static bool is_measured(const struct case_view *view)
+{
+    bool ended = strcmp(view->status, "ok") == 0 || strcmp(view->status, "fail") == 0;
+    return ended && view->measured.peak_bytes[LEVEL_ALLOCATED] > 0;
+}
+
+static char *device_make(struct arena *arena, const struct case_view *view)
+{
+    const struct json *device = json_get(view->line, "device");
+    return arena_format(arena, "%s|%s|%s|%" PRId64, view->device_kind != NULL ? view->device_kind : "",
+                        view->device_name != NULL ? view->device_name : "",
+                        json_string_or(json_get(device, "target"), ""),
+                        json_integer_or(json_get(device, "threads"), 0));
+}
+
+static int key_order(const void *left, const void *right)
+{
+    return strcmp(*(const char *const *)left, *(const char *const *)right);
+}
+
+/* Members by name, without those that are null: a field that an older record does not have says the same as null. */
+static bool identity_append(struct text *text, const struct json *identity)
+{
+    size_t count = json_count(identity), kept = 0;
+    const char **keys = calloc(count + 1, sizeof *keys);
+    for (const char *key = NULL; keys != NULL && (key = json_key_after(identity, key)) != NULL;) {
+        if (strcmp(key, "batch") != 0 && json_kind(json_get(identity, key)) != JSON_KIND_NULL) {
+            keys[kept++] = key;
+        }
+    }
+    bool made = keys != NULL;
+    if (made) {
+        qsort(keys, kept, sizeof *keys, key_order);
+    }
+    for (size_t at = 0; made && at < kept; at++) {
+        text_format(text, "|%s=", keys[at]);
+        made = json_write(json_get(identity, keys[at]), 0, text, NULL) == STATUS_OK;
+    }
+    free(keys);
+    return made && !text->failed;
+}
+
+static bool case_make(struct arena *arena, const struct case_view *view, struct counted_case *made)
+{
+    struct text series = {0};
+    *made = (struct counted_case){.view = view,
+                                  .family = json_string_or(json_get(view->line, "family"), "unknown"),
+                                  .device = device_make(arena, view),
+                                  .measured_bytes = view->measured.peak_bytes[LEVEL_ALLOCATED],
+                                  .tensor_bytes = view->predicted.peak_bytes[LEVEL_REQUESTED],
+                                  .loaded_bytes = view->measured.stages[STAGE_LOAD].end_bytes[LEVEL_REQUESTED]};
+    text_append(&series, made->device != NULL ? made->device : "");
+    bool complete = made->device != NULL && identity_append(&series, json_get(view->line, "identity"));
+    made->series = complete ? arena_copy(arena, text_string(&series)) : NULL;
+    text_release(&series);
+    return made->series != NULL;
+}
+
+struct ordered_case {
+    const struct counted_case *one;
+    int order;
+};
+
+static int same_order(const void *left, const void *right)
+{
+    const struct ordered_case *a = left, *b = right;
+    int order = strcmp(a->one->view->id, b->one->view->id);
+    order = order != 0 ? order : strcmp(a->one->device, b->one->device);
+    return order != 0 ? order : a->order - b->order;
+}
+
+/* Of the same case on the same device the last stays, at its own place. */
+static bool repeats_drop(struct arena *arena, struct counted_cases *counted)
+{
+    size_t count = (size_t)counted->count;
+    struct ordered_case *sorted = arena_alloc(arena, (count + 1) * sizeof *sorted);
+    bool *dropped = arena_alloc(arena, count + 1);
+    if (sorted == NULL || dropped == NULL) {
+        return false;
+    }
+    for (size_t at = 0; at < count; at++) {
+        sorted[at] = (struct ordered_case){.one = &counted->cases[at], .order = (int)at};
+    }
+    qsort(sorted, count, sizeof *sorted, same_order);
+    for (size_t at = 0; at + 1 < count; at++) {
+        dropped[sorted[at].order] = strcmp(sorted[at].one->view->id, sorted[at + 1].one->view->id) == 0 &&
+                                    strcmp(sorted[at].one->device, sorted[at + 1].one->device) == 0;
+    }
+    int kept = 0;
+    for (size_t at = 0; at < count; at++) {
+        counted->again_count += dropped[at] ? 1 : 0;
+        if (!dropped[at]) {
+            counted->cases[kept++] = counted->cases[at];
+        }
+    }
+    counted->count = kept;
+    return true;
+}
+
+/* The counter of the reason for which a row does not count; NULL: it counts. */
+static int *reason_of(struct counted_cases *counted, const struct case_view *view, bool with_meta)
+{
+    return !is_measured(view)                 ? &counted->ended_count
+           : view->invalid                    ? &counted->invalid_count
+           : case_is_meta(view) && !with_meta ? &counted->meta_count
+                                              : NULL;
+}
+
+enum status_code counted_cases_find(struct report *const *reports, int report_count, bool with_meta,
+                                    struct arena *arena, struct counted_cases *counted, struct status *error)
+{
+    struct counted_cases made = {0};
+    for (int index = 0; index < report_count; index++) {
+        made.read_count += reports[index]->case_count;
+    }
+    made.cases = arena_alloc(arena, ((size_t)made.read_count + 1) * sizeof *made.cases);
+    bool complete = made.cases != NULL;
+    for (int index = 0; index < report_count; index++) {
+        for (int at = 0; complete && at < reports[index]->case_count; at++) {
+            const struct case_view *view = &reports[index]->cases[at];
+            int *reason = reason_of(&made, view, with_meta);
+            if (reason != NULL) {
+                ++*reason;
+            } else {
+                complete = case_make(arena, view, &made.cases[made.count++]);
+            }
+        }
+    }
+    if (!complete || !repeats_drop(arena, &made)) {
+        return status_set(error, STATUS_OUT_OF_MEMORY, "no memory for the statistics of %d rows", made.read_count);
+    }
+    *counted = made;
+    return STATUS_OK;
+}
+
+static void reason_append(struct text *text, const char **separator, int count, const char *words)
+{
+    if (count > 0) {
+        text_format(text, "%s%d %s", *separator, count, words);
+        *separator = ", ";
+    }
+}
+
+void counted_cases_append(struct text *text, const struct counted_cases *counted)
+{
+    const char *separator = "; left out: ";
+    text_format(text, "%d of %d row%s count%s", counted->count, counted->read_count,
+                counted->read_count == 1 ? "" : "s", counted->count == 1 ? "s" : "");
+    reason_append(text, &separator, counted->ended_count, "not measured to the end");
+    reason_append(text, &separator, counted->invalid_count, "disturbed");
+    reason_append(text, &separator, counted->meta_count, "predicted only (meta)");
+    reason_append(text, &separator, counted->again_count, "measured again later");
+}

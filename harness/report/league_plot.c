@@ -1,0 +1,73 @@
+/* League plot: the signed errors of every case, a line for each estimator. Scales and colours are the script's affair. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "harness/report/league_view.h"
+#include "harness/report/percentile.h"
+#include "harness/report/plots.h"
+
+/* One line for each error: its place among the estimators from the top, the estimator, the error, the case. */
+static void points_append(struct plot_page *page, const struct league *league, const struct league_row *row, int place)
+{
+    const struct league_estimator *one = &league->estimators[row->estimator];
+    for (int at = 0; at < league->counted.count; at++) {
+        if (!isnan(one->errors[at])) {
+            text_format(&page->data, "%d\t", place);
+            label_column(&page->data, one->name);
+            text_format(&page->data, "\t%.6f\t", one->errors[at]);
+            label_column(&page->data, league->counted.cases[at].view->label);
+            text_append(&page->data, "\n");
+        }
+    }
+}
+
+/* The estimator's quartiles, and what is written beside it. */
+static bool quartiles_append(struct plot_page *page, const struct league *league, const struct league_row *row,
+                             int place)
+{
+    const struct league_estimator *one = &league->estimators[row->estimator];
+    double *errors = calloc((size_t)league->counted.count + 1, sizeof *errors);
+    int count = 0;
+    for (int at = 0; errors != NULL && at < league->counted.count; at++) {
+        if (!isnan(one->errors[at])) {
+            errors[count++] = one->errors[at];
+        }
+    }
+    if (count > 0) {
+        struct text name = {0};
+        values_sort(errors, count);
+        text_format(&name, "%s%s", one->name, one->baseline != NULL ? " *" : "");
+        text_format(&page->data, "%d\t", place);
+        label_column(&page->data, text_string(&name));
+        text_format(&page->data, "\t%.6f\t%.6f\t%.6f\t%.6f\t%d\t%d\t%d\n", values_percentile(errors, count, 0.25),
+                    values_percentile(errors, count, 0.5), values_percentile(errors, count, 0.75), row->all.median,
+                    count, row->all.under_count, row->rank);
+        text_release(&name);
+    }
+    free(errors);
+    return count > 0;
+}
+
+enum status_code league_plot(const struct league *league, const char *script_directory, const char *plot_directory,
+                             struct text *notes, struct status *error)
+{
+    const struct league_scope *all = &league->scopes[0];
+    struct plot_place place = {.script_directory = script_directory, .plot_directory = plot_directory, .notes = notes};
+    struct plot_page page = {.width = 1040, .tolerance = -1.0};
+    text_append(&page.data, "# place\testimator\terror\tcase\n");
+    for (int index = 0; index < all->row_count; index++) {
+        points_append(&page, league, &all->rows[index], index + 1);
+    }
+    text_append(&page.data,
+                "\n\n# place\testimator\tquartile_1\tmedian\tquartile_3\tmedian_magnitude\tcases\tunder\trank\n");
+    for (int index = 0; index < all->row_count; index++) {
+        page.mark_count += quartiles_append(&page, league, &all->rows[index], index + 1) ? 1 : 0;
+    }
+    page.height = 200 + 30 * page.mark_count;
+    enum status_code code = plot_place_make(&place, error);
+    if (code == STATUS_OK) {
+        code = plot_page_write(&place, LEAGUE_PLOT, "a prediction and a measurement", 0, &page, error);
+    }
+    text_release(&page.data);
+    return code;
+}

@@ -1,0 +1,86 @@
+/* League view: the league as plain C, for its writers (league_*.c). Not for anybody outside this folder. */
+#ifndef ASSAY_REPORT_LEAGUE_VIEW_H
+#define ASSAY_REPORT_LEAGUE_VIEW_H
+
+#include "harness/report/baseline.h"
+#include "harness/report/league.h"
+#include "harness/report/wording.h"
+
+/* Over some cases; errors are fractions of what was measured. Where case_count is 0 nothing else holds. */
+struct league_figures {
+    int case_count;
+    double bias, median, p90;
+    double worst;           /* of the largest magnitude, with its sign */
+    const char *worst_case; /* label; the first of equals; NULL: all are exact */
+    int under_count;        /* predicted less than measured */
+    int within_count;       /* at most 5 % off */
+};
+
+struct league_row {
+    int estimator; /* index into the league's */
+    int rank;      /* from 1; 0: not ranked, because few or partial */
+    bool few;      /* answers fewer than LEAGUE_FEW cases */
+    bool partial;  /* answers fewer than half of the cases */
+    struct league_figures all;
+    struct league_figures common; /* of the cases that all ranked rows answer; of ranked rows alone */
+};
+
+enum league_scope_kind { SCOPE_ALL, SCOPE_MODE, SCOPE_FAMILY };
+
+struct league_scope {
+    enum league_scope_kind kind;
+    const char *name; /* of the mode or family; "all" */
+    int case_count, common_count;
+    struct league_row
+        *rows; /* those that answer a case: the ranked first, in order; then the others in the same order */
+    int row_count;
+};
+
+struct league_estimator {
+    const char *name;
+    const struct baseline *baseline; /* NULL: an estimator */
+    double *errors;                  /* one for each counted case; NaN: no figure */
+};
+
+struct league {
+    struct arena arena;
+    struct counted_cases counted;
+    const char *device; /* what the cases were measured on, in words */
+    struct league_estimator *estimators;
+    int estimator_count;
+    struct league_scope *scopes; /* all cases, then the modes, then the families by name */
+    int scope_count;
+};
+
+const char *league_scope_kind_name(enum league_scope_kind kind); /* "all", "mode", "family" */
+
+/* Whether a case belongs to a scope. */
+bool league_scope_has(const struct league_scope *scope, const struct counted_case *one);
+
+/* Three digits that count: "0.06 %", "12.9 %", "1234 %"; the other one with its sign: "-12.9 %". "-" where it is not known.
+ * Return text. */
+const char *magnitude_word(bool known, double magnitude, char text[WORDING_BYTES]);
+const char *signed_word(bool known, double error, char text[WORDING_BYTES]);
+
+/* The rank, or why there is none: "3", "few", "part". Returns text. */
+const char *rank_word(const struct league_row *row, char text[WORDING_BYTES]);
+
+/* Cases that a row answers, of those in its scope: "45/61". Returns text. */
+const char *coverage_word(const struct league_scope *scope, const struct league_row *row, char text[WORDING_BYTES]);
+
+/* "93 %" of a count; "-" of nothing. Returns text. */
+const char *share_word(int part_count, int count, char text[WORDING_BYTES]);
+
+/* What was held against what, and what the columns mean: sentences, the same in every format for people. */
+extern const char league_rule_words[], league_rank_words[], league_replay_words[];
+
+void league_table_write(const struct league *league, const struct report_style *style, struct text *text);
+void league_markdown_write(const struct league *league, struct text *text);
+void league_html_write(const struct league *league, const struct report_style *style, struct text *text);
+void league_csv_write(const struct league *league, struct text *text);
+enum status_code league_document_write(const struct league *league, struct text *text, struct status *error);
+
+/* Ranks rows and fills what depends on it: common figures. From the arena of the league. False: no memory. */
+bool league_scope_make(struct league *league, struct league_scope *scope);
+
+#endif
