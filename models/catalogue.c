@@ -20,7 +20,7 @@ enum { PATH_BYTES = 4096, NAME_BYTES = 256, NEAREST_COUNT = 3, CATALOGUE_MAXIMUM
 static const char *const hub_owners[] = {"google-bert/", "openai-community/"};
 
 /* Endings that may be left out: the hub's format, and the recipe of timm's weights. */
-static const char *const endings[] = {"-hf", ".a1_in1k"};
+static const char *const endings[] = {"-hf", ".a1_in1k", ".tv_in1k"};
 
 static bool is_file(const char *path)
 {

@@ -12,6 +12,8 @@ struct family;
 
 enum activation { ACTIVATION_GELU, ACTIVATION_GELU_NEW, ACTIVATION_GELU_TANH, ACTIVATION_SILU, ACTIVATION_RELU };
 
+enum { CONFIG_STAGES_MAXIMUM = 5 };
+
 /* Fields that a family does not have are 0. Every count is checked: positive, at most 2^40 (layers: at most 10,000),
  * divisible where it must be. A field that the file leaves out has the default of the real class (transformers 5.23,
  * timm 1.0.31). */
@@ -43,7 +45,8 @@ struct config {
     int64_t parallel_norms;      /* Falcon: norms of a parallel block, 1 or 2 */
     /* images */
     int64_t image, patch, channels, classes;
-    int64_t depths[4], widths[4], stem;
+    int64_t depths[CONFIG_STAGES_MAXIMUM], widths[CONFIG_STAGES_MAXIMUM]; /* of the stages of a convolutional network */
+    int64_t stem;
     bool bottleneck;
     enum dtype dtype;              /* torch_dtype or dtype; float32 where absent */
     char transformers_version[32]; /* the release that wrote the file, "4.31.0.dev0"; "" where it does not say */

@@ -5,7 +5,7 @@
 
 static const struct family *const families[] = {
     &family_bert,  &family_distilbert, &family_gpt2, &family_llama,  &family_opt,
-    &family_bloom, &family_falcon,     &family_vit,  &family_resnet,
+    &family_bloom, &family_falcon,     &family_vit,  &family_resnet, &family_vgg,
 };
 
 enum { FAMILY_COUNT = sizeof families / sizeof families[0] };

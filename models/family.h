@@ -16,8 +16,9 @@ struct family {
     const char *const *lora_targets; /* what peft adapts where a LoraConfig names nothing; empty: it has no such list */
     bool is_image;                   /* reads images, not text */
     bool has_attention;
-    bool bounds_positions; /* a table of positions: a sequence has at most config->positions */
-    bool generates;        /* has a decoder that writes text */
+    bool bounds_positions;      /* a table of positions: a sequence has at most config->positions */
+    bool generates;             /* has a decoder that writes text */
+    bool refuses_checkpointing; /* the real class cannot recompute its blocks */
     /* The fields of struct config that the family has, from its file. config->model_type and ->architecture are set. */
     void (*read)(struct field_reader *reader, struct config *config);
     /* Lists modules and tensors. head is HEAD_BARE or HEAD_LM. */
@@ -36,6 +37,6 @@ const struct family *family_of_type(const char *model_type);
 const struct family *family_of_architecture(const char *architecture);
 
 extern const struct family family_bert, family_bloom, family_distilbert, family_falcon, family_gpt2, family_llama,
-    family_opt, family_resnet, family_vit;
+    family_opt, family_resnet, family_vgg, family_vit;
 
 #endif

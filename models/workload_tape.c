@@ -384,6 +384,10 @@ static enum status_code fit_check(const struct config *config, const struct work
         return status_set(error, STATUS_INVALID, "mode %s: of %s models only loading is modelled; write mode load",
                           mode_name(workload->mode), config->family->name);
     }
+    if (workload->checkpointing && config->family->refuses_checkpointing) {
+        return status_set(error, STATUS_INVALID,
+                          "checkpointing: the class of %s cannot recompute its blocks; write false", config->name);
+    }
     if (text && workload->seq < 1) {
         return status_set(error, STATUS_INVALID, "seq: %s reads text; give a sequence length of at least 1",
                           config->name);

@@ -42,7 +42,7 @@ LOWER_PRECISION.add(torch.nn.functional.scaled_dot_product_attention)  # shadow_
 
 CATALOGUE = pathlib.Path("models/catalogue")
 MODELS = ("tiny-bert", "tiny-gpt2", "tiny-llama", "tiny-mistral", "tiny-qwen2", "tiny-vit", "tiny-resnet",
-          "tiny-resnet-bottleneck")
+          "tiny-resnet-bottleneck", "tiny-vgg")
 HEADS = {"bert": transformers.BertForMaskedLM, "gpt2": transformers.GPT2LMHeadModel,
          "llama": transformers.LlamaForCausalLM, "mistral": transformers.MistralForCausalLM,
          "qwen2": transformers.Qwen2ForCausalLM, "vit": transformers.ViTForImageClassification}
@@ -60,9 +60,13 @@ def export_program(folder):
     return program
 
 
+def raw_of(name):
+    return json.loads((CATALOGUE / name / "config.json").read_text())
+
+
 def configuration_without_dropout(name, folder):
     """The catalogue's config.json with every dropout set to 0, as a file of its own."""
-    raw = json.loads((CATALOGUE / name / "config.json").read_text())
+    raw = raw_of(name)
     for key in raw:
         if key.endswith(("dropout", "dropout_prob", "pdrop")):
             raw[key] = 0.0
@@ -74,7 +78,9 @@ def configuration_without_dropout(name, folder):
 
 def build(raw, path, attention):
     if "architecture" in raw:
-        arguments = {key: tuple(value) for key, value in raw["model_args"].items()}
+        arguments = {key: tuple(value) if isinstance(value, list) else value for key, value in raw["model_args"].items()}
+        if "cfg" in arguments:  # an argument of the class that create_model does not pass on
+            return timm.models.vgg.VGG(num_classes=raw["num_classes"], **arguments)
         return timm.create_model(raw["architecture"], pretrained=False, num_classes=raw["num_classes"], **arguments)
     config = transformers.AutoConfig.from_pretrained(path)
     config.use_cache = False
@@ -186,7 +192,7 @@ def check(program, name, precision, attention, options, folder):
     if precision == "float32":
         text, well = check_float32(steps)
     else:
-        if "resnet" in name:
+        if "architecture" in raw_of(name):
             steps = [[together(part) if isinstance(part, dict) else part for part in step] for step in steps]
         text, well = check_rounded(steps, FLOOR[precision.removeprefix("amp-")])
     print(f"{'equal  ' if well else 'DIFFERS'} {name} {precision} {attention}: {text}", flush=True)
@@ -208,7 +214,7 @@ def main():
         program = export_program(folder)
         for precision in ("float32", "bfloat16", "float16", "amp-bfloat16", "amp-float16"):
             for name in options.models:
-                for attention in ("sdpa",) if "resnet" in name else ("sdpa", "eager"):
+                for attention in ("sdpa",) if "architecture" in raw_of(name) else ("sdpa", "eager"):
                     results.append(check(program, name, precision, attention, options, folder))
     print(f"{sum(results)} equal, {len(results) - sum(results)} different")
     return 0 if all(results) else 1

@@ -55,6 +55,8 @@ FAMILIES = {
     "qwen2": ("llama", Qwen2ForCausalLM, Qwen2Model, Qwen2Config),
     "vit": ("vit", ViTForImageClassification, ViTModel, ViTConfig),
 }
+CLASSIFIERS = ("resnet", "vgg")  # images in, logits out, no loss of their own
+IMAGES = ("vit", *CLASSIFIERS)
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 CATALOGUE = os.path.join(FOLDER, "..", "..", "models", "catalogue")
 
@@ -62,23 +64,27 @@ CATALOGUE = os.path.join(FOLDER, "..", "..", "models", "catalogue")
 def configured(path):
     """The row of a config.json, which our own program reads too; KeyError where its family has none.
 
-    Of timm's ResNets the configuration is a dictionary: those of usual widths are torchvision's, the others timm's own.
+    Of timm's networks the configuration is a dictionary. ResNets of usual widths are torchvision's, all others timm's own.
     """
     with open(path, encoding="utf-8") as source:
         raw = json.load(source)
     if "architecture" not in raw:
         family, with_head, bare, config_class = FAMILIES[raw["model_type"]]
         return family, with_head, bare, config_class.from_json_file(path)
-    if not raw["architecture"].startswith("resnet"):
+    family = raw["architecture"].rstrip("0123456789")
+    if family not in CLASSIFIERS:
         raise KeyError(raw["architecture"])
 
     def make():
-        if "model_args" not in raw:
+        if family == "resnet" and "model_args" not in raw:
             return getattr(torchvision.models, raw["architecture"])(num_classes=raw["num_classes"])
         import timm  # here alone: other models do without it
-        widths = {key: tuple(value) for key, value in raw["model_args"].items()}
-        return timm.create_model(raw["architecture"], num_classes=raw["num_classes"], **widths)
-    return "resnet", make, None, {"image_size": raw["pretrained_cfg"]["input_size"][-1], "num_labels": raw["num_classes"]}
+        arguments = {key: tuple(value) if isinstance(value, list) else value
+                     for key, value in raw.get("model_args", {}).items()}
+        if "cfg" in arguments:  # an argument of the class that create_model does not pass on
+            return timm.models.vgg.VGG(num_classes=raw["num_classes"], **arguments)
+        return timm.create_model(raw["architecture"], num_classes=raw["num_classes"], **arguments)
+    return family, make, None, {"image_size": raw["pretrained_cfg"]["input_size"][-1], "num_labels": raw["num_classes"]}
 
 
 def model_row(name):
@@ -126,12 +132,12 @@ def build(case, device, checkpointing=SHADOW_CHECKPOINTING):
     """The model of a case on a device, in its storage dtype, values undefined; (family, model, config)."""
     family, with_head, bare, config = model_row(case["model"])
     dtype = storage_dtype(case)
-    if family == "resnet":
+    if family in CLASSIFIERS:
         with torch.device(device):
             model = with_head()
         return family, model if dtype == torch.float32 else model.to(dtype), config
     config = copy.deepcopy(config)
-    if family != "vit":
+    if family not in IMAGES:
         config.use_cache = case.get("use_cache", False)
     if case.get("layers"):
         setattr(config, LAYERS_FIELD[family], case["layers"])
@@ -171,7 +177,7 @@ def make_inputs(case, family, config, device):
     """(inputs, labels): token ids are their own labels and one storage, as in causal and masked modelling tests. A padded
     batch is a dictionary with its attention mask, and labels of its own."""
     batch = case["batch"]
-    if family in ("vit", "resnet"):
+    if family in IMAGES:
         size, classes = image_shape(case, config)
         pixels = torch.zeros(batch, 3, size, size, device=device, dtype=storage_dtype(case))
         return pixels, torch.zeros(batch, device=device, dtype=torch.int64) % classes
@@ -184,7 +190,7 @@ def make_inputs(case, family, config, device):
 def forward(case, family, model, inputs, labels):
     """The loss when training; else what the user gets, with everything that the output object keeps alive."""
     train = case["mode"] == "train"
-    if family == "resnet":
+    if family in CLASSIFIERS:
         out = model(inputs)
         return torch.nn.functional.cross_entropy(out, labels) if train else out
     keywords = {"labels": labels} if train else {}
@@ -193,7 +199,7 @@ def forward(case, family, model, inputs, labels):
     if family == "t5" and not train:
         keywords["decoder_input_ids"] = labels
     if not isinstance(inputs, dict):
-        inputs = {"pixel_values" if family == "vit" else "input_ids": inputs}
+        inputs = {"pixel_values" if family in IMAGES else "input_ids": inputs}
     out = model(**inputs, **keywords)
     return out.loss if train else out[0]
 

@@ -31,6 +31,8 @@ def tiny_cases():
                 out.append(case_of(model, "infer", precision, 2, seq, attention, events=attention == "sdpa"))
         out.append(case_of("resnet18", "train", precision, 2, None, "sdpa", optimizer, image=64, events=True))
         out.append(case_of("resnet18", "infer", precision, 2, None, "sdpa", image=64, events=True))
+        out.append(case_of("tiny-vgg", "train", precision, 2, None, "sdpa", optimizer, events=True))
+        out.append(case_of("tiny-vgg", "infer", precision, 2, None, "sdpa", events=True))
     for model in TINY:
         seq = None if "vit" in model else 8
         for optimizer in ("adam-single", "adamw-foreach", "sgd-momentum"):
@@ -88,7 +90,7 @@ def full_cases():
             for batch in (1, 8):
                 out.append(case_of("vit-base", "train", precision, batch, None, attention, optimizer))
                 out.append(case_of("vit-base", "infer", precision, batch, None, attention))
-        for model in ("resnet18", "resnet50"):
+        for model in ("resnet18", "resnet50", "timm/vgg16.tv_in1k"):
             for batch in (1, 8):
                 out.append(case_of(model, "train", precision, batch, None, "sdpa", optimizer))
                 out.append(case_of(model, "infer", precision, batch, None, "sdpa"))

@@ -49,7 +49,7 @@ def make_inputs(case, family, config, device):
     """(inputs, labels) with random values; token ids are their own labels, one storage. A padded batch is a dictionary with
     its attention mask; its rows end one after the other, and its labels do not count behind the end."""
     batch = case["batch"]
-    if family in ("vit", "resnet"):
+    if family in peer_models.IMAGES:
         size, classes = peer_models.image_shape(case, config)
         pixels = torch.randn(batch, 3, size, size, device=device, dtype=peer_models.storage_dtype(case))
         return pixels, torch.randint(0, classes, (batch,), device=device)

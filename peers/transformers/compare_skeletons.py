@@ -43,11 +43,14 @@ HEADS = {
 
 
 def real_model(name, head):
-    """The real class on the meta device. ResNets have one form: with their classifier."""
+    """The real class on the meta device. What timm makes has one form: with its classifier."""
     raw = json.loads((CATALOGUE / name / "config.json").read_text())
     with torch.device("meta"):
         if "architecture" in raw:
-            arguments = {key: tuple(value) for key, value in raw.get("model_args", {}).items()}
+            arguments = {key: tuple(value) if isinstance(value, list) else value
+                         for key, value in raw.get("model_args", {}).items()}
+            if "cfg" in arguments:  # an argument of the class that create_model does not pass on
+                return timm.models.vgg.VGG(num_classes=raw["num_classes"], **arguments)
             return timm.create_model(raw["architecture"], pretrained=False, num_classes=raw["num_classes"], **arguments)
         config = transformers.AutoConfig.from_pretrained(CATALOGUE / name)
         maker = HEADS[config.model_type] if head == "lm" else transformers.AutoModel

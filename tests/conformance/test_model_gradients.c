@@ -13,7 +13,8 @@
 #include "tests/models/model_step.h"
 #include "tests/support/device_use.h"
 
-static const char *const models[] = {"bert", "gpt2", "llama", "mistral", "qwen2", "vit", "resnet", "resnet-bottleneck"};
+static const char *const models[] = {"bert", "gpt2", "llama", "mistral", "qwen2", "vit", "resnet", "resnet-bottleneck",
+                                     "vgg"};
 
 enum { MODEL_COUNT = sizeof models / sizeof models[0] };
 

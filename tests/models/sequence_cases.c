@@ -16,9 +16,9 @@ static const struct {
     const char *name;
     bool is_text, generates, attends;
 } models[] = {
-    {"tiny-bert", true, false, true},     {"tiny-gpt2", true, true, true},  {"tiny-llama", true, true, true},
-    {"tiny-mistral", true, true, true},   {"tiny-qwen2", true, true, true}, {"tiny-vit", false, false, true},
-    {"tiny-resnet", false, false, false},
+    {"tiny-bert", true, false, true},     {"tiny-gpt2", true, true, true},   {"tiny-llama", true, true, true},
+    {"tiny-mistral", true, true, true},   {"tiny-qwen2", true, true, true},  {"tiny-vit", false, false, true},
+    {"tiny-resnet", false, false, false}, {"tiny-vgg", false, false, false},
 };
 
 enum { MODEL_COUNT = sizeof models / sizeof models[0] };

@@ -24,7 +24,7 @@ static const char *const seeds[] = {
     "models/catalogue/tiny-roberta/config.json", "models/catalogue/tiny-distilbert/config.json",
     "models/catalogue/tiny-opt/config.json",     "models/catalogue/tiny-bloom/config.json",
     "models/catalogue/tiny-falcon/config.json",  "models/catalogue/tiny-vit/config.json",
-    "models/catalogue/tiny-resnet/config.json",
+    "models/catalogue/tiny-resnet/config.json",  "models/catalogue/tiny-vgg/config.json",
 };
 
 static uint32_t random_next(uint32_t *random)

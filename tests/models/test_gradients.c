@@ -16,7 +16,7 @@
 #include "models/family.h"
 #include "tests/models/tiny_weights.h"
 
-static const char *const families[] = {"bert", "gpt2", "llama-gqa", "vit", "tiny-resnet"};
+static const char *const families[] = {"bert", "gpt2", "llama-gqa", "vit", "tiny-resnet", "tiny-vgg"};
 
 enum { FAMILY_TESTS = sizeof families / sizeof families[0] };
 
@@ -36,7 +36,8 @@ static void parameters_fill_large(struct tape_machine *machine)
     for (int i = 0; i < skeleton->tensor_count; i++) {
         const struct skeleton_tensor *tensor = &skeleton->tensors[i];
         int storage = machine_find(machine, CATEGORY_WEIGHTS, tensor->path);
-        double size = !machine->config.family->has_attention ? 0.1 : 0.7;
+        bool normed = machine->config.norm_epsilon > 0; /* else smaller ones would vanish from layer to layer */
+        double size = machine->config.family->has_attention ? 0.7 : normed ? 0.1 : 0.4;
         for (int64_t k = 0; storage >= 0 && k < tensor->element_count; k++) {
             double value = size * mix((uint64_t)k + 1000003u * (uint64_t)i + 2777u);
             machine_floats(machine, storage)[k] = (float)(is_norm_weight(skeleton, tensor) ? 1.0 + value : value);

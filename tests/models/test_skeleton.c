@@ -70,6 +70,10 @@ static void test_published_counts(void **state)
         {"timm/resnet50.a1_in1k", HEAD_BARE, 25557032, 212904},
         {"timm/resnet101.a1_in1k", HEAD_LM, 44549160, 8 * 52672 + 8 * 104},
         {"timm/resnet152.a1_in1k", HEAD_LM, 60192808, 8 * 75712 + 8 * 155},
+        {"timm/vgg11.tv_in1k", HEAD_LM, 132863336, 0},
+        {"timm/vgg13.tv_in1k", HEAD_LM, 133047848, 0},
+        {"timm/vgg16.tv_in1k", HEAD_LM, 138357544, 0},
+        {"timm/vgg19.tv_in1k", HEAD_LM, 143667240, 0},
     };
     (void)state;
     for (size_t i = 0; i < sizeof published / sizeof published[0]; i++) {
@@ -172,7 +176,8 @@ static void test_golden(void **state)
                                          "tiny-qwen2",
                                          "tiny-vit",
                                          "tiny-resnet",
-                                         "tiny-resnet-bottleneck"};
+                                         "tiny-resnet-bottleneck",
+                                         "tiny-vgg"};
     (void)state;
     for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
         golden_check(models[i], HEAD_BARE);

@@ -1,0 +1,209 @@
+/* VGG: timm's (1.0.31), plain stacks of 3 x 3 convolutions with rectifiers in place, whose first two linear layers are
+ * convolutions of 7 x 7 and of 1 x 1. Not the variants with batch norms, nor images below the 224 pixels that leave 7 x 7
+ * of them: timm would pool those upward.
+ *
+ * Worked number: vgg16 has 14,714,688 parameters in its 13 convolutions, 512 * 4096 * 49 + 4096 = 102,764,544 and
+ * 4096 * 4096 + 4096 = 16,781,312 in the two that follow, 4,097,000 in the classifier: 138,357,544. */
+#include "models/family.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "models/config_part.h"
+#include "models/forward.h"
+#include "models/skeleton_builder.h"
+
+enum { STAGES = CONFIG_STAGES_MAXIMUM, WIDTH = 4096, WINDOW = 7 };
+
+/* -- the configuration */
+
+static const struct {
+    const char *name;
+    int64_t depths[STAGES];
+} vggs[] = {
+    {"vgg11", {1, 1, 2, 2, 2}},
+    {"vgg13", {2, 2, 2, 2, 2}},
+    {"vgg16", {2, 2, 3, 3, 3}},
+    {"vgg19", {2, 2, 4, 4, 4}},
+};
+
+/* The VGG class's own argument: widths and, where an image is halved, "M". All of a stage must be of one width. */
+static void stages_read(struct field_reader *reader, const struct json *list, struct config *config)
+{
+    int stage = 0;
+    memset(config->depths, 0, sizeof config->depths);
+    for (size_t i = 0; i < json_count(list); i++) {
+        int64_t width = json_integer_or(json_at(list, i), 0);
+        bool pools = strcmp(json_string_or(json_at(list, i), ""), "M") == 0;
+        bool fits = stage < STAGES && (pools ? config->depths[stage] > 0
+                                             : width > 0 && width <= CONFIG_COUNT_MAXIMUM &&
+                                                   (config->depths[stage] == 0 || config->widths[stage] == width));
+        if (!fits) {
+            field_fault(reader, "cfg",
+                        "element %zu does not fit; write up to %d stages of equal widths, each with an \"M\""
+                        " behind it",
+                        i, STAGES);
+            return;
+        }
+        if (pools) {
+            stage++;
+        } else {
+            config->widths[stage] = width;
+            config->depths[stage]++;
+        }
+    }
+    if (stage == 0 || (stage < STAGES && config->depths[stage] > 0)) {
+        field_fault(reader, "cfg", "the last element is not \"M\"; write one behind the last stage");
+    }
+}
+
+static void arguments_read(struct field_reader *reader, struct config *config)
+{
+    const struct json *arguments = field_member(reader, "model_args");
+    if (json_kind(arguments) == JSON_KIND_NULL) {
+        return;
+    }
+    struct field_reader inner = *reader;
+    inner.object = arguments;
+    inner.parent = "/model_args";
+    for (const char *key = json_key_after(arguments, NULL); key != NULL; key = json_key_after(arguments, key)) {
+        if (strcmp(key, "cfg") != 0 && strcmp(key, "mlp_ratio") != 0 && strcmp(key, "in_chans") != 0) {
+            field_fault(&inner, key, "it is not modelled in model_args; known are cfg, mlp_ratio, in_chans");
+        }
+    }
+    if (field_member(&inner, "cfg") != NULL) {
+        stages_read(&inner, field_member(&inner, "cfg"), config);
+    }
+    config->ffn = (int64_t)(WIDTH * field_real(&inner, "mlp_ratio", 1.0 / WIDTH, 1024, 1));
+    config->channels = field_integer(&inner, "in_chans", 1, CONFIG_COUNT_MAXIMUM, config->channels);
+    reader->code = reader->code != STATUS_OK ? reader->code : inner.code;
+}
+
+static void vgg_read(struct field_reader *reader, struct config *config)
+{
+    static const int64_t widths[STAGES] = {64, 128, 256, 512, 512};
+    size_t row = 0;
+    while (row + 1 < sizeof vggs / sizeof vggs[0] && strcmp(vggs[row].name, config->architecture) != 0) {
+        row++;
+    }
+    memcpy(config->depths, vggs[row].depths, sizeof config->depths);
+    memcpy(config->widths, widths, sizeof widths);
+    config->channels = 3;
+    config->ffn = WIDTH;
+    config->hidden = WIDTH;
+    arguments_read(reader, config);
+    int64_t smallest = WINDOW;
+    for (int i = 0; i < STAGES && config->depths[i] > 0; i++) {
+        config->layers += config->depths[i];
+        smallest *= 2;
+    }
+    config->image = config_input_size(reader);
+    if (config->image < smallest) {
+        field_fault(reader, "pretrained_cfg.input_size",
+                    "%" PRId64 " pixels leave less than the window of %d, which timm pools upward and is not modelled; "
+                    "write at least %" PRId64,
+                    config->image, WINDOW, smallest);
+    }
+    config->classes = field_integer(reader, "num_classes", 1, CONFIG_COUNT_MAXIMUM, 1000);
+    config->activation = ACTIVATION_RELU;
+    config->pad_token = -1;
+}
+
+/* -- the skeleton */
+
+/* Kaiming, fan out: the variance of the gradient stays the same through a ReLU. */
+static void skeleton_convolution(struct skeleton_builder *builder, const int64_t size[4])
+{
+    double fan_out = (double)size[0] * (double)size[2] * (double)size[3];
+    builder_parameter(builder, "weight", (struct initial){.deviation = sqrt(2.0 / fan_out)}, 4, size);
+    builder_vector(builder, "bias", (struct initial){0}, size[0]);
+}
+
+/* Always with the classifier: a bare one is not made. */
+static void vgg_skeleton(struct skeleton_builder *builder, enum head head)
+{
+    const struct config *config = builder->config;
+    (void)head;
+    int root = builder_module(builder, -1, "", "VGG");
+    int features = builder_module(builder, root, "features", "Sequential");
+    int64_t inputs = config->channels, number = 0;
+    for (int stage = 0; stage < STAGES; stage++) {
+        for (int64_t i = 0; i < config->depths[stage]; i++) {
+            const int64_t size[] = {config->widths[stage], inputs, 3, 3};
+            builder_element(builder, features, number, "Conv2d");
+            skeleton_convolution(builder, size);
+            inputs = config->widths[stage];
+            number += 2; /* its rectifier */
+        }
+        number++; /* the pooling */
+    }
+    const int64_t first[] = {config->ffn, inputs, WINDOW, WINDOW}, second[] = {WIDTH, config->ffn, 1, 1};
+    int before = builder_module(builder, root, "pre_logits", "ConvMlp");
+    builder_module(builder, before, "fc1", "Conv2d");
+    skeleton_convolution(builder, first);
+    builder_module(builder, before, "fc2", "Conv2d");
+    skeleton_convolution(builder, second);
+    int classifier = builder_module(builder, root, "head", "ClassifierHead");
+    builder_linear(builder, classifier, "fc", config->classes, WIDTH, true);
+}
+
+/* -- the forward pass */
+
+/* *out = relu_(convolution(a)); what *out named goes as soon as the convolution is there. */
+static void unit(const struct forward *f, const char *path, struct value *a, int64_t padding, struct value **out)
+{
+    int frame = tape_frame_open(f->tape);
+    struct value *weight = forward_tensor(f, "%s.weight", path), *bias = forward_tensor(f, "%s.bias", path);
+    struct value *made = tape_frame_close(f->tape, frame, tape_convolution(f->tape, a, weight, bias, 1, padding));
+    value_rebind(f->tape, out, made);
+    value_rebind(f->tape, out, tape_relu_(f->tape, *out));
+}
+
+static struct value *features(const struct forward *f)
+{
+    struct value *x = NULL;
+    int number = 0;
+    for (int stage = 0; stage < STAGES && f->config->depths[stage] > 0; stage++) {
+        for (int64_t i = 0; i < f->config->depths[stage]; i++) {
+            char path[64];
+            snprintf(path, sizeof path, "features.%d", number);
+            unit(f, path, x != NULL ? x : f->images, 1, &x);
+            number += 2;
+        }
+        value_rebind(f->tape, &x, tape_max_pool(f->tape, x, 2, 2, 0));
+        number++;
+    }
+    return x;
+}
+
+static struct value *vgg_forward(const struct forward *f)
+{
+    struct tape *tape = f->tape;
+    int frame = tape_frame_open(tape);
+    struct value *seen = features(f); /* this and x below keep their names until the model returns */
+    struct value *x = NULL;
+    unit(f, "pre_logits.fc1", seen, 0, &x);
+    unit(f, "pre_logits.fc2", x, 0, &x);
+    struct value *pooled = tape_mean_spatial(tape, x);
+    int64_t flat[] = {value_size(pooled, 0), value_size(pooled, 1)};
+    value_rebind(tape, &pooled, tape_reshape(tape, pooled, 2, flat));
+    value_rebind(tape, &pooled, forward_linear(f, "head.fc", pooled));
+    if (f->labels == NULL) {
+        return tape_frame_close(tape, frame, pooled);
+    }
+    return tape_frame_close(tape, frame, forward_loss(f, pooled, f->labels));
+}
+
+static const char *const architectures[] = {"vgg11", "vgg13", "vgg16", "vgg19", NULL};
+
+const struct family family_vgg = {
+    .name = "vgg",
+    .architectures = architectures,
+    .is_image = true,
+    .refuses_checkpointing = true,
+    .read = vgg_read,
+    .skeleton = vgg_skeleton,
+    .forward = vgg_forward,
+};
