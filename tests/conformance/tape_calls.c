@@ -87,7 +87,7 @@ static void model_collect(struct tape_calls *calls, const struct config *config)
                 workload.optimizer = (enum optimizer)optimizer;
                 workload_collect(calls, config, &workload, targets[optimizer % 3]);
             }
-            workload.checkpointing = true;
+            workload.checkpointing = !config->family->refuses_checkpointing;
             workload.accumulate = 2;
             workload_collect(calls, config, &workload, "sm_90");
             bool of_images = config->family->is_image; /* no adapters */
