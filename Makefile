@@ -42,6 +42,9 @@ WARNINGS := -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Ws
 CSTD     := -std=c11 -D_GNU_SOURCE -I.
 CFLAGS   ?=
 C_FLAGS   = $(CSTD) $(OPTIMISE) $(WARNINGS) -pthread -MMD -MP $(CFLAGS)
+# libcurl is opened at run time, when a model of the hub is asked for; its header is all that the build needs of it.
+CURL_WHY_NOT := $(if $(filter no,$(CURL)),CURL=no was given,$(shell printf '\043include <curl/curl.h>\n' | \
+                $(CC) -fsyntax-only -x c - 2>/dev/null || echo 'curl/curl.h is missing: run ci/install-deps.sh'))
 LDLIBS   := -lhwloc -ljansson -lyaml -ldl -lm -pthread $(OPENMP)
 
 # ---- sources ----
@@ -112,6 +115,7 @@ $(call object,$(filter harness/kernels/% harness/device/%,$(LIB_C))): C_FLAGS +=
 # Square roots and multiply-adds become single vector instructions, and what is computed for a lane that is then not
 # chosen may raise a flag that nobody reads, or loops with a choice in them would stay scalar. Nothing is reordered.
 $(call object,$(filter harness/kernels/%,$(LIB_C))): C_FLAGS += -fno-math-errno -fno-trapping-math -ffp-contract=fast
+$(call object,$(wildcard harness/hub/*.c)): C_FLAGS += $(if $(CURL_WHY_NOT),-DASSAY_WITHOUT_CURL)
 # What is looked for where it was installed to is compiled again when PREFIX changes.
 PREFIX_NOTE := $(BUILD)/prefix
 $(shell mkdir -p $(BUILD); echo '$(PREFIX)' | cmp -s - $(PREFIX_NOTE) || echo '$(PREFIX)' >$(PREFIX_NOTE))
@@ -219,6 +223,7 @@ info: ## what was detected and what will be built, and why not
 	        | $(CC) -fsyntax-only -x c - 2>/dev/null && echo found || echo "missing: run ci/install-deps.sh"; done
 	@printf '%-15s ' OpenBLAS; { ldconfig -p 2>/dev/null || /sbin/ldconfig -p; } | grep -q 'libopenblas\.so\.0' \
 	    && echo "found (opened at run time)" || echo "missing: the host device cannot multiply; run ci/install-deps.sh"
+	@echo "libcurl         $(if $(CURL_WHY_NOT),no: $(CURL_WHY_NOT). Models are not looked for on the hub.,found (opened at run time))"
 	@printf '%-15s ' gnuplot; command -v gnuplot || echo "missing: reports have no plots; run ci/install-deps.sh"
 	@echo "library         $(LIB): $(words $(LIB_C)) sources"
 	@echo "program         $(or $(PROGRAM),no: there are no sources in harness/cli)"
@@ -238,6 +243,6 @@ clean: ## remove everything that was built
 	rm -rf build
 
 help: ## this list
-	@echo "make [TARGET] [VARIANT=release|san] [V=1] [CUDA=no] [CUDA_ARCHS=\"90 120\"] [WERROR=1] [PREFIX=... DESTDIR=...] [DEVICE=... PYTHON=... SLICE=... GPU_OUT=...]"
+	@echo "make [TARGET] [VARIANT=release|san] [V=1] [CUDA=no] [CURL=no] [CUDA_ARCHS=\"90 120\"] [WERROR=1] [PREFIX=... DESTDIR=...] [DEVICE=... PYTHON=... SLICE=... GPU_OUT=...]"
 	@sed -n 's/^\([a-z-]*\):.* ## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | while IFS="$$(printf '\t')" read -r t d; do \
 	    printf '  make %-13s %s\n' "$$t" "$$d"; done

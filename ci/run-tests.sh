@@ -19,6 +19,9 @@ mkdir -p "$logs" || exit 99
 # Threads that sleep while they wait, as in `assay run`: spinning ones take the cores from the others.
 export OMP_WAIT_POLICY="${OMP_WAIT_POLICY:-passive}"
 
+# No test asks a hub on the network; those that ask one of their own on loopback say so.
+export HF_HUB_OFFLINE=1
+
 # Sums the numbers of cmocka's lines "[  WHAT  ] N test(s)".
 count_of() {
     sed -n "s/^\[ *$1 *\] \([0-9][0-9]*\) test(s).*/\1/p" "$2" | awk '{ sum += $1 } END { print sum + 0 }'

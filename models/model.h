@@ -23,9 +23,10 @@ struct model {
 /* From what a user types, in this order:
  * 1. a name of the catalogue, exactly;
  * 2. a path: of a config.json, or of a folder that holds one;
- * 3. a name of the catalogue as people write it (catalogue_find).
- * config.name is the name in the catalogue, or the path as typed. STATUS_INVALID with the nearest names where nothing is
- * found, and with the names that fit where several do. The caller releases the model. */
+ * 3. a name of the catalogue as people write it (catalogue_find);
+ * 4. a name on the Hugging Face hub: [hf://][OWNER/]NAME[@REVISION], in its caches and then by the network (model_hub.h).
+ * config.name is the name in the catalogue, or what was typed. STATUS_INVALID with the nearest names where nothing is found,
+ * and with the names that fit where several do; STATUS_IO where the hub could not be asked. The caller releases the model. */
 enum status_code model_find(const struct model_places *places, const char *text, struct model *model,
                             struct status *error);
 

@@ -228,7 +228,8 @@ const struct command command_estimate = {
     .name = "estimate",
     .operands = "MODEL",
     .summary = "what a model, or a case of it, will occupy",
-    .details = "MODEL: a name of the catalogue, a config.json in Hugging Face's format, or a folder that holds one.\n"
+    .details = "MODEL: a name of the catalogue, a config.json of Hugging Face, a folder that holds one, or\n"
+               "OWNER/NAME[@REVISION] of its hub (HF_ENDPOINT, HF_TOKEN, HF_HUB_OFFLINE, HF_HOME).\n"
                "Alone: the table of accelerate estimate-memory. With --mode: every estimator's prediction.\n"
                "docs/NUMBERS.md derives every number.\n",
     .options = options,
