@@ -67,7 +67,7 @@ enum status_code case_estimates(const struct estimate_input *input, struct json 
     enum status_code code = STATUS_OK;
     for (int i = 0; estimator_at(i) != NULL && code == STATUS_OK && estimate != NULL; i++) {
         const struct estimator *estimator = estimator_at(i);
-        if (!estimator->applies(input)) {
+        if (!estimator_applies(estimator, input)) {
             continue;
         }
         code = estimate_compute(estimator, input, estimate, error);

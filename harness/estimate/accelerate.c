@@ -9,6 +9,7 @@
 #include "harness/base/size.h"
 #include "harness/estimate/estimate.h"
 #include "harness/estimate/framework_buffers.h"
+#include "harness/estimate/rule_terms.h"
 #include "models/family.h"
 #include "models/skeleton.h"
 
@@ -44,37 +45,41 @@ enum status_code accelerate_rule_find(const char *name, enum accelerate_rule *ru
     return status_set(error, STATUS_INVALID, "rule '%.80s' is not known; write one of: current, 0.23", name);
 }
 
-/* Bytes below each module, itself included. sizes has module_count entries. Children have higher indices than their
- * parents, so one walk from the end adds everything up. */
-static bool module_sizes(const struct skeleton *skeleton, const struct framework_buffers *buffers, int64_t *sizes)
+static int64_t tensor_bytes_of(const struct skeleton_tensor *tensor, const void *context)
 {
+    const struct framework_buffers *buffers = context;
+    bool counts = tensor->tied_to < 0 && (!tensor->is_buffer || buffers->as_skeleton);
+    return counts ? tensor->element_count * dtype_bytes(tensor->dtype) : 0; /* the builder has checked that it fits */
+}
+
+/* Bytes below each module, itself included. bytes has module_count entries. Children have higher indices than their
+ * parents, so one walk from the end adds everything up. */
+static bool module_sizes(const struct accelerate_sizing *sizing, int64_t *bytes)
+{
+    const struct skeleton *skeleton = sizing->skeleton;
     bool fits = true;
     for (int i = 0; i < skeleton->tensor_count && fits; i++) {
         const struct skeleton_tensor *tensor = &skeleton->tensors[i];
-        if (tensor->tied_to < 0 && (!tensor->is_buffer || buffers->as_skeleton)) {
-            int64_t bytes =
-                tensor->element_count * dtype_bytes(tensor->dtype); /* the builder has checked that it fits */
-            fits = size_add(sizes[tensor->module], bytes, &sizes[tensor->module]);
-        }
+        fits = size_add(bytes[tensor->module], sizing->tensor_bytes(tensor, sizing->context), &bytes[tensor->module]);
     }
     for (int i = skeleton->module_count - 1; i >= 0 && fits; i--) {
         int parent = skeleton->modules[i].parent;
         if (skeleton->modules[i].no_split) {
-            fits = size_add(sizes[i], buffers->block_bytes, &sizes[i]);
+            fits = size_add(bytes[i], sizing->block_bytes, &bytes[i]);
         }
         if (parent >= 0) {
-            fits = fits && size_add(sizes[parent], sizes[i], &sizes[parent]);
+            fits = fits && size_add(bytes[parent], bytes[i], &bytes[parent]);
         }
     }
-    return fits && size_add(sizes[0], buffers->model_bytes, &sizes[0]);
+    return fits && size_add(bytes[0], sizing->model_bytes, &bytes[0]);
 }
 
 /* A module is atomic when it is never split or has no children; what lies below an atomic one is not looked at. */
-static int64_t largest_layer(const struct skeleton *skeleton, const struct framework_buffers *buffers,
-                             const int64_t *sizes, bool splits_blocks)
+static int64_t largest_layer(const struct accelerate_sizing *sizing, const int64_t *bytes)
 {
-    int64_t largest = buffers->model_bytes; /* a module, or a tensor of the root, of its own */
-    int inside = -1;                        /* the atomic module that the walk is in */
+    const struct skeleton *skeleton = sizing->skeleton;
+    int64_t largest = sizing->model_bytes; /* a module, or a tensor of the root, of its own */
+    int inside = -1;                       /* the atomic module that the walk is in */
     for (int i = 1; i < skeleton->module_count; i++) {
         int up = skeleton->modules[i].parent;
         while (up > inside) {
@@ -84,34 +89,54 @@ static int64_t largest_layer(const struct skeleton *skeleton, const struct frame
             continue;
         }
         bool leaf = i + 1 == skeleton->module_count || skeleton->modules[i + 1].parent != i;
-        bool atomic = leaf || (skeleton->modules[i].no_split && !splits_blocks);
+        bool atomic = leaf || (skeleton->modules[i].no_split && !sizing->splits_blocks);
         inside = atomic ? i : inside;
-        largest = atomic && sizes[i] > largest ? sizes[i] : largest;
+        largest = atomic && bytes[i] > largest ? bytes[i] : largest;
     }
-    return splits_blocks && buffers->block_bytes > largest ? buffers->block_bytes : largest;
+    return sizing->splits_blocks && sizing->block_bytes > largest ? sizing->block_bytes : largest;
 }
 
-/* The skeleton of the model without a head, whatever the case has: accelerate builds that. */
-static enum status_code sizes_of_skeleton(const struct skeleton *skeleton, const struct framework_buffers *buffers,
-                                          bool splits_blocks, struct accelerate_sizes *sizes, struct status *error)
+enum status_code accelerate_measure(const struct accelerate_sizing *sizing, int64_t *total_bytes,
+                                    int64_t *largest_layer_bytes, struct status *error)
 {
+    const struct skeleton *skeleton = sizing->skeleton;
     int64_t *bytes = calloc((size_t)skeleton->module_count, sizeof *bytes);
     if (bytes == NULL) {
         return status_set(error, STATUS_OUT_OF_MEMORY, "no host memory for the sizes of %d modules",
                           skeleton->module_count);
     }
     enum status_code code = STATUS_OK;
-    if (module_sizes(skeleton, buffers, bytes) && bytes[0] <= INT64_MAX / 8) { /* 4 B is printed; keep room */
-        *sizes = (struct accelerate_sizes){
-            .parameter_count = skeleton->parameter_count,
-            .buffer_bytes = bytes[0] - skeleton->parameter_bytes,
-            .total_bytes = bytes[0],
-            .largest_layer_bytes = largest_layer(skeleton, buffers, bytes, splits_blocks),
-        };
+    if (module_sizes(sizing, bytes) && bytes[0] <= INT64_MAX / 8) { /* 4 B is printed; keep room */
+        *total_bytes = bytes[0];
+        *largest_layer_bytes = largest_layer(sizing, bytes);
     } else {
         code = status_set(error, STATUS_OVERFLOW, "%s: its bytes do not fit 63 bits", skeleton->config->name);
     }
     free(bytes);
+    return code;
+}
+
+/* The skeleton of the model without a head, whatever the case has: accelerate builds that. */
+static enum status_code sizes_of_skeleton(const struct skeleton *skeleton, const struct framework_buffers *buffers,
+                                          bool splits_blocks, struct accelerate_sizes *sizes, struct status *error)
+{
+    struct accelerate_sizing sizing = {.skeleton = skeleton,
+                                       .tensor_bytes = tensor_bytes_of,
+                                       .context = buffers,
+                                       .block_bytes = buffers->block_bytes,
+                                       .model_bytes = buffers->model_bytes,
+                                       .splits_blocks = splits_blocks};
+    int64_t total = 0;
+    int64_t largest = 0;
+    enum status_code code = accelerate_measure(&sizing, &total, &largest, error);
+    if (code == STATUS_OK) {
+        *sizes = (struct accelerate_sizes){
+            .parameter_count = skeleton->parameter_count,
+            .buffer_bytes = total - skeleton->parameter_bytes,
+            .total_bytes = total,
+            .largest_layer_bytes = largest,
+        };
+    }
     return code;
 }
 
@@ -188,17 +213,19 @@ struct json *accelerate_to_json(const char *model, const struct config *config, 
     return json_made(document, done);
 }
 
-static bool accelerate_applies(const struct estimate_input *input)
+bool accelerate_has_case(const struct workload *workload)
 {
-    enum optimizer optimizer = input->workload->optimizer;
-    return input->workload->precision != PRECISION_FP8 && /* it has no row for it */
-           (input->workload->mode != MODE_TRAIN ||
-            (optimizer != OPTIMIZER_SGD_MOMENTUM && optimizer != OPTIMIZER_ADAM_8BIT &&
-             input->workload->lora_rank == 0));
+    return workload->precision != PRECISION_FP8 && /* it has no row for it */
+           (workload->mode != MODE_TRAIN ||
+            (rule_optimizer_is_adam(workload->optimizer) && workload->lora_rank == 0));
 }
 
-/* The row in which weights of this precision stand. */
-static enum accelerate_dtype storage_of(enum precision precision)
+static bool accelerate_applies(const struct estimate_input *input)
+{
+    return accelerate_has_case(input->workload);
+}
+
+enum accelerate_dtype accelerate_storage_of(enum precision precision)
 {
     switch (precision) {
     case PRECISION_FLOAT16:
@@ -226,7 +253,7 @@ static enum status_code accelerate_compute(const struct estimate_input *input, s
     enum precision precision = input->workload->precision;
     bool half_training = precision != PRECISION_FLOAT32;
     if (input->workload->mode != MODE_TRAIN) {
-        struct accelerate_row row = accelerate_row_of(&sizes, storage_of(precision), options.rule);
+        struct accelerate_row row = accelerate_row_of(&sizes, accelerate_storage_of(precision), options.rule);
         if (input->workload->mode == MODE_GENERATE) { /* no rule for a cache */
             estimate_add_unknown(estimate, "total_bytes");
         } else {
@@ -245,5 +272,10 @@ static enum status_code accelerate_compute(const struct estimate_input *input, s
     return STATUS_OK;
 }
 
-const struct estimator estimator_accelerate = {"accelerate", "the table of accelerate estimate-memory",
-                                               accelerate_applies, accelerate_compute};
+const struct estimator estimator_accelerate = {
+    .name = "accelerate",
+    .what = "the table of accelerate estimate-memory: loading, and training with Adam",
+    .source = "huggingface/accelerate 1.15, commands/estimate.py",
+    .applies = accelerate_applies,
+    .compute = accelerate_compute,
+};

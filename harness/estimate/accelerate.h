@@ -19,6 +19,7 @@
 #include "harness/base/status.h"
 #include "harness/base/text.h"
 #include "models/config.h"
+#include "models/skeleton.h"
 
 enum accelerate_rule { ACCELERATE_RULE_CURRENT, ACCELERATE_RULE_0_23, ACCELERATE_RULE_COUNT };
 
@@ -57,6 +58,25 @@ const char *accelerate_dtype_name(enum accelerate_dtype dtype); /* "float32", "f
 /* STATUS_INVALID lists what is known. */
 enum status_code accelerate_dtype_find(const char *name, enum accelerate_dtype *dtype, struct status *error);
 enum status_code accelerate_rule_find(const char *name, enum accelerate_rule *rule, struct status *error);
+
+/* How a skeleton is weighed: what a tensor counts, and bytes that no tensor of it has. */
+struct accelerate_sizing {
+    const struct skeleton *skeleton;
+    int64_t (*tensor_bytes)(const struct skeleton_tensor *tensor, const void *context);
+    const void *context;
+    int64_t block_bytes, model_bytes; /* in each block that is never split; beside the blocks */
+    bool splits_blocks;
+};
+
+/* The sum, and the largest module that is a leaf or is never split. */
+enum status_code accelerate_measure(const struct accelerate_sizing *sizing, int64_t *total_bytes,
+                                    int64_t *largest_layer_bytes, struct status *error);
+
+/* Whether the table says something of such a case: loading, and training of the whole model with Adam. */
+bool accelerate_has_case(const struct workload *workload);
+
+/* The row in which weights of this precision stand. */
+enum accelerate_dtype accelerate_storage_of(enum precision precision);
 
 enum status_code accelerate_sizes_of(const struct config *config, const struct accelerate_options *options,
                                      struct accelerate_sizes *sizes, struct status *error);

@@ -15,8 +15,7 @@
  * Worked number: 4,000,000,000 parameters in mixed precision with Adam: 24 + 16 + 32 = 72 GB before activations, of the
  * 85 GB that the text gives for batch 16. */
 #include "harness/base/size.h"
-#include "harness/estimate/estimate.h"
-#include "models/family.h"
+#include "harness/estimate/rule_terms.h"
 #include "models/quantization.h"
 
 struct anatomy_rule {
@@ -59,37 +58,17 @@ static bool anatomy_applies(const struct estimate_input *input)
     return input->workload->mode != MODE_TRAIN || (trains_all && rule_of(input->workload->precision)->gradients > 0);
 }
 
-/* Rows of the sequence: patches and the class token for images. */
-static int64_t sequence_of(const struct estimate_input *input)
-{
-    if (input->config->family->is_image && input->config->family->has_attention) {
-        int64_t side = input->config->image / input->config->patch;
-        return side * side + 1;
-    }
-    return input->workload->seq;
-}
-
-static bool product(const int64_t *factors, int count, int64_t *result)
-{
-    bool fits = true;
-    *result = 1;
-    for (int i = 0; i < count && fits; i++) {
-        fits = size_multiply(*result, factors[i], result);
-    }
-    return fits;
-}
-
 static bool activations_of(const struct estimate_input *input, int64_t element_bytes, int64_t *bytes)
 {
     const struct config *config = input->config;
     int64_t batch = input->workload->batch;
-    int64_t seq = sequence_of(input);
+    int64_t seq = rule_sequence(input);
     const int64_t states[] = {batch, seq, config->layers, config->hidden, element_bytes};
     const int64_t scores[] = {batch, config->heads, seq, seq, config->layers, element_bytes};
     int64_t score_bytes = 0;
-    bool fits = product(states, 5, bytes);
+    bool fits = rule_product(states, 5, bytes);
     if (input->workload->attention == ATTENTION_EAGER) {
-        fits = fits && product(scores, 6, &score_bytes) && size_add(*bytes, score_bytes, bytes);
+        fits = fits && rule_product(scores, 6, &score_bytes) && size_add(*bytes, score_bytes, bytes);
     }
     return fits;
 }
@@ -117,18 +96,23 @@ static enum status_code anatomy_compute(const struct estimate_input *input, stru
     estimate_add(estimate, "gradients_bytes", count * rule->gradients);
     estimate_add(estimate, "optimizer_bytes", optimizer);
     estimate_add(estimate, "states_bytes", states);
-    if (workload->checkpointing || !input->config->family->has_attention) {
+    if (workload->checkpointing || !rule_has_attention(input->config)) {
         estimate_add_unknown(estimate, "activations_bytes");
         estimate_add_unknown(estimate, "total_bytes");
         return STATUS_OK;
     }
     if (!activations_of(input, rule->activation, &activations) || !size_add(states, activations, &total)) {
-        return status_set(error, STATUS_OVERFLOW, "the activations do not fit 63 bits; write a smaller batch or seq");
+        return rule_overflow(error);
     }
     estimate_add(estimate, "activations_bytes", activations);
     estimate_add(estimate, "total_bytes", total);
     return STATUS_OK;
 }
 
-const struct estimator estimator_anatomy = {"anatomy", "bytes per parameter of transformers' memory anatomy",
-                                            anatomy_applies, anatomy_compute};
+const struct estimator estimator_anatomy = {
+    .name = "anatomy",
+    .what = "bytes per parameter of transformers' memory anatomy, and activations as a lower bound",
+    .source = "transformers documentation, model_memory_anatomy",
+    .applies = anatomy_applies,
+    .compute = anatomy_compute,
+};

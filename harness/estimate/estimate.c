@@ -5,11 +5,23 @@
 #include <stdio.h>
 #include <string.h>
 
+/* In the order in which reports show them: what has room for few shows the first. */
 static const struct estimator *const estimators[] = {
     &estimator_replay,
     &estimator_accelerate,
     &estimator_anatomy,
     &estimator_eleutherai,
+    &estimator_weights_fifth,
+    &estimator_accelerate_corrected,
+    &estimator_eleutherai_cookbook,
+    &estimator_megatron,
+    &estimator_deepspeed_zero2,
+    &estimator_deepspeed_zero2_docs,
+    &estimator_deepspeed_zero3,
+    &estimator_llm_c,
+    &estimator_can_it_run,
+    &estimator_hf_mem,
+    &estimator_llama_factory,
 };
 
 enum { ESTIMATOR_COUNT = sizeof estimators / sizeof estimators[0] };
@@ -27,6 +39,11 @@ const struct estimator *estimator_find(const char *name)
         }
     }
     return NULL;
+}
+
+bool estimator_applies(const struct estimator *estimator, const struct estimate_input *input)
+{
+    return (estimator->divides || !parallel_divides(input->parallel)) && estimator->applies(input);
 }
 
 enum status_code estimate_compute(const struct estimator *estimator, const struct estimate_input *input,
@@ -61,6 +78,13 @@ void estimate_add(struct estimate *estimate, const char *name, int64_t value)
 void estimate_add_unknown(struct estimate *estimate, const char *name)
 {
     quantity_new(estimate, name);
+}
+
+void estimate_add_or_unknown(struct estimate *estimate, const char *name, bool known, int64_t value)
+{
+    struct estimate_quantity *quantity = quantity_new(estimate, name);
+    quantity->known = known;
+    quantity->value = known ? value : 0;
 }
 
 void estimate_add_text(struct estimate *estimate, const char *name, const char *text)

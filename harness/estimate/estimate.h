@@ -1,7 +1,8 @@
-/* Estimates: one table of predictors, each a pure function of a model and a workload.
+/* Estimates: one table of predictors, each a pure function of a model and a workload, and of how it is divided.
  *
  * A predictor gives named quantities. One that it has no rule for is unknown (null), never 0. The quantity that a verdict
- * compares is total_bytes; the others say what it is made of. */
+ * compares is total_bytes; the others say what it is made of. Of a divided model all are those of one device, the one that
+ * holds most. */
 #ifndef ASSAY_ESTIMATE_ESTIMATE_H
 #define ASSAY_ESTIMATE_ESTIMATE_H
 
@@ -10,6 +11,7 @@
 
 #include "harness/base/json.h"
 #include "harness/base/status.h"
+#include "harness/estimate/parallel.h"
 #include "harness/record/constants.h"
 #include "models/config.h"
 #include "models/skeleton.h"
@@ -24,6 +26,7 @@ struct estimate_input {
     const struct workload *workload;
     const char *target;                /* --for: "sm_90", "host"; read only by estimators that model a device */
     const struct constants *constants; /* of the device that is predicted; NULL: none */
+    const struct parallel *parallel;   /* how the model is divided, checked (parallel.h); NULL: one device */
 };
 
 struct estimate_quantity {
@@ -41,8 +44,10 @@ struct estimate {
 
 struct estimator {
     const char *name;
-    const char *what; /* one line for people */
-    bool (*applies)(const struct estimate_input *input);
+    const char *what;   /* one line for people */
+    const char *source; /* where the rule is published */
+    bool divides;       /* it has a rule for a model that is divided among devices */
+    bool (*applies)(const struct estimate_input *input); /* asked by estimator_applies alone */
     enum status_code (*compute)(const struct estimate_input *input, struct estimate *estimate, struct status *error);
 };
 
@@ -52,12 +57,16 @@ const struct estimator *estimator_at(int index);
 /* NULL where the name is not known. */
 const struct estimator *estimator_find(const char *name);
 
-/* Runs one estimator. The caller has asked applies(). On success estimate holds its quantities. */
+/* Whether it has a rule for the case. A model that is divided among devices is for those that divide. */
+bool estimator_applies(const struct estimator *estimator, const struct estimate_input *input);
+
+/* Runs one estimator that applies. On success estimate holds its quantities. */
 enum status_code estimate_compute(const struct estimator *estimator, const struct estimate_input *input,
                                   struct estimate *estimate, struct status *error);
 
 /* For estimators: one more quantity. More than ESTIMATE_QUANTITIES_MAXIMUM are a fault of the program. */
 void estimate_add(struct estimate *estimate, const char *name, int64_t value);
+void estimate_add_or_unknown(struct estimate *estimate, const char *name, bool known, int64_t value);
 void estimate_add_unknown(struct estimate *estimate, const char *name);
 void estimate_add_text(struct estimate *estimate, const char *name, const char *text);
 
@@ -68,9 +77,9 @@ const struct estimate_quantity *estimate_get(const struct estimate *estimate, co
 struct json *estimate_to_json(const struct estimate *estimate);
 
 /* The rows; each is defined in the file of its name. */
-extern const struct estimator estimator_replay;
-extern const struct estimator estimator_accelerate;
-extern const struct estimator estimator_anatomy;
-extern const struct estimator estimator_eleutherai;
+extern const struct estimator estimator_replay, estimator_accelerate, estimator_accelerate_corrected, estimator_anatomy,
+    estimator_eleutherai, estimator_eleutherai_cookbook, estimator_megatron, estimator_deepspeed_zero2,
+    estimator_deepspeed_zero2_docs, estimator_deepspeed_zero3, estimator_llm_c, estimator_can_it_run, estimator_hf_mem,
+    estimator_llama_factory, estimator_weights_fifth;
 
 #endif

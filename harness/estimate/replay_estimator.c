@@ -128,6 +128,7 @@ static enum status_code replay_compute(const struct estimate_input *input, struc
 const struct estimator estimator_replay = {
     .name = "replay",
     .what = "the tape of the workload through the caching allocator, without a device",
+    .source = "this program: docs/NUMBERS.md, 4 to 9",
     .applies = replay_applies,
     .compute = replay_compute,
 };

@@ -10,7 +10,7 @@ enum status_code prediction_json(const struct estimate_input *input, struct json
     const struct estimator *estimator = NULL;
     for (int i = 0; made && (estimator = estimator_at(i)) != NULL; i++) {
         struct estimate estimate;
-        if (estimator->applies(input)) {
+        if (estimator_applies(estimator, input)) {
             struct status *why = first.code == STATUS_OK ? &first : NULL;
             bool known = estimate_compute(estimator, input, &estimate, why) == STATUS_OK;
             made = json_set(object, estimator->name, known ? estimate_to_json(&estimate) : json_null_new());
