@@ -28,7 +28,8 @@ tolerance = ARGC > 5 && strlen(ARG6) > 0 ? ARG6 + 0 : NaN
 banded = tolerance > 0
 
 stats ARG1 skip 1 using 3 name "MEASURED" nooutput
-columns = int(MEASURED_columns)
+# More than eight symbols cannot be told apart: the first eight estimators; the tables have all.
+columns = MEASURED_columns > 11 ? 11 : int(MEASURED_columns)
 low = MEASURED_min
 high = MEASURED_max
 array points[columns]

@@ -7,6 +7,7 @@
 #include "harness/cli/command.h"
 #include "harness/cli/constants_option.h"
 #include "harness/cli/output.h"
+#include "harness/cli/parallel_options.h"
 #include "harness/cli/resource_path.h"
 #include "harness/estimate/accelerate.h"
 #include "harness/suite/identity.h"
@@ -15,6 +16,7 @@
 
 static const struct option_row options[] = {
     CASE_OPTION_ROWS,
+    PARALLEL_OPTION_ROWS,
     {"for", OPTION_VALUE, "TARGET", "class of devices whose workspaces are predicted (default: sm_90)"},
     {"peak", OPTION_VALUE, "STAGE",
      "list what is alive at the peak of load, forward, backward, step, generate or highest"},
@@ -125,7 +127,8 @@ static enum status_code estimates_give(const struct estimate_input *input, const
     struct json *estimates = json_object_new();
     struct json *peak = json_null_new();
     identity_id(identity, &id);
-    text_format(&text, "%s, predicted for %s\n", text_string(&id), input->target);
+    text_format(&text, "%s, predicted for %s%s\n", text_string(&id), input->target,
+                parallel_divides(input->parallel) ? ": each of the devices it is divided among" : "");
     enum status_code code = case_estimates(input, estimates, &text, error);
     if (code == STATUS_OK && peak_stage != NULL) {
         code = case_peak(input, peak_stage, &peak, &text, error);
@@ -134,6 +137,7 @@ static enum status_code estimates_give(const struct estimate_input *input, const
         bool made = json_set(document, "id", json_string_new(text_string(&id))) &&
                     json_set(document, "case", identity_json(identity)) &&
                     json_set(document, "target", json_string_new(input->target)) &&
+                    (input->parallel == NULL || json_set(document, "parallel", parallel_json(input->parallel))) &&
                     json_set(document, "estimates", json_share(estimates)) &&
                     (peak_stage == NULL || json_set(document, "peak", json_share(peak)));
         code = output_json(made ? document : NULL, error);
@@ -166,9 +170,24 @@ static enum status_code constants_take(const char *name, const char **target_nam
     return code;
 }
 
+/* What is shown at a peak, and a device's constants, are of one device that has the whole model. */
+static enum status_code parallel_take(const struct arguments *arguments, const struct config *config,
+                                      struct parallel *parallel, struct status *error)
+{
+    enum status_code code = parallel_options_read(arguments, config, parallel, error);
+    bool whole = arguments_value(arguments, "peak") != NULL || arguments_value(arguments, "constants") != NULL;
+    if (code == STATUS_OK && whole && parallel_divides(parallel)) {
+        code = status_set(error, STATUS_INVALID,
+                          "estimate: --%s is about one device with the whole model; leave it or the degrees out",
+                          arguments_value(arguments, "peak") != NULL ? "peak" : "constants");
+    }
+    return code;
+}
+
 static enum status_code case_print(const struct arguments *arguments, const struct model *model, struct status *error)
 {
     struct workload workload;
+    struct parallel parallel = parallel_single();
     struct skeleton skeleton = {0};
     struct constants constants;
     const struct target *target = target_at(0);
@@ -181,6 +200,9 @@ static enum status_code case_print(const struct arguments *arguments, const stru
         }
     }
     enum status_code code = case_options_read(arguments, &workload, error);
+    if (code == STATUS_OK) {
+        code = parallel_take(arguments, &model->config, &parallel, error);
+    }
     if (code == STATUS_OK && device != NULL) {
         code = constants_take(device, &target_name, &constants, error);
     }
@@ -197,7 +219,8 @@ static enum status_code case_print(const struct arguments *arguments, const stru
                                        .skeleton = &skeleton,
                                        .workload = &identity.workload,
                                        .target = target->name,
-                                       .constants = device != NULL ? &constants : NULL};
+                                       .constants = device != NULL ? &constants : NULL,
+                                       .parallel = parallel_options_given(arguments) ? &parallel : NULL};
         code = estimates_give(&input, &identity, arguments_value(arguments, "peak"),
                               arguments_value(arguments, "json") != NULL, error);
     }
@@ -214,8 +237,9 @@ static enum status_code estimate_run(const struct arguments *arguments, enum exi
     enum status_code code = places.catalogue_dir == NULL
                                 ? status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a path")
                                 : model_find(&places, arguments->operands[0], &model, error);
-    bool is_case = case_options_given(arguments) || arguments_value(arguments, "for") != NULL ||
-                   arguments_value(arguments, "peak") != NULL || arguments_value(arguments, "constants") != NULL;
+    bool is_case = case_options_given(arguments) || parallel_options_given(arguments) ||
+                   arguments_value(arguments, "for") != NULL || arguments_value(arguments, "peak") != NULL ||
+                   arguments_value(arguments, "constants") != NULL;
     if (code == STATUS_OK) {
         code = is_case ? case_print(arguments, &model, error) : table_print(arguments, &model.config, error);
     }
@@ -230,7 +254,8 @@ const struct command command_estimate = {
     .summary = "what a model, or a case of it, will occupy",
     .details = "MODEL: a name of the catalogue, a config.json of Hugging Face, a folder that holds one, or\n"
                "OWNER/NAME[@REVISION] of its hub (HF_ENDPOINT, HF_TOKEN, HF_HUB_OFFLINE, HF_HOME).\n"
-               "Alone: the table of accelerate estimate-memory. With --mode: every estimator's prediction.\n"
+               "Alone: the table of accelerate estimate-memory. With --mode: every estimator's prediction; assay\n"
+               "estimators lists them. Divided among devices: what the device that holds most holds.\n"
                "docs/NUMBERS.md derives every number.\n",
     .options = options,
     .operand_minimum = 1,

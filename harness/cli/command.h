@@ -31,7 +31,7 @@ struct option_row {
     const char *help;
 };
 
-enum { OPTION_COUNT_MAXIMUM = 32, OPERAND_COUNT_MAXIMUM = 10, LIST_COUNT_MAXIMUM = 32 };
+enum { OPTION_COUNT_MAXIMUM = 64, OPERAND_COUNT_MAXIMUM = 10, LIST_COUNT_MAXIMUM = 32 };
 
 struct arguments;
 
@@ -66,7 +66,7 @@ enum status_code arguments_parse(const struct command *command, int count, char 
 const char *arguments_value(const struct arguments *arguments, const char *name);
 
 /* Each is defined in the file of its name; main.c has the table. */
-extern const struct command command_hardware, command_models, command_estimate, command_plan, command_run,
-    command_report, command_compare, command_calibrate, command_replay, command_fit, command_limit;
+extern const struct command command_hardware, command_models, command_estimate, command_estimators, command_plan,
+    command_run, command_report, command_compare, command_calibrate, command_replay, command_fit, command_limit;
 
 #endif

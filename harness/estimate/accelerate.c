@@ -216,8 +216,7 @@ struct json *accelerate_to_json(const char *model, const struct config *config, 
 bool accelerate_has_case(const struct workload *workload)
 {
     return workload->precision != PRECISION_FP8 && /* it has no row for it */
-           (workload->mode != MODE_TRAIN ||
-            (rule_optimizer_is_adam(workload->optimizer) && workload->lora_rank == 0));
+           (workload->mode != MODE_TRAIN || (rule_optimizer_is_adam(workload->optimizer) && workload->lora_rank == 0));
 }
 
 static bool accelerate_applies(const struct estimate_input *input)

@@ -66,7 +66,7 @@ static enum status_code corrected_compute(const struct estimate_input *input, st
 
 const struct estimator estimator_accelerate_corrected = {
     .name = "accelerate-corrected",
-    .what = "the same with the head, integers at their real sizes, tied weights once",
+    .what = "accelerate's table with the head, integers at their real sizes, tied weights once",
     .source = "this program: accelerate's rule and three corrections",
     .applies = corrected_applies,
     .compute = corrected_compute,

@@ -36,9 +36,9 @@ static enum status_code can_it_run_compute(const struct estimate_input *input, s
         trains && rule_is_amp(workload->precision) ? ACCELERATE_FLOAT16 : accelerate_storage_of(workload->precision);
     struct accelerate_row row = accelerate_row_of(&sizes, dtype, options.rule);
     int64_t adapters = input->skeleton->parameter_count - rule_parameter_count(input->skeleton);
-    double total = workload->mode == MODE_LOAD            ? row.total_bytes
+    double total = workload->mode == MODE_LOAD          ? row.total_bytes
                    : trains && workload->lora_rank == 0 ? row.training_bytes
-                                                          : 1.2 * (row.total_bytes + 8.0 * (double)adapters);
+                                                        : 1.2 * (row.total_bytes + 8.0 * (double)adapters);
     estimate_add(estimate, "weights_bytes", llround(row.total_bytes));
     estimate_add(estimate, "total_bytes", llround(total));
     return STATUS_OK;

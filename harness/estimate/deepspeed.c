@@ -43,7 +43,8 @@ bool deepspeed_zero3_needs(const struct deepspeed_setup *setup, struct deepspeed
     if (setup->zero_init && setup->offload == DEEPSPEED_OFFLOAD_NONE) {
         return host_bytes_of(setup->largest_count, each, &needs->host_bytes);
     }
-    return host_bytes_of(count, setup->zero_init ? host_bytes[setup->offload] : larger(each, host_bytes[setup->offload]),
+    return host_bytes_of(count,
+                         setup->zero_init ? host_bytes[setup->offload] : larger(each, host_bytes[setup->offload]),
                          &needs->host_bytes);
 }
 
@@ -170,7 +171,7 @@ const struct estimator estimator_deepspeed_zero2 = {
 
 const struct estimator estimator_deepspeed_zero2_docs = {
     .name = "deepspeed-zero2-docs",
-    .what = "the same as its documentation still has it: 4 P + 16 P / N (code before 0.14.3)",
+    .what = "DeepSpeed's ZeRO 2 as its documentation still has it: 4 P + 16 P / N (code before 0.14.3)",
     .source = "DeepSpeed documentation, Memory Requirements",
     .divides = true,
     .applies = zero2_applies,

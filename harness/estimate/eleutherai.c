@@ -38,9 +38,9 @@ static const struct eleutherai_rule *rule_of(const struct workload *workload)
     if (rule_is_amp(workload->precision)) {
         return workload->mode == MODE_TRAIN ? &eleutherai_mixed : &eleutherai_float32;
     }
-    return rule_is_16bit(workload->precision)              ? &eleutherai_16bit
-           : workload->precision == PRECISION_INT8         ? &eleutherai_int8
-                                                           : &eleutherai_float32;
+    return rule_is_16bit(workload->precision)      ? &eleutherai_16bit
+           : workload->precision == PRECISION_INT8 ? &eleutherai_int8
+                                                   : &eleutherai_float32;
 }
 
 static int optimizer_bytes_of(const struct eleutherai_rule *rule, enum optimizer optimizer)

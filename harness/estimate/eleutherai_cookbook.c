@@ -33,7 +33,7 @@ static bool cookbook_applies(const struct estimate_input *input)
     bool fsdp = input->parallel != NULL && input->parallel->fsdp;
     bool trains = workload->mode == MODE_TRAIN && workload->optimizer != OPTIMIZER_ADAM_8BIT && !fsdp;
     bool infers = (workload->mode == MODE_INFER || workload->mode == MODE_GENERATE) && workload->beams == 1;
-    return rule_is_text_stack(input->config) && rule_weight_bytes(workload->precision) > 0 && workload->lora_rank == 0 &&
+    return rule_is_text_stack(input) && rule_weight_bytes(workload->precision) > 0 && workload->lora_rank == 0 &&
            (trains || infers);
 }
 

@@ -44,9 +44,9 @@ struct estimate {
 
 struct estimator {
     const char *name;
-    const char *what;   /* one line for people */
-    const char *source; /* where the rule is published */
-    bool divides;       /* it has a rule for a model that is divided among devices */
+    const char *what;                                    /* one line for people */
+    const char *source;                                  /* where the rule is published */
+    bool divides;                                        /* it has a rule for a model that is divided among devices */
     bool (*applies)(const struct estimate_input *input); /* asked by estimator_applies alone */
     enum status_code (*compute)(const struct estimate_input *input, struct estimate *estimate, struct status *error);
 };

@@ -34,7 +34,7 @@ static int doubled_bytes_of(const struct workload *workload)
 static bool factory_applies(const struct estimate_input *input)
 {
     return input->workload->mode == MODE_TRAIN && rule_optimizer_is_adam(input->workload->optimizer) &&
-           rule_is_text_stack(input->config) && doubled_bytes_of(input->workload) > 0;
+           rule_is_text_stack(input) && doubled_bytes_of(input->workload) > 0;
 }
 
 static enum status_code factory_compute(const struct estimate_input *input, struct estimate *estimate,

@@ -50,7 +50,8 @@ bool llm_c_cpu_activation_count(const struct llm_c_shape *shape, int64_t *count)
     int64_t scores = 0;
     return shape->channels <= INT32_MAX && size_multiply(shape->heads, shape->tokens, &scores) &&
            scores <= INT64_MAX / 4 &&
-           rows_of(shape, 2 * shape->channels + 3 + 2 * shape->vocabulary, 18 * shape->channels + 4 + 2 * scores, count);
+           rows_of(shape, 2 * shape->channels + 3 + 2 * shape->vocabulary, 18 * shape->channels + 4 + 2 * scores,
+                   count);
 }
 
 static bool llm_c_applies(const struct estimate_input *input)

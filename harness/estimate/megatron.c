@@ -45,7 +45,7 @@ static bool megatron_applies(const struct estimate_input *input)
 {
     const struct workload *workload = input->workload;
     bool divides = parallel_stage(input->parallel) <= 1 && (input->parallel == NULL || input->parallel->expert == 1);
-    return workload->mode == MODE_TRAIN && rule_is_text_stack(input->config) &&
+    return workload->mode == MODE_TRAIN && rule_is_text_stack(input) &&
            (rule_is_amp(workload->precision) || rule_is_16bit(workload->precision)) &&
            rule_optimizer_is_adam(workload->optimizer) && workload->lora_rank == 0 && divides;
 }
@@ -165,9 +165,8 @@ static bool whole_activations_of(const struct megatron *megatron, int64_t *bytes
     fits = fits && size_add(10 * states + 24 * states / tensor, inputs, &sum);
     sum = in_flight(megatron, sum);
     if (fits && megatron->parallel.pipeline == 1) {
-        fits = size_multiply(tokens, megatron->vocabulary, &logits) &&
-               size_add(logits / tensor, elements, &logits) && size_multiply(logits, 2, &logits) &&
-               size_add(sum, logits, &sum);
+        fits = size_multiply(tokens, megatron->vocabulary, &logits) && size_add(logits / tensor, elements, &logits) &&
+               size_multiply(logits, 2, &logits) && size_add(sum, logits, &sum);
     }
     fits = fits && size_multiply(sum, 21, &sum);
     *bytes = sum / 20;
@@ -186,7 +185,8 @@ static enum status_code megatron_compute(const struct estimate_input *input, str
         !activations_of(&megatron, &activations) || !whole_activations_of(&megatron, &whole)) {
         return rule_overflow(error);
     }
-    int64_t states = parallel_stage(input->parallel) >= 1 ? 6 * count + 12 * count / megatron.parallel.data : 18 * count;
+    int64_t states =
+        parallel_stage(input->parallel) >= 1 ? 6 * count + 12 * count / megatron.parallel.data : 18 * count;
     if (!size_add(states, activations, &total)) {
         return rule_overflow(error);
     }

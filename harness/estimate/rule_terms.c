@@ -29,11 +29,6 @@ bool rule_has_attention(const struct config *config)
     return config->family->has_attention;
 }
 
-bool rule_is_text_stack(const struct config *config)
-{
-    return config->family->has_attention && !config->family->is_image;
-}
-
 bool rule_is_amp(enum precision precision)
 {
     return precision == PRECISION_AMP_FLOAT16 || precision == PRECISION_AMP_BFLOAT16;
@@ -55,15 +50,41 @@ bool rule_optimizer_is_adam(enum optimizer optimizer)
     return optimizer != OPTIMIZER_NONE && optimizer != OPTIMIZER_ADAM_8BIT && optimizer != OPTIMIZER_SGD_MOMENTUM;
 }
 
+static const char *name_of(const struct module_info *module)
+{
+    const char *dot = strrchr(module->path, '.');
+    return dot != NULL ? dot + 1 : module->path;
+}
+
 bool rule_has_module(const struct skeleton *skeleton, const char *name)
 {
     for (int i = 0; i < skeleton->module_count; i++) {
-        const char *dot = strrchr(skeleton->modules[i].path, '.');
-        if (strcmp(dot != NULL ? dot + 1 : skeleton->modules[i].path, name) == 0) {
+        if (strcmp(name_of(&skeleton->modules[i]), name) == 0) {
             return true;
         }
     }
     return false;
+}
+
+/* A stack of that name. BERT's head has a projection called decoder. */
+static bool has_stack(const struct skeleton *skeleton, const char *name)
+{
+    for (int i = 0; i < skeleton->module_count; i++) {
+        const struct module_info *module = &skeleton->modules[i];
+        if (!module_is_projection(module) && strcmp(name_of(module), name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool rule_is_text_stack(const struct estimate_input *input)
+{
+    const struct family *family = input->config->family;
+    const struct skeleton *skeleton = input->skeleton;
+    return family->has_attention && !family->is_image && !has_stack(skeleton, "experts") &&
+           !rule_has_module(skeleton, "kv_a_proj_with_mqa") &&
+           !(has_stack(skeleton, "encoder") && has_stack(skeleton, "decoder"));
 }
 
 bool rule_product(const int64_t *factors, int count, int64_t *result)
@@ -92,8 +113,8 @@ bool rule_layer_activations(const struct rule_layer *layer, int64_t *bytes)
     } else {
         fits = fits && size_multiply(elements, 4 * layer->element_bytes + 2, &whole) &&
                size_multiply(elements, 12 * layer->element_bytes, &divided) &&
-               (!layer->scores || rule_product(squares, 5, &scores)) &&
-               size_add(divided, scores, &divided) && size_add(whole, divided / layer->tensor, &sum);
+               (!layer->scores || rule_product(squares, 5, &scores)) && size_add(divided, scores, &divided) &&
+               size_add(whole, divided / layer->tensor, &sum);
     }
     *bytes = fits ? sum : *bytes;
     return fits;

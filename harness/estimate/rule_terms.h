@@ -18,8 +18,8 @@ int64_t rule_sequence(const struct estimate_input *input);
 bool rule_has_attention(const struct config *config);
 
 /* Whether the model is what the rules of transformers speak of: one stack of layers over tokens, each an attention and
- * one feed-forward part that every token passes. */
-bool rule_is_text_stack(const struct config *config);
+ * one feed-forward part that every token passes. Not experts, latent attention, or an encoder with a decoder. */
+bool rule_is_text_stack(const struct estimate_input *input);
 
 bool rule_is_amp(enum precision precision);
 bool rule_is_16bit(enum precision precision); /* float16 or bfloat16 throughout */

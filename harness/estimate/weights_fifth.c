@@ -16,9 +16,9 @@ static enum status_code fifth_compute(const struct estimate_input *input, struct
     (void)error;
     int64_t count = rule_parameter_count(input->skeleton);
     int bytes = rule_weight_bytes(input->workload->precision);
-    int64_t weights = bytes > 0                                       ? count * bytes
+    int64_t weights = bytes > 0                                      ? count * bytes
                       : input->workload->precision == PRECISION_INT4 ? (count + 1) / 2
-                                                                      : count;
+                                                                     : count;
     estimate_add(estimate, "weights_bytes", weights);
     estimate_add(estimate, "total_bytes", weights + weights / 5);
     return STATUS_OK;

@@ -61,7 +61,7 @@ static void columns_choose(struct table *table, const struct report *report)
         int needed = width_measure(report->estimators[index]);
         table->estimator_columns = needed > table->estimator_columns ? needed : table->estimator_columns;
     }
-    table->estimator_columns = table->estimator_columns > 14 ? 14 : table->estimator_columns;
+    table->estimator_columns = table->estimator_columns > 20 ? 20 : table->estimator_columns;
     table->quantity_columns =
         table->width - INDENT - table->estimator_columns - 1 - 2 * FIGURE_COLUMNS - ERROR_COLUMNS - 1 - VERDICT_COLUMNS;
     table->quantity_columns = table->quantity_columns > 28 ? 28 : table->quantity_columns;

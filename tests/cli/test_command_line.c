@@ -59,6 +59,7 @@ static void output_equals_golden_files(void **state)
         {"estimate-bert-0.23.txt", {"estimate", "bert-base-cased", "--dtypes", "float32", "int8", "--rule", "0.23"}},
         {"estimate-resnet50.txt", {"estimate", "timm/resnet50.a1_in1k"}},
         {"estimate-llama-2-70b.txt", {"estimate", "--dtypes=float16,int4", "meta-llama/Llama-2-70b-chat-hf"}},
+        {"estimators.txt", {"estimators"}},
         {"estimate-bert-load.txt", {"estimate", "bert-base-cased", "--mode", "load"}},
         {"estimate-tiny-gpt2-peak.txt",
          {"estimate", "tiny-gpt2", "--mode=generate", "--seq=8", "--new-tokens=4", "--for=host", "--peak=highest"}},
@@ -141,6 +142,14 @@ static void wrong_words_are_answered_in_one_line(void **state)
          "assay: estimate: --rule belongs to the table without --mode; leave one out\n"},
         {{"estimate", "gpt2", "--mode", "infer", "--checkpointing"},
          "assay: checkpointing: mode infer has no backward pass; write false, or mode train\n"},
+        {{"estimate", "gpt2", "--mode", "train", "--tensor-parallel", "5"},
+         "assay: tensor degree 5 does not divide the 12 heads of gpt2; write 4\n"},
+        {{"estimate", "gpt2", "--mode", "train", "--pipeline-parallel", "5"},
+         "assay: pipeline degree 5 does not divide the 12 layers of gpt2; write 4\n"},
+        {{"estimate", "gpt2", "--mode", "train", "--data-parallel", "1e3"},
+         "assay: --data-parallel: '1e3' is not an integer; write 1\n"},
+        {{"estimate", "gpt2", "--mode", "load", "--data-parallel", "2", "--peak", "load"},
+         "assay: estimate: --peak is about one device with the whole model; leave it or the degrees out\n"},
         {{"replay"}, "assay: replay: an operand is missing; write assay replay TRACE.json\n"},
         {{"replay", "--allocator", "best", "x"}, "assay: replay: 'best' is not an allocator; write caching or plain\n"},
         {{"replay", "--device", "x", "x"},
@@ -304,8 +313,8 @@ static void help_names_every_command_and_each_answers(void **state)
     const char *const words[] = {"--help", NULL};
     struct command_result result = assay(words);
     assert_int_equal(result.exit_code, 0);
-    static const char *const names[] = {"hardware", "models",  "estimate",  "plan",  "run",
-                                        "report",   "compare", "calibrate", "replay"};
+    static const char *const names[] = {"hardware", "models", "estimate", "estimators", "plan",
+                                        "run",      "report", "compare",  "calibrate",  "replay"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         char line[64];
         snprintf(line, sizeof line, "\n  %s ", names[i]);

@@ -64,7 +64,8 @@ static void test_deepspeed_rows(void **state)
     assert_true(estimator_would_apply("deepspeed-zero3", "gpt2", workload, &parallel));
     parallel.tensor = 2;
     assert_false(estimator_would_apply("deepspeed-zero3", "gpt2", workload, &parallel));
-    assert_false(estimator_would_apply("deepspeed-zero3", "gpt2", train(PRECISION_FLOAT32, OPTIMIZER_ADAMW_FUSED), NULL));
+    assert_false(
+        estimator_would_apply("deepspeed-zero3", "gpt2", train(PRECISION_FLOAT32, OPTIMIZER_ADAMW_FUSED), NULL));
     workload.lora_rank = 8;
     assert_false(estimator_would_apply("deepspeed-zero3", "gpt2", workload, NULL));
 }
@@ -84,7 +85,10 @@ static void test_llm_c(void **state)
         const char *name;
         int64_t mebibytes;
     } lines[] = {
-        {"weights_bytes", 237}, {"gradients_bytes", 237}, {"optimizer_bytes", 2 * 474 + 1}, {"master_weights_bytes", 474},
+        {"weights_bytes", 237},
+        {"gradients_bytes", 237},
+        {"optimizer_bytes", 2 * 474 + 1},
+        {"master_weights_bytes", 474},
     };
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         assert_int_equal(estimate_get(&estimate, lines[i].name)->value >> 20, lines[i].mebibytes);
@@ -100,7 +104,8 @@ static void test_llm_c(void **state)
     known_check(&estimate, "master_weights_bytes", INT64_C(4) * 124475904);
     assert_false(estimator_would_apply("llm.c", "Llama-2-7b", workload, NULL));
 
-    struct llm_c_shape shape = {.batch = 4, .tokens = 64, .channels = 768, .layers = 12, .heads = 12, .vocabulary = 50257};
+    struct llm_c_shape shape = {
+        .batch = 4, .tokens = 64, .channels = 768, .layers = 12, .heads = 12, .vocabulary = 50257};
     int64_t count = 0;
     assert_true(llm_c_cpu_activation_count(&shape, &count));
     assert_int_equal(count, 73323776);
@@ -180,8 +185,7 @@ static void test_llama_factory(void **state)
         struct estimate estimate = estimate_of("llama-factory", "Llama-2-7b", workload);
         known_check(&estimate, "total_bytes", (int64_t)(rows[i].bytes * (double)LLAMA_2_7B));
     }
-    assert_false(
-        estimator_would_apply("llama-factory", "gpt2", train(PRECISION_FLOAT32, OPTIMIZER_ADAMW_FUSED), NULL));
+    assert_false(estimator_would_apply("llama-factory", "gpt2", train(PRECISION_FLOAT32, OPTIMIZER_ADAMW_FUSED), NULL));
     assert_false(estimator_would_apply("llama-factory", "gpt2", workload_default(MODE_INFER), NULL));
 }
 
@@ -190,9 +194,8 @@ static void test_weights_fifth(void **state)
     static const struct {
         enum precision precision;
         int64_t halves;
-    } rows[] = {{PRECISION_FLOAT32, 8},      {PRECISION_AMP_FLOAT16, 8}, {PRECISION_FLOAT16, 4},
-                {PRECISION_BFLOAT16, 4}, {PRECISION_INT8, 2},        {PRECISION_FP8, 2},
-                {PRECISION_INT4, 1}};
+    } rows[] = {{PRECISION_FLOAT32, 8}, {PRECISION_AMP_FLOAT16, 8}, {PRECISION_FLOAT16, 4}, {PRECISION_BFLOAT16, 4},
+                {PRECISION_INT8, 2},    {PRECISION_FP8, 2},         {PRECISION_INT4, 1}};
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct workload workload = workload_default(MODE_GENERATE);
@@ -241,7 +244,8 @@ static void test_cookbook_example(void **state)
     /* half of what the cache holds: the known fault of the rule */
     known_check(&estimate, "kv_cache_bytes", INT64_C(2) * 32 * 4128 * 32 * 128 * 2 / 2);
     assert_false(estimator_would_apply("eleutherai-cookbook", "resnet50", workload_default(MODE_INFER), NULL));
-    assert_false(estimator_would_apply("eleutherai-cookbook", "gpt2", train(PRECISION_FLOAT32, OPTIMIZER_ADAM_8BIT), NULL));
+    assert_false(
+        estimator_would_apply("eleutherai-cookbook", "gpt2", train(PRECISION_FLOAT32, OPTIMIZER_ADAM_8BIT), NULL));
 }
 
 /* Scores where they are stored, 2 s b h of each layer where all is recomputed: arXiv 2205.05198, table 2. */

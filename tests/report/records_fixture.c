@@ -403,13 +403,19 @@ void records_fixture_run(const char *path, int selected_count)
 
 void records_fixture_case(const char *path, const char *id, const char *status, const char *allocated_bytes)
 {
-    char line[2048];
+    records_fixture_estimates(path, id, status, allocated_bytes, "null", "[]");
+}
+
+void records_fixture_estimates(const char *path, const char *id, const char *status, const char *allocated_bytes,
+                               const char *estimates, const char *verdicts)
+{
+    char line[4096];
     snprintf(line, sizeof line,
              "{\"type\":\"case\",\"id\":\"%s\",\"identity\":{\"model\":\"%s\",\"mode\":\"load\"," IDENTITY_REST
              ",\"status\":\"%s\",\"reason\":null,\"stages\":{\"load\":{\"requested_bytes\":1024,"
              "\"allocated_bytes\":%s,\"reserved_bytes\":2097152," STAGE_REST "},\"categories_at_peak\":null,"
-             "\"estimates\":null,\"verdicts\":[],\"duration_s\":null,\"device\":null,\"oom\":null," CASE_REST "}\n",
-             id, id, status, allocated_bytes);
+             "\"estimates\":%s,\"verdicts\":%s,\"duration_s\":null,\"device\":null,\"oom\":null," CASE_REST "}\n",
+             id, id, status, allocated_bytes, estimates, verdicts);
     records_fixture_append(path, line);
 }
 

@@ -19,6 +19,9 @@ void records_fixture_append(const char *path, const char *line);
 /* Appends a run line that selected so many cases, and a small case line; allocated_bytes is an integer or "null". */
 void records_fixture_run(const char *path, int selected_count);
 void records_fixture_case(const char *path, const char *id, const char *status, const char *allocated_bytes);
+/* The same with an object of estimates and a list of verdicts, as JSON. */
+void records_fixture_estimates(const char *path, const char *id, const char *status, const char *allocated_bytes,
+                               const char *estimates, const char *verdicts);
 
 /* A new empty folder under /tmp; the name is released by folder_fixture_remove, which empties it, too. */
 char *folder_fixture_make(void);

@@ -46,6 +46,7 @@ static void texts_are_golden(void **state)
     golden_check(REPORT_TABLE, 80, "tests/report/golden/small-80.txt");
     golden_check(REPORT_TABLE, 200, "tests/report/golden/small-200.txt");
     golden_check(REPORT_SUMMARY, 40, "tests/report/golden/summary-40.txt");
+    golden_check(REPORT_SUMMARY, 80, "tests/report/golden/summary-80.txt");
     golden_check(REPORT_SUMMARY, 100, "tests/report/golden/summary-100.txt");
     golden_check(REPORT_MARKDOWN, 0, "tests/report/golden/small.md");
     golden_check(REPORT_CSV, 0, "tests/report/golden/small.csv");
@@ -231,10 +232,42 @@ static void cells_are_guarded_after_cleaning(void **state)
     csv_cell_check("\xff\xfe", "\xEF\xBF\xBD\xEF\xBF\xBD");
 }
 
+/* A terminal has room for few columns: the first estimators, but one that failed before one that did not. */
+static void a_failed_estimator_has_a_column(void **state)
+{
+    (void)state;
+    char *folder = folder_fixture_make();
+    char path[128];
+    struct report *report = NULL;
+    struct text text = {0};
+    snprintf(path, sizeof path, "%s/records.jsonl", folder);
+    records_fixture_run(path, 1);
+    records_fixture_estimates(
+        path, "one", "fail", "1000",
+        "{\"replay\":{\"allocated_bytes_peak\":1000},\"first\":{\"total_bytes\":900},\"second\":"
+        "{\"total_bytes\":800},\"third\":{\"total_bytes\":700},\"fourth\":{\"total_bytes\":600}}",
+        "[{\"estimator\":\"fourth\",\"quantity\":\"total_bytes\",\"predicted\":600,\"measured\":1000,"
+        "\"signed_error_bytes\":-400,\"signed_error\":-0.4,\"tolerance\":{\"bytes\":0},\"pass\":false,"
+        "\"note\":null}]");
+    struct status error = {0};
+    if (report_open(path, &report, &error) != STATUS_OK) {
+        fail_msg("%s", error.text);
+    }
+    assert_int_equal(report_render(report, REPORT_SUMMARY, &(struct report_style){.width = 80}, &text, NULL),
+                     STATUS_OK);
+    assert_non_null(strstr(text_string(&text), "    measured    replay     first    fourth  case\n"));
+    assert_non_null(strstr(text_string(&text), "+0.00 %  -10.00 %  -40.00 %  one load"));
+    assert_non_null(strstr(text_string(&text), "\nnot shown here: second, third\n"));
+    text_release(&text);
+    report_release(report);
+    folder_fixture_remove(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(texts_are_golden),
+        cmocka_unit_test(a_failed_estimator_has_a_column),
         cmocka_unit_test(tables_fit_their_width),
         cmocka_unit_test(colour_is_asked_for),
         cmocka_unit_test(no_control_character_gets_through),
