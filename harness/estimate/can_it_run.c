@@ -7,7 +7,7 @@
  * adapters. Mixed precision is no choice of it: training under amp reads its row of 16 bits, as accelerate's users do. Left out:
  * the head and everything that accelerate leaves out; the cache of a generation, for which it offers the same 1.2.
  *
- * Worked number: Llama-2-7b in float16: accelerate's total 13,214,687,488: inference 15,857,624,985, LoRA of rank 8 on
+ * Worked number: Llama-2-7b in float16: accelerate's total 13,214,687,488: inference 15,857,624,986, LoRA of rank 8 on
  * queries and values, 4,194,304 parameters: 1.2 * (13,214,687,488 + 33,554,432) = 15,897,890,304 bytes. */
 #include "harness/estimate/accelerate.h"
 #include "harness/estimate/rule_terms.h"
