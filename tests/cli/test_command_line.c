@@ -15,7 +15,7 @@
 #include "tests/support/command_run.h"
 #include "tests/support/whole_file.h"
 
-enum { WORDS_MAXIMUM = 8 };
+enum { WORDS_MAXIMUM = 10 };
 
 static struct command_result assay(const char *const *words)
 {
