@@ -187,7 +187,9 @@ static struct value *transformer(const struct forward *f, const char *root)
         struct forward_layer layer = {.forward = f, .mask = mask, .index = i};
         snprintf(layer.prefix, sizeof layer.prefix, "%sh.%lld", root, (long long)i);
         struct value *held[] = {mask, positions};
+        const char *outside = tape_module_open(tape, layer.prefix);
         value_rebind(tape, &hidden, forward_block(f, gpt2_block, &layer, sizeof layer, held, 2, hidden));
+        tape_module_close(tape, outside);
     }
     char path[64];
     snprintf(path, sizeof path, "%sln_f", root);

@@ -195,17 +195,22 @@ static struct value *convolution(const struct forward *f, const char *path, stru
                                  int64_t padding)
 {
     int frame = tape_frame_open(f->tape);
+    const char *outside = tape_module_open(f->tape, path);
     struct value *weight = forward_tensor(f, "%s.weight", path);
-    return tape_frame_close(f->tape, frame, tape_convolution(f->tape, a, weight, NULL, stride, padding));
+    struct value *out = tape_convolution(f->tape, a, weight, NULL, stride, padding);
+    tape_module_close(f->tape, outside);
+    return tape_frame_close(f->tape, frame, out);
 }
 
 static struct value *batchnorm(const struct forward *f, const char *path, struct value *a)
 {
     double epsilon = 1e-5, momentum = 0.1;
     int frame = tape_frame_open(f->tape);
+    const char *outside = tape_module_open(f->tape, path);
     struct value *out = tape_batchnorm(f->tape, a, forward_tensor(f, "%s.weight", path),
                                        forward_tensor(f, "%s.bias", path), forward_tensor(f, "%s.running_mean", path),
                                        forward_tensor(f, "%s.running_var", path), epsilon, momentum);
+    tape_module_close(f->tape, outside);
     return tape_frame_close(f->tape, frame, out);
 }
 
@@ -277,7 +282,11 @@ static struct value *resnet_forward(const struct forward *f)
     for (int stage = 0; stage < 4; stage++) {
         for (int index = 0; index < (int)f->config->depths[stage]; index++) {
             struct block_context context = {.forward = f, .stage = stage, .index = index};
+            char path[32];
+            snprintf(path, sizeof path, "layer%d.%d", stage + 1, index);
+            const char *outside = tape_module_open(tape, path);
             value_rebind(tape, &x, forward_block(f, resnet_block, &context, sizeof context, NULL, 0, x));
+            tape_module_close(tape, outside);
         }
     }
     value_rebind(tape, &x, tape_mean_spatial(tape, x));

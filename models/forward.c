@@ -117,11 +117,14 @@ static struct value *linear_adapted(const struct forward *forward, const char *p
 static struct value *linear_of(const struct forward *forward, const char *prefix, struct value *a, bool stored_in_out)
 {
     char path[PATH_BYTES];
+    const char *outside = tape_module_open(forward->tape, prefix);
     snprintf(path, sizeof path, "%s.weight", prefix);
     const struct quantized *weight = quantized_find(forward, path);
     struct value *result = weight != NULL ? linear_of_quantized(forward, prefix, a, weight)
                                           : linear_of_values(forward, prefix, a, stored_in_out);
-    return linear_adapted(forward, prefix, weight, a, result);
+    result = linear_adapted(forward, prefix, weight, a, result);
+    tape_module_close(forward->tape, outside);
+    return result;
 }
 
 struct value *forward_linear(const struct forward *forward, const char *prefix, struct value *a)
@@ -137,10 +140,12 @@ struct value *forward_linear_t(const struct forward *forward, const char *prefix
 struct value *forward_layernorm(const struct forward *forward, const char *prefix, struct value *a)
 {
     int frame = tape_frame_open(forward->tape);
+    const char *outside = tape_module_open(forward->tape, prefix);
     struct value *weight = forward_tensor(forward, "%s.weight", prefix);
     struct value *bias = forward_tensor(forward, "%s.bias", prefix);
-    return tape_frame_close(forward->tape, frame,
-                            tape_layernorm(forward->tape, a, weight, bias, forward->config->norm_epsilon));
+    struct value *result = tape_layernorm(forward->tape, a, weight, bias, forward->config->norm_epsilon);
+    tape_module_close(forward->tape, outside);
+    return tape_frame_close(forward->tape, frame, result);
 }
 
 struct value *forward_embedding(const struct forward *forward, const char *prefix, struct value *ids,
@@ -149,8 +154,12 @@ struct value *forward_embedding(const struct forward *forward, const char *prefi
     char path[PATH_BYTES];
     snprintf(path, sizeof path, "%s.weight", prefix);
     const struct quantized *table = quantized_find(forward, path);
-    return table != NULL ? tape_embedding_quantized(forward->tape, table, ids, DTYPE_BFLOAT16)
-                         : tape_embedding(forward->tape, forward_tensor(forward, "%s", path), ids, padding_id);
+    const char *outside = tape_module_open(forward->tape, prefix);
+    struct value *result = table != NULL
+                               ? tape_embedding_quantized(forward->tape, table, ids, DTYPE_BFLOAT16)
+                               : tape_embedding(forward->tape, forward_tensor(forward, "%s", path), ids, padding_id);
+    tape_module_close(forward->tape, outside);
+    return result;
 }
 
 struct value *forward_words(const struct forward *forward, const char *prefix, int64_t padding_id)
@@ -396,7 +405,9 @@ struct value *forward_layers(tape_block *block, struct forward_layer *layer, con
     for (int64_t i = 0; i < layer->forward->config->layers; i++) {
         snprintf(layer->prefix, sizeof layer->prefix, "%s%s%lld", root, stack, (long long)i);
         layer->index = i;
+        const char *outside = tape_module_open(layer->forward->tape, layer->prefix);
         struct value *next = forward_block(layer->forward, block, layer, sizeof *layer, held, held_count, hidden);
+        tape_module_close(layer->forward->tape, outside);
         if (hidden != input) {
             tape_drop(layer->forward->tape, hidden);
         }

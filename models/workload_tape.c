@@ -149,6 +149,8 @@ static void tensors_load(struct build *build)
             prepares = false;
         }
         int owner = tensor->tied_to >= 0 ? tensor->tied_to : index;
+        const char *outside =
+            tape_module_open(build->forward.tape, skeleton->modules[skeleton->tensors[owner].module].path);
         if (build->forward.values[owner] == NULL && build->quantized[owner].codes == NULL) {
             if (quantizes && tensor_is_quantized(skeleton, owner, workload->quantize)) {
                 tensor_load_quantized(build, owner, form);
@@ -156,6 +158,7 @@ static void tensors_load(struct build *build)
                 tensor_load(build, owner);
             }
         }
+        tape_module_close(build->forward.tape, outside);
         build->forward.values[index] = build->forward.values[owner];
         build->quantized[index] = build->quantized[owner];
     }

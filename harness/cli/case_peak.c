@@ -11,17 +11,14 @@
 
 enum { ROWS_SHOWN = 30, CATEGORY_COLUMNS = 14 };
 
-static enum status_code stage_find(const char *name, enum stage *stage, struct status *error)
+static enum status_code stage_read(const char *name, enum stage *stage, struct status *error)
 {
-    for (int i = STAGE_LOAD; i < STAGE_COUNT; i++) {
-        if (strcmp(stage_name((enum stage)i), name) == 0) {
-            *stage = (enum stage)i;
-            return STATUS_OK;
-        }
-    }
-    return status_set(error, STATUS_INVALID,
-                      "estimate: --peak: '%s' is no stage; use load, forward, backward, step, generate or highest",
-                      name);
+    return stage_find(name, stage) && *stage != STAGE_CONTEXT
+               ? STATUS_OK
+               : status_set(
+                     error, STATUS_INVALID,
+                     "estimate: --peak: '%s' is no stage; use load, forward, backward, step, generate or highest",
+                     name);
 }
 
 static void peak_lines(const struct peak *peak, struct text *text)
@@ -51,7 +48,7 @@ static enum status_code peak_take(const struct estimate_input *input, const char
     enum stage chosen = STAGE_CONTEXT;
     const struct target *target = NULL;
     bool is_highest = strcmp(stage, "highest") == 0;
-    enum status_code code = is_highest ? STATUS_OK : stage_find(stage, &chosen, error);
+    enum status_code code = is_highest ? STATUS_OK : stage_read(stage, &chosen, error);
     if (code == STATUS_OK) {
         code = target_find(input->target, &target, error);
     }

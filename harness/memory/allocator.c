@@ -284,6 +284,16 @@ void allocator_reset_peaks(struct allocator *allocator)
     counters->reserved_bytes_peak = counters->reserved_bytes;
 }
 
+int64_t allocator_free_segment_bytes(const struct allocator *allocator)
+{
+    int64_t bytes = 0;
+    const struct segment *segment = allocator->segments;
+    for (; segment != NULL && segment_is_free(segment); segment = segment->next) {
+        bytes += segment->bytes;
+    }
+    return bytes;
+}
+
 void *block_address(const struct block *block)
 {
     if (block == NULL || block->segment->address == NULL) {

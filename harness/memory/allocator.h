@@ -102,6 +102,9 @@ const struct allocator_counters *allocator_counters(const struct allocator *allo
 /* The peaks become the present values. */
 void allocator_reset_peaks(struct allocator *allocator);
 
+/* Bytes of the segments that are wholly free: what a trim would give back. */
+int64_t allocator_free_segment_bytes(const struct allocator *allocator);
+
 void *block_address(const struct block *block);    /* NULL for NULL and for segment_source_virtual */
 int64_t block_position(const struct block *block); /* -1 for NULL */
 int64_t block_bytes(const struct block *block);    /* what counts as allocated; 0 for NULL */

@@ -41,6 +41,7 @@ struct value *autocast_lower(struct tape *tape, struct value *value)
     }
     struct value *cast = tape_cast(tape, value, tape->autocast_dtype);
     if (cast != NULL && kept) {
+        value_belongs(tape, cast, value);
         cast_remember(tape, value, cast);
     }
     return cast;

@@ -44,6 +44,11 @@ bool tape_gradients_enabled(const struct tape *tape);
 void tape_autocast_open(struct tape *tape, enum dtype dtype);
 void tape_autocast_close(struct tape *tape);
 
+/* -- modules. What is taken from here on is taken by the module with this path (copied). Returns the one before, to be given to
+ * tape_module_close. A backward function takes for the module that its operation was in. */
+const char *tape_module_open(struct tape *tape, const char *path);
+void tape_module_close(struct tape *tape, const char *before);
+
 /* -- names */
 int tape_frame_open(struct tape *tape);
 /* Drops the frame's values; result (may be NULL) moves to the frame outside and is returned. */

@@ -23,6 +23,7 @@ struct checkpoint {
     int64_t seed;
     bool autocast;
     enum dtype autocast_dtype;
+    const char *module;
 };
 
 static bool place_append(struct tape *tape, struct checkpoint *checkpoint, struct node *node, int index)
@@ -78,6 +79,8 @@ static void checkpoint_refill(struct tape *tape, struct checkpoint *checkpoint)
     tape->gradients = true;
     tape->recording = checkpoint;
     tape->refilling = true;
+    const char *outside = tape->module;
+    tape->module = checkpoint->module;
     if (checkpoint->autocast) {
         tape_autocast_open(tape, checkpoint->autocast_dtype);
     }
@@ -88,6 +91,7 @@ static void checkpoint_refill(struct tape *tape, struct checkpoint *checkpoint)
     }
     tape->recording = NULL;
     tape->refilling = false;
+    tape->module = outside;
     tape->gradients = gradients;
     tape->seed = seed;
     kept_release(tape, kept_count);
@@ -104,6 +108,10 @@ void checkpoint_before(struct tape *tape, struct node *node)
 static void saved_count(struct tape *tape, const struct value *value)
 {
     struct storage *storage = &tape->storages[value->storage];
+    if (storage->kept_by == NULL) {
+        storage->kept_by = "checkpoint";
+        storage->kept_as = KEEP_INPUT;
+    }
     if (tape->states[value->storage].saved++ == 0) {
         tape->saved_bytes += storage->bytes;
     }
@@ -180,6 +188,7 @@ static struct checkpoint *checkpoint_new(struct tape *tape, tape_block *block, c
     }
     saved_count(tape, input);
     checkpoint->seed = tape->seed;
+    checkpoint->module = tape->module;
     checkpoint->autocast = tape->autocast;
     checkpoint->autocast_dtype = tape->autocast_dtype;
     return checkpoint;

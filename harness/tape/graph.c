@@ -40,6 +40,7 @@ static struct node *value_node(struct tape *tape, struct value *value)
             return NULL;
         }
         node->leaf = value;
+        node->module = tape->storages[value->storage].module;
         node->sequence = UINT64_MAX;
         node->output_count = 1;
         value->node = node;
@@ -66,8 +67,13 @@ struct node *node_new(struct tape *tape, node_backward *backward, int input_coun
     node->sequence = ++tape->sequence;
     node->checkpoint = tape->refilling ? NULL : tape->recording;
     node->input_count = input_count;
+    node->module = tape->module;
+    node->label =
+        output != NULL ? tape->storages[output->storage].label : "linear"; /* which alone saves before it is made */
+    node->output_storage = output != NULL ? output->storage : -1;
     for (int i = 0; i < input_count; i++) {
         struct value *input = inputs[i];
+        node->input_storages[i] = input != NULL ? input->storage : -1;
         if (input != NULL && input->requires_grad) {
             node->edges[i] = (struct edge){value_node(tape, input), input->slot, input->shape, input->dtype};
         }
@@ -96,16 +102,38 @@ static bool storage_is_counted(const struct tape *tape, int storage)
     return category != CATEGORY_WEIGHTS && category != CATEGORY_BUFFERS;
 }
 
+static enum keep node_keeps_as(const struct node *node, const struct value *value)
+{
+    if (value->storage == node->output_storage) {
+        return KEEP_OUTPUT;
+    }
+    for (int i = 0; i < node->input_count; i++) {
+        if (value->storage == node->input_storages[i]) {
+            return KEEP_INPUT;
+        }
+    }
+    return KEEP_STATE;
+}
+
 void node_save(struct tape *tape, struct node *node, int index, struct value *value)
 {
-    if (node != NULL && value != NULL && !checkpoint_save(tape, node, index, value)) {
+    if (node == NULL || value == NULL) {
+        return;
+    }
+    node->kept_as[index] = (unsigned char)node_keeps_as(node, value);
+    if (!checkpoint_save(tape, node, index, value)) {
         node_hold(tape, node, index, value);
     }
 }
 
-static void saved_begin(struct tape *tape, struct value *value)
+static void saved_begin(struct tape *tape, struct value *value, const char *label, enum keep kept_as)
 {
     value_retain(value);
+    struct storage *kept = &tape->storages[value->storage];
+    if (kept->kept_by == NULL) {
+        kept->kept_by = label;
+        kept->kept_as = kept_as;
+    }
     struct storage_state *state = &tape->states[value->storage];
     if (state->saved++ == 0 && storage_is_counted(tape, value->storage)) {
         struct storage *storage = &tape->storages[value->storage];
@@ -127,7 +155,7 @@ static void saved_end(struct tape *tape, struct value *value)
 void node_hold(struct tape *tape, struct node *node, int index, struct value *value)
 {
     node->saved[index] = value;
-    saved_begin(tape, value);
+    saved_begin(tape, value, node->label, (enum keep)node->kept_as[index]);
 }
 
 static void node_let_go(struct tape *tape, struct node *node)
@@ -149,7 +177,7 @@ void node_keep(struct tape *tape, struct node *node, int index, struct value *va
     }
     tape->kept[tape->kept_count++] = (struct kept_entry){value, tape->graph};
     node->kept[index] = value;
-    saved_begin(tape, value);
+    saved_begin(tape, value, node->label, node_keeps_as(node, value));
 }
 
 void kept_release(struct tape *tape, int first)
@@ -285,7 +313,8 @@ static void leaf_accumulate(struct tape *tape, struct value *leaf, struct value 
     if (kept != NULL) {
         struct storage *storage = &tape->storages[kept->storage];
         storage->category = CATEGORY_GRADIENTS;
-        storage->label = tape->storages[leaf->storage].label;
+        storage->label = storage->of = tape->storages[leaf->storage].label;
+        storage->module = tape->storages[leaf->storage].module;
     }
 }
 
@@ -342,6 +371,8 @@ static void node_deliver(struct tape *tape, struct queue *ready, struct node *no
 static void node_run(struct tape *tape, struct queue *ready, struct node *node)
 {
     int frame = tape_frame_open(tape);
+    const char *outside = tape->module;
+    tape->module = node->module != NULL ? node->module : outside;
     struct value *gradients_out[4];
     memcpy(gradients_out, node->pending, sizeof gradients_out);
     memset(node->pending, 0, sizeof node->pending);
@@ -378,6 +409,7 @@ static void node_run(struct tape *tape, struct queue *ready, struct node *node)
     checkpoint_after(tape, node);
     node_deliver(tape, ready, node, gradients_in);
     tape_frame_close(tape, frame, NULL);
+    tape->module = outside;
 }
 
 /* Runs the graph from node, which receives gradient (owned by the caller). */

@@ -63,13 +63,23 @@ struct node {
     int visit;         /* of which engine run `dependencies` counts */
     struct node *next; /* list of all nodes of a step, to release what was never run; or of the unused ones */
     struct checkpoint *checkpoint;
-    bool has_place; /* in it: something that the second run must fill */
+    bool has_place;                            /* in it: something that the second run must fill */
+    const char *label, *module;                /* of its result */
+    int input_storages[NODE_INPUTS_MAXIMUM];   /* -1: none */
+    int output_storage;                        /* -1: not made yet */
+    unsigned char kept_as[NODE_SAVED_MAXIMUM]; /* enum keep, by index of saved */
 };
 
 struct storage_state {
     int references;
     int saved;        /* how often the graph holds it */
     bool is_argument; /* of checkpointed blocks, by position: saved with them */
+};
+
+/* The paths of modules, each once: a hash table. */
+struct module_names {
+    const char **slots;  /* NULL: free */
+    int count, capacity; /* a power of two */
 };
 
 /* What the products of one thread have taken; NULL: nothing so far. */
@@ -122,6 +132,8 @@ struct tape {
     struct value *one;            /* the gradient of the loss itself, while its graph runs */
     int loss_operand;
     enum attention_backend attention_backend;
+    const char *module; /* that takes what is taken; "" outside of all */
+    struct module_names modules;
 };
 
 /* -- memory (storage.c) */
@@ -148,6 +160,9 @@ bool shape_equal(const struct shape *a, const struct shape *b);
 int value_storage_references(const struct tape *tape, const struct value *value);
 /* A view of a with stride 0 where it is repeated to fill shape (right-aligned). Not an autograd operation. */
 struct value *value_broadcast(struct tape *tape, struct value *a, const struct shape *shape);
+
+/* The place of a storage: its own label and the parameter that it belongs to. NULL is accepted for value. */
+void value_belongs(struct tape *tape, struct value *value, const struct value *parameter);
 
 /* -- recording (storage.c) */
 /* Appends opcode over count values: the first input_count are read. attributes may be NULL. */

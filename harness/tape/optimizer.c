@@ -10,6 +10,7 @@
 static struct value *state_new(struct tape *tape, struct value *like, const char *label)
 {
     struct value *state = value_new_in(tape, CATEGORY_OPTIMIZER, like->dtype, &like->shape, label);
+    value_belongs(tape, state, like);
     tape_fill(tape, state, 0.0);
     return tape_hold(tape, state);
 }
@@ -27,6 +28,7 @@ static void state_make(struct tape *tape, const struct optimizer_settings *setti
     if (settings->form == OPTIMIZER_FORM_FUSED) {
         struct shape scalar = {0};
         struct value *step = value_new_in(tape, CATEGORY_OPTIMIZER, DTYPE_FLOAT32, &scalar, "step");
+        value_belongs(tape, step, parameter);
         tape_fill(tape, step, 0.0);
         state->step = tape_hold(tape, step);
     }
@@ -110,8 +112,10 @@ static void single_run(struct tape *tape, const struct optimizer_settings *setti
     moments_run(tape, settings, parameter, state, found);
     /* (exp_avg_sq.sqrt() / correction).add_(epsilon): the root and the quotient exist together for a moment. */
     struct value *root = make_unary(tape, OPCODE_SQUARE_ROOT, NULL, state->second);
+    value_belongs(tape, root, parameter);
     struct operation_attributes attributes = denominator_of(settings, number);
     struct value *denominator = make_unary(tape, OPCODE_AFFINE, &attributes, root);
+    value_belongs(tape, denominator, parameter);
     tape_drop(tape, root);
     apply_run(tape, settings, number, parameter, state, denominator, found);
     tape_frame_close(tape, frame, NULL);
@@ -135,6 +139,7 @@ static void foreach_run(struct tape *tape, const struct optimizer_settings *sett
     for (int i = 0; i < count && !tape_failed(tape); i++) {
         if (parameters[i]->gradient != NULL) {
             roots[i] = make_unary(tape, OPCODE_SQUARE_ROOT, NULL, states[i].second);
+            value_belongs(tape, roots[i], parameters[i]);
         }
     }
     struct operation_attributes denominator = denominator_of(settings, number);

@@ -17,6 +17,7 @@ enum status_code tape_new(const struct target *target, struct tape **tape, struc
     made->target = target;
     made->loss_operand = -1;
     made->stage = STAGE_CONTEXT;
+    made->module = "";
     tape_stage(made, STAGE_LOAD);
     *tape = made;
     return STATUS_OK;
@@ -153,7 +154,8 @@ static int storage_new(struct tape *tape, enum category category, int64_t bytes,
         return -1;
     }
     int index = tape->storage_count++;
-    tape->storages[index] = (struct storage){.bytes = bytes, .category = category, .label = label};
+    tape->storages[index] =
+        (struct storage){.bytes = bytes, .category = category, .label = label, .module = tape->module};
     tape->states[index] = (struct storage_state){0};
     event_append(tape, EVENT_ALLOC, index);
     return index;
@@ -276,6 +278,16 @@ void value_release(struct tape *tape, struct value *value)
     value_recycle(tape, value);
     if (object != value) {
         value_recycle(tape, object);
+    }
+}
+
+void value_belongs(struct tape *tape, struct value *value, const struct value *parameter)
+{
+    if (value != NULL && !tape_failed(tape)) {
+        const struct storage *own = &tape->storages[parameter->storage];
+        struct storage *storage = &tape->storages[value->storage];
+        storage->of = own->label;
+        storage->module = own->module;
     }
 }
 

@@ -2,6 +2,7 @@
 #include "harness/tape/tape.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "harness/tape/graph.h"
 
@@ -23,6 +24,17 @@ const char *stage_name(enum stage stage)
 #undef STAGE_TEXT
     };
     return names[stage];
+}
+
+bool stage_find(const char *name, enum stage *stage)
+{
+    for (int i = 0; i < STAGE_COUNT; i++) {
+        if (strcmp(stage_name((enum stage)i), name) == 0) {
+            *stage = (enum stage)i;
+            return true;
+        }
+    }
+    return false;
 }
 
 struct tape_view tape_view(const struct tape *tape)
@@ -55,6 +67,7 @@ void tape_release(struct tape *tape)
     free(tape->frame);
     free(tape->casts);
     free(tape->kept);
+    free(tape->modules.slots);
     arena_release(&tape->arena);
     free(tape);
 }

@@ -6,6 +6,7 @@
 #ifndef ASSAY_TAPE_TAPE_H
 #define ASSAY_TAPE_TAPE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -50,11 +51,20 @@ enum stage {
 
 const char *category_name(enum category category);
 const char *stage_name(enum stage stage);
+bool stage_find(const char *name, enum stage *stage); /* false where no stage has the name */
+
+/* What a storage is to the operation that kept it for its backward pass. */
+enum keep { KEEP_NOTHING, KEEP_INPUT, KEEP_OUTPUT, KEEP_STATE };
 
 struct storage {
     int64_t bytes;
     enum category category;
     const char *label; /* what it is, for people: "encoder.layer.0.output.dense.weight", "LAYERNORM"; never NULL */
+    /* Where it is from, for people too. */
+    const char *module;  /* path of the module that took it, "encoder.layer.0"; "": none; NULL: not told */
+    const char *of;      /* label of the parameter whose gradient, moment or copy it is; NULL: of none */
+    const char *kept_by; /* label of the operation that first kept it for its backward pass; NULL: none did */
+    enum keep kept_as;
 };
 
 /* How one operation looks at one storage. */

@@ -5,10 +5,14 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "harness/base/json.h"
 #include "tests/support/command_run.h"
+#include "tests/support/whole_file.h"
 
 enum { WORDS_MAXIMUM = 16 };
 
@@ -52,6 +56,11 @@ static void refusals_say_what_would_be_right(void **state)
          "assay: limit: --batch is what is looked for; leave it out\n"},
         {{"limit", "tiny-gpt2", "--mode", "load", "--memory", "1GiB", "--of", "batch"},
          "assay: a case of tiny-gpt2 in mode load has no batch; choose another\n"},
+        {{"explain", "tiny-gpt2", "--mode", "load", "--by", "layer"},
+         "assay: explain: --by: 'layer' is not known; use tensor, module, category, stage or dtype\n"},
+        {{"explain", "tiny-gpt2", "--mode", "load", "--at", "context"},
+         "assay: explain: --at: 'context' is no stage; use load, forward, backward, step, generate or highest\n"},
+        {{"explain", "tiny-gpt2", "--mode", "load", "--at", "step"}, "assay: the case has no stage step\n"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct command_result result = assay(rows[i].words);
@@ -148,13 +157,45 @@ static void nothing_that_fits_exits_with_1(void **state)
     command_result_release(&result);
 }
 
+static int64_t stacks_sum(const char *path)
+{
+    char *stacks = whole_file_read(path);
+    int64_t sum = 0;
+    for (const char *line = stacks; *line != '\0';) {
+        const char *end = strchr(line, '\n');
+        const char *number = memrchr(line, ' ', (size_t)(end - line));
+        sum += strtoll(number, NULL, 10);
+        line = end + 1;
+    }
+    free(stacks);
+    return sum;
+}
+
+/* A table of 80 columns at most, the folded stacks beside it, and both sum to the same. */
+static void an_explanation_is_a_table_and_stacks(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/assay-stacks-XXXXXX", last[64];
+    assert_int_equal(close(mkstemp(path)), 0);
+    const char *const words[] = {"explain", "gpt2", "--mode", "train", "--seq", "64", "--folded", path, NULL};
+    struct command_result result = assay(words);
+    const char *output = text_string(&result.output);
+    assert_int_equal(result.exit_code, 0);
+    for (const char *line = output; *line != '\0'; line = strchr(line, '\n') + 1) {
+        assert_true(strcspn(line, "\n") <= 80);
+    }
+    snprintf(last, sizeof last, " together, %lld bytes\n", (long long)stacks_sum(path));
+    assert_non_null(strstr(output, last));
+    assert_int_equal(unlink(path), 0);
+    command_result_release(&result);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refusals_say_what_would_be_right),
-        cmocka_unit_test(exit_codes_follow_the_verdict),
-        cmocka_unit_test(a_limit_is_told_with_the_next_size),
-        cmocka_unit_test(nothing_that_fits_exits_with_1),
+        cmocka_unit_test(refusals_say_what_would_be_right),     cmocka_unit_test(exit_codes_follow_the_verdict),
+        cmocka_unit_test(a_limit_is_told_with_the_next_size),   cmocka_unit_test(nothing_that_fits_exits_with_1),
+        cmocka_unit_test(an_explanation_is_a_table_and_stacks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

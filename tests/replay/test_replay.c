@@ -17,13 +17,13 @@
 enum { WEIGHT, INPUT, ACTIVATION, LOSS, GRADIENT, SCRATCH, EMPTY };
 
 static const struct storage storages[] = {
-    [WEIGHT] = {1536 * KIB, CATEGORY_WEIGHTS, "weight"},
-    [INPUT] = {1000, CATEGORY_INPUTS, "input_ids"},
-    [ACTIVATION] = {9 * MIB, CATEGORY_ACTIVATIONS, "MATMUL"},
-    [LOSS] = {8, CATEGORY_ACTIVATIONS, "NLL_LOSS"},
-    [GRADIENT] = {1536 * KIB, CATEGORY_GRADIENTS, "weight.grad"},
-    [SCRATCH] = {30 * MIB, CATEGORY_TEMPORARIES, "scratch"},
-    [EMPTY] = {0, CATEGORY_BUFFERS, "empty"},
+    [WEIGHT] = {.bytes = 1536 * KIB, .category = CATEGORY_WEIGHTS, .label = "weight"},
+    [INPUT] = {.bytes = 1000, .category = CATEGORY_INPUTS, .label = "input_ids"},
+    [ACTIVATION] = {.bytes = 9 * MIB, .category = CATEGORY_ACTIVATIONS, .label = "MATMUL"},
+    [LOSS] = {.bytes = 8, .category = CATEGORY_ACTIVATIONS, .label = "NLL_LOSS"},
+    [GRADIENT] = {.bytes = 1536 * KIB, .category = CATEGORY_GRADIENTS, .label = "weight.grad"},
+    [SCRATCH] = {.bytes = 30 * MIB, .category = CATEGORY_TEMPORARIES, .label = "scratch"},
+    [EMPTY] = {.bytes = 0, .category = CATEGORY_BUFFERS, .label = "empty"},
 };
 
 /* The loss is the second element of its storage, so that an offset is at work. */
@@ -327,7 +327,7 @@ static void faulty_ops_and_operands_are_internal_errors(void **state)
     memcpy(wrong, operands, sizeof operands);
     wrong[0].size[0] = 2;
     tape_fails(&tape, "storage 3 (NLL_LOSS): the tensor ends at byte 12 of a storage of 8");
-    struct storage nowhere = {8, CATEGORY_COUNT, "nowhere"};
+    struct storage nowhere = {.bytes = 8, .category = CATEGORY_COUNT, .label = "nowhere"};
     static const struct event alloc[] = {{EVENT_ALLOC, 0}};
     tape.storages = &nowhere;
     tape.storage_count = 1;

@@ -1,0 +1,195 @@
+/* assay explain: every byte at the peak of a case, by tensor, module, category, stage or dtype. Touches no device. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "harness/base/size.h"
+#include "harness/cli/case_options.h"
+#include "harness/cli/output.h"
+#include "harness/cli/question_case.h"
+#include "harness/question/explain.h"
+#include "harness/report/report.h"
+
+static const struct option_row options[] = {
+    {"at", OPTION_VALUE, "STAGE",
+     "of load, forward, backward, step, generate; highest (default): whichever needs the most"},
+    {"by", OPTION_VALUE, "WHAT", "tensor (default), module, category, stage (in which it was taken), dtype"},
+    {"all", OPTION_FLAG, NULL, "every row, and modules with their numbers, instead of the largest"},
+    {"folded", OPTION_VALUE, "FILE", "write stacks for flamegraph.pl or speedscope, whose sum is the peak"},
+    CASE_OPTION_ROWS,
+    {"for", OPTION_VALUE, "TARGET", "class of devices whose workspaces are predicted (default: sm_90)"},
+    {"json", OPTION_FLAG, NULL, "print one JSON document"},
+    {NULL, OPTION_FLAG, NULL, NULL},
+};
+
+enum { ROWS_SHOWN = 25, LINE_COLUMNS = 80, LEFT_COLUMNS = 29, RULE_COLUMNS = 15 };
+
+static enum status_code stage_read(const struct arguments *arguments, enum stage *stage, struct status *error)
+{
+    const char *at = arguments_value(arguments, "at");
+    *stage = STAGE_COUNT;
+    if (at == NULL || strcmp(at, "highest") == 0 || (stage_find(at, stage) && *stage != STAGE_CONTEXT)) {
+        return STATUS_OK;
+    }
+    return status_set(error, STATUS_INVALID,
+                      "explain: --at: '%s' is no stage; use load, forward, backward, step, generate or highest", at);
+}
+
+static enum status_code by_read(const struct arguments *arguments, enum explain_by *by, struct status *error)
+{
+    const char *word = arguments_value(arguments, "by");
+    *by = EXPLAIN_TENSOR;
+    for (int i = 0; word != NULL && i < EXPLAIN_BY_COUNT; i++) {
+        if (strcmp(word, explain_by_name((enum explain_by)i)) == 0) {
+            *by = (enum explain_by)i;
+            return STATUS_OK;
+        }
+    }
+    return word == NULL
+               ? STATUS_OK
+               : status_set(error, STATUS_INVALID,
+                            "explain: --by: '%s' is not known; use tensor, module, category, stage or dtype", word);
+}
+
+/* What is too long for a line goes on below, from the rule on. */
+static void group_line(const struct explain_group *group, int64_t whole_bytes, struct text *text)
+{
+    char size[SIZE_TEXT_BYTES];
+    double percent = whole_bytes > 0 ? 100.0 * (double)group->bytes / (double)whole_bytes : 0.0;
+    text_format(text, "%12s %5.1f %% ", size_format(group->bytes, size), percent);
+    if (group->count > 0) {
+        text_format(text, "%5d x ", group->count);
+    } else {
+        text_format(text, "%-*s", LEFT_COLUMNS - 21, "      -");
+    }
+    const char *rule = strstr(group->name, ": ");
+    if (LEFT_COLUMNS + strlen(group->name) <= LINE_COLUMNS || rule == NULL) {
+        text_format(text, "%s\n", group->name);
+    } else {
+        text_format(text, "%.*s\n%*s%s\n", (int)(rule + 1 - group->name), group->name, RULE_COLUMNS, "", rule + 2);
+    }
+}
+
+static void sum_lines(const struct moment *moment, struct text *text)
+{
+    text_format(text, "at the peak, in stage %s:\n", stage_name(moment->stage));
+    question_size_line(text, "requested by tensors", moment->requested_bytes);
+    question_size_line(text, "allocated in blocks", moment->allocated_bytes);
+    question_size_line(text, "reserved in segments", moment->reserved_bytes);
+    text_append(text, "\n");
+}
+
+static void group_lines(const struct moment *moment, const struct explain_group *groups, int count, bool all,
+                        struct text *text)
+{
+    char size[SIZE_TEXT_BYTES];
+    int64_t rest_bytes = 0;
+    int shown = all || count < ROWS_SHOWN ? count : ROWS_SHOWN;
+    for (int i = 0; i < shown; i++) {
+        group_line(&groups[i], moment->reserved_bytes, text);
+    }
+    for (int i = shown; i < count; i++) {
+        rest_bytes += groups[i].bytes;
+    }
+    if (shown < count) {
+        text_format(text, "%12s in %d rows more; --all shows them\n", size_format(rest_bytes, size), count - shown);
+    }
+    text_format(text, "%12s together, %" PRId64 " bytes\n", size_format(moment->reserved_bytes, size),
+                moment->reserved_bytes);
+}
+
+static struct json *groups_json(const struct explain_group *groups, int count)
+{
+    struct json *rows = json_array_new();
+    bool made = rows != NULL;
+    for (int i = 0; i < count && made; i++) {
+        struct json *row = json_object_new();
+        bool written = json_set(row, "name", json_string_new(groups[i].name)) &&
+                       json_set(row, "bytes", json_integer_new(groups[i].bytes)) &&
+                       json_set(row, "count", json_integer_new(groups[i].count));
+        made = json_append(rows, json_made(row, written));
+    }
+    return json_made(rows, made);
+}
+
+static enum status_code json_print(const struct question_case *question, const struct explanation *explanation,
+                                   enum explain_by by, const struct explain_group *groups, int count,
+                                   struct status *error)
+{
+    struct json *document = json_object_new();
+    bool made = question_case_set(question, document) && json_set(document, "peak", explain_to_json(explanation)) &&
+                json_set(document, "by", json_string_new(explain_by_name(by))) &&
+                json_set(document, "groups", groups_json(groups, count));
+    enum status_code code = output_json(made ? document : NULL, error);
+    json_release(document);
+    return code;
+}
+
+static enum status_code folded_write(const struct explanation *explanation, const char *path, struct status *error)
+{
+    struct text text = {0};
+    explain_folded(explanation, &text);
+    enum status_code code = report_save(path, &text, error);
+    text_release(&text);
+    return code;
+}
+
+static enum status_code explanation_print(const struct arguments *arguments, const struct question_case *question,
+                                          enum explain_by by, struct explanation *explanation, struct status *error)
+{
+    struct explain_group *groups = NULL;
+    int count = 0;
+    bool all = arguments_value(arguments, "all") != NULL;
+    const char *folded = arguments_value(arguments, "folded");
+    enum status_code code = explain_group(explanation, by, all, &groups, &count, error);
+    if (code == STATUS_OK && folded != NULL) {
+        code = folded_write(explanation, folded, error);
+    }
+    if (code != STATUS_OK) {
+        return code;
+    }
+    if (arguments_value(arguments, "json") != NULL) {
+        return json_print(question, explanation, by, groups, count, error);
+    }
+    struct text text = {0};
+    question_case_heading(question, &text);
+    sum_lines(&explanation->moment, &text);
+    group_lines(&explanation->moment, groups, count, all, &text);
+    code = output_text(&text, error);
+    text_release(&text);
+    return code;
+}
+
+static enum status_code explain_run(const struct arguments *arguments, enum exit_code *exit_code, struct status *error)
+{
+    (void)exit_code;
+    struct question_case question;
+    struct explanation explanation = {0};
+    enum stage stage = STAGE_COUNT;
+    enum explain_by by = EXPLAIN_TENSOR;
+    enum status_code code = stage_read(arguments, &stage, error);
+    code = code == STATUS_OK ? by_read(arguments, &by, error) : code;
+    code = code == STATUS_OK ? question_case_open(arguments, &question, error) : code;
+    if (code != STATUS_OK) {
+        return code;
+    }
+    code = explain_find(&question.input, stage, &explanation, error);
+    if (code == STATUS_OK) {
+        code = explanation_print(arguments, &question, by, &explanation, error);
+    }
+    explanation_release(&explanation);
+    question_case_close(&question);
+    return code;
+}
+
+const struct command command_explain = {
+    .name = "explain",
+    .operands = "MODEL",
+    .summary = "every byte at the peak of a case, down to tensor and rule",
+    .details = "The moment is that of the highest reserved bytes, and of the highest allocated bytes while these last. "
+               "All rows\n"
+               "together are the reserved bytes: tensors, and what the allocator adds. docs/NUMBERS.md, section 16.\n",
+    .options = options,
+    .operand_minimum = 1,
+    .operand_maximum = 1,
+    .run = explain_run,
+};

@@ -1,0 +1,154 @@
+/* Explain: from a moment of a tape to words. Putting rows together and writing them is in explain_group.c. */
+#include "harness/question/explain.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/tape/target.h"
+#include "models/workload_tape.h"
+
+static int64_t operand_bytes(const struct operand *operand)
+{
+    int64_t bytes = dtype_bytes(operand->dtype);
+    for (int i = 0; i < operand->rank; i++) {
+        bytes *= operand->size[i]; /* not beyond its storage, whose size was checked */
+    }
+    return bytes;
+}
+
+/* For each storage the first operand that covers the whole of it, -1: none. The caller frees it; NULL: no memory. */
+static int *covers_find(const struct tape_view *tape)
+{
+    int *covers = calloc((size_t)tape->storage_count + 1, sizeof *covers);
+    for (int i = 0; covers != NULL && i < tape->storage_count; i++) {
+        covers[i] = -1;
+    }
+    for (int i = 0; covers != NULL && i < tape->operand_count; i++) {
+        const struct operand *operand = &tape->operands[i];
+        if (covers[operand->storage] < 0 && operand_bytes(operand) == tape->storages[operand->storage].bytes) {
+            covers[operand->storage] = i;
+        }
+    }
+    return covers;
+}
+
+/* ", 768*3072*4 bytes" */
+static void shape_append(struct text *text, const struct operand *operand, int64_t bytes)
+{
+    if (operand == NULL) {
+        text_format(text, ", %" PRId64 " bytes", bytes);
+        return;
+    }
+    text_append(text, ", ");
+    for (int i = 0; i < operand->rank; i++) {
+        text_format(text, "%" PRId64 "*", operand->size[i]);
+    }
+    text_format(text, "%d bytes", (int)dtype_bytes(operand->dtype));
+}
+
+static void kept_append(struct text *text, const struct storage *storage)
+{
+    static const char *const parts[] = {
+        [KEEP_NOTHING] = "", [KEEP_INPUT] = ", its input", [KEEP_OUTPUT] = ", its output", [KEEP_STATE] = ""};
+    text_format(text, "kept for the backward of %s%s", storage->kept_by, parts[storage->kept_as]);
+}
+
+static void rule_append(struct text *text, const struct storage *storage)
+{
+    static const char *const plain[CATEGORY_COUNT] = {
+        [CATEGORY_WEIGHTS] = "parameter",
+        [CATEGORY_BUFFERS] = "buffer",
+        [CATEGORY_GRADIENTS] = "gradient",
+        [CATEGORY_OPTIMIZER] = "optimizer state",
+        [CATEGORY_MASTER_WEIGHTS] = "master weight",
+        [CATEGORY_ACTIVATIONS] = "result",
+        [CATEGORY_TEMPORARIES] = "temporary",
+        [CATEGORY_KV_CACHE] = "key-value cache",
+        [CATEGORY_WORKSPACE] = "workspace",
+        [CATEGORY_INPUTS] = "input",
+    };
+    if (storage->of != NULL && storage->of != storage->label) {
+        text_append(text, storage->label);
+    } else if (storage->category == CATEGORY_ACTIVATIONS && storage->kept_by != NULL) {
+        kept_append(text, storage);
+    } else {
+        text_append(text, plain[storage->category]);
+    }
+}
+
+/* A path without that of its module: "weight". */
+static const char *path_rest(const char *path, const char *module)
+{
+    size_t length = strlen(module);
+    bool inside = length > 0 && strncmp(path, module, length) == 0 && path[length] == '.';
+    return inside ? path + length + 1 : path;
+}
+
+static bool row_make(const struct tape_view *tape, const int *covers, const struct held_storage *held,
+                     struct arena *arena, struct explain_row *row)
+{
+    struct text rule = {0};
+    const struct storage *storage = &tape->storages[held->storage];
+    const struct operand *operand = covers[held->storage] >= 0 ? &tape->operands[covers[held->storage]] : NULL;
+    const char *module = storage->module != NULL ? storage->module : "";
+    rule_append(&rule, storage);
+    shape_append(&rule, operand, storage->bytes);
+    *row = (struct explain_row){
+        .module = arena_copy(arena, module),
+        .tensor = arena_copy(arena, path_rest(storage->of != NULL ? storage->of : storage->label, module)),
+        .rule = arena_copy(arena, text_string(&rule)),
+        .dtype = operand != NULL ? dtype_name(operand->dtype) : "unknown",
+        .category = storage->category,
+        .taken_in = held->taken_in,
+        .bytes = storage->bytes,
+    };
+    bool made = !rule.failed && row->module != NULL && row->tensor != NULL && row->rule != NULL;
+    text_release(&rule);
+    return made;
+}
+
+static enum status_code rows_make(const struct tape_view *tape, struct explanation *explanation, struct status *error)
+{
+    int count = explanation->moment.held_count;
+    int *covers = covers_find(tape);
+    explanation->rows = arena_alloc(&explanation->arena, sizeof *explanation->rows * (size_t)(count + 1));
+    bool made = covers != NULL && explanation->rows != NULL;
+    for (int i = 0; i < count && made; i++) {
+        made = row_make(tape, covers, &explanation->moment.held[i], &explanation->arena, &explanation->rows[i]);
+    }
+    explanation->row_count = count;
+    free(covers);
+    return made ? STATUS_OK : status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory for %d tensors", count);
+}
+
+enum status_code explain_find(const struct estimate_input *input, enum stage stage, struct explanation *explanation,
+                              struct status *error)
+{
+    const struct target *target = NULL;
+    struct tape *tape = NULL;
+    struct explanation made = {0};
+    enum status_code code = target_find(input->target, &target, error);
+    if (code == STATUS_OK) {
+        code = workload_tape(input->config, input->skeleton, input->workload, target, &tape, error);
+    }
+    if (code == STATUS_OK) {
+        struct tape_view view = tape_view(tape);
+        code = moment_find(&view, stage, &made.moment, error);
+        code = code == STATUS_OK ? rows_make(&view, &made, error) : code;
+    }
+    tape_release(tape);
+    if (code == STATUS_OK) {
+        *explanation = made;
+    } else {
+        explanation_release(&made);
+    }
+    return code;
+}
+
+void explanation_release(struct explanation *explanation)
+{
+    moment_release(&explanation->moment);
+    arena_release(&explanation->arena);
+    *explanation = (struct explanation){0};
+}

@@ -1,0 +1,39 @@
+/* Moment: what is held, block by block, when a tape needs the most from a device.
+ *
+ * The moment is that of the highest reserved bytes, which decide whether a device is large enough; because segments are kept,
+ * they are as high for a while, and of that while it is the first moment of the highest allocated bytes. Everything adds up:
+ *   requested + rounding + unsplit remainders = allocated
+ *   allocated + fragments + free segments     = reserved                                                             */
+#ifndef ASSAY_REPLAY_MOMENT_H
+#define ASSAY_REPLAY_MOMENT_H
+
+#include "harness/base/status.h"
+#include "harness/tape/tape.h"
+
+struct held_storage {
+    int storage;         /* of the tape */
+    enum stage taken_in; /* the stage in which it was taken */
+    int64_t block_bytes; /* what it counts as allocated */
+};
+
+struct moment {
+    enum stage stage;
+    int event_count; /* of the tape, up to it */
+    int64_t requested_bytes, allocated_bytes, reserved_bytes;
+    int64_t rounding_bytes, unsplit_remainder_bytes;
+    int64_t fragment_bytes;     /* free blocks of segments that hold a live one */
+    int64_t free_segment_bytes; /* segments that hold none: cached */
+    struct held_storage *held;  /* in the order of the tape's storages; those of 0 bytes are left out */
+    int held_count;
+};
+
+/* stage: that stage, in its last occurrence; STAGE_COUNT: whichever needs the most, each in its last occurrence. tape: one that
+ * replays. STATUS_INVALID where the tape has no such stage, STATUS_OUT_OF_MEMORY. Released with moment_release. Worked: a tape
+ * that takes 9 MiB and 30 MiB and lets go of the latter reserves 20 MiB and 30 MiB; its moment is that of the second allocation,
+ * with 11 MiB of fragments. */
+enum status_code moment_find(const struct tape_view *tape, enum stage stage, struct moment *moment,
+                             struct status *error);
+
+void moment_release(struct moment *moment); /* an empty one is accepted */
+
+#endif
