@@ -22,6 +22,7 @@ static const struct estimator *const estimators[] = {
     &estimator_can_it_run,
     &estimator_hf_mem,
     &estimator_llama_factory,
+    &estimator_shares,
 };
 
 enum { ESTIMATOR_COUNT = sizeof estimators / sizeof estimators[0] };

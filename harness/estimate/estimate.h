@@ -80,6 +80,6 @@ struct json *estimate_to_json(const struct estimate *estimate);
 extern const struct estimator estimator_replay, estimator_accelerate, estimator_accelerate_corrected, estimator_anatomy,
     estimator_eleutherai, estimator_eleutherai_cookbook, estimator_megatron, estimator_deepspeed_zero2,
     estimator_deepspeed_zero2_docs, estimator_deepspeed_zero3, estimator_llm_c, estimator_can_it_run, estimator_hf_mem,
-    estimator_llama_factory, estimator_weights_fifth;
+    estimator_llama_factory, estimator_weights_fifth, estimator_shares;
 
 #endif

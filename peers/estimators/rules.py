@@ -3,7 +3,8 @@
   python rules.py --cookbook REPOSITORY --megatron REPOSITORY --deepspeed REPOSITORY > rules.json
 
 needs torch, transformers, accelerate and hf-mem installed, and checkouts of EleutherAI/cookbook, NVIDIA/Megatron-LM and
-deepspeedai/DeepSpeed (bare ones do). Run from the root of this repository. Nothing is downloaded."""
+deepspeedai/DeepSpeed (bare ones do). PyTorch's own sharding is asked too: FSDP2 and tensor parallel on the meta device, in
+a group of processes that is only pretended. Run from the root of this repository. Nothing is downloaded."""
 
 import argparse
 import ast
@@ -272,6 +273,72 @@ def accelerate_rows():
     return rows
 
 
+# ---- PyTorch's own sharding, in a group of processes that is only pretended ----
+
+def group_of(size):
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.testing._internal.distributed.fake_pg import FakeStore
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
+    torch.distributed.init_process_group("fake", store=FakeStore(), rank=0, world_size=size)
+    return init_device_mesh("cpu", (size,))
+
+
+def built_on_meta(constructor, model, dtype):
+    with torch.device("meta"):
+        built = constructor.from_config(config_of(model), dtype=dtype)
+    built.tie_weights()
+    return built
+
+
+def local_bytes(model):
+    """Of the first rank; tied parameters once."""
+    unique = {id(p): p for p in model.parameters()}.values()
+    local = [p.to_local() if hasattr(p, "to_local") else p for p in unique]
+    return sum(p.numel() * p.element_size() for p in local)
+
+
+def fsdp_rows():
+    from torch.distributed.fsdp import fully_shard
+    cases = [("gpt2", "float32", 8, transformers.AutoModelForCausalLM),
+             ("gpt2", "bfloat16", 3, transformers.AutoModelForCausalLM),
+             ("bert-base-cased", "float32", 7, transformers.AutoModelForMaskedLM),
+             ("meta-llama/Llama-2-7b-hf", "bfloat16", 64, transformers.AutoModelForCausalLM),
+             ("Qwen/Qwen2-0.5B", "bfloat16", 5, transformers.AutoModelForCausalLM)]
+    rows = []
+    for model, precision, size, constructor in cases:
+        mesh = group_of(size)
+        built = built_on_meta(constructor, model, getattr(torch, precision))
+        fully_shard(built, mesh=mesh)
+        weights = local_bytes(built)
+        rows.append(row("shares", model, {"mode": "train", "precision": precision}, {"data": size, "fsdp": True},
+                        {"weights_bytes": weights, "gradients_bytes": weights}))
+    return rows
+
+
+def tensor_rows():
+    """Linear layers by the plan that transformers gives the model; embedding and head by rows of the vocabulary."""
+    from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+    from torch.distributed.tensor import Replicate
+    styles = {"colwise": ColwiseParallel, "rowwise": RowwiseParallel, "colwise_gather_output": ColwiseParallel}
+    cases = [("meta-llama/Llama-2-7b-hf", 2), ("meta-llama/Llama-3.1-8B", 8), ("mistralai/Mistral-7B-v0.1", 4),
+             ("Qwen/Qwen2-7B", 4)]
+    rows = []
+    for model, size in cases:
+        mesh = group_of(size)
+        built = built_on_meta(transformers.AutoModelForCausalLM, model, torch.bfloat16)
+        plan = {}
+        for pattern, style in built.config.base_model_tp_plan.items():
+            if style in styles:
+                plan["model." + pattern] = styles[style]()
+        plan["model.embed_tokens"] = RowwiseParallel(input_layouts=Replicate())
+        plan["lm_head"] = ColwiseParallel()
+        parallelize_module(built, mesh, plan)
+        rows.append(row("shares", model, {"mode": "load", "precision": "bfloat16", "head": "lm"}, {"tensor": size},
+                        {"weights_bytes": local_bytes(built)}))
+    return rows
+
+
 def main():
     parser = argparse.ArgumentParser()
     for name in ("cookbook", "megatron", "deepspeed"):
@@ -280,7 +347,7 @@ def main():
     versions = {name: importlib.metadata.version(name) for name in ("torch", "transformers", "accelerate", "hf-mem")}
     versions |= {name: git_commit(getattr(options, name)) for name in ("cookbook", "megatron", "deepspeed")}
     rows = (accelerate_rows() + cookbook_rows(options.cookbook) + megatron_rows(options.megatron) +
-            deepspeed_rows(options.deepspeed) + hf_mem_rows())
+            deepspeed_rows(options.deepspeed) + hf_mem_rows() + fsdp_rows() + tensor_rows())
     print('{"versions": ' + json.dumps(versions) + ',\n "rows": [')
     print(",\n".join("  " + json.dumps(entry) for entry in rows))
     print("]}")
