@@ -144,6 +144,18 @@ static bool expectations_add(const struct suite_case *case_, struct json *fields
     return json_set(json_get(fields, "estimates"), "expected", expected);
 }
 
+/* So do those of programs that the suite asks. */
+static bool externals_add(const struct case_job *job, struct json *fields)
+{
+    bool made = job->external == NULL || json_kind(json_get(fields, "estimates")) == JSON_KIND_OBJECT ||
+                json_set(fields, "estimates", json_object_new());
+    const char *name = made ? json_key_after(job->external, NULL) : NULL;
+    for (; made && name != NULL; name = json_key_after(job->external, name)) {
+        made = json_set(json_get(fields, "estimates"), name, json_share(json_get(job->external, name)));
+    }
+    return made;
+}
+
 static struct json *tags_json(const struct suite_settings *settings)
 {
     struct json *tags = json_array_new();
@@ -196,7 +208,8 @@ static struct json *line_build(const struct case_job *job, const struct child *c
         json_set(line, "identity", identity_json(&job->case_->identity)) && json_set(line, "status", json_null_new()) &&
         json_set(line, "reason", json_null_new()) && json_set(line, "attempt", json_integer_new(job->attempt)) &&
         json_set(line, "duration_s", json_real_new(seconds)) &&
-        json_set(line, "tags", tags_json(job->case_->settings)) && expectations_add(job->case_, fields);
+        json_set(line, "tags", tags_json(job->case_->settings)) && externals_add(job, fields) &&
+        expectations_add(job->case_, fields);
     for (size_t i = 0; made && CHILD_MEMBERS[i] != NULL; i++) {
         struct json *value = json_get(fields, CHILD_MEMBERS[i]);
         made = json_set(line, CHILD_MEMBERS[i], value != NULL ? json_share(value) : json_null_new());

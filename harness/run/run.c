@@ -7,9 +7,11 @@
 
 #include "harness/run/case_line.h"
 #include "harness/run/device_claim.h"
+#include "harness/run/external_estimates.h"
 #include "harness/run/run_line.h"
 #include "harness/run/run_signals.h"
 #include "harness/run/verdict.h"
+#include "harness/suite/suite_external.h"
 
 enum { WAIT_MS_MAXIMUM = 250, WAIT_MS_ENDING = 2 };
 
@@ -28,6 +30,7 @@ struct run {
     int unknown; /* figures that were to be judged and are not known */
     struct run_signals signals;
     struct device_claim claim;
+    struct external_estimates external;
     struct run_result result;
     struct status *error;
 };
@@ -43,12 +46,38 @@ static bool case_selected(const struct run_options *options, int index)
     return suite_case_matches(&options->suite->cases[index], options->filter);
 }
 
+static bool external_is_known(const struct suite *suite, const char *name)
+{
+    for (int i = 0; i < suite->external_count; i++) {
+        if (strcmp(suite->externals[i].name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Two estimators of one name could not be told apart in records. */
+static enum status_code externals_check(const struct suite *suite, const struct case_runner *runner,
+                                        struct status *error)
+{
+    for (int i = 0; i < suite->external_count; i++) {
+        const struct suite_external *external = &suite->externals[i];
+        if (runner->knows_estimator(external->name)) {
+            return status_set(error, STATUS_INVALID,
+                              "%s:%d:%d: external: '%s' is the name of an estimator of assay's own; choose another",
+                              suite->path, external->line, external->column, external->name);
+        }
+    }
+    return STATUS_OK;
+}
+
 static enum status_code case_tolerances_check(const struct suite *suite, const struct suite_case *case_,
                                               const struct case_runner *runner, struct status *error)
 {
     for (int i = 0; i < case_->settings->tolerance_count; i++) {
         const struct suite_tolerance *entry = &case_->settings->tolerances[i];
-        if (strcmp(entry->estimator, "expected") != 0 && !runner->knows_estimator(entry->estimator)) {
+        if (strcmp(entry->estimator, "expected") != 0 && !external_is_known(suite, entry->estimator) &&
+            !runner->knows_estimator(entry->estimator)) {
             return status_set(error, STATUS_INVALID,
                               "%s:%d:%d: there is no estimator '%s'; assay estimate MODEL --mode load names them all",
                               suite->path, entry->line, entry->column, entry->estimator);
@@ -60,7 +89,7 @@ static enum status_code case_tolerances_check(const struct suite *suite, const s
 enum status_code suite_tolerances_check(const struct suite *suite, const struct case_runner *runner,
                                         struct status *error)
 {
-    enum status_code code = STATUS_OK;
+    enum status_code code = runner->knows_estimator != NULL ? externals_check(suite, runner, error) : STATUS_OK;
     for (int i = 0; i < suite->case_count && code == STATUS_OK && runner->knows_estimator != NULL; i++) {
         code = case_tolerances_check(suite, &suite->cases[i], runner, error);
     }
@@ -105,13 +134,15 @@ static bool job_next(struct run *run, struct case_job *job)
         const struct suite_case *case_ = &suite->cases[run->next_case];
         if (case_selected(run->options, run->next_case) && run->next_attempt < case_->settings->repeat) {
             run->next_attempt++;
-            *job = (struct case_job){.case_ = case_,
-                                     .device = device_choose(run->options, case_),
-                                     .catalogue_dir = run->options->catalogue_dir,
-                                     .constants = run->options->constants,
-                                     .reference_dir = run->options->reference_dir,
-                                     .attempt = run->next_attempt,
-                                     .shared = run->options->jobs > 1 || run->options->share_device};
+            *job =
+                (struct case_job){.case_ = case_,
+                                  .device = device_choose(run->options, case_),
+                                  .catalogue_dir = run->options->catalogue_dir,
+                                  .constants = run->options->constants,
+                                  .reference_dir = run->options->reference_dir,
+                                  .external = run->external.cases != NULL ? run->external.cases[run->next_case] : NULL,
+                                  .attempt = run->next_attempt,
+                                  .shared = run->options->jobs > 1 || run->options->share_device};
             return true;
         }
         run->next_case++;
@@ -289,6 +320,10 @@ static enum status_code run_record(struct run *run)
 {
     enum status_code code = line_append(run, run_line_make(run->options, &run->claim, run->result.total));
     if (code == STATUS_OK) {
+        code =
+            external_estimates_make(run->options, &run->signals, &run->external, &run->result.interrupted, run->error);
+    }
+    if (code == STATUS_OK) {
         code = attempts_make(run);
     }
     if (code == STATUS_OK) {
@@ -351,6 +386,7 @@ enum status_code run_suite(const struct run_options *options, struct run_result 
     }
     record_writer_close(run.writer);
     device_claim_release(&run.claim);
+    external_estimates_release(&run.external);
     run_signals_close(&run.signals);
     if (code == STATUS_OK) {
         *result = run.result;

@@ -21,8 +21,9 @@ struct case_job {
     const char *catalogue_dir;         /* for model_find */
     const struct constants *constants; /* as in struct run_options */
     const char *reference_dir;
-    int attempt; /* from 1 */
-    bool shared; /* other children may use the device: what is used on the whole of it says nothing */
+    const struct json *external; /* what external estimators say: name -> estimate; NULL: nothing */
+    int attempt;                 /* from 1 */
+    bool shared;                 /* other children may use the device: what is used on the whole of it says nothing */
 };
 
 /* run: called in the child, with file open for writing; sends what it finds with case_send and returns; the child then

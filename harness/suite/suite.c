@@ -8,13 +8,14 @@
 #include <string.h>
 
 #include "harness/suite/suite_expand.h"
+#include "harness/suite/suite_external.h"
 
 #define AXIS_KEY(name, member) , #member
 #define AXIS_KEYS              "model" WORKLOAD_FIELD_TABLE(AXIS_KEY)
 #define SETTING_KEYS           "tags", "tolerances", "timeout_seconds", "repeat", "device", "for"
 
-static const char *const TOP_KEYS[] = {"version", "name",    "description", "defaults", "cases",
-                                       "include", "exclude", SETTING_KEYS,  NULL};
+static const char *const TOP_KEYS[] = {"version", "name",    "description", "defaults",   "cases",
+                                       "include", "exclude", "external",    SETTING_KEYS, NULL};
 static const char *const DEFAULTS_KEYS[] = {AXIS_KEYS, SETTING_KEYS, NULL};
 static const char *const CASE_KEYS[] = {AXIS_KEYS, SETTING_KEYS, "expect", "include", "exclude", NULL};
 static const char *const INCLUDE_KEYS[] = {AXIS_KEYS, SETTING_KEYS, "expect", NULL};
@@ -252,6 +253,10 @@ static enum status_code suite_from_tree(const struct yaml_tree *tree, const char
     struct suite made = {0};
     struct expansion expansion = {.tree = tree, .catalogue_dir = catalogue_dir, .arena = &made.arena, .error = error};
     enum status_code code = head_read(tree, &made, error);
+    if (code == STATUS_OK) {
+        code = suite_externals_read(tree, map_find(tree->root, "external", NULL), &made.arena, &made.externals,
+                                    &made.external_count, error);
+    }
     if (code == STATUS_OK) {
         code = cases_read(&expansion);
     }

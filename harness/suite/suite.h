@@ -58,11 +58,15 @@ struct suite_case {
     int line, column; /* of the case in the file */
 };
 
+struct suite_external;
+
 struct suite {
     struct arena arena;                    /* owns everything below */
     const char *path, *name, *description; /* description may be "" */
     struct suite_case *cases;
     int case_count;
+    const struct suite_external *externals; /* harness/suite/suite_external.h */
+    int external_count;
     char plan_hash[17]; /* FNV-1a of all ids in order, in hexadecimal: equal for equal lists of cases */
 };
 
