@@ -52,12 +52,30 @@ static void quantity_line(const struct estimate_quantity *quantity, struct text 
     }
 }
 
+/* Prefill and decoding apart, where there are both. */
+static void generation_lines(const struct estimate *estimate, struct text *text)
+{
+    static const char *const labels[] = {"  prefill: allocated_bytes_peak", "  decode: allocated_bytes_peak"};
+    const struct estimate_quantity *peaks[] = {estimate_get(estimate, "stages.forward.allocated_bytes_peak"),
+                                               estimate_get(estimate, "stages.generate.allocated_bytes_peak")};
+    char size[SIZE_TEXT_BYTES];
+    if (peaks[0] == NULL || peaks[1] == NULL) {
+        return;
+    }
+    for (int i = 0; i < 2; i++) {
+        text_format(text, "  %-*s %12s %20" PRId64 " bytes%s\n", NAME_COLUMNS, labels[i],
+                    size_format(peaks[i]->value, size), peaks[i]->value,
+                    peaks[i]->value >= peaks[1 - i]->value ? ", higher" : "");
+    }
+}
+
 static void estimate_lines(const struct estimator *estimator, const struct estimate *estimate, struct text *text)
 {
     text_format(text, "\n%s: %s\n", estimator->name, estimator->what);
     for (int i = 0; i < estimate->count; i++) {
         quantity_line(&estimate->quantities[i], text);
     }
+    generation_lines(estimate, text);
 }
 
 enum status_code case_estimates(const struct estimate_input *input, struct json *estimates, struct text *text,

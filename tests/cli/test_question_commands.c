@@ -56,6 +56,16 @@ static void refusals_say_what_would_be_right(void **state)
          "assay: limit: --batch is what is looked for; leave it out\n"},
         {{"limit", "tiny-gpt2", "--mode", "load", "--memory", "1GiB", "--of", "batch"},
          "assay: a case of tiny-gpt2 in mode load has no batch; choose another\n"},
+        {{"peaks", "tiny-gpt2", "--mode", "infer"},
+         "assay: peaks: --over takes one range or two, as in --over batch=1..64 seq=128..4096\n"},
+        {{"peaks", "tiny-gpt2", "--mode", "infer", "--over", "seq"},
+         "assay: peaks: --over seq: write batch=A..B, seq=A..B or new_tokens=A..B\n"},
+        {{"peaks", "tiny-gpt2", "--mode", "infer", "--over", "seq=8..4"},
+         "assay: peaks: --over seq=8..4: write a range, as in seq=128..4096\n"},
+        {{"peaks", "tiny-gpt2", "--mode", "infer", "--over", "seq=1..8", "seq=1..9"},
+         "assay: peaks: --over has two ranges of seq; leave one out\n"},
+        {{"peaks", "tiny-gpt2", "--mode", "infer", "--seq", "3", "--over", "seq=1..8"},
+         "assay: peaks: --over gives seq a range; leave the option out\n"},
         {{"explain", "tiny-gpt2", "--mode", "load", "--by", "layer"},
          "assay: explain: --by: 'layer' is not known; use tensor, module, category, stage or dtype\n"},
         {{"explain", "tiny-gpt2", "--mode", "load", "--at", "context"},
@@ -157,6 +167,38 @@ static void nothing_that_fits_exits_with_1(void **state)
     command_result_release(&result);
 }
 
+static void peaks_are_told_by_range_and_as_a_grid(void **state)
+{
+    (void)state;
+    static const char *const line[] = {"peaks",     "tiny-gpt2", "--mode", "generate", "--new-tokens", "20", "--over",
+                                       "seq=1..44", "--for",     "host",   NULL};
+    static const char *const grid[] = {"peaks",  "tiny-gpt2",  "--mode",    "train", "--optimizer", "adamw-foreach",
+                                       "--over", "batch=1..6", "seq=4..64", "--for", "host",        NULL};
+    struct command_result result = assay(line);
+    assert_int_equal(result.exit_code, 0);
+    assert_string_equal(text_string(&result.output),
+                        "tiny-gpt2/generate/float32/b1/s44/n20, predicted for host\n"
+                        "\n"
+                        "       seq         load      prefill       decode  highest\n"
+                        "         1   126.00 KiB   135.50 KiB   146.00 KiB  decode\n"
+                        "         4   126.00 KiB   141.50 KiB   148.50 KiB  decode\n"
+                        "         5   126.00 KiB   148.50 KiB   148.50 KiB  prefill\n"
+                        "        44   126.00 KiB   271.50 KiB   173.50 KiB  prefill\n"
+                        "\n"
+                        "the last step adds 3.28 KiB (3360 bytes) of tensors at the peak\n");
+    command_result_release(&result);
+    result = assay(grid);
+    assert_string_equal(text_string(&result.output),
+                        "tiny-gpt2/train/float32/b6/s64/adamw-foreach, predicted for host\n"
+                        "\n"
+                        "     batch  highest stage by seq\n"
+                        "         1  step 4..25, backward 26..64\n"
+                        "         2  step 4..12, backward 13..64\n"
+                        "         4  step 4..6, backward 7..64\n"
+                        "         6  step 4..4, backward 5..64\n");
+    command_result_release(&result);
+}
+
 static int64_t stacks_sum(const char *path)
 {
     char *stacks = whole_file_read(path);
@@ -193,9 +235,9 @@ static void an_explanation_is_a_table_and_stacks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refusals_say_what_would_be_right),     cmocka_unit_test(exit_codes_follow_the_verdict),
-        cmocka_unit_test(a_limit_is_told_with_the_next_size),   cmocka_unit_test(nothing_that_fits_exits_with_1),
-        cmocka_unit_test(an_explanation_is_a_table_and_stacks),
+        cmocka_unit_test(refusals_say_what_would_be_right),      cmocka_unit_test(exit_codes_follow_the_verdict),
+        cmocka_unit_test(a_limit_is_told_with_the_next_size),    cmocka_unit_test(nothing_that_fits_exits_with_1),
+        cmocka_unit_test(peaks_are_told_by_range_and_as_a_grid), cmocka_unit_test(an_explanation_is_a_table_and_stacks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

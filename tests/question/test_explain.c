@@ -192,6 +192,45 @@ static void single_tensors_are_explained_as_by_hand(void **state)
     trial_scene_close(&scene);
 }
 
+/* The rows of logits and their dtype: of all 2 * 128 tokens or of the last ones, in the dtype of the model; a causal loss makes them
+ * float32 first. */
+static void logits_have_the_rows_and_the_dtype_of_the_case(void **state)
+{
+    (void)state;
+    static const struct {
+        enum mode mode;
+        enum precision precision;
+        enum logits logits;
+        const char *module, *tensor, *rule;
+        int64_t bytes;
+    } rows[] = {
+        {MODE_INFER, PRECISION_BFLOAT16, LOGITS_ALL, "lm_head", "linear", "result, 256*50257*2 bytes", 25731584},
+        {MODE_INFER, PRECISION_FLOAT32, LOGITS_ALL, "lm_head", "linear", "result, 256*50257*4 bytes", 51463168},
+        {MODE_INFER, PRECISION_BFLOAT16, LOGITS_LAST, "lm_head", "linear", "result, 2*50257*2 bytes", 201028},
+        {MODE_TRAIN, PRECISION_BFLOAT16, LOGITS_ALL, "", "LOG_SOFTMAX",
+         "kept for the backward of LOG_SOFTMAX, its output, 256*50257*4 bytes", 51463168},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct trial_scene scene;
+        struct workload workload = workload_default(rows[i].mode);
+        workload.batch = 2;
+        workload.precision = rows[i].precision;
+        workload.logits = rows[i].logits;
+        trial_scene_open(&scene, "gpt2", &workload, "sm_90");
+        struct explanation explanation = explanation_of(&scene, STAGE_FORWARD);
+        enum category category = CATEGORY_ACTIVATIONS;
+        if (rows[i].logits == LOGITS_ALL) { /* those of the last rows are not there when the most is */
+            expect_row(&explanation, rows[i].module, rows[i].tensor, rows[i].rule, category, rows[i].bytes);
+        } else {
+            for (int k = 0; k < explanation.row_count; k++) {
+                assert_string_not_equal(explanation.rows[k].module, "lm_head");
+            }
+        }
+        explanation_release(&explanation);
+        trial_scene_close(&scene);
+    }
+}
+
 /* With checkpoints a block keeps its input, and what it makes anew in the backward pass is of its modules again. The vocabulary of
  * tiny-gpt2 is small, so that the peak is within a block. */
 static void a_recomputed_block_is_of_its_module(void **state)
@@ -223,6 +262,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_case_adds_up),
         cmocka_unit_test(single_tensors_are_explained_as_by_hand),
+        cmocka_unit_test(logits_have_the_rows_and_the_dtype_of_the_case),
         cmocka_unit_test(a_recomputed_block_is_of_its_module),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

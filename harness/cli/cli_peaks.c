@@ -1,0 +1,280 @@
+/* assay peaks: the peak of each stage along a batch, a sequence or new tokens, and the sizes at which the highest moves. Touches
+ * no device. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/size.h"
+#include "harness/cli/case_options.h"
+#include "harness/cli/output.h"
+#include "harness/cli/question_case.h"
+#include "harness/question/limit.h"
+#include "harness/question/peak_stage.h"
+
+static const struct option_row options[] = {
+    {"over", OPTION_LIST, "FIELD=A..B",
+     "batch, seq or new_tokens, from A to B; a second one: for each power of two of the first"},
+    CASE_OPTION_ROWS,
+    {"for", OPTION_VALUE, "TARGET", "class of devices whose workspaces are predicted (default: sm_90)"},
+    {"json", OPTION_FLAG, NULL, "print one JSON document"},
+    {NULL, OPTION_FLAG, NULL, NULL},
+};
+
+enum { AXES_MAXIMUM = 2, ROWS_MAXIMUM = 64, WORD_BYTES = 64, SIZE_COLUMNS = 10, FIGURE_COLUMNS = 13 };
+
+struct axis_range {
+    enum workload_field field;
+    int64_t first, last;
+};
+
+struct peaks_row {
+    int64_t size; /* of the first axis; without meaning where there is one axis */
+    struct stage_spans spans;
+};
+
+static enum status_code range_read(const char *word, const char *range, struct axis_range *axis, struct status *error)
+{
+    char first[WORD_BYTES];
+    const char *dots = strstr(range, "..");
+    size_t length = dots != NULL ? (size_t)(dots - range) : 0;
+    enum status_code code = STATUS_INVALID;
+    if (dots != NULL && length < sizeof first) {
+        memcpy(first, range, length);
+        first[length] = '\0';
+        code = integer_parse(first, 1, INT64_C(1) << 40, &axis->first, NULL);
+        code = code == STATUS_OK ? integer_parse(dots + 2, axis->first, INT64_C(1) << 40, &axis->last, NULL) : code;
+    }
+    return code == STATUS_OK
+               ? STATUS_OK
+               : status_set(error, STATUS_INVALID, "peaks: --over %s: write a range, as in seq=128..4096", word);
+}
+
+static enum status_code axis_read(const struct arguments *arguments, const char *word, struct axis_range *axis,
+                                  struct status *error)
+{
+    static const enum workload_field fields[] = {FIELD_BATCH, FIELD_SEQ, FIELD_NEW_TOKENS};
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        const char *key = workload_field_key(fields[i]);
+        size_t length = strlen(key);
+        if (strncmp(word, key, length) != 0 || word[length] != '=') {
+            continue;
+        }
+        axis->field = fields[i];
+        return arguments_value(arguments, key) == NULL
+                   ? range_read(word, word + length + 1, axis, error)
+                   : status_set(error, STATUS_INVALID, "peaks: --over gives %s a range; leave the option out", key);
+    }
+    return status_set(error, STATUS_INVALID, "peaks: --over %s: write batch=A..B, seq=A..B or new_tokens=A..B", word);
+}
+
+static enum status_code axes_read(const struct arguments *arguments, struct axis_range *axes, struct status *error)
+{
+    int count = arguments->list_count;
+    if (count == 0 || count > AXES_MAXIMUM) {
+        return status_set(error, STATUS_INVALID,
+                          "peaks: --over takes one range or two, as in --over batch=1..64 seq=128..4096");
+    }
+    enum status_code code = STATUS_OK;
+    for (int i = 0; i < count && code == STATUS_OK; i++) {
+        code = axis_read(arguments, arguments->list[i], &axes[i], error);
+    }
+    if (code == STATUS_OK && count == 2 && axes[0].field == axes[1].field) {
+        code = status_set(error, STATUS_INVALID, "peaks: --over has two ranges of %s; leave one out",
+                          workload_field_key(axes[0].field));
+    }
+    return code;
+}
+
+/* One row for each power of two of the first axis, its ends included; of one axis a single row. */
+static enum status_code rows_find(const struct question_case *question, const struct axis_range *axes, int axis_count,
+                                  struct peaks_row *rows, int *row_count, struct status *error)
+{
+    const struct axis_range *outer = &axes[0], *inner = &axes[axis_count - 1];
+    struct estimate_input input = question->input;
+    enum status_code code = STATUS_OK;
+    int64_t size = axis_count == 2 ? outer->first : 0;
+    for (*row_count = 0; code == STATUS_OK && *row_count < ROWS_MAXIMUM; (*row_count)++) {
+        struct workload workload = *question->input.workload;
+        workload = axis_count == 2 ? limit_workload(&workload, outer->field, size) : workload;
+        input.workload = &workload;
+        rows[*row_count].size = size;
+        code = stage_spans_find(&input, inner->field, inner->first, inner->last, &rows[*row_count].spans, error);
+        if (axis_count == 1 || size == outer->last) {
+            (*row_count)++;
+            return code;
+        }
+        size = size > outer->last / 2 ? outer->last : size * 2;
+    }
+    return code;
+}
+
+/* Generation's stages by the names that people give them. */
+static const char *stage_word(const struct question_case *question, enum stage stage)
+{
+    bool generates = question->input.workload->mode == MODE_GENERATE;
+    return generates && stage == STAGE_FORWARD    ? "prefill"
+           : generates && stage == STAGE_GENERATE ? "decode"
+                                                  : stage_name(stage);
+}
+
+static void point_line(const struct question_case *question, const struct stage_point *point, struct text *text)
+{
+    char size[SIZE_TEXT_BYTES];
+    text_format(text, "%*" PRId64, SIZE_COLUMNS, point->size);
+    for (int i = STAGE_LOAD; i < STAGE_COUNT; i++) {
+        if (point->present[i]) {
+            text_format(text, "%*s", FIGURE_COLUMNS, size_format(point->allocated_bytes[i], size));
+        }
+    }
+    text_format(text, "  %s\n", stage_word(question, point->stage));
+}
+
+static void spans_lines(const struct question_case *question, const struct stage_spans *spans, struct text *text)
+{
+    char size[SIZE_TEXT_BYTES];
+    const struct stage_point *first = &spans->spans[0].first;
+    text_format(text, "%*s", SIZE_COLUMNS, workload_field_key(spans->field));
+    for (int i = STAGE_LOAD; i < STAGE_COUNT; i++) {
+        if (first->present[i]) {
+            text_format(text, "%*s", FIGURE_COLUMNS, stage_word(question, (enum stage)i));
+        }
+    }
+    text_append(text, "  highest\n");
+    for (int i = 0; i < spans->count; i++) {
+        point_line(question, &spans->spans[i].first, text);
+        if (spans->spans[i].last.size != spans->spans[i].first.size) {
+            point_line(question, &spans->spans[i].last, text);
+        }
+    }
+    if (spans->step_known) {
+        text_format(text, "\nthe last step adds %s (%" PRId64 " bytes) of tensors at the peak\n",
+                    size_format(spans->step_bytes, size), spans->step_bytes);
+    }
+}
+
+static void grid_lines(const struct question_case *question, const struct axis_range *axes,
+                       const struct peaks_row *rows, int row_count, struct text *text)
+{
+    text_format(text, "%*s  highest stage by %s\n", SIZE_COLUMNS, workload_field_key(axes[0].field),
+                workload_field_key(axes[1].field));
+    for (int i = 0; i < row_count; i++) {
+        const struct stage_spans *spans = &rows[i].spans;
+        text_format(text, "%*" PRId64 " ", SIZE_COLUMNS, rows[i].size);
+        for (int k = 0; k < spans->count; k++) {
+            const struct stage_span *span = &spans->spans[k];
+            text_format(text, "%s %s %" PRId64 "..%" PRId64, k > 0 ? "," : "", stage_word(question, span->last.stage),
+                        span->first.size, span->last.size);
+        }
+        text_append(text, "\n");
+    }
+}
+
+static struct json *point_json(const struct stage_point *point)
+{
+    struct json *object = json_object_new();
+    bool made = json_set(object, "size", json_integer_new(point->size));
+    for (int i = STAGE_LOAD; i < STAGE_COUNT && made; i++) {
+        if (point->present[i]) {
+            made = json_set(object, stage_name((enum stage)i), json_integer_new(point->allocated_bytes[i]));
+        }
+    }
+    return json_made(object, made);
+}
+
+static struct json *row_json(const struct axis_range *axes, int axis_count, const struct peaks_row *row)
+{
+    struct json *object = json_object_new();
+    struct json *list = json_array_new();
+    bool made = list != NULL;
+    if (axis_count == 2) {
+        made = made && json_set(object, workload_field_key(axes[0].field), json_integer_new(row->size));
+    }
+    for (int i = 0; i < row->spans.count && made; i++) {
+        const struct stage_span *span = &row->spans.spans[i];
+        struct json *one = json_object_new();
+        bool written = json_set(one, "stage", json_string_new(stage_name(span->last.stage))) &&
+                       json_set(one, "first", point_json(&span->first)) &&
+                       json_set(one, "last", point_json(&span->last));
+        made = json_append(list, json_made(one, written));
+    }
+    made = made && json_set(object, "spans", json_share(list)) &&
+           json_set(object, "last_step_bytes",
+                    row->spans.step_known ? json_integer_new(row->spans.step_bytes) : json_null_new());
+    json_release(list);
+    return json_made(object, made);
+}
+
+static enum status_code json_print(const struct question_case *question, const struct axis_range *axes, int axis_count,
+                                   const struct peaks_row *rows, int row_count, struct status *error)
+{
+    struct json *document = json_object_new();
+    struct json *list = json_array_new();
+    bool made = question_case_set(question, document) &&
+                json_set(document, "over", json_string_new(workload_field_key(axes[axis_count - 1].field))) &&
+                json_set(document, "rows", json_share(list));
+    for (int i = 0; i < row_count && made; i++) {
+        made = json_append(list, row_json(axes, axis_count, &rows[i]));
+    }
+    enum status_code code = output_json(made ? document : NULL, error);
+    json_release(list);
+    json_release(document);
+    return code;
+}
+
+static enum status_code peaks_print(const struct arguments *arguments, const struct question_case *question,
+                                    const struct axis_range *axes, struct peaks_row *rows, struct status *error)
+{
+    int axis_count = arguments->list_count, row_count = 0;
+    enum status_code code = rows_find(question, axes, axis_count, rows, &row_count, error);
+    if (code != STATUS_OK) {
+        return code;
+    }
+    if (arguments_value(arguments, "json") != NULL) {
+        return json_print(question, axes, axis_count, rows, row_count, error);
+    }
+    struct text text = {0};
+    question_case_heading(question, &text);
+    if (axis_count == 1) {
+        spans_lines(question, &rows[0].spans, &text);
+    } else {
+        grid_lines(question, axes, rows, row_count, &text);
+    }
+    code = output_text(&text, error);
+    text_release(&text);
+    return code;
+}
+
+static enum status_code peaks_run(const struct arguments *arguments, enum exit_code *exit_code, struct status *error)
+{
+    (void)exit_code;
+    struct question_case question;
+    struct axis_range axes[AXES_MAXIMUM] = {{0}};
+    enum status_code code = axes_read(arguments, axes, error);
+    code = code == STATUS_OK ? question_case_open(arguments, &question, error) : code;
+    if (code != STATUS_OK) {
+        return code;
+    }
+    for (int i = 0; i < arguments->list_count; i++) { /* the id names the largest case */
+        question.identity.workload = limit_workload(&question.identity.workload, axes[i].field, axes[i].last);
+    }
+    struct peaks_row *rows = calloc(ROWS_MAXIMUM, sizeof *rows);
+    code = rows == NULL ? status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for the peaks")
+                        : peaks_print(arguments, &question, axes, rows, error);
+    free(rows);
+    question_case_close(&question);
+    return code;
+}
+
+const struct command command_peaks = {
+    .name = "peaks",
+    .operands = "MODEL",
+    .summary = "which stage needs the most, and where that moves",
+    .details =
+        "Peaks of allocated bytes, stage by stage, at both ends of each range of sizes in which the same stage is the\n"
+        "highest; of a generation, of prefill and decoding. A stage is highest up to its last size, and another from\n"
+        "the next one on: both were replayed. Sizes between are looked at by doubling and halving.\n",
+    .options = options,
+    .operand_minimum = 1,
+    .operand_maximum = 1,
+    .run = peaks_run,
+};

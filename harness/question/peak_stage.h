@@ -1,0 +1,40 @@
+/* Peak stage: which stage of a case needs the most, and the sizes at which that moves from one stage to another.
+ *
+ * Judged by the highest allocated bytes of each stage, the first of equals, as `peak_stage` in records is; of a generation between
+ * prefill (forward) and decoding (generate) alone. Sizes are looked at by doubling, and where two that follow each other have
+ * different stages, what lies between is halved: so the ends of a span are exact, its last size has the stage and the next one has
+ * another. Between two sizes looked at that have the same stage, nothing is. */
+#ifndef ASSAY_QUESTION_PEAK_STAGE_H
+#define ASSAY_QUESTION_PEAK_STAGE_H
+
+#include "harness/estimate/estimate.h"
+#include "harness/replay/replay.h"
+
+struct stage_point {
+    int64_t size;
+    enum stage stage; /* the highest */
+    bool present[STAGE_COUNT];
+    int64_t allocated_bytes[STAGE_COUNT]; /* peaks; 0 where a stage is not there */
+    int64_t requested_bytes;              /* the peak over all stages */
+};
+
+struct stage_span {
+    struct stage_point first, last; /* of the same stage */
+};
+
+enum { STAGE_SPANS_MAXIMUM = 64 };
+
+struct stage_spans {
+    enum workload_field field;
+    struct stage_span spans[STAGE_SPANS_MAXIMUM]; /* one behind the other, from the first size to the last */
+    int count;
+    bool step_known;    /* false: there is one size alone */
+    int64_t step_bytes; /* requested bytes at the peak that the last size has more than the one before it */
+};
+
+/* Sizes from first to last, both included, of FIELD_BATCH, FIELD_SEQ or FIELD_NEW_TOKENS. Errors of workload_tape for a size that
+ * the model does not have; STATUS_INVALID where the stages change more often than spans fit. */
+enum status_code stage_spans_find(const struct estimate_input *input, enum workload_field field, int64_t first,
+                                  int64_t last, struct stage_spans *spans, struct status *error);
+
+#endif
