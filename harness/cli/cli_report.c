@@ -12,6 +12,8 @@ static const struct option_row options[] = {
     {"output", OPTION_VALUE, "FILE", "write to FILE instead of standard output"},
     {"plots", OPTION_VALUE, "FOLDER", "draw the plots into FOLDER (html: default is plots/ beside the records)"},
     {"league", OPTION_FLAG, NULL, "the estimators ranked by their errors (table, md, csv, json or html)"},
+    {"rule", OPTION_VALUE, "FACTOR", "where FACTOR x weights (1.2) is enough for inference (as --league)"},
+    {"wasteful", OPTION_VALUE, "PERCENT", "how far above the peak --rule calls wasteful (default: 10%)"},
     {NULL, OPTION_FLAG, NULL, NULL},
 };
 
@@ -68,7 +70,7 @@ const struct command command_report = {
     .operands = "DIR...",
     .summary = "what records say, for people and for machines",
     .details = "DIR: a folder that `assay run` wrote, or its records.jsonl. The same records give the same report.\n"
-               "--league takes several; its exit code is 3 where there is nothing to judge.\n",
+               "--league and --rule take several; their exit code is 3 where there is nothing to judge.\n",
     .options = options,
     .operand_minimum = 1,
     .operand_maximum = OPERAND_COUNT_MAXIMUM,

@@ -1,14 +1,16 @@
-/* Report page: what `assay report` shows of records: every case, or the league of the estimators. */
+/* Report page: what `assay report` shows of records: every case, the league of the estimators, or a rule over the weights. */
 #ifndef ASSAY_CLI_REPORT_PAGE_H
 #define ASSAY_CLI_REPORT_PAGE_H
 
 #include "harness/cli/command.h"
 #include "harness/report/league.h"
+#include "harness/report/weights_rule.h"
 
 struct report_page {
     struct report *reports[OPERAND_COUNT_MAXIMUM];
     int report_count;
-    struct league *league; /* NULL: every case of the one report */
+    struct league *league;     /* NULL: not asked for */
+    struct weights_rule *rule; /* NULL: not asked for; both NULL: every case of the one report */
 };
 
 /* Reads the records at the operands, and makes of them what the options ask for. STATUS_INVALID where options do not go

@@ -30,13 +30,21 @@ static int key_order(const void *left, const void *right)
     return strcmp(*(const char *const *)left, *(const char *const *)right);
 }
 
+static bool is_among(const char *key, const char *const *names)
+{
+    while (*names != NULL && strcmp(*names, key) != 0) {
+        names++;
+    }
+    return *names != NULL;
+}
+
 /* Members by name, without those that are null: a field that an older record does not have says the same as null. */
-static bool identity_append(struct text *text, const struct json *identity)
+static bool identity_append(struct text *text, const struct json *identity, const char *const *without)
 {
     size_t count = json_count(identity), kept = 0;
     const char **keys = calloc(count + 1, sizeof *keys);
     for (const char *key = NULL; keys != NULL && (key = json_key_after(identity, key)) != NULL;) {
-        if (strcmp(key, "batch") != 0 && json_kind(json_get(identity, key)) != JSON_KIND_NULL) {
+        if (!is_among(key, without) && json_kind(json_get(identity, key)) != JSON_KIND_NULL) {
             keys[kept++] = key;
         }
     }
@@ -52,19 +60,26 @@ static bool identity_append(struct text *text, const struct json *identity)
     return made && !text->failed;
 }
 
+char *counted_case_key(struct arena *arena, const struct counted_case *one, const char *const *without)
+{
+    struct text key = {0};
+    text_append(&key, one->device);
+    bool made = identity_append(&key, json_get(one->view->line, "identity"), without);
+    char *copy = made ? arena_copy(arena, text_string(&key)) : NULL;
+    text_release(&key);
+    return copy;
+}
+
 static bool case_make(struct arena *arena, const struct case_view *view, struct counted_case *made)
 {
-    struct text series = {0};
+    static const char *const batch[] = {"batch", NULL};
     *made = (struct counted_case){.view = view,
                                   .family = json_string_or(json_get(view->line, "family"), "unknown"),
                                   .device = device_make(arena, view),
                                   .measured_bytes = view->measured.peak_bytes[LEVEL_ALLOCATED],
                                   .tensor_bytes = view->predicted.peak_bytes[LEVEL_REQUESTED],
                                   .loaded_bytes = view->measured.stages[STAGE_LOAD].end_bytes[LEVEL_REQUESTED]};
-    text_append(&series, made->device != NULL ? made->device : "");
-    bool complete = made->device != NULL && identity_append(&series, json_get(view->line, "identity"));
-    made->series = complete ? arena_copy(arena, text_string(&series)) : NULL;
-    text_release(&series);
+    made->series = made->device != NULL ? counted_case_key(arena, made, batch) : NULL;
     return made->series != NULL;
 }
 

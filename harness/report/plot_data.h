@@ -20,7 +20,7 @@ struct plot_page {
     struct text data;
     int mark_count;    /* points, bars or panels; 0: this page does not exist */
     int width, height; /* of the image, in points */
-    double tolerance;  /* accuracy: half width of the band; negative: none */
+    double tolerance;  /* accuracy: half width of the band; rule: its factor; negative: none */
 };
 
 const char *plot_name(enum plot_kind kind);    /* "accuracy", ...: of the script and of the images */

@@ -33,6 +33,7 @@ static void identity_append(struct text *text, const struct counted_row *row)
                 word(row->mode, "infer"), word(row->precision, "float32"));
     count_append(text, "batch", row->batch);
     count_append(text, "seq", row->seq);
+    count_append(text, "new_tokens", row->new_tokens);
     text_append(text, "\"attention\":\"sdpa\",\"optimizer\":null,\"checkpointing\":null,\"accumulate\":null,"
                       "\"logits\":\"all\",\"head\":\"lm\"},");
 }

@@ -18,7 +18,7 @@ struct row_prediction {
 struct counted_row {
     const char *id; /* needed */
     const char *model, *mode, *precision, *family, *status, *device, *verdicts;
-    int64_t batch, seq; /* 0: null */
+    int64_t batch, seq, new_tokens; /* 0: null */
     int64_t measured_bytes, loaded_bytes;
     int64_t tensor_bytes; /* requested peak of replay; 0: replay predicts nothing */
     struct row_prediction predictions[ROW_PREDICTIONS];

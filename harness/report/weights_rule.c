@@ -1,0 +1,248 @@
+/* Weights rule: cases into series, each case judged, and where each series stops to be enough. Writers have files of
+ * their own. */
+#include "harness/report/weights_rule.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/size.h"
+#include "harness/report/weights_rule_view.h"
+
+static enum status_code memory_error(struct status *error)
+{
+    return status_set(error, STATUS_OUT_OF_MEMORY, "no memory for the rule over the weights");
+}
+
+const char *rule_word_name(enum rule_word word)
+{
+    static const char *const names[RULE_WORD_COUNT] = {"too little", "enough", "wasteful"};
+    return names[word];
+}
+
+static bool mode_is(const struct case_view *view, const char *mode)
+{
+    return view->mode != NULL && strcmp(view->mode, mode) == 0;
+}
+
+/* False where the case is none of the rule's. */
+static bool cell_make(const struct weights_rule *rule, const struct counted_case *one, struct rule_cell *cell)
+{
+    const struct case_view *view = one->view;
+    int64_t rows = 0, length = 0;
+    *cell = (struct rule_cell){.one = one,
+                               .batch = view->batch,
+                               .seq = view->seq > 0 ? view->seq : 0,
+                               .new_tokens = view->new_tokens > 0 ? view->new_tokens : 0};
+    if (!(mode_is(view, "infer") || mode_is(view, "generate")) || view->batch <= 0 || one->loaded_bytes <= 0 ||
+        !size_multiply(view->batch, view->beams > 1 ? view->beams : 1, &rows) ||
+        !size_add(cell->seq, cell->new_tokens, &length) ||
+        !size_multiply(rows, length > 0 ? length : 1, &cell->tokens)) {
+        return false;
+    }
+    double weights = (double)one->loaded_bytes, peak = (double)one->measured_bytes;
+    cell->ratio = peak / weights;
+    cell->word = peak > rule->factor * weights                            ? RULE_TOO_LITTLE
+                 : rule->factor * weights > (1.0 + rule->wasteful) * peak ? RULE_WASTEFUL
+                                                                          : RULE_ENOUGH;
+    return true;
+}
+
+static int number_order(int64_t a, int64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static int cell_order(const void *left, const void *right)
+{
+    const struct rule_cell *a = left, *b = right;
+    int order = strcmp(a->series, b->series);
+    order = order != 0 ? order : number_order(a->tokens, b->tokens);
+    return order != 0 ? order : number_order(a->batch, b->batch);
+}
+
+static bool cells_fill(struct weights_rule *rule)
+{
+    static const char *const lengths[] = {"batch", "seq", "new_tokens", NULL};
+    rule->cells = arena_alloc(&rule->arena, ((size_t)rule->counted.count + 1) * sizeof *rule->cells);
+    bool made = rule->cells != NULL;
+    for (int at = 0; made && at < rule->counted.count; at++) {
+        struct rule_cell *cell = &rule->cells[rule->cell_count];
+        if (cell_make(rule, &rule->counted.cases[at], cell)) {
+            cell->series = counted_case_key(&rule->arena, cell->one, lengths);
+            made = cell->series != NULL;
+            rule->cell_count += made ? 1 : 0;
+        }
+    }
+    if (made) {
+        qsort(rule->cells, (size_t)rule->cell_count, sizeof *rule->cells, cell_order);
+    }
+    return made;
+}
+
+static void word_append(struct text *text, const char *word, const char *usual)
+{
+    if (word != NULL && strcmp(word, usual) != 0) {
+        text_format(text, " %s", word);
+    }
+}
+
+/* The label of a case without its batch and lengths. */
+static const char *title_make(struct weights_rule *rule, const struct case_view *view)
+{
+    struct text title = {0};
+    bool generates = mode_is(view, "generate");
+    text_append(&title, view->model != NULL ? view->model : view->id);
+    word_append(&title, view->precision, "");
+    word_append(&title, view->quantize, "linear");
+    text_append(&title, generates ? " generate" : "");
+    word_append(&title, view->cache, "dynamic");
+    if (view->beams > 1) {
+        text_format(&title, " beams%lld", (long long)view->beams);
+    }
+    word_append(&title, view->attention, "sdpa");
+    text_append(&title, view->padding ? " padding" : "");
+    if (view->logits != NULL && strcmp(view->logits, generates ? "last" : "all") != 0) {
+        text_format(&title, " %s logits", view->logits);
+    }
+    word_append(&title, view->head, "lm");
+    const char *made = title.failed ? NULL : arena_copy(&rule->arena, text_string(&title));
+    text_release(&title);
+    return made;
+}
+
+/* The line between the last case that is enough and the first that is not. */
+static int64_t crossing_find(const struct weights_rule *rule, const struct rule_cell *enough,
+                             const struct rule_cell *too_little)
+{
+    double share = (rule->factor - enough->ratio) / (too_little->ratio - enough->ratio);
+    double distance = (double)too_little->tokens - (double)enough->tokens;
+    return enough->tokens + (int64_t)(share * distance + 0.5);
+}
+
+static void boundary_find(const struct weights_rule *rule, struct rule_series *series)
+{
+    const struct rule_cell *enough = NULL, *too_little = NULL;
+    for (int at = 0; at < series->cell_count; at++) {
+        const struct rule_cell *cell = &series->cells[at];
+        if (cell->word == RULE_TOO_LITTLE) {
+            too_little = too_little == NULL ? cell : too_little;
+        } else if (too_little == NULL) {
+            enough = cell;
+        } else if (cell->tokens > too_little->tokens) {
+            series->is_mixed = true;
+        }
+    }
+    /* Of two cases with as many tokens one is enough and one is not: then these tokens are not enough. */
+    while (enough != NULL && too_little != NULL && enough->tokens == too_little->tokens) {
+        enough = enough > series->cells ? enough - 1 : NULL;
+    }
+    series->enough_tokens = enough != NULL ? enough->tokens : TOKENS_NONE;
+    series->too_little_tokens = too_little != NULL ? too_little->tokens : TOKENS_NONE;
+    series->crossing_tokens =
+        enough != NULL && too_little != NULL ? crossing_find(rule, enough, too_little) : TOKENS_NONE;
+}
+
+static void totals_add(struct weights_rule *rule, const struct rule_series *series)
+{
+    struct rule_totals *totals = series->meta ? &rule->predicted : &rule->measured;
+    for (int at = 0; at < series->cell_count; at++) {
+        totals->case_count++;
+        totals->word_count[series->cells[at].word]++;
+    }
+}
+
+static int series_order(const void *left, const void *right)
+{
+    const struct rule_series *a = left, *b = right;
+    int order = (int)a->meta - (int)b->meta;
+    order = order != 0 ? order : strcmp(a->title, b->title);
+    return order != 0 ? order : strcmp(a->cells[0].series, b->cells[0].series);
+}
+
+static bool series_fill(struct weights_rule *rule)
+{
+    rule->series = arena_alloc(&rule->arena, ((size_t)rule->cell_count + 1) * sizeof *rule->series);
+    bool made = rule->series != NULL;
+    for (int at = 0; made && at < rule->cell_count;) {
+        struct rule_series *series = &rule->series[rule->series_count++];
+        const struct rule_cell *first = &rule->cells[at];
+        *series = (struct rule_series){.title = title_make(rule, first->one->view),
+                                       .meta = case_is_meta(first->one->view),
+                                       .is_image = first->seq == 0,
+                                       .cells = first};
+        while (at < rule->cell_count && strcmp(rule->cells[at].series, first->series) == 0) {
+            series->cell_count++;
+            at++;
+        }
+        boundary_find(rule, series);
+        totals_add(rule, series);
+        made = series->title != NULL;
+    }
+    if (made) {
+        qsort(rule->series, (size_t)rule->series_count, sizeof *rule->series, series_order);
+    }
+    return made;
+}
+
+enum status_code weights_rule_make(struct report *const *reports, int report_count, double factor, double wasteful,
+                                   struct weights_rule **rule, struct status *error)
+{
+    struct weights_rule *made = calloc(1, sizeof *made);
+    if (made == NULL) {
+        return memory_error(error);
+    }
+    made->factor = factor;
+    made->wasteful = wasteful;
+    enum status_code code = counted_cases_find(reports, report_count, true, &made->arena, &made->counted, error);
+    if (code == STATUS_OK && !(cells_fill(made) && series_fill(made))) {
+        code = memory_error(error);
+    }
+    if (code != STATUS_OK) {
+        weights_rule_release(made);
+        return code;
+    }
+    *rule = made;
+    return STATUS_OK;
+}
+
+void weights_rule_release(struct weights_rule *rule)
+{
+    if (rule != NULL) {
+        arena_release(&rule->arena);
+        free(rule);
+    }
+}
+
+bool weights_rule_is_empty(const struct weights_rule *rule)
+{
+    return rule->cell_count == 0;
+}
+
+enum status_code weights_rule_render(const struct weights_rule *rule, enum report_format format,
+                                     const struct report_style *style, struct text *text, struct status *error)
+{
+    struct report_style chosen = style != NULL ? *style : (struct report_style){0};
+    chosen.width = chosen.width == 0 ? 80 : chosen.width < 40 ? 40 : chosen.width;
+    enum status_code code = STATUS_OK;
+    switch (format) {
+    case REPORT_TABLE:
+        weights_rule_table_write(rule, &chosen, text);
+        break;
+    case REPORT_MARKDOWN:
+        weights_rule_markdown_write(rule, text);
+        break;
+    case REPORT_CSV:
+        weights_rule_csv_write(rule, text);
+        break;
+    case REPORT_HTML:
+        weights_rule_html_write(rule, &chosen, text);
+        break;
+    case REPORT_JSON:
+        code = weights_rule_document_write(rule, text, error);
+        break;
+    case REPORT_JUNIT:
+    case REPORT_SUMMARY:
+        return status_set(error, STATUS_INVALID, "a rule has no such format; use table, md, csv, json or html");
+    }
+    return code == STATUS_OK && text->failed ? memory_error(error) : code;
+}

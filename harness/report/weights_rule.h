@@ -1,0 +1,37 @@
+/* Weights rule: where a rule of thumb, so many times the weights, is enough memory for inference.
+ *
+ * Of records alone: every case that ran inference (modes infer and generate) and counts (counted_cases.h). The weights are
+ * what lies in memory after loading: parameters and buffers, as they are stored. The peak is the highest allocated peak.
+ * With factor 1.2: a case is too little where the peak is above 1.2 times the weights, enough where it is not, and
+ * wasteful where it is enough and 1.2 times the weights is more than the peak and a fraction of it. Worked, with a fraction
+ * of 10 %: of 100 bytes of weights, a peak of 121 is too little; 120 is enough; 110 is enough; 109 is wasteful, because
+ * 120 > 1.1 * 109.
+ * Rows of the meta device are predictions of replay, shown apart and counted apart. */
+#ifndef ASSAY_REPORT_WEIGHTS_RULE_H
+#define ASSAY_REPORT_WEIGHTS_RULE_H
+
+#include "harness/report/report.h"
+
+/* Name of the plot: of its script, its data and its images. */
+#define WEIGHTS_RULE_PLOT "rule"
+
+struct weights_rule; /* opaque */
+
+/* factor: times the weights, at least 1; wasteful: a fraction of the peak, 0 or more. The reports must outlive the rule.
+ * STATUS_OUT_OF_MEMORY. The caller releases *rule. */
+enum status_code weights_rule_make(struct report *const *reports, int report_count, double factor, double wasteful,
+                                   struct weights_rule **rule, struct status *error);
+void weights_rule_release(struct weights_rule *rule); /* NULL is accepted */
+
+/* Whether there is no case to judge. It is rendered all the same. */
+bool weights_rule_is_empty(const struct weights_rule *rule);
+
+/* Appends the page. style as in report_render. STATUS_INVALID: JUnit and summary are no formats of it. */
+enum status_code weights_rule_render(const struct weights_rule *rule, enum report_format format,
+                                     const struct report_style *style, struct text *text, struct status *error);
+
+/* Draws rule.svg and rule.png into plot_directory, as report_plot does with its plots. */
+enum status_code weights_rule_plot(const struct weights_rule *rule, const char *script_directory,
+                                   const char *plot_directory, struct text *notes, struct status *error);
+
+#endif

@@ -1,0 +1,60 @@
+/* Plot of the weights rule: a line for each series, a mark for each case at its tokens. Scales and colours are the
+ * script's affair. */
+#include <inttypes.h>
+
+#include "harness/report/plots.h"
+#include "harness/report/weights_rule_view.h"
+
+static void cells_write(struct plot_page *page, const struct rule_series *series, int place)
+{
+    for (int at = 0; at < series->cell_count; at++) {
+        const struct rule_cell *cell = &series->cells[at];
+        text_format(&page->data, "%d\t%" PRId64 "\t%.6f\t%d\t", place, cell->tokens, cell->ratio, (int)cell->word);
+        label_column(&page->data, cell->one->view->label);
+        text_append(&page->data, "\n");
+    }
+}
+
+static void titles_write(struct plot_page *page, const struct weights_rule *rule)
+{
+    text_append(&page->data, "\n\n# place\tseries\n");
+    for (int index = 0; index < rule->series_count; index++) {
+        struct text title = {0};
+        text_format(&title, "%s%s", rule->series[index].title, rule->series[index].meta ? " (predicted)" : "");
+        text_format(&page->data, "%d\t", index + 1);
+        label_column(&page->data, text_string(&title));
+        text_append(&page->data, "\n");
+        text_release(&title);
+    }
+}
+
+/* Where the series crosses the factor, one line for each that does. */
+static void crossings_write(struct plot_page *page, const struct weights_rule *rule)
+{
+    text_append(&page->data, "\n\n# place\ttokens\n0\tNaN\n");
+    for (int index = 0; index < rule->series_count; index++) {
+        if (rule->series[index].crossing_tokens > 0) {
+            text_format(&page->data, "%d\t%" PRId64 "\n", index + 1, rule->series[index].crossing_tokens);
+        }
+    }
+}
+
+enum status_code weights_rule_plot(const struct weights_rule *rule, const char *script_directory,
+                                   const char *plot_directory, struct text *notes, struct status *error)
+{
+    struct plot_place place = {.script_directory = script_directory, .plot_directory = plot_directory, .notes = notes};
+    struct plot_page page = {.mark_count = rule->series_count, .width = 1220, .tolerance = rule->factor};
+    text_append(&page.data, "# place\ttokens\tratio\tword: 0 too little, 1 enough, 2 wasteful\tcase\n");
+    for (int index = 0; index < rule->series_count; index++) {
+        cells_write(&page, &rule->series[index], index + 1);
+    }
+    titles_write(&page, rule);
+    crossings_write(&page, rule);
+    page.height = 190 + 26 * page.mark_count;
+    enum status_code code = plot_place_make(&place, error);
+    if (code == STATUS_OK) {
+        code = plot_page_write(&place, WEIGHTS_RULE_PLOT, "inference with known weights", 0, &page, error);
+    }
+    text_release(&page.data);
+    return code;
+}
