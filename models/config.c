@@ -98,13 +98,9 @@ static void read_family(struct field_reader *reader, struct config *config)
     }
 }
 
-enum status_code config_read(const char *path, const char *name, struct config *config, struct status *error)
+enum status_code config_of_json(const struct json *document, const char *path, const char *name, struct config *config,
+                                struct status *error)
 {
-    struct json *document = NULL;
-    enum status_code code = json_parse_file(path, FILE_BYTES_MAXIMUM, &document, error);
-    if (code != STATUS_OK) {
-        return code;
-    }
     struct config result = {.dtype = DTYPE_FLOAT32};
     struct field_reader reader = {.object = document, .path = path, .error = error, .code = STATUS_OK};
     if (json_kind(document) != JSON_KIND_OBJECT) {
@@ -115,9 +111,19 @@ enum status_code config_read(const char *path, const char *name, struct config *
         read_common(&reader, &result);
         read_family(&reader, &result);
     }
-    json_release(document);
     if (reader.code == STATUS_OK) {
         *config = result;
     }
     return reader.code;
+}
+
+enum status_code config_read(const char *path, const char *name, struct config *config, struct status *error)
+{
+    struct json *document = NULL;
+    enum status_code code = json_parse_file(path, FILE_BYTES_MAXIMUM, &document, error);
+    if (code == STATUS_OK) {
+        code = config_of_json(document, path, name, config, error);
+        json_release(document);
+    }
+    return code;
 }

@@ -57,4 +57,10 @@ struct config {
  * for JSON, "FILE: key: cause; remedy" for values. STATUS_IO where the file cannot be read. */
 enum status_code config_read(const char *path, const char *name, struct config *config, struct status *error);
 
+struct json;
+
+/* The same from a document that has been parsed; path stands for it in messages. */
+enum status_code config_of_json(const struct json *document, const char *path, const char *name, struct config *config,
+                                struct status *error);
+
 #endif

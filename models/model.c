@@ -1,26 +1,108 @@
-/* Model: the places where a model may be, one after another. Not the readers of what lies there. */
+/* Model: the places where a model may be, one after another, and a checkpoint beside its configuration. Not the readers of
+ * what lies there. */
 #include "models/model.h"
 
 #include <unistd.h>
 
 #include "models/catalogue.h"
+#include "models/gguf_family.h"
+#include "models/model_files.h"
 #include "models/model_hub.h"
+#include "models/workload_tape.h"
 
-enum status_code model_find(const struct model_places *places, const char *text, struct model *model,
-                            struct status *error)
+/* Holds the headers against the configuration. A vocabulary that the file has padded or resized is the model's. */
+static enum status_code model_settle(struct model *model, struct status *error)
 {
-    struct model result = {0};
-    struct status trouble = {0};
-    enum status_code code = config_find(places->catalogue_dir, text, &result.config, &trouble);
+    enum status_code code = checkpoint_check(model->checkpoint, &model->config, HEAD_DEFAULT, &model->check, error);
     if (code == STATUS_OK) {
-        *model = result;
+        int64_t vocab = checkpoint_vocab(&model->check, &model->config);
+        model->config.vocab = vocab > 0 ? vocab : model->config.vocab;
+    }
+    return code;
+}
+
+static enum status_code files_read(const struct model_files *files, const char *name, struct model *model,
+                                   struct status *error)
+{
+    enum status_code code = STATUS_OK;
+    if (files->checkpoint[0] != '\0') {
+        code = checkpoint_open(files->checkpoint, &model->checkpoint, error);
+    }
+    if (code != STATUS_OK) {
+        return code;
+    }
+    if (model->checkpoint != NULL && model->checkpoint->format == CHECKPOINT_GGUF) {
+        code = gguf_config(model->checkpoint, name, &model->config, error);
+    } else if (files->config[0] != '\0') {
+        code = config_read(files->config, name, &model->config, error);
+    } else {
+        code =
+            status_set(error, STATUS_INVALID,
+                       "%s: there is no config.json beside it, and its header does not say what the model is; put it "
+                       "there, or read the weights alone with assay weights",
+                       name);
+    }
+    return code;
+}
+
+/* Where the catalogue does not have it: the hub, unless something on this machine is meant. */
+static enum status_code named_find(const struct model_places *places, const char *text, struct model *model,
+                                   struct status *error)
+{
+    struct status trouble = {0};
+    enum status_code code = config_find(places->catalogue_dir, text, &model->config, &trouble);
+    if (code == STATUS_OK) {
         return STATUS_OK;
     }
     bool is_known = code != STATUS_INVALID || access(text, F_OK) == 0 || catalogue_knows(places->catalogue_dir, text);
     return is_known ? status_set(error, code, "%s", trouble.text) : model_find_on_hub(text, &trouble, model, error);
 }
 
+enum status_code model_find(const struct model_places *places, const char *text, struct model *model,
+                            struct status *error)
+{
+    struct model result = {0};
+    struct model_files files;
+    bool is_local = !catalogue_has(places->catalogue_dir, text) && model_files_find(text, &files);
+    enum status_code code =
+        is_local ? files_read(&files, text, &result, error) : named_find(places, text, &result, error);
+    if (code == STATUS_OK && result.checkpoint != NULL) {
+        code = model_settle(&result, error);
+    }
+    if (code == STATUS_OK) {
+        *model = result;
+    } else {
+        model_release(&result);
+    }
+    return code;
+}
+
+enum status_code model_skeleton(const struct model *model, const struct workload *workload, struct skeleton *skeleton,
+                                struct status *error)
+{
+    struct skeleton result = {0};
+    const char *differs = NULL;
+    enum status_code code = workload_skeleton(&model->config, workload, &result, error);
+    if (code == STATUS_OK && model->checkpoint != NULL) {
+        code = checkpoint_apply(model->checkpoint, &result, &differs, error);
+    }
+    if (code == STATUS_OK && differs != NULL && workload->mode != MODE_LOAD) {
+        code = status_set(error, STATUS_INVALID,
+                          "%s: '%.100s' is stored in another shape than the configuration says, and such a model only "
+                          "loads; assay weights lists what differs",
+                          model->config.name, differs);
+    }
+    if (code == STATUS_OK) {
+        *skeleton = result;
+    } else {
+        skeleton_release(&result);
+    }
+    return code;
+}
+
 void model_release(struct model *model)
 {
+    checkpoint_check_release(&model->check);
+    checkpoint_release(model->checkpoint);
     *model = (struct model){0};
 }

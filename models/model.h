@@ -1,13 +1,14 @@
 /* Model: a configuration, and where model files are there the headers of these.
  *
- * Headers are the truth for weights, the configuration for everything else (docs/decisions). */
+ * Headers are the truth for weights, the configuration for everything else (docs/decisions/0014). */
 #ifndef ASSAY_MODELS_MODEL_H
 #define ASSAY_MODELS_MODEL_H
 
 #include "harness/base/status.h"
+#include "models/checkpoint_check.h"
 #include "models/config.h"
-
-struct checkpoint;
+#include "models/skeleton.h"
+#include "models/workload.h"
 
 /* Where models are looked for. */
 struct model_places {
@@ -16,19 +17,27 @@ struct model_places {
 
 /* Skeletons point into config, so a model stays where it is while one is in use. */
 struct model {
-    struct config config;
+    struct config config;          /* vocab is the header's where the file has another: see model_skeleton */
     struct checkpoint *checkpoint; /* NULL: there is only a configuration */
+    struct checkpoint_check check; /* of the two; all zero without a checkpoint */
 };
 
 /* From what a user types, in this order:
  * 1. a name of the catalogue, exactly;
- * 2. a path: of a config.json, or of a folder that holds one;
- * 3. a name of the catalogue as people write it (catalogue_find);
+ * 2. a path (models/model_files.h): of a config.json, of a model file with a config.json beside it, of a .gguf, or of a
+ * folder that holds these;
+ * 3. a name of the catalogue as people write it (config_find);
  * 4. a name on the Hugging Face hub: [hf://][OWNER/]NAME[@REVISION], in its caches and then by the network (model_hub.h).
  * config.name is the name in the catalogue, or what was typed. STATUS_INVALID with the nearest names where nothing is found,
  * and with the names that fit where several do; STATUS_IO where the hub could not be asked. The caller releases the model. */
 enum status_code model_find(const struct model_places *places, const char *text, struct model *model,
                             struct status *error);
+
+/* The skeleton of a workload, with the header's shapes in place of those that differ. What runs must agree with its
+ * configuration: STATUS_INVALID where shapes differ and the workload does more than load (a vocabulary of another size is
+ * no such difference: it is the configuration's that gives way). The caller releases the skeleton before the model. */
+enum status_code model_skeleton(const struct model *model, const struct workload *workload, struct skeleton *skeleton,
+                                struct status *error);
 
 void model_release(struct model *model); /* all zero is accepted, and left */
 

@@ -7,9 +7,10 @@
 #include "models/family.h"
 #include "models/skeleton_builder.h"
 
-static enum status_code skeleton_totals(struct skeleton *skeleton, struct status *error)
+enum status_code skeleton_totals(struct skeleton *skeleton, struct status *error)
 {
     bool fits = true;
+    skeleton->parameter_count = skeleton->buffer_bytes = 0;
     for (int i = 0; i < skeleton->tensor_count && fits; i++) {
         const struct skeleton_tensor *tensor = &skeleton->tensors[i];
         int64_t bytes = 0;

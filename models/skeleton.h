@@ -78,6 +78,9 @@ enum status_code skeleton_build_adapted(const struct config *config, enum head h
                                         struct status *error);
 void skeleton_release(struct skeleton *skeleton);
 
+/* parameter_count, parameter_bytes and buffer_bytes made anew, after sizes of tensors were changed. */
+enum status_code skeleton_totals(struct skeleton *skeleton, struct status *error);
+
 /* A module whose weight is a matrix that multiplies: Linear [out, in], or Conv1D [in, out]. */
 bool module_is_projection(const struct module_info *module);
 bool module_is_conv1d(const struct module_info *module);

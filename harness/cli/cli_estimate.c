@@ -213,7 +213,7 @@ static enum status_code case_print(const struct arguments *arguments, const stru
         return code;
     }
     struct identity identity = identity_make(arguments->operands[0], &workload, model->config.family);
-    code = workload_skeleton(&model->config, &identity.workload, &skeleton, error);
+    code = model_skeleton(model, &identity.workload, &skeleton, error);
     if (code == STATUS_OK) {
         struct estimate_input input = {.config = &model->config,
                                        .skeleton = &skeleton,

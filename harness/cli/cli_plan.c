@@ -42,7 +42,7 @@ static enum status_code case_predict(struct plan *plan, const struct suite_case 
                                                            : target_at(0)->name;
     enum status_code code = model_find(&places, case_->identity.model, &model, error);
     if (code == STATUS_OK) {
-        code = workload_skeleton(&model.config, &case_->identity.workload, &skeleton, error);
+        code = model_skeleton(&model, &case_->identity.workload, &skeleton, error);
     }
     if (code == STATUS_OK) {
         struct estimate_input input = {

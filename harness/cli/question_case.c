@@ -118,7 +118,7 @@ static enum status_code case_read(const struct arguments *arguments, struct ques
         const struct config *config = &question->model.config;
         question->identity = identity_make(arguments->operands[0], &workload, config->family);
         question->input = (struct estimate_input){.config = config, .workload = &question->identity.workload};
-        code = workload_skeleton(config, &question->identity.workload, &question->skeleton, error);
+        code = model_skeleton(&question->model, &question->identity.workload, &question->skeleton, error);
         question->input.skeleton = &question->skeleton;
     }
     return code;

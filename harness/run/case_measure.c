@@ -41,7 +41,7 @@ static enum status_code model_prepare(struct measuring *measuring, struct status
     const struct model_places places = {.catalogue_dir = measuring->job->catalogue_dir};
     enum status_code code = model_find(&places, identity->model, &measuring->model, error);
     if (code == STATUS_OK) {
-        code = workload_skeleton(&measuring->model.config, &identity->workload, &measuring->skeleton, error);
+        code = model_skeleton(&measuring->model, &identity->workload, &measuring->skeleton, error);
     }
     return code;
 }

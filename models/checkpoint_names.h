@@ -1,0 +1,35 @@
+/* Checkpoint names: which tensor of a skeleton a stored name means. */
+#ifndef ASSAY_MODELS_CHECKPOINT_NAMES_H
+#define ASSAY_MODELS_CHECKPOINT_NAMES_H
+
+#include <stdbool.h>
+
+#include "harness/checkpoint/checkpoint.h"
+#include "models/gguf_family.h"
+#include "models/skeleton.h"
+
+enum { CHECKPOINT_PREFIX_BYTES = 64 };
+
+/* What the names of a file are written in. */
+struct checkpoint_names {
+    const struct gguf_family *gguf;       /* NULL: transformers' or timm's own names */
+    char prefix[CHECKPOINT_PREFIX_BYTES]; /* of the bare model in the one with a head: "bert."; "" where it has none */
+};
+
+/* bare and headed: the two skeletons of the model. */
+struct checkpoint_names checkpoint_names_of(const struct checkpoint *checkpoint, const struct skeleton *bare,
+                                            const struct skeleton *headed);
+
+enum name_meaning {
+    NAME_TENSOR, /* of the skeleton: *index */
+    NAME_BUFFER, /* one that older releases wrote, or that is computed from the configuration */
+    NAME_HEAD,   /* of a head that the family's models with a head do not have */
+    NAME_UNKNOWN
+};
+
+/* What a stored tensor is to a skeleton. *index: of the skeleton's tensor, for NAME_TENSOR alone; *is_transposed: it is
+ * stored with its two sizes exchanged. */
+enum name_meaning checkpoint_name_meaning(const struct checkpoint_names *names, const struct skeleton *skeleton,
+                                          const struct checkpoint_tensor *stored, int *index, bool *is_transposed);
+
+#endif
