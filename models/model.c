@@ -100,9 +100,15 @@ enum status_code model_skeleton(const struct model *model, const struct workload
     return code;
 }
 
-void model_release(struct model *model)
+void model_headers_release(struct model *model)
 {
     checkpoint_check_release(&model->check);
     checkpoint_release(model->checkpoint);
+    model->checkpoint = NULL;
+}
+
+void model_release(struct model *model)
+{
+    model_headers_release(model);
     *model = (struct model){0};
 }

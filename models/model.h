@@ -39,6 +39,9 @@ enum status_code model_find(const struct model_places *places, const char *text,
 enum status_code model_skeleton(const struct model *model, const struct workload *workload, struct skeleton *skeleton,
                                 struct status *error);
 
+/* Gives the headers back before the model; config stays. */
+void model_headers_release(struct model *model);
+
 void model_release(struct model *model); /* all zero is accepted, and left */
 
 #endif

@@ -4,6 +4,7 @@
 #include "harness/cli/case_estimates.h"
 #include "harness/cli/case_options.h"
 #include "harness/cli/case_peak.h"
+#include "harness/cli/checkpoint_note.h"
 #include "harness/cli/command.h"
 #include "harness/cli/constants_option.h"
 #include "harness/cli/output.h"
@@ -219,6 +220,7 @@ static enum status_code case_print(const struct arguments *arguments, const stru
                                        .skeleton = &skeleton,
                                        .workload = &identity.workload,
                                        .target = target->name,
+                                       .checkpoint = model->checkpoint,
                                        .constants = device != NULL ? &constants : NULL,
                                        .parallel = parallel_options_given(arguments) ? &parallel : NULL};
         code = estimates_give(&input, &identity, arguments_value(arguments, "peak"),
@@ -241,6 +243,7 @@ static enum status_code estimate_run(const struct arguments *arguments, enum exi
                    arguments_value(arguments, "for") != NULL || arguments_value(arguments, "peak") != NULL ||
                    arguments_value(arguments, "constants") != NULL;
     if (code == STATUS_OK) {
+        checkpoint_warn("estimate", &model);
         code = is_case ? case_print(arguments, &model, error) : table_print(arguments, &model.config, error);
     }
     model_release(&model);

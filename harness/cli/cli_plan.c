@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "harness/base/size.h"
+#include "harness/cli/checkpoint_note.h"
 #include "harness/cli/command.h"
 #include "harness/cli/output.h"
 #include "harness/cli/resource_path.h"
@@ -45,8 +46,11 @@ static enum status_code case_predict(struct plan *plan, const struct suite_case 
         code = model_skeleton(&model, &case_->identity.workload, &skeleton, error);
     }
     if (code == STATUS_OK) {
-        struct estimate_input input = {
-            .config = &model.config, .skeleton = &skeleton, .workload = &case_->identity.workload, .target = target};
+        struct estimate_input input = {.config = &model.config,
+                                       .checkpoint = model.checkpoint,
+                                       .skeleton = &skeleton,
+                                       .workload = &case_->identity.workload,
+                                       .target = target};
         code = prediction_json(&input, estimates, &failure, error);
     }
     if (code == STATUS_OK && failure.code != STATUS_OK) {
@@ -146,6 +150,7 @@ static enum status_code plan_command(const struct arguments *arguments, enum exi
                                 ? status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a path")
                                 : suite_read(path, plan.catalogue, &suite, error);
     if (code == STATUS_OK) {
+        suite_checkpoints_warn("plan", &suite, plan.catalogue);
         code = plan_make(&plan, error);
     }
     if (code == STATUS_OK) {

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "harness/base/size.h"
+#include "harness/cli/checkpoint_note.h"
 #include "harness/cli/command.h"
 #include "harness/cli/constants_option.h"
 #include "harness/cli/output.h"
@@ -198,6 +199,7 @@ static enum status_code run_command(const struct arguments *arguments, enum exit
         code = suite_read(path, run.catalogue_dir, &suite, error);
     }
     if (code == STATUS_OK) {
+        suite_checkpoints_warn("run", &suite, run.catalogue_dir);
         code = suite_run(arguments, &arena, &run, exit_code, error);
     }
     suite_release(&suite);

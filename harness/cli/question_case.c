@@ -117,7 +117,8 @@ static enum status_code case_read(const struct arguments *arguments, struct ques
     if (code == STATUS_OK) {
         const struct config *config = &question->model.config;
         question->identity = identity_make(arguments->operands[0], &workload, config->family);
-        question->input = (struct estimate_input){.config = config, .workload = &question->identity.workload};
+        question->input = (struct estimate_input){
+            .config = config, .checkpoint = question->model.checkpoint, .workload = &question->identity.workload};
         code = model_skeleton(&question->model, &question->identity.workload, &question->skeleton, error);
         question->input.skeleton = &question->skeleton;
     }

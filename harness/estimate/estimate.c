@@ -23,6 +23,7 @@ static const struct estimator *const estimators[] = {
     &estimator_hf_mem,
     &estimator_llama_factory,
     &estimator_shares,
+    &estimator_stored,
 };
 
 enum { ESTIMATOR_COUNT = sizeof estimators / sizeof estimators[0] };

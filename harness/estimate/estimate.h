@@ -18,15 +18,18 @@
 #include "models/workload.h"
 #include "models/workload_tape.h"
 
+struct checkpoint;
+
 enum { ESTIMATE_QUANTITIES_MAXIMUM = 96, ESTIMATE_NAME_BYTES = 64 };
 
 struct estimate_input {
     const struct config *config;
     const struct skeleton *skeleton; /* of the workload's head (default: bare for load, lm otherwise) */
     const struct workload *workload;
-    const char *target;                /* --for: "sm_90", "host"; read only by estimators that model a device */
-    const struct constants *constants; /* of the device that is predicted; NULL: none */
-    const struct parallel *parallel;   /* how the model is divided, checked (parallel.h); NULL: one device */
+    const char *target;                  /* --for: "sm_90", "host"; read only by estimators that model a device */
+    const struct constants *constants;   /* of the device that is predicted; NULL: none */
+    const struct checkpoint *checkpoint; /* headers of the model files (harness/checkpoint); NULL: none */
+    const struct parallel *parallel;     /* how the model is divided, checked (parallel.h); NULL: one device */
 };
 
 struct estimate_quantity {
@@ -80,6 +83,6 @@ struct json *estimate_to_json(const struct estimate *estimate);
 extern const struct estimator estimator_replay, estimator_accelerate, estimator_accelerate_corrected, estimator_anatomy,
     estimator_eleutherai, estimator_eleutherai_cookbook, estimator_megatron, estimator_deepspeed_zero2,
     estimator_deepspeed_zero2_docs, estimator_deepspeed_zero3, estimator_llm_c, estimator_can_it_run, estimator_hf_mem,
-    estimator_llama_factory, estimator_weights_fifth, estimator_shares;
+    estimator_stored, estimator_llama_factory, estimator_weights_fifth, estimator_shares;
 
 #endif

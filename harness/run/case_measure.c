@@ -117,6 +117,7 @@ static enum status_code constants_prepare(struct measuring *measuring, struct st
 static enum status_code prediction_send(const struct measuring *measuring, struct status *error)
 {
     const struct estimate_input input = {.config = &measuring->model.config,
+                                         .checkpoint = measuring->model.checkpoint,
                                          .skeleton = &measuring->skeleton,
                                          .workload = &measuring->job->case_->identity.workload,
                                          .target = measuring->target->name,
@@ -214,6 +215,7 @@ static void measure_run(void *context, const struct case_job *job, int file)
     }
     if (code == STATUS_OK) {
         code = prediction_send(&measuring, &error);
+        model_headers_release(&measuring.model); /* what they used must not count as the case's */
     }
     if (code == STATUS_OK && measuring.unopened.code == STATUS_OUT_OF_MEMORY) {
         code = opening_refusal_send(&measuring, &error);

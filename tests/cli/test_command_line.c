@@ -120,7 +120,7 @@ static void wrong_words_are_answered_in_one_line(void **state)
         {{"models", "-v"}, "assay: models: unknown option '-v'; assay models --help lists them\n"},
         {{"models", "--head="}, "assay: models: --head needs a value; write --head bare|lm\n"},
         {{"models", "--head", ""}, "assay: models: --head needs a value; write --head bare|lm\n"},
-        {{"weigh"}, "assay: unknown command 'weigh'; assay --help lists them\n"},
+        {{"measure"}, "assay: unknown command 'measure'; assay --help lists them\n"},
         {{"models", "--json=yes"}, "assay: models: --json takes no value; write --json\n"},
         {{"models", "--json", "--json"}, "assay: models: --json is given twice; keep one\n"},
         {{"models", "gpt2", "--head"}, "assay: models: --head needs a value; write --head bare|lm\n"},

@@ -1,0 +1,50 @@
+/* Checkpoint note: counts; the list is that of assay weights. */
+#include "harness/cli/checkpoint_note.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "models/catalogue.h"
+
+void checkpoint_warn(const char *command, const struct model *model)
+{
+    const struct checkpoint_check *check = &model->check;
+    const char *separator = "";
+    if (model->checkpoint == NULL || checkpoint_disagreement_count(check) == 0) {
+        return;
+    }
+    fprintf(stderr, "assay: %s: what %s stores is not what its configuration says (", command, model->checkpoint->name);
+    for (int kind = 0; kind < FINDING_KIND_COUNT; kind++) {
+        if (check->counts[kind] > 0 && !finding_is_remark((enum finding_kind)kind)) {
+            fprintf(stderr, "%s%d %s", separator, check->counts[kind], finding_kind_name((enum finding_kind)kind));
+            separator = ", ";
+        }
+    }
+    fprintf(stderr, "); assay weights %s lists it\n", model->config.name);
+}
+
+static bool stands_before(const struct suite *suite, int index)
+{
+    const char *name = suite->cases[index].identity.model;
+    for (int i = 0; i < index; i++) {
+        if (strcmp(suite->cases[i].identity.model, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void suite_checkpoints_warn(const char *command, const struct suite *suite, const char *catalogue_dir)
+{
+    const struct model_places places = {.catalogue_dir = catalogue_dir};
+    for (int i = 0; i < suite->case_count; i++) {
+        struct model model;
+        const char *name = suite->cases[i].identity.model;
+        if (catalogue_knows(catalogue_dir, name) || stands_before(suite, i) ||
+            model_find(&places, name, &model, NULL) != STATUS_OK) {
+            continue; /* what cannot be found is the cases' own error */
+        }
+        checkpoint_warn(command, &model);
+        model_release(&model);
+    }
+}

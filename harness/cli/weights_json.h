@@ -1,0 +1,22 @@
+/* Weights JSON: what assay weights has found, as a document. */
+#ifndef ASSAY_CLI_WEIGHTS_JSON_H
+#define ASSAY_CLI_WEIGHTS_JSON_H
+
+#include "harness/base/json.h"
+#include "harness/checkpoint/checkpoint_groups.h"
+#include "models/model.h"
+
+struct weights {
+    struct model model; /* config and check: where is_compared */
+    bool is_compared;
+    struct status uncompared; /* why not */
+    struct checkpoint_groups by_type, by_module;
+};
+
+/* NULL where memory ran out. */
+struct json *weights_json(const struct weights *weights);
+
+/* A name out of a file, for a terminal: characters that are not printable as '?'. */
+void printable_append(const char *name, struct text *text);
+
+#endif
