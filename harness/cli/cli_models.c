@@ -197,8 +197,9 @@ const struct command command_models = {
     .name = "models",
     .operands = "[MODEL]",
     .summary = "the catalogue, or what one model consists of",
-    .details = "MODEL: a name of the catalogue, a config.json in Hugging Face's format, or a folder that holds one.\n"
-               "Counts are those of the model without a head (--head lm: with it), tied parameters once.\n",
+    .details =
+        "MODEL: a name of the catalogue, a config.json in Hugging Face's format, a folder that holds one, or a .gguf.\n"
+        "Counts are those of the model without a head (--head lm: with it), tied parameters once.\n",
     .options = options,
     .operand_minimum = 0,
     .operand_maximum = 1,

@@ -217,8 +217,7 @@ const struct command command_weights = {
     .details =
         "MODEL: a .safetensors file, its .safetensors.index.json or a .gguf, or a folder that holds one beside its\n"
         "config.json. Headers are read, tensors are not. Exit code 1 where tensors are missing, are there besides, or\n"
-        "have another shape or type than the configuration says; 3 where there is none that could be held against "
-        "it.\n",
+        "have another shape or type than the configuration says; 3 where there is none to hold them against.\n",
     .options = options,
     .operand_minimum = 1,
     .operand_maximum = 1,

@@ -68,6 +68,10 @@ static void output_equals_golden_files(void **state)
         {"hardware-4gpu.txt", {"hardware", "--topology", "tests/hardware/hwloc-4gpu.xml"}},
         {"replay-help.txt", {"replay", "-h"}},
         {"models-gpt2.txt", {"models", "gpt2"}},
+        {"weights-help.txt", {"weights", "--help"}},
+        {"weights-tiny-gguf.txt", {"weights", "tests/checkpoint/vectors/tiny-llama.gguf"}},
+        {"weights-tiny-gguf.json", {"weights", "tests/checkpoint/vectors/tiny-llama.gguf", "--json"}},
+        {"estimate-tiny-gguf-load.txt", {"estimate", "tests/checkpoint/vectors/tiny-llama.gguf", "--mode", "load"}},
         {"models-gpt2.json", {"models", "--json", "gpt2"}},
         {"models-tiny-gpt2-tensors.txt", {"models", "tiny-gpt2", "--tensors", "--head", "lm"}},
         {"models-tiny-mistral-tensors.json", {"models", "--tensors", "--json", "tiny-mistral"}},
@@ -313,8 +317,8 @@ static void help_names_every_command_and_each_answers(void **state)
     const char *const words[] = {"--help", NULL};
     struct command_result result = assay(words);
     assert_int_equal(result.exit_code, 0);
-    static const char *const names[] = {"hardware", "models", "estimate", "estimators", "plan",
-                                        "run",      "report", "compare",  "calibrate",  "replay"};
+    static const char *const names[] = {"hardware", "models", "weights", "estimate",  "estimators", "plan",
+                                        "run",      "report", "compare", "calibrate", "replay"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         char line[64];
         snprintf(line, sizeof line, "\n  %s ", names[i]);
