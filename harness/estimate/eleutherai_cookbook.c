@@ -1,7 +1,9 @@
 /* eleutherai-cookbook: EleutherAI's calculator as it stands (cookbook, calc/calc_transformer_mem.py), its faults included.
  *
  * It is asked as its reader of Hugging Face configurations would ask: layers, heads, hidden size, feed-forward factor (4 for
- * GPT-2) and vocabulary of the model, sequence and batch of the case. It counts the parameters itself:
+ * GPT-2; 1 where the configuration has no intermediate_size, as OPT's and Falcon's) and vocabulary of the model, sequence and
+ * batch of the case. Configurations with other names for layers or hidden size it reads as its default, a model of 20B: to
+ * these it does not apply. It counts the parameters itself:
  *
  *     2 V h + s h + 8 h L + 2 h + 4 L h^2 + 2 L h f      embeddings always untied, positions as long as the sequence,
  *                                                        grouped heads and gates (a third matrix) not known to it
@@ -22,10 +24,30 @@
  * Worked number: 32 layers, h 4096, a 32, V 51,200, s 2048, batch 8, checkpointing, TP 2, N 128, ZeRO 1: parameters
  * 6,871,326,720; per device weights 6,871,326,720 (6.40 GiB), gradients 27,485,306,880, optimizer 644,186,880, buffers
  * 1,000,000,000, activations 36,507,222,016: 67.53 GiB, as it prints. */
+#include <string.h>
+
 #include "harness/base/size.h"
 #include "harness/estimate/rule_terms.h"
 
 enum { ALLGATHER_BUCKET = 500000000, LIVE_PARAMETERS = 1000000000, LOW_BYTES = 2, GRADIENT_BYTES = 4 };
+
+/* The feed-forward size as it reads it; 0 where it would read another model. */
+static int64_t ffn_read(const struct config *config)
+{
+    static const char *const foreign[] = {"bloom", "distilbert", "t5"};
+    static const char *const unnamed[] = {"opt", "falcon"};
+    for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++) {
+        if (strcmp(config->model_type, foreign[i]) == 0) {
+            return 0;
+        }
+    }
+    for (size_t i = 0; i < sizeof unnamed / sizeof unnamed[0]; i++) {
+        if (strcmp(config->model_type, unnamed[i]) == 0) {
+            return config->hidden;
+        }
+    }
+    return strcmp(config->model_type, "gpt2") == 0 ? 4 * config->hidden : config->ffn;
+}
 
 static bool cookbook_applies(const struct estimate_input *input)
 {
@@ -34,7 +56,7 @@ static bool cookbook_applies(const struct estimate_input *input)
     bool trains = workload->mode == MODE_TRAIN && workload->optimizer != OPTIMIZER_ADAM_8BIT && !fsdp;
     bool infers = (workload->mode == MODE_INFER || workload->mode == MODE_GENERATE) && workload->beams == 1;
     return rule_is_text_stack(input) && rule_weight_bytes(workload->precision) > 0 && workload->lora_rank == 0 &&
-           (trains || infers);
+           ffn_read(input->config) > 0 && (trains || infers);
 }
 
 static bool parameters_of(const struct estimate_input *input, int64_t *count)
@@ -43,7 +65,7 @@ static bool parameters_of(const struct estimate_input *input, int64_t *count)
     const int64_t embedding[] = {2, config->vocab, config->hidden};
     const int64_t norms[] = {8, config->hidden, config->layers};
     const int64_t attention[] = {4, config->layers, config->hidden, config->hidden};
-    const int64_t forward[] = {2, config->layers, config->hidden, config->ffn};
+    const int64_t forward[] = {2, config->layers, config->hidden, ffn_read(config)};
     int64_t positions = 0;
     int64_t parts[4] = {0};
     int64_t sum = 0;

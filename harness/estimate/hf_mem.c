@@ -3,8 +3,9 @@
  *
  * Its tensors are those that a checkpoint saved in the precision of the case has: parameters and persistent buffers, tied ones
  * once. Keys and values are of that type, for the prompt and all new tokens (--max-model-len). It knows windows by two
- * keys of a configuration that are not read here, so that every layer keeps all tokens; beams it does not know. A configuration
- * without the usual names (GPT-2's) gives it no keys and values: then there is no total. Left out: activations,
+ * keys of a configuration that are not read here, so that every layer keeps all tokens; beams it does not know. It reads
+ * num_key_value_heads alone, so that Falcon has as many key heads as heads; a configuration without its names for layers
+ * and hidden size (GPT-2, BLOOM) gives it no keys and values: then there is no total. Left out: activations,
  * workspaces, allocator, context; training.
  *
  * Worked number: Llama-3.1-8B in bfloat16, batch 1, 2,048 + 256 tokens: 2 * 8,030,261,248 = 16,060,522,496 and
@@ -13,6 +14,23 @@
 
 #include "harness/base/size.h"
 #include "harness/estimate/rule_terms.h"
+
+enum reading { READING_PLAIN, READING_ALL_HEADS, READING_NONE };
+
+/* Model types whose configurations it reads in another way than was meant. */
+static enum reading reading_of(const char *model_type)
+{
+    static const struct {
+        const char *model_type;
+        enum reading reading;
+    } rows[] = {{"gpt2", READING_NONE}, {"bloom", READING_NONE}, {"t5", READING_NONE}, {"falcon", READING_ALL_HEADS}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (strcmp(rows[i].model_type, model_type) == 0) {
+            return rows[i].reading;
+        }
+    }
+    return READING_PLAIN;
+}
 
 static bool hf_mem_applies(const struct estimate_input *input)
 {
@@ -44,11 +62,12 @@ static enum status_code hf_mem_compute(const struct estimate_input *input, struc
     int64_t cache = 0;
     int64_t total = 0;
     bool generates = workload->mode == MODE_GENERATE;
-    bool named = strcmp(config->model_type, "gpt2") != 0;
+    enum reading reading = reading_of(config->model_type);
+    bool named = reading != READING_NONE;
     const int64_t factors[] = {2,
                                config->layers,
                                workload->seq + workload->new_tokens,
-                               config->kv_heads,
+                               reading == READING_ALL_HEADS ? config->heads : config->kv_heads,
                                config->head_dim,
                                rule_weight_bytes(workload->precision),
                                workload->batch};

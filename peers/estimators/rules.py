@@ -88,6 +88,9 @@ def cookbook_rows(repository):
         ("meta-llama/Llama-2-7b-hf", "generate", "float16", {"batch": 1, "seq": 2048, "new_tokens": 32}, {}),
         ("meta-llama/Llama-3.1-8B", "generate", "float32", {"batch": 4, "seq": 512, "new_tokens": 128}, {}),
         ("gpt2", "infer", "float16", {"batch": 2, "seq": 1024}, {}),
+        ("facebook/opt-1.3b", "train", "amp-bfloat16", {"batch": 2, "seq": 512}, {}),
+        ("tiiuae/falcon-7b", "train", "bfloat16", {"batch": 1, "seq": 256}, {"data": 2, "zero": 1}),
+        ("FacebookAI/roberta-base", "train", "bfloat16", {"batch": 2, "seq": 512}, {}),
     ]
     rows = []
     for model, mode, precision, fields, degrees in cases:
@@ -216,7 +219,8 @@ SAFETENSORS_NAMES = {torch.float32: "F32", torch.float16: "F16", torch.bfloat16:
 
 def hf_mem_rows():
     cases = [("meta-llama/Llama-3.1-8B", "bfloat16", 2048, 256, 1), ("meta-llama/Llama-2-7b-hf", "float16", 100, 28, 4),
-             ("mistralai/Mistral-7B-v0.1", "bfloat16", 8000, 192, 2), ("Qwen/Qwen2-0.5B", "float32", 512, 64, 3)]
+             ("mistralai/Mistral-7B-v0.1", "bfloat16", 8000, 192, 2), ("Qwen/Qwen2-0.5B", "float32", 512, 64, 3),
+             ("tiiuae/falcon-7b", "bfloat16", 512, 64, 2), ("facebook/opt-1.3b", "float16", 512, 64, 1)]
     rows = []
     for model, precision, prompt, new, batch in cases:
         config = config_of(model)
