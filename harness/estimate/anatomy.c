@@ -96,7 +96,7 @@ static enum status_code anatomy_compute(const struct estimate_input *input, stru
     estimate_add(estimate, "gradients_bytes", count * rule->gradients);
     estimate_add(estimate, "optimizer_bytes", optimizer);
     estimate_add(estimate, "states_bytes", states);
-    if (workload->checkpointing || !rule_has_attention(input->config)) {
+    if (workload->checkpointing || !rule_has_activations(input)) {
         estimate_add_unknown(estimate, "activations_bytes");
         estimate_add_unknown(estimate, "total_bytes");
         return STATUS_OK;

@@ -98,7 +98,7 @@ static enum status_code training_add(const struct estimate_input *input, const s
                                      int64_t count, struct estimate *estimate, struct status *error)
 {
     const struct workload *workload = input->workload;
-    bool has_rule = rule_has_attention(input->config);
+    bool has_rule = rule_has_activations(input);
     struct eleutherai_parts parts = {.weights = count * rule->weights,
                                      .gradients = count * rule->gradients,
                                      .optimizer = count * optimizer_bytes_of(rule, workload->optimizer),

@@ -24,11 +24,6 @@ int64_t rule_sequence(const struct estimate_input *input)
     return input->workload->seq;
 }
 
-bool rule_has_attention(const struct config *config)
-{
-    return config->family->has_attention;
-}
-
 bool rule_is_amp(enum precision precision)
 {
     return precision == PRECISION_AMP_FLOAT16 || precision == PRECISION_AMP_BFLOAT16;
@@ -85,6 +80,12 @@ bool rule_is_text_stack(const struct estimate_input *input)
     return family->has_attention && !family->is_image && !has_stack(skeleton, "experts") &&
            !rule_has_module(skeleton, "kv_a_proj_with_mqa") &&
            !(has_stack(skeleton, "encoder") && has_stack(skeleton, "decoder"));
+}
+
+bool rule_has_activations(const struct estimate_input *input)
+{
+    const struct family *family = input->config->family;
+    return (family->is_image && family->has_attention) || rule_is_text_stack(input);
 }
 
 bool rule_product(const int64_t *factors, int count, int64_t *result)

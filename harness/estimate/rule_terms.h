@@ -14,12 +14,12 @@ int64_t rule_parameter_count(const struct skeleton *skeleton);
 /* Tokens of a sample; of an image its patches and the class token. */
 int64_t rule_sequence(const struct estimate_input *input);
 
-/* False for convolutions alone. */
-bool rule_has_attention(const struct config *config);
-
 /* Whether the model is what the rules of transformers speak of: one stack of layers over tokens, each an attention and
  * one feed-forward part that every token passes. Not experts, latent attention, or an encoder with a decoder. */
 bool rule_is_text_stack(const struct estimate_input *input);
+
+/* Whether a formula in layers, heads and hidden size says what training keeps: such a stack, or one over patches. */
+bool rule_has_activations(const struct estimate_input *input);
 
 bool rule_is_amp(enum precision precision);
 bool rule_is_16bit(enum precision precision); /* float16 or bfloat16 throughout */

@@ -26,7 +26,6 @@
 #include "harness/estimate/accelerate.h"
 #include "harness/estimate/rule_terms.h"
 #include "harness/estimate/tensor_split.h"
-#include "models/family.h"
 
 enum { BEFORE_LAYERS = -1, AFTER_LAYERS = -2, FLAT_ALIGNMENT = 2 /* nccl_start_alignment_factor of DeepSpeed */ };
 
@@ -158,12 +157,7 @@ static bool layers_number(const struct skeleton *skeleton, int *layers)
     return count == skeleton->config->layers;
 }
 
-/* Of images and of one stack over tokens; for a cache, of keys and values as they are. */
-static bool has_activations_rule(const struct estimate_input *input)
-{
-    return rule_has_attention(input->config) && (input->config->family->is_image || rule_is_text_stack(input));
-}
-
+/* Keys and values as they are, not a latent row that they are made of. */
 static bool has_cache_rule(const struct estimate_input *input)
 {
     return !rule_has_module(input->skeleton, "kv_a_proj_with_mqa");
@@ -216,7 +210,7 @@ static bool stages_fill(struct shares *shares)
     }
     for (int stage = 0; stage < shares->parallel.pipeline && fits; stage++) {
         flat_divide(shares, &shares->stages[stage]);
-        if (workload->mode == MODE_TRAIN && has_activations_rule(shares->input)) {
+        if (workload->mode == MODE_TRAIN && rule_has_activations(shares->input)) {
             fits = activations_add(shares, stage);
         }
         if (workload->mode == MODE_GENERATE) {
@@ -275,7 +269,7 @@ static enum status_code shares_add(const struct shares *shares, struct estimate 
 {
     const struct workload *workload = shares->input->workload;
     bool trains = workload->mode == MODE_TRAIN;
-    bool has_rule = trains ? has_activations_rule(shares->input) : workload->mode == MODE_LOAD;
+    bool has_rule = trains ? rule_has_activations(shares->input) : workload->mode == MODE_LOAD;
     int worst = 0;
     int64_t total = 0;
     int64_t gathered = 0;
