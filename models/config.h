@@ -47,6 +47,7 @@ struct config {
     int64_t image, patch, channels, classes;
     int64_t depths[CONFIG_STAGES_MAXIMUM], widths[CONFIG_STAGES_MAXIMUM]; /* of the stages of a convolutional network */
     int64_t stem;
+    double layer_scale; /* what the scale of a layer starts at; <= 0: it has none */
     bool bottleneck;
     enum dtype dtype;              /* torch_dtype or dtype; float32 where absent */
     char transformers_version[32]; /* the release that wrote the file, "4.31.0.dev0"; "" where it does not say */

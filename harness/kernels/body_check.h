@@ -98,6 +98,12 @@ static inline const char *call_pattern(enum opcode opcode)
     case OPCODE_QUOTIENT:
     case OPCODE_REMAINDER:
         return "ii";
+    case OPCODE_GROUPED_CONVOLUTION:
+        return "fF(F)f";
+    case OPCODE_GROUPED_CONVOLUTION_BACKWARD_INPUT:
+        return "fFf";
+    case OPCODE_GROUPED_CONVOLUTION_BACKWARD_WEIGHT:
+        return "ffF";
     case OPCODE_ATTENTION:
         return "fff(f)fS";
     case OPCODE_ATTENTION_BACKWARD:

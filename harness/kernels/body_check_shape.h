@@ -154,6 +154,31 @@ static inline const char *pool_check(const struct operation_call *call)
     return shapes_verdict(fit);
 }
 
+static inline const char *grouped_convolution_check(const struct operation_call *call)
+{
+    const int64_t *i = call->attributes.i;
+    bool forward = call->opcode == OPCODE_GROUPED_CONVOLUTION;
+    bool to_weight = call->opcode == OPCODE_GROUPED_CONVOLUTION_BACKWARD_WEIGHT;
+    const struct tensor *out = &call->tensors[call->input_count];
+    const struct tensor *image = forward ? &call->tensors[0] : to_weight ? &call->tensors[1] : out;
+    const struct tensor *weight = to_weight ? out : &call->tensors[1];
+    const struct tensor *result = forward ? out : &call->tensors[0];
+    if (i[0] < 1 || i[1] < 0 || i[2] < 1) {
+        return attributes_wrong;
+    }
+    bool fit = image->rank == 4 && weight->rank == 4 && result->rank == 4 && image->size[0] == result->size[0] &&
+               weight->size[0] == result->size[1] && weight->size[0] % i[2] == 0 && weight->size[2] >= 1 &&
+               image->size[1] == weight->size[1] * i[2] && weight->size[2] == weight->size[3];
+    for (int d = 2; fit && d < 4; d++) {
+        int64_t reach = image->size[d] + 2 * i[1] - weight->size[d];
+        fit = reach >= 0 && result->size[d] == reach / i[0] + 1;
+    }
+    if (fit && forward && call->input_count > 2) {
+        fit = call->tensors[2].rank == 1 && call->tensors[2].size[0] == weight->size[0];
+    }
+    return shapes_verdict(fit);
+}
+
 /* q and k fit v, mask, lse and the outputs; `wide` counts tensors shaped like q from `first` on. */
 static inline bool attention_fits(const struct tensor *q, const struct tensor *k, const struct tensor *v)
 {
@@ -354,6 +379,10 @@ static inline const char *shape_check(const struct operation_call *call)
     case OPCODE_MAX_POOL:
     case OPCODE_MAX_POOL_BACKWARD:
         return pool_check(call);
+    case OPCODE_GROUPED_CONVOLUTION:
+    case OPCODE_GROUPED_CONVOLUTION_BACKWARD_INPUT:
+    case OPCODE_GROUPED_CONVOLUTION_BACKWARD_WEIGHT:
+        return grouped_convolution_check(call);
     case OPCODE_TOP_K:
     case OPCODE_ARGMAX:
         return top_k_check(call);

@@ -86,6 +86,11 @@
  *                            i[2] = 1: factors in TF32, as MATMUL
  * CONVOLUTION_BACKWARD_INPUT  grad, weight, (workspace) -> grad a
  * CONVOLUTION_BACKWARD_WEIGHT grad, a, (workspace) -> grad weight; i as above
+ * GROUPED_CONVOLUTION a any, weight dense [O, C / g, k, k], (bias) -> out any; i[0] = stride, i[1] = padding, i[2] = g groups:
+ *                            filters [n O / g, ...) read channels [n C / g, ...). Sums in float32 in a fixed order, no
+ *                            workspace; images may lie in memory in any order (channels last)
+ * GROUPED_CONVOLUTION_BACKWARD_INPUT  grad any, weight -> grad a any
+ * GROUPED_CONVOLUTION_BACKWARD_WEIGHT grad any, a any -> grad weight; i as above
  * -- products
  * MATMUL        a [.., m, k], b [.., k, n], (bias [n]), (workspace) -> out [.., m, n], ranks equal, 2 to 4; the last two
  *                            dimensions of each have one of their strides 1 (transposed views are welcome) and the
@@ -189,6 +194,9 @@
     X(CONVOLUTION, 2, 1)                                                                                               \
     X(CONVOLUTION_BACKWARD_INPUT, 2, 1)                                                                                \
     X(CONVOLUTION_BACKWARD_WEIGHT, 2, 1)                                                                               \
+    X(GROUPED_CONVOLUTION, 2, 1)                                                                                       \
+    X(GROUPED_CONVOLUTION_BACKWARD_INPUT, 2, 1)                                                                        \
+    X(GROUPED_CONVOLUTION_BACKWARD_WEIGHT, 2, 1)                                                                       \
     X(MATMUL, 2, 1)                                                                                                    \
     X(ATTENTION, 3, 2)                                                                                                 \
     X(ATTENTION_BACKWARD, 6, 3)                                                                                        \

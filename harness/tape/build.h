@@ -123,6 +123,10 @@ struct value *tape_linear_t(struct tape *tape, struct value *a, struct value *we
 struct value *tape_matmul(struct tape *tape, struct value *a, struct value *b); /* rank 4 each, batched */
 struct value *tape_convolution(struct tape *tape, struct value *a, struct value *weight, struct value *bias,
                                int64_t stride, int64_t padding);
+/* The same where filters see a group of the channels, or the image's channels lie last in memory, as those of the result
+ * then do. */
+struct value *tape_convolution_grouped(struct tape *tape, struct value *a, struct value *weight, struct value *bias,
+                                       int64_t stride, int64_t padding, int64_t groups);
 struct value *tape_max_pool(struct tape *tape, struct value *a, int64_t kernel, int64_t stride, int64_t padding);
 
 /* -- attention. What it keeps and takes is that of the kernel that PyTorch would choose on the target

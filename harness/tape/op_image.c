@@ -9,6 +9,15 @@ static int64_t extent(int64_t size, int64_t kernel, int64_t stride, int64_t padd
     return (size + 2 * padding - kernel) / stride + 1;
 }
 
+static struct shape convolved_shape(const struct value *a, const struct value *weight, int64_t stride, int64_t padding)
+{
+    int64_t kernel = weight->shape.size[2];
+    return (struct shape){.rank = 4,
+                          .size = {a->shape.size[0], weight->shape.size[0],
+                                   extent(a->shape.size[2], kernel, stride, padding),
+                                   extent(a->shape.size[3], kernel, stride, padding)}};
+}
+
 /* The sizes of a convolution of count values, the last of which is written. NULL values (after an error) have none. */
 static struct convolution_shape convolution_form(enum opcode opcode, const struct operation_attributes *attributes,
                                                  int count, struct value *const *values)
@@ -51,6 +60,13 @@ static void convolution_run(struct tape *tape, enum opcode opcode, const struct 
     tape_drop(tape, workspace);
 }
 
+static struct value *bias_gradient(struct tape *tape, struct value *gradient, const struct shape *bias)
+{
+    struct shape shape = {.rank = 4, .size = {1, gradient->shape.size[1], 1, 1}};
+    struct value *sum = make_sum_to(tape, gradient, &shape);
+    return sum != NULL ? make_reshape(tape, sum, bias) : NULL;
+}
+
 /* inputs: a, weight, bias */
 static void convolution_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
 {
@@ -69,9 +85,7 @@ static void convolution_backward(struct tape *tape, struct node *node, struct va
         convolution_run(tape, OPCODE_CONVOLUTION_BACKWARD_WEIGHT, &node->attributes, 3, values);
     }
     if (node_wants(node, 2)) {
-        struct shape shape = {.rank = 4, .size = {1, gradient->shape.size[1], 1, 1}};
-        struct value *sum = make_sum_to(tape, gradient, &shape);
-        in[2] = sum != NULL ? make_reshape(tape, sum, &node->edges[2].shape) : NULL;
+        in[2] = bias_gradient(tape, gradient, &node->edges[2].shape);
     }
 }
 
@@ -84,11 +98,7 @@ struct value *tape_convolution(struct tape *tape, struct value *a, struct value 
     int frame = tape_frame_open(tape);
     struct value *inputs[] = {a, weight, bias};
     autocast_lower_all(tape, inputs, 3);
-    int64_t kernel = weight->shape.size[2];
-    struct shape shape = {.rank = 4,
-                          .size = {a->shape.size[0], weight->shape.size[0],
-                                   extent(a->shape.size[2], kernel, stride, padding),
-                                   extent(a->shape.size[3], kernel, stride, padding)}};
+    struct shape shape = convolved_shape(a, weight, stride, padding);
     struct value *result = value_new(tape, value_dtype(inputs[0]), &shape, "CONVOLUTION");
     struct operation_attributes attributes = {.i = {stride, padding, tape->tf32_convolutions}};
     struct value *values[4] = {inputs[0], inputs[1]};
@@ -106,6 +116,107 @@ struct value *tape_convolution(struct tape *tape, struct value *a, struct value 
     }
     return tape_frame_close(tape, frame, result);
 }
+
+/* -- grouped, and with channels last in memory */
+
+/* Whether the channels of [N, C, H, W] lie last in memory, and nothing else would do to say how it lies. */
+static bool has_channels_last(const struct value *a)
+{
+    const int64_t *size = a->shape.size;
+    const int64_t expected[] = {size[1] * size[2] * size[3], 1, size[3] * size[1], size[1]};
+    bool fits = a->shape.rank == 4 && !value_is_dense(a);
+    for (int i = 0; i < 4 && fits; i++) {
+        fits = size[i] == 1 || a->stride[i] == expected[i];
+    }
+    return fits;
+}
+/* A new value that lies in memory as the images that it goes with: channels last or dense. */
+static struct value *image_new(struct tape *tape, enum dtype dtype, const struct shape *shape, bool last,
+                               const char *label)
+{
+    struct value *made = value_new(tape, dtype, shape, label);
+    if (made != NULL && last) {
+        const int64_t *size = shape->size;
+        made->stride[0] = size[1] * size[2] * size[3];
+        made->stride[1] = 1;
+        made->stride[2] = size[3] * size[1];
+        made->stride[3] = size[1];
+    }
+    return made;
+}
+
+/* a itself where it lies so, else a copy. */
+static struct value *image_take(struct tape *tape, struct value *a, bool last)
+{
+    if (a == NULL || !last) {
+        return make_dense(tape, a);
+    }
+    if (has_channels_last(a)) {
+        return a;
+    }
+    struct value *copy = image_new(tape, a->dtype, &a->shape, true, "channels last");
+    struct value *values[] = {a, copy};
+    tape_run(tape, OPCODE_COPY, NULL, 1, 2, values);
+    return copy;
+}
+
+/* inputs: a, weight, bias */
+static void grouped_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
+{
+    struct value *image = node->saved[0], *weight = node->saved[1];
+    bool last = has_channels_last(image);
+    struct value *gradient = image_take(tape, out[0], last);
+    if (gradient == NULL) {
+        return;
+    }
+    if (node_wants(node, 0)) {
+        in[0] = image_new(tape, gradient->dtype, &node->edges[0].shape, last, "GROUPED_CONVOLUTION input gradient");
+        struct value *values[] = {gradient, weight, in[0]};
+        tape_run(tape, OPCODE_GROUPED_CONVOLUTION_BACKWARD_INPUT, &node->attributes, 2, 3, values);
+    }
+    if (node_wants(node, 1)) {
+        in[1] = value_new(tape, gradient->dtype, &node->edges[1].shape, "GROUPED_CONVOLUTION weight gradient");
+        struct value *values[] = {gradient, image, in[1]};
+        tape_run(tape, OPCODE_GROUPED_CONVOLUTION_BACKWARD_WEIGHT, &node->attributes, 2, 3, values);
+    }
+    if (node_wants(node, 2)) {
+        in[2] = bias_gradient(tape, gradient, &node->edges[2].shape);
+    }
+}
+
+struct value *tape_convolution_grouped(struct tape *tape, struct value *a, struct value *weight, struct value *bias,
+                                       int64_t stride, int64_t padding, int64_t groups)
+{
+    if (a == NULL || weight == NULL || tape_failed(tape)) {
+        return NULL;
+    }
+    bool last = has_channels_last(a);
+    if (groups == 1 && !last) {
+        return tape_convolution(tape, a, weight, bias, stride, padding);
+    }
+    int frame = tape_frame_open(tape);
+    struct value *inputs[] = {a, weight, bias};
+    autocast_lower_all(tape, inputs, 3);
+    struct shape shape = convolved_shape(a, weight, stride, padding);
+    struct value *result = image_new(tape, value_dtype(inputs[0]), &shape, last, "GROUPED_CONVOLUTION");
+    struct operation_attributes attributes = {.i = {stride, padding, groups}};
+    struct value *values[4] = {inputs[0], inputs[1]};
+    int count = 2;
+    if (inputs[2] != NULL) {
+        values[count++] = inputs[2];
+    }
+    values[count] = result;
+    tape_run(tape, OPCODE_GROUPED_CONVOLUTION, &attributes, count, count + 1, values);
+    struct node *node = result != NULL ? node_new(tape, grouped_backward, 3, inputs, result) : NULL;
+    if (node != NULL) {
+        node->attributes = attributes;
+        node_save(tape, node, 0, inputs[0]);
+        node_save(tape, node, 1, inputs[1]);
+    }
+    return tape_frame_close(tape, frame, result);
+}
+
+/* -- pooling */
 
 static void max_pool_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
 {

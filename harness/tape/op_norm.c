@@ -165,7 +165,11 @@ static void slopes_hand_on(const struct node *node, struct value *const slopes[3
 static void layernorm_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
 {
     struct value *input = node->saved[0], *weight = node->saved[3];
+    input = make_dense(tape, input);
     struct value *gradient = make_dense(tape, out[0]);
+    if (input == NULL || gradient == NULL) {
+        return;
+    }
     static const char *const labels[] = {"LAYERNORM gradient", "LAYERNORM weight gradient", "LAYERNORM bias gradient"};
     struct value *values[8] = {gradient, input, node->saved[1], node->saved[2], weight};
     struct value *slopes[3];
@@ -190,12 +194,14 @@ struct value *tape_layernorm(struct tape *tape, struct value *a, struct value *w
     struct value *input = autocast_float32(tape, a);
     struct shape rows = input != NULL ? input->shape : a->shape;
     rows.size[rows.rank - 1] = 1;
+    struct value *dense = make_dense(tape, input); /* gone when the operation returns: the graph keeps input */
     struct value *result = value_new(tape, value_dtype(input), &a->shape, "LAYERNORM");
     struct value *mean = value_new(tape, DTYPE_FLOAT32, &rows, "LAYERNORM mean");
     struct value *deviation = value_new(tape, DTYPE_FLOAT32, &rows, "LAYERNORM deviation");
-    struct value *values[] = {input, weight, bias, result, mean, deviation};
+    struct value *values[] = {dense, weight, bias, result, mean, deviation};
     struct operation_attributes attributes = attributes_f(epsilon, 0.0);
     tape_run(tape, OPCODE_LAYERNORM, &attributes, 3, 6, values);
+    values[0] = input;
     struct node *node = result != NULL ? node_new(tape, layernorm_backward, 3, values, result) : NULL;
     node_save(tape, node, 0, input);
     node_save(tape, node, 1, mean);

@@ -42,10 +42,11 @@ LOWER_PRECISION.add(torch.nn.functional.scaled_dot_product_attention)  # shadow_
 
 CATALOGUE = pathlib.Path("models/catalogue")
 MODELS = ("tiny-bert", "tiny-gpt2", "tiny-llama", "tiny-mistral", "tiny-qwen2", "tiny-vit", "tiny-resnet",
-          "tiny-resnet-bottleneck", "tiny-vgg")
+          "tiny-resnet-bottleneck", "tiny-vgg", "tiny-convnext")
 HEADS = {"bert": transformers.BertForMaskedLM, "gpt2": transformers.GPT2LMHeadModel,
          "llama": transformers.LlamaForCausalLM, "mistral": transformers.MistralForCausalLM,
-         "qwen2": transformers.Qwen2ForCausalLM, "vit": transformers.ViTForImageClassification}
+         "qwen2": transformers.Qwen2ForCausalLM, "vit": transformers.ViTForImageClassification,
+         "convnext": transformers.ConvNextForImageClassification}
 DTYPES = {"float16": torch.float16, "bfloat16": torch.bfloat16}
 LOSS_SCALE = {"amp-float16": 1024.0}  # models/workload_tape.c
 FLOOR = {"float16": 1e-3, "bfloat16": 1e-2}
@@ -62,6 +63,11 @@ def export_program(folder):
 
 def raw_of(name):
     return json.loads((CATALOGUE / name / "config.json").read_text())
+
+
+def attends(name):
+    raw = raw_of(name)
+    return "architecture" not in raw and raw["model_type"] != "convnext"
 
 
 def configuration_without_dropout(name, folder):
@@ -192,7 +198,7 @@ def check(program, name, precision, attention, options, folder):
     if precision == "float32":
         text, well = check_float32(steps)
     else:
-        if "architecture" in raw_of(name):
+        if not attends(name):
             steps = [[together(part) if isinstance(part, dict) else part for part in step] for step in steps]
         text, well = check_rounded(steps, FLOOR[precision.removeprefix("amp-")])
     print(f"{'equal  ' if well else 'DIFFERS'} {name} {precision} {attention}: {text}", flush=True)
@@ -214,7 +220,7 @@ def main():
         program = export_program(folder)
         for precision in ("float32", "bfloat16", "float16", "amp-bfloat16", "amp-float16"):
             for name in options.models:
-                for attention in ("sdpa",) if "architecture" in raw_of(name) else ("sdpa", "eager"):
+                for attention in ("sdpa",) if not attends(name) else ("sdpa", "eager"):
                     results.append(check(program, name, precision, attention, options, folder))
     print(f"{sum(results)} equal, {len(results) - sum(results)} different")
     return 0 if all(results) else 1

@@ -7,7 +7,8 @@ import os
 import torch
 import torchvision
 import transformers
-from transformers import (BertConfig, BertForMaskedLM, BertModel, GPT2Config, GPT2LMHeadModel, GPT2Model, LlamaConfig,
+from transformers import (BertConfig, BertForMaskedLM, BertModel, ConvNextConfig, ConvNextForImageClassification,
+                          ConvNextModel, GPT2Config, GPT2LMHeadModel, GPT2Model, LlamaConfig,
                           LlamaForCausalLM, LlamaModel, MistralConfig, MistralForCausalLM, MistralModel, Qwen2Config,
                           Qwen2ForCausalLM, Qwen2Model, T5Config, T5ForConditionalGeneration, T5Model, ViTConfig,
                           ViTForImageClassification, ViTModel)
@@ -54,9 +55,10 @@ FAMILIES = {
     "mistral": ("llama", MistralForCausalLM, MistralModel, MistralConfig),
     "qwen2": ("llama", Qwen2ForCausalLM, Qwen2Model, Qwen2Config),
     "vit": ("vit", ViTForImageClassification, ViTModel, ViTConfig),
+    "convnext": ("convnext", ConvNextForImageClassification, ConvNextModel, ConvNextConfig),
 }
 CLASSIFIERS = ("resnet", "vgg")  # images in, logits out, no loss of their own
-IMAGES = ("vit", *CLASSIFIERS)
+IMAGES = ("vit", "convnext", *CLASSIFIERS)
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 CATALOGUE = os.path.join(FOLDER, "..", "..", "models", "catalogue")
 

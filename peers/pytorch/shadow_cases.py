@@ -33,6 +33,8 @@ def tiny_cases():
         out.append(case_of("resnet18", "infer", precision, 2, None, "sdpa", image=64, events=True))
         out.append(case_of("tiny-vgg", "train", precision, 2, None, "sdpa", optimizer, events=True))
         out.append(case_of("tiny-vgg", "infer", precision, 2, None, "sdpa", events=True))
+        out.append(case_of("tiny-convnext", "train", precision, 2, None, "eager", optimizer, events=True))
+        out.append(case_of("tiny-convnext", "infer", precision, 2, None, "eager", events=True))
     for model in TINY:
         seq = None if "vit" in model else 8
         for optimizer in ("adam-single", "adamw-foreach", "sgd-momentum"):
@@ -90,6 +92,9 @@ def full_cases():
             for batch in (1, 8):
                 out.append(case_of("vit-base", "train", precision, batch, None, attention, optimizer))
                 out.append(case_of("vit-base", "infer", precision, batch, None, attention))
+        for batch in (1, 8):
+            out.append(case_of("facebook/convnext-tiny-224", "train", precision, batch, None, "eager", optimizer))
+            out.append(case_of("facebook/convnext-tiny-224", "infer", precision, batch, None, "eager"))
         for model in ("resnet18", "resnet50", "timm/vgg16.tv_in1k"):
             for batch in (1, 8):
                 out.append(case_of(model, "train", precision, batch, None, "sdpa", optimizer))

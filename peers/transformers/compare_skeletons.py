@@ -38,6 +38,7 @@ HEADS = {
     "qwen2": transformers.AutoModelForCausalLM,
     "roberta": transformers.AutoModelForMaskedLM,
     "vit": transformers.AutoModelForImageClassification,
+    "convnext": transformers.AutoModelForImageClassification,
     "xlm-roberta": transformers.AutoModelForMaskedLM,
 }
 

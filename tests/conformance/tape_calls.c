@@ -119,7 +119,9 @@ void tape_calls_collect(struct tape_calls *calls)
         if (config_find("models/catalogue", catalogue.names[i], &config, &error) != STATUS_OK) {
             fail_msg("%s", error.text);
         }
-        model_collect(calls, &config);
+        if (config.family->forward != NULL) {
+            model_collect(calls, &config);
+        }
     }
     catalogue_release(&catalogue);
     assert_true(calls->count > 0);

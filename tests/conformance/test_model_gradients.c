@@ -13,8 +13,8 @@
 #include "tests/models/model_step.h"
 #include "tests/support/device_use.h"
 
-static const char *const models[] = {"bert", "gpt2", "llama", "mistral", "qwen2", "vit", "resnet", "resnet-bottleneck",
-                                     "vgg"};
+static const char *const models[] = {
+    "bert", "gpt2", "llama", "mistral", "qwen2", "vit", "resnet", "resnet-bottleneck", "vgg", "convnext"};
 
 enum { MODEL_COUNT = sizeof models / sizeof models[0] };
 

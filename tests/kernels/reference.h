@@ -23,7 +23,8 @@ reference_function reference_layernorm, reference_layernorm_backward;
 reference_function reference_batchnorm, reference_batchnorm_backward;
 reference_function reference_embedding, reference_embedding_backward;
 reference_function reference_top_k, reference_gather, reference_divide;
-reference_function reference_max_pool, reference_max_pool_backward, reference_convolution, reference_matmul;
+reference_function reference_max_pool, reference_max_pool_backward, reference_convolution,
+    reference_grouped_convolution, reference_matmul;
 reference_function reference_attention, reference_attention_backward, reference_optimizer;
 reference_function reference_dynamic_map, reference_adam_8bit;
 reference_function reference_integer_matmul, reference_scaled_matmul;

@@ -104,3 +104,35 @@ void reference_convolution(const struct operation_call *call, double *const *val
         element_walk(call, &p, place);
     }
 }
+
+/* The channels of a result's filter are those of its group: an ordinary convolution of a part of the image. */
+void reference_grouped_convolution(const struct operation_call *call, double *const *values)
+{
+    bool forward = call->opcode == OPCODE_GROUPED_CONVOLUTION;
+    bool to_weight = call->opcode == OPCODE_GROUPED_CONVOLUTION_BACKWARD_WEIGHT;
+    int out = call->input_count,
+        image = forward     ? 0
+                : to_weight ? 1
+                            : out,
+        filter = to_weight ? out : 1, result = forward ? out : 0;
+    const int64_t *x = call->tensors[image].size, *w = call->tensors[filter].size, *y = call->tensors[result].size;
+    const int64_t *i = call->attributes.i;
+    for (int64_t k = 0; k < tensor_element_count(&call->tensors[out]); k++) {
+        values[out][k] = forward && call->input_count > 2 ? values[2][k / (y[2] * y[3]) % y[1]] : 0.0;
+    }
+    for (int64_t at = 0; at < y[0] * y[1] * y[2] * y[3]; at++) {
+        int64_t o = at / (y[2] * y[3]) % y[1], n = at / (y[1] * y[2] * y[3]);
+        for (int64_t tap = 0; tap < w[1] * w[2] * w[3]; tap++) {
+            int64_t channel = o / (w[0] / i[2]) * w[1] + tap / (w[2] * w[3]);
+            int64_t row = at / y[3] % y[2] * i[0] - i[1] + tap / w[3] % w[2],
+                    column = at % y[3] * i[0] - i[1] + tap % w[3];
+            if (row < 0 || column < 0 || row >= x[2] || column >= x[3]) {
+                continue;
+            }
+            double *a = &values[image][((n * x[1] + channel) * x[2] + row) * x[3] + column];
+            double *b = &values[filter][o * w[1] * w[2] * w[3] + tap], *c = &values[result][at];
+            double product = forward ? *a * *b : to_weight ? *c * *a : *c * *b;
+            *(forward ? c : to_weight ? b : a) += product;
+        }
+    }
+}

@@ -249,3 +249,49 @@ bool plan_convolution(struct trial *trial, int variant)
     trial_output(trial, trial_dtype(trial), LAYOUT_DENSE, 4, forward ? result : to_weight ? weight : image);
     return true;
 }
+
+/* Images, groups, channels and filters of a group, height, width, kernel, stride, padding. */
+static const int64_t grouped_shapes[][9] = {
+    {1, 1, 1, 1, 1, 1, 1, 1, 0},  {2, 5, 1, 1, 9, 11, 7, 1, 3}, {3, 1, 4, 6, 8, 8, 2, 2, 0},
+    {2, 3, 2, 4, 7, 5, 3, 1, 1},  {1, 4, 3, 1, 6, 9, 4, 3, 2},  {2, 40, 1, 2, 14, 14, 7, 1, 3},
+    {2, 2, 2, 3, 5, 4, 1, 2, 3},  {0, 2, 1, 1, 4, 4, 3, 1, 1},  {1, 3, 1, 1, 3, 3, 7, 1, 3},
+    {4, 70, 1, 1, 5, 6, 3, 2, 1},
+};
+
+bool plan_grouped_convolution(struct trial *trial, int variant)
+{
+    enum { SHAPES = sizeof grouped_shapes / sizeof grouped_shapes[0] };
+    static const enum layout layouts[] = {LAYOUT_DENSE, LAYOUT_PERMUTED, LAYOUT_GAPPED};
+    if (variant >= 2 * SHAPES) {
+        return false;
+    }
+    const int64_t *s = grouped_shapes[variant % SHAPES];
+    enum opcode opcode = trial->call.opcode;
+    bool forward = opcode == OPCODE_GROUPED_CONVOLUTION,
+         to_weight = opcode == OPCODE_GROUPED_CONVOLUTION_BACKWARD_WEIGHT;
+    enum layout first = layouts[variant % 3], second = layouts[(variant + variant / SHAPES) % 3];
+    int64_t rows = (s[4] + 2 * s[8] - s[6]) / s[7] + 1, columns = (s[5] + 2 * s[8] - s[6]) / s[7] + 1;
+    int64_t filters = s[1] * s[3], window = s[6] * s[6];
+    const int64_t image[4] = {s[0], s[1] * s[2], s[4], s[5]};
+    const int64_t weight[4] = {filters, s[2], s[6], s[6]};
+    const int64_t result[4] = {s[0], filters, rows, columns};
+    trial->call.attributes.i[0] = s[7];
+    trial->call.attributes.i[1] = s[8];
+    trial->call.attributes.i[2] = s[1];
+    trial->tolerance = 0.0;
+    trial->allowance = sum_allowance(forward ? s[2] * window : to_weight ? s[0] * rows * columns : s[3] * window);
+    trial_input(trial, trial_dtype(trial), first, 4, forward ? image : result, -1.0, 1.0);
+    if (to_weight) {
+        trial_input(trial, trial_dtype(trial), second, 4, image, -1.0, 1.0);
+    } else {
+        trial_input(trial, trial_dtype(trial), LAYOUT_DENSE, 4, weight, -1.0, 1.0);
+    }
+    if (forward && variant % 2 == 1) {
+        trial_input(trial, trial_dtype(trial), LAYOUT_DENSE, 1, &filters, -1.0, 1.0);
+    }
+    trial_output(trial, trial_dtype(trial), to_weight ? LAYOUT_DENSE : second, 4,
+                 forward     ? result
+                 : to_weight ? weight
+                             : image);
+    return true;
+}

@@ -18,7 +18,7 @@ static const struct {
 } models[] = {
     {"tiny-bert", true, false, true},     {"tiny-gpt2", true, true, true},   {"tiny-llama", true, true, true},
     {"tiny-mistral", true, true, true},   {"tiny-qwen2", true, true, true},  {"tiny-vit", false, false, true},
-    {"tiny-resnet", false, false, false}, {"tiny-vgg", false, false, false},
+    {"tiny-resnet", false, false, false}, {"tiny-vgg", false, false, false}, {"tiny-convnext", false, false, false},
 };
 
 enum { MODEL_COUNT = sizeof models / sizeof models[0] };

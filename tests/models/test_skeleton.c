@@ -74,6 +74,10 @@ static void test_published_counts(void **state)
         {"timm/vgg13.tv_in1k", HEAD_LM, 133047848, 0},
         {"timm/vgg16.tv_in1k", HEAD_LM, 138357544, 0},
         {"timm/vgg19.tv_in1k", HEAD_LM, 143667240, 0},
+        {"facebook/convnext-tiny-224", HEAD_LM, 28589128, 0},
+        {"facebook/convnext-small-224", HEAD_LM, 50223688, 0},
+        {"facebook/convnext-base-224", HEAD_LM, 88591464, 0},
+        {"facebook/convnext-large-224", HEAD_LM, 197767336, 0},
     };
     (void)state;
     for (size_t i = 0; i < sizeof published / sizeof published[0]; i++) {
@@ -177,7 +181,8 @@ static void test_golden(void **state)
                                          "tiny-vit",
                                          "tiny-resnet",
                                          "tiny-resnet-bottleneck",
-                                         "tiny-vgg"};
+                                         "tiny-vgg",
+                                         "tiny-convnext"};
     (void)state;
     for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
         golden_check(models[i], HEAD_BARE);

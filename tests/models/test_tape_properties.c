@@ -12,9 +12,9 @@
 #include "models/family.h"
 #include "models/workload_tape.h"
 
-static const char *const tiny[] = {"tiny-bert",  "tiny-gpt2", "tiny-llama",  "tiny-mistral",
-                                   "tiny-qwen2", "tiny-vit",  "tiny-resnet", "tiny-resnet-bottleneck",
-                                   "tiny-vgg"};
+static const char *const tiny[] = {"tiny-bert",  "tiny-gpt2",    "tiny-llama",  "tiny-mistral",
+                                   "tiny-qwen2", "tiny-vit",     "tiny-resnet", "tiny-resnet-bottleneck",
+                                   "tiny-vgg",   "tiny-convnext"};
 static const char *const large[] = {"bert-large-uncased",
                                     "gpt2-xl",
                                     "meta-llama/Llama-2-70b-hf",
@@ -23,6 +23,7 @@ static const char *const large[] = {"bert-large-uncased",
                                     "google/vit-large-patch16-224",
                                     "timm/resnet152.a1_in1k",
                                     "timm/vgg19.tv_in1k",
+                                    "facebook/convnext-large-224",
                                     "meta-llama/Llama-3.2-1B"};
 
 enum { TINY_COUNT = sizeof tiny / sizeof tiny[0], LARGE_COUNT = sizeof large / sizeof large[0] };
@@ -121,7 +122,8 @@ static bool can_do(const char *model, enum mode mode)
 
 static bool is_of_images(const char *model)
 {
-    return strstr(model, "vit") != NULL || strstr(model, "resnet") != NULL || strstr(model, "vgg") != NULL;
+    return strstr(model, "vit") != NULL || strstr(model, "resnet") != NULL || strstr(model, "vgg") != NULL ||
+           strstr(model, "convnext") != NULL;
 }
 
 static bool can_recompute(const char *model)
