@@ -52,6 +52,25 @@ static inline const char *element_pattern(enum opcode opcode)
     }
 }
 
+/* Images, and what element_pattern has. */
+static inline const char *image_pattern(enum opcode opcode)
+{
+    switch (opcode) {
+    case OPCODE_BATCHNORM:
+        return "FFFFFFSS";
+    case OPCODE_BATCHNORM_BACKWARD:
+        return "FFFSSFFF";
+    case OPCODE_GROUPED_CONVOLUTION:
+        return "fF(F)f";
+    case OPCODE_GROUPED_CONVOLUTION_BACKWARD_INPUT:
+        return "fFf";
+    case OPCODE_GROUPED_CONVOLUTION_BACKWARD_WEIGHT:
+        return "ffF";
+    default:
+        return element_pattern(opcode);
+    }
+}
+
 /* Tensors of a call, inputs then outputs, one letter each: f floating, s float32, i int64, b bool, u uint8, a any, d that
  * of the first tensor (the shape's check sees to it), q codes of quantised storage (int8, float8_e4m3fn, nf4x2), k int8,
  * e float8_e4m3fn, w int32. Capital letters: dense. In brackets: may be left out. "" for an
@@ -80,10 +99,6 @@ static inline const char *call_pattern(enum opcode opcode)
         return "FFSSFFFF";
     case OPCODE_LAYERNORM_BACKWARD_INPUT:
         return "FFSSFF";
-    case OPCODE_BATCHNORM:
-        return "FFFFFFSS";
-    case OPCODE_BATCHNORM_BACKWARD:
-        return "FFFSSFFF";
     case OPCODE_EMBEDDING:
     case OPCODE_EMBEDDING_BACKWARD:
     case OPCODE_MAX_POOL_BACKWARD:
@@ -98,12 +113,6 @@ static inline const char *call_pattern(enum opcode opcode)
     case OPCODE_QUOTIENT:
     case OPCODE_REMAINDER:
         return "ii";
-    case OPCODE_GROUPED_CONVOLUTION:
-        return "fF(F)f";
-    case OPCODE_GROUPED_CONVOLUTION_BACKWARD_INPUT:
-        return "fFf";
-    case OPCODE_GROUPED_CONVOLUTION_BACKWARD_WEIGHT:
-        return "ffF";
     case OPCODE_ATTENTION:
         return "fff(f)fS";
     case OPCODE_ATTENTION_BACKWARD:
@@ -128,7 +137,7 @@ static inline const char *call_pattern(enum opcode opcode)
     case OPCODE_DEQUANTIZE_SUMS:
         return "WSSF";
     default:
-        return element_pattern(opcode);
+        return image_pattern(opcode);
     }
 }
 

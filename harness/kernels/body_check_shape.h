@@ -340,6 +340,25 @@ static inline const char *attention_mask_check(const struct operation_call *call
                           out->size[3] == seen->size[1]);
 }
 
+/* Images; the rest are element-wise. */
+static inline const char *image_check(const struct operation_call *call)
+{
+    switch (call->opcode) {
+    case OPCODE_BATCHNORM:
+    case OPCODE_BATCHNORM_BACKWARD:
+        return batchnorm_check(call);
+    case OPCODE_MAX_POOL:
+    case OPCODE_MAX_POOL_BACKWARD:
+        return pool_check(call);
+    case OPCODE_GROUPED_CONVOLUTION:
+    case OPCODE_GROUPED_CONVOLUTION_BACKWARD_INPUT:
+    case OPCODE_GROUPED_CONVOLUTION_BACKWARD_WEIGHT:
+        return grouped_convolution_check(call);
+    default:
+        return shapes_verdict(all_agree(call));
+    }
+}
+
 static inline const char *shape_check(const struct operation_call *call)
 {
     switch (call->opcode) {
@@ -370,19 +389,9 @@ static inline const char *shape_check(const struct operation_call *call)
     case OPCODE_LAYERNORM_BACKWARD:
     case OPCODE_LAYERNORM_BACKWARD_INPUT:
         return layernorm_check(call);
-    case OPCODE_BATCHNORM:
-    case OPCODE_BATCHNORM_BACKWARD:
-        return batchnorm_check(call);
     case OPCODE_EMBEDDING:
     case OPCODE_EMBEDDING_BACKWARD:
         return embedding_check(call);
-    case OPCODE_MAX_POOL:
-    case OPCODE_MAX_POOL_BACKWARD:
-        return pool_check(call);
-    case OPCODE_GROUPED_CONVOLUTION:
-    case OPCODE_GROUPED_CONVOLUTION_BACKWARD_INPUT:
-    case OPCODE_GROUPED_CONVOLUTION_BACKWARD_WEIGHT:
-        return grouped_convolution_check(call);
     case OPCODE_TOP_K:
     case OPCODE_ARGMAX:
         return top_k_check(call);
@@ -410,7 +419,7 @@ static inline const char *shape_check(const struct operation_call *call)
         return call->attributes.f[0] >= 0.0 && call->attributes.f[0] <= 1.0 ? shapes_verdict(all_agree(call))
                                                                             : attributes_wrong;
     default:
-        return shapes_verdict(all_agree(call));
+        return image_check(call);
     }
 }
 
