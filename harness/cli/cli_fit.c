@@ -5,6 +5,7 @@
 #include "harness/cli/case_options.h"
 #include "harness/cli/output.h"
 #include "harness/cli/question_case.h"
+#include "harness/question/device_count.h"
 #include "harness/question/fit.h"
 
 static const struct option_row options[] = {
@@ -47,7 +48,29 @@ static void verdict_line(const struct fit *fit, struct text *text)
     text_release(&margin);
 }
 
-static void fit_lines(const struct question_case *question, const struct fit *fit, struct text *text)
+/* count NULL: it fits one. */
+static void device_lines(const struct device_count *count, struct text *text)
+{
+    char bytes[SIZE_TEXT_BYTES], undivided[SIZE_TEXT_BYTES];
+    if (count == NULL) {
+        return;
+    }
+    size_format(count->bytes, bytes);
+    if (!count->has_rule) {
+        text_append(text, "devices: no rule for how several would divide it\n");
+    } else if (count->found) {
+        text_format(text,
+                    "devices: %" PRId64
+                    ", which divide weights, gradients and optimizer (FSDP2), %s on each, by formula\n",
+                    count->count, bytes);
+    } else {
+        text_format(text, "devices: not even %d; of %s on each, %s are not divided\n", DEVICE_COUNT_MAXIMUM, bytes,
+                    size_format(count->undivided_bytes, undivided));
+    }
+}
+
+static void fit_lines(const struct question_case *question, const struct fit *fit, const struct device_count *count,
+                      struct text *text)
 {
     const struct replay_result *result = &fit->trial.unbounded;
     question_case_heading(question, text);
@@ -67,6 +90,7 @@ static void fit_lines(const struct question_case *question, const struct fit *fi
     }
     text_append(text, "\n");
     verdict_line(fit, text);
+    device_lines(count, text);
 }
 
 static struct json *categories_json(const struct replay_result *result)
@@ -89,7 +113,24 @@ static struct json *refusal_json(const struct trial *trial)
     return json_made(object, made);
 }
 
-static struct json *fit_json(const struct question_case *question, const struct fit *fit)
+/* null where one is enough, or there is no rule. */
+static struct json *devices_json(const struct device_count *count)
+{
+    if (count == NULL || !count->has_rule) {
+        return json_null_new();
+    }
+    struct json *object = json_object_new();
+    bool made = json_set(object, "count", count->found ? json_integer_new(count->count) : json_null_new()) &&
+                json_set(object, "bytes", json_integer_new(count->bytes)) &&
+                json_set(object, "undivided_bytes", json_integer_new(count->undivided_bytes)) &&
+                json_set(object, "states_bytes", json_integer_new(count->states_bytes)) &&
+                json_set(object, "gathered_bytes", json_integer_new(count->gathered_bytes)) &&
+                json_set(object, "slack_bytes", json_integer_new(count->slack_bytes));
+    return json_made(object, made);
+}
+
+static struct json *fit_json(const struct question_case *question, const struct fit *fit,
+                             const struct device_count *count)
 {
     const struct replay_result *result = &fit->trial.unbounded;
     const struct trial *trial = &fit->trial;
@@ -106,7 +147,8 @@ static struct json *fit_json(const struct question_case *question, const struct 
                          trial->fits ? json_integer_new(trial->bounded.reserved_bytes_peak) : json_null_new()) &&
                 json_set(object, "peak_stage", json_string_new(stage_name(result->peak_stage))) &&
                 json_set(object, "categories_at_peak", categories_json(result)) &&
-                json_set(object, "refusal", trial->fits ? json_null_new() : refusal_json(trial));
+                json_set(object, "refusal", trial->fits ? json_null_new() : refusal_json(trial)) &&
+                json_set(object, "devices", devices_json(count));
     return json_made(object, made);
 }
 
@@ -114,17 +156,24 @@ static enum status_code fit_print(const struct arguments *arguments, const struc
                                   enum exit_code *exit_code, struct status *error)
 {
     struct fit fit;
+    struct device_count several;
+    const struct device_count *count = NULL;
     struct text text = {0};
     enum status_code code = question_case_needs_memory(arguments, question, error);
     if (code == STATUS_OK) {
         code = fit_find(&question->input, question->memory_bytes, &question->overhead, &fit, error);
     }
+    if (code == STATUS_OK && fit.verdict != FIT_YES) {
+        int64_t bytes = overhead_rest(question->memory_bytes, question->overhead.high_bytes);
+        code = device_count_find(&question->input, &fit.trial.unbounded, bytes, &several, error);
+        count = &several;
+    }
     if (code == STATUS_OK && arguments_value(arguments, "json") != NULL) {
-        struct json *document = fit_json(question, &fit);
+        struct json *document = fit_json(question, &fit, count);
         code = output_json(document, error);
         json_release(document);
     } else if (code == STATUS_OK) {
-        fit_lines(question, &fit, &text);
+        fit_lines(question, &fit, count, &text);
         code = output_text(&text, error);
     }
     if (code == STATUS_OK) {

@@ -14,6 +14,7 @@
 #include "harness/question/explain.h"
 #include "harness/replay/replay.h"
 #include "harness/tape/target.h"
+#include "models/catalogue.h"
 #include "models/family.h"
 #include "tests/question/trial_scene.h"
 #include "tests/support/device_use.h"
@@ -141,6 +142,41 @@ static void every_case_adds_up(void **state)
     }
 }
 
+/* Every model of the catalogue, in the smallest case of each mode that it has. */
+static void every_model_of_the_catalogue_adds_up(void **state)
+{
+    (void)state;
+    struct catalogue catalogue;
+    assert_int_equal(catalogue_read("models/catalogue", &catalogue, NULL), STATUS_OK);
+    for (int i = 0; i < catalogue.count; i++) {
+        struct config config;
+        assert_int_equal(config_find("models/catalogue", catalogue.names[i], &config, NULL), STATUS_OK);
+        static const enum mode modes[] = {MODE_INFER, MODE_GENERATE};
+        for (size_t k = 0; k < sizeof modes / sizeof modes[0]; k++) {
+            struct trial_scene scene;
+            struct workload workload = workload_default(modes[k]);
+            workload.precision = PRECISION_BFLOAT16;
+            workload.seq = config.family->is_image ? 0 : 8;
+            workload.new_tokens = 2;
+            trial_scene_open(&scene, catalogue.names[i], &workload, "sm_90");
+            if (case_exists(&scene.config, &workload)) {
+                const struct target *target = NULL;
+                struct tape *tape = NULL;
+                assert_int_equal(target_find("sm_90", &target, NULL), STATUS_OK);
+                if (workload_tape(&scene.config, &scene.skeleton, &workload, target, &tape, NULL) == STATUS_OK) {
+                    struct tape_view view = tape_view(tape);
+                    struct explanation explanation = explanation_of(&scene, STAGE_COUNT);
+                    expect_sums(&explanation, replay_on(&view, "meta").reserved_bytes_peak);
+                    explanation_release(&explanation);
+                }
+                tape_release(tape);
+            }
+            trial_scene_close(&scene);
+        }
+    }
+    catalogue_release(&catalogue);
+}
+
 /* The row of a module and tensor whose rule begins so. Fails the running test where there is none. */
 static const struct explain_row *row_of(const struct explanation *explanation, const char *module, const char *tensor,
                                         const char *rule)
@@ -261,6 +297,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_case_adds_up),
+        cmocka_unit_test(every_model_of_the_catalogue_adds_up),
         cmocka_unit_test(single_tensors_are_explained_as_by_hand),
         cmocka_unit_test(logits_have_the_rows_and_the_dtype_of_the_case),
         cmocka_unit_test(a_recomputed_block_is_of_its_module),

@@ -1,0 +1,122 @@
+/* Device count: a sum over a tape and a search over an estimator. No rule of its own for what a rank holds. */
+#include "harness/question/device_count.h"
+
+#include <stdlib.h>
+
+#include "harness/base/size.h"
+#include "harness/estimate/parallel.h"
+#include "harness/tape/target.h"
+
+static bool is_divided(enum category category)
+{
+    return category == CATEGORY_WEIGHTS || category == CATEGORY_BUFFERS || category == CATEGORY_GRADIENTS ||
+           category == CATEGORY_OPTIMIZER || category == CATEGORY_MASTER_WEIGHTS;
+}
+
+/* The most that tensors of the other categories take at one moment. The sum fits, because the tape was replayed. */
+static int64_t undivided_of(const struct tape_view *tape)
+{
+    int64_t bytes = 0, most_bytes = 0;
+    for (int i = 0; i < tape->event_count; i++) {
+        struct event event = tape->events[i];
+        if ((event.kind != EVENT_ALLOC && event.kind != EVENT_FREE) ||
+            is_divided(tape->storages[event.index].category)) {
+            continue;
+        }
+        bytes += event.kind == EVENT_ALLOC ? tape->storages[event.index].bytes : -tape->storages[event.index].bytes;
+        most_bytes = bytes > most_bytes ? bytes : most_bytes;
+    }
+    return most_bytes;
+}
+
+static enum status_code undivided_find(const struct estimate_input *input, int64_t *bytes, struct status *error)
+{
+    const struct target *target = NULL;
+    struct tape *tape = NULL;
+    enum status_code code = target_find(input->target, &target, error);
+    if (code == STATUS_OK) {
+        code = workload_tape(input->config, input->skeleton, input->workload, target, &tape, error);
+    }
+    if (code == STATUS_OK) {
+        struct tape_view view = tape_view(tape);
+        *bytes = undivided_of(&view);
+    }
+    tape_release(tape);
+    return code;
+}
+
+static bool quantity_take(const struct estimate *estimate, const char *name, int64_t *bytes)
+{
+    const struct estimate_quantity *quantity = estimate_get(estimate, name);
+    bool known = quantity != NULL && quantity->known;
+    *bytes = known ? quantity->value : 0;
+    return known;
+}
+
+/* What a device needs when there are so many. */
+static enum status_code needed_find(const struct estimate_input *input, int64_t devices, struct device_count *count,
+                                    struct status *error)
+{
+    const struct estimator *shares = estimator_find("shares");
+    struct parallel parallel = parallel_single();
+    struct estimate_input divided = *input;
+    parallel.data = devices;
+    parallel.fsdp = true;
+    divided.parallel = &parallel;
+    count->has_rule = shares != NULL && estimator_applies(shares, &divided);
+    if (!count->has_rule) {
+        return STATUS_OK;
+    }
+    struct estimate *estimate = malloc(sizeof *estimate);
+    enum status_code code = estimate == NULL
+                                ? status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory for an estimate")
+                                : estimate_compute(shares, &divided, estimate, error);
+    if (code == STATUS_OK) {
+        int64_t states = 0;
+        count->count = devices;
+        count->has_rule = quantity_take(estimate, "states_bytes", &count->states_bytes) &&
+                          quantity_take(estimate, "gathered_bytes", &count->gathered_bytes) &&
+                          size_add(count->states_bytes, count->gathered_bytes, &states) &&
+                          size_add(states, count->undivided_bytes, &states) &&
+                          size_add(states, count->slack_bytes, &count->bytes);
+    }
+    free(estimate);
+    return code;
+}
+
+/* Doubles until it fits, then halves what lies between: a rank of more devices never holds more. */
+static enum status_code count_search(const struct estimate_input *input, int64_t memory_bytes,
+                                     struct device_count *count, struct status *error)
+{
+    int64_t low = 1, high = 2;
+    enum status_code code = needed_find(input, high, count, error);
+    while (code == STATUS_OK && count->has_rule && count->bytes > memory_bytes && high < DEVICE_COUNT_MAXIMUM) {
+        low = high;
+        high *= 2;
+        code = needed_find(input, high, count, error);
+    }
+    count->found = code == STATUS_OK && count->has_rule && count->bytes <= memory_bytes;
+    while (code == STATUS_OK && count->found && high - low > 1) {
+        struct device_count middle = *count;
+        code = needed_find(input, low + (high - low) / 2, &middle, error);
+        if (code == STATUS_OK && middle.bytes <= memory_bytes) {
+            *count = middle;
+            high = middle.count;
+        } else {
+            low = middle.count;
+        }
+    }
+    return code;
+}
+
+enum status_code device_count_find(const struct estimate_input *input, const struct replay_result *single,
+                                   int64_t memory_bytes, struct device_count *count, struct status *error)
+{
+    struct device_count found = {.slack_bytes = single->reserved_bytes_peak - single->requested_bytes_peak};
+    enum status_code code = undivided_find(input, &found.undivided_bytes, error);
+    code = code == STATUS_OK ? count_search(input, memory_bytes, &found, error) : code;
+    if (code == STATUS_OK) {
+        *count = found;
+    }
+    return code;
+}
