@@ -142,11 +142,12 @@ static void every_case_adds_up(void **state)
     }
 }
 
-/* Every model of the catalogue, in the smallest case of each mode that it has. */
+/* Every model of the catalogue that has a forward pass, in a small case of each mode that it has. */
 static void every_model_of_the_catalogue_adds_up(void **state)
 {
     (void)state;
     struct catalogue catalogue;
+    int explained = 0;
     assert_int_equal(catalogue_read("models/catalogue", &catalogue, NULL), STATUS_OK);
     for (int i = 0; i < catalogue.count; i++) {
         struct config config;
@@ -160,20 +161,17 @@ static void every_model_of_the_catalogue_adds_up(void **state)
             workload.new_tokens = 2;
             trial_scene_open(&scene, catalogue.names[i], &workload, "sm_90");
             if (case_exists(&scene.config, &workload)) {
-                const struct target *target = NULL;
-                struct tape *tape = NULL;
-                assert_int_equal(target_find("sm_90", &target, NULL), STATUS_OK);
-                if (workload_tape(&scene.config, &scene.skeleton, &workload, target, &tape, NULL) == STATUS_OK) {
-                    struct tape_view view = tape_view(tape);
-                    struct explanation explanation = explanation_of(&scene, STAGE_COUNT);
-                    expect_sums(&explanation, replay_on(&view, "meta").reserved_bytes_peak);
+                struct explanation explanation;
+                if (explain_find(&scene.input, STAGE_COUNT, &explanation, NULL) == STATUS_OK) {
+                    expect_sums(&explanation, trial_scene_reserved(&scene));
                     explanation_release(&explanation);
+                    explained++;
                 }
-                tape_release(tape);
             }
             trial_scene_close(&scene);
         }
     }
+    assert_true(explained > catalogue.count / 2);
     catalogue_release(&catalogue);
 }
 
