@@ -2,8 +2,18 @@
 #include "models/model_hub.h"
 
 #include <stdio.h>
+#include <string.h>
 
+#include "harness/checkpoint/checkpoint.h"
 #include "harness/hub/hub.h"
+#include "models/gguf_family.h"
+
+/* A repository as a place of model files that stand beside each other in a folder of it. */
+struct hub_place {
+    struct hub_repository *repository;
+    const struct hub_name *name;
+    char folder[HUB_FILE_BYTES]; /* "" or "FOLDER/" */
+};
 
 /* What the places before have said, and what was tried here. */
 static enum status_code not_found_fail(const struct status *not_found, enum status_code code, const char *tried,
@@ -12,31 +22,123 @@ static enum status_code not_found_fail(const struct status *not_found, enum stat
     return status_set(error, code, "%s; %s", not_found->text, tried);
 }
 
-static enum status_code config_from_hub(struct hub_repository *repository, const struct hub_name *name,
-                                        const char *text, struct config *config, struct status *error)
+static enum status_code hub_place_open(const void *context, const char *name, struct byte_source **source,
+                                       struct status *error)
+{
+    const struct hub_place *place = context;
+    char file[2 * HUB_FILE_BYTES];
+    int length = snprintf(file, sizeof file, "%s%s", place->folder, name);
+    if (length < 0 || length >= HUB_FILE_BYTES || !hub_path_is_plain(file)) {
+        return status_set(error, STATUS_INVALID, "%s: '%.100s' is no name of a file in it", place->name->repository,
+                          name);
+    }
+    struct byte_source *found = NULL;
+    enum status_code code = hub_repository_source(place->repository, file, &found, error);
+    if (code == STATUS_OK && found == NULL) {
+        code = status_set(error, STATUS_INVALID, "%s has no file %s at commit %.12s; its page lists what it has",
+                          place->name->repository, file, hub_repository_commit(place->repository));
+    }
+    if (code == STATUS_OK) {
+        *source = found;
+    }
+    return code;
+}
+
+/* Which file of the repository leads to its weights, as transformers looks for them; "" where it has neither. */
+static enum status_code weights_find(struct hub_repository *repository, const char **file, struct status *error)
+{
+    static const char *const names[] = {"model.safetensors", "model.safetensors.index.json"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        struct byte_source *source = NULL;
+        enum status_code code = hub_repository_source(repository, names[i], &source, error);
+        if (code != STATUS_OK) {
+            return code;
+        }
+        if (source != NULL) {
+            byte_source_release(source);
+            *file = names[i];
+            return STATUS_OK;
+        }
+    }
+    *file = "";
+    return STATUS_OK;
+}
+
+static enum status_code checkpoint_from_hub(const struct hub_place *place, const char *file,
+                                            struct checkpoint **checkpoint, struct status *error)
+{
+    const struct checkpoint_place where = {.open = hub_place_open, .context = place};
+    return checkpoint_read(&where, file, checkpoint, error);
+}
+
+/* The headers of a repository whose configuration is known. Without a network, where it is forbidden, the configuration
+ * alone is what there is. */
+static enum status_code weights_from_hub(const struct hub_place *place, bool is_offline, struct checkpoint **checkpoint,
+                                         struct status *error)
+{
+    const char *file = "";
+    enum status_code code = weights_find(place->repository, &file, error);
+    if (code == STATUS_OK && file[0] != '\0') {
+        code = checkpoint_from_hub(place, file, checkpoint, error);
+    }
+    return code == STATUS_IO && is_offline ? STATUS_OK : code;
+}
+
+static enum status_code config_from_hub(const struct hub_place *place, const char *text, struct config *config,
+                                        struct status *error)
 {
     const char *path = NULL;
-    enum status_code code = hub_repository_path(repository, "config.json", HUB_CONFIG_BYTES_MAXIMUM, &path, error);
+    enum status_code code =
+        hub_repository_path(place->repository, "config.json", HUB_CONFIG_BYTES_MAXIMUM, &path, error);
     if (code != STATUS_OK) {
         return code;
     }
     if (path == NULL) {
-        return status_set(error, STATUS_INVALID, "%s has no config.json at commit %.12s; name another repository",
-                          name->repository, hub_repository_commit(repository));
+        return status_set(error, STATUS_INVALID,
+                          "%s has no config.json at commit %.12s; name a file of it that says what the model is, "
+                          "OWNER/NAME/FILE.gguf",
+                          place->name->repository, hub_repository_commit(place->repository));
     }
     return config_read(path, text, config, error);
 }
 
-static enum status_code model_from_hub(struct hub_repository *repository, const struct hub_name *name, const char *text,
+/* A file that was named: a GGUF says what the model is, another has its configuration at the top of the repository. */
+static enum status_code file_from_hub(struct hub_place *place, const char *text, struct model *model,
+                                      struct status *error)
+{
+    const char *slash = strrchr(place->name->file, '/');
+    const char *file = slash != NULL ? slash + 1 : place->name->file;
+    snprintf(place->folder, sizeof place->folder, "%.*s", (int)(file - place->name->file), place->name->file);
+    enum status_code code = checkpoint_from_hub(place, file, &model->checkpoint, error);
+    if (code != STATUS_OK) {
+        return code;
+    }
+    return model->checkpoint->format == CHECKPOINT_GGUF ? gguf_config(model->checkpoint, text, &model->config, error)
+                                                        : config_from_hub(place, text, &model->config, error);
+}
+
+static enum status_code model_from_hub(struct hub_place *place, bool is_offline, const char *text, struct model *model,
+                                       struct status *error)
+{
+    if (place->name->file[0] != '\0') {
+        return file_from_hub(place, text, model, error);
+    }
+    enum status_code code = config_from_hub(place, text, &model->config, error);
+    return code == STATUS_OK ? weights_from_hub(place, is_offline, &model->checkpoint, error) : code;
+}
+
+/* With the repository open. */
+static enum status_code model_look_for(struct hub_place *place, bool is_offline, const char *text,
                                        const struct status *not_found, struct model *model, struct status *error)
 {
     struct status trouble = {0};
-    if (!name->has_owner && !name->is_address && !hub_repository_is_cached(repository)) {
+    const struct hub_name *name = place->name;
+    if (!name->has_owner && !name->is_address && !hub_repository_is_cached(place->repository)) {
         return not_found_fail(not_found, STATUS_INVALID,
                               "nor is it in a cache of Hugging Face; models of the hub are written OWNER/NAME", error);
     }
-    enum status_code code = config_from_hub(repository, name, text, &model->config, &trouble);
-    if (code != STATUS_OK && !name->is_address && !hub_repository_exists(repository)) {
+    enum status_code code = model_from_hub(place, is_offline, text, model, &trouble);
+    if (code != STATUS_OK && !name->is_address && !hub_repository_exists(place->repository)) {
         return not_found_fail(not_found, code, trouble.text, error);
     }
     return code != STATUS_OK ? status_set(error, code, "%s", trouble.text) : STATUS_OK;
@@ -47,21 +149,23 @@ enum status_code model_find_on_hub(const char *text, const struct status *not_fo
 {
     struct hub_name name;
     struct hub_settings settings;
-    struct hub_repository *repository = NULL;
+    struct hub_place place = {.name = &name};
     struct model found = {0};
-    if (!hub_name_read(text, &name) || name.file[0] != '\0') {
+    if (!hub_name_read(text, &name)) {
         return status_set(error, not_found->code, "%s", not_found->text);
     }
     enum status_code code = hub_settings_read(&settings, error);
     if (code == STATUS_OK) {
-        code = hub_repository_open(&settings, &name, &repository, error);
+        code = hub_repository_open(&settings, &name, &place.repository, error);
     }
     if (code == STATUS_OK) {
-        code = model_from_hub(repository, &name, text, not_found, &found, error);
+        code = model_look_for(&place, settings.offline != NULL, text, not_found, &found, error);
     }
-    hub_repository_close(repository);
+    hub_repository_close(place.repository);
     if (code == STATUS_OK) {
         *model = found;
+    } else {
+        checkpoint_release(found.checkpoint);
     }
     return code;
 }

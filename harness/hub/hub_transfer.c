@@ -183,8 +183,10 @@ static enum status_code answer_fail(const struct exchange *exchange, const char 
     case ANSWER_ENOUGH:
         break;
     }
-    return status_set(error, STATUS_IO, "%.400s: %s; check the network, HF_ENDPOINT and the proxy's variables", address,
-                      exchange->transfer->library.easy_strerror(result));
+    return status_set(
+        error, STATUS_IO,
+        "%.400s: %s; check the network, HF_ENDPOINT and the proxy, or let HF_HUB_OFFLINE=1 go by the caches", address,
+        exchange->transfer->library.easy_strerror(result));
 }
 
 /* Whether another attempt may do better: the connection stood and broke. */

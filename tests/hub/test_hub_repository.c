@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 #include <utime.h>
 
 #include "tests/hub/hub_scene.h"
@@ -214,16 +215,21 @@ static void file_that_is_not_there_is_remembered(void **state)
     hub_scene_end(&scene);
 }
 
-/* What huggingface_hub has is taken as it is, a link into its blobs too, and nothing of it is asked again. */
+/* What huggingface_hub has is taken as it is, and nothing of it is asked again. The layout is what huggingface_hub 2.4.0 leaves
+ * behind: the file under its ETag in blobs, a link to it in the snapshot, and what it has learnt is not there. */
 static void cache_of_huggingface_hub_comes_first(void **state)
 {
     (void)state;
     static const struct served rows[] = {SERVED_TEXT(AT_COMMIT "other.json", "{}")};
     struct hub_scene scene;
+    char link[256];
     const char *path = NULL;
     hub_scene_begin(&scene, rows, 1);
     hub_scene_write(&scene, "hf/models--owner--model/refs/main", SCENE_COMMIT);
-    hub_scene_write(&scene, "hf/models--owner--model/snapshots/" SCENE_COMMIT "/config.json", config);
+    hub_scene_write(&scene, "hf/models--owner--model/blobs/abc123", config);
+    hub_scene_write(&scene, "hf/models--owner--model/snapshots/" SCENE_COMMIT "/other-file", "");
+    snprintf(link, sizeof link, "%s/hf/models--owner--model/snapshots/" SCENE_COMMIT "/config.json", scene.folder);
+    assert_int_equal(symlink("../../blobs/abc123", link), 0);
     hub_scene_write(&scene, "hf/models--owner--model/.no_exist/" SCENE_COMMIT "/model.safetensors", "");
     struct hub_repository *repository = hub_scene_open(&scene, "owner/model");
     assert_true(hub_repository_is_cached(repository));
