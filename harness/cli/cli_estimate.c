@@ -256,7 +256,7 @@ const struct command command_estimate = {
     .operands = "MODEL",
     .summary = "what a model, or a case of it, will occupy",
     .details = "MODEL: a name of the catalogue, a config.json of Hugging Face, a folder that holds one, a .gguf, or\n"
-               "OWNER/NAME[@REVISION] of its hub (HF_ENDPOINT, HF_TOKEN, HF_HUB_OFFLINE, HF_HOME).\n"
+               "OWNER/NAME[@REVISION][/FILE] of its hub (HF_ENDPOINT, HF_TOKEN, HF_HUB_OFFLINE, HF_HOME).\n"
                "Alone: the table of accelerate estimate-memory. With --mode: every estimator's prediction; assay\n"
                "estimators lists them. Divided among devices: what the device that holds most holds.\n"
                "docs/NUMBERS.md derives every number.\n",

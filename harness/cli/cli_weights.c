@@ -215,9 +215,10 @@ const struct command command_weights = {
     .operands = "MODEL",
     .summary = "what a model file stores, and whether its configuration says so",
     .details =
-        "MODEL: a .safetensors file, its .safetensors.index.json or a .gguf, or a folder that holds one beside its\n"
-        "config.json. Headers are read, tensors are not. Exit code 1 where tensors are missing, are there besides, or\n"
-        "have another shape or type than the configuration says; 3 where there is none to hold them against.\n",
+        "MODEL: a .safetensors file, its .safetensors.index.json or a .gguf, a folder that holds one beside its\n"
+        "config.json, or OWNER/NAME[@REVISION][/FILE] of the Hugging Face hub. Headers are read, tensors are not.\n"
+        "Exit code 1 where tensors are missing, are there besides, or have another shape or type than the\n"
+        "configuration says; 3 where there is none to hold them against.\n",
     .options = options,
     .operand_minimum = 1,
     .operand_maximum = 1,

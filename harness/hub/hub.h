@@ -1,5 +1,5 @@
 /* Hub: the files of a repository of the Hugging Face hub: from the cache of huggingface_hub, from a cache of our own, or by
- * HTTP, in this order (docs/decisions/0013). Only what is asked for is transferred: small files whole, of large ones the
+ * HTTP, in this order (docs/decisions/0015). Only what is asked for is transferred: small files whole, of large ones the
  * bytes that a reader of headers wants, so that a model of 140 GB costs kilobytes.
  *
  * All files come from one commit. It is the one that the revision stands for in huggingface_hub's cache where that has the
