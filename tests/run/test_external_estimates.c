@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -165,6 +166,34 @@ static void questions_are_asked_once(void **state)
     command_result_release(&result);
 }
 
+/* A signal ends the program with the run, and no case is begun. */
+static void signal_ends_the_program_too(void **state)
+{
+    struct command_scene *scene = *state;
+    char suite[512], alive[128];
+    script_write(scene->folder, "fake",
+                 "echo $$ >\"${0%/*}/fake.new\"; mv \"${0%/*}/fake.new\" \"${0%/*}/fake.pid\"; sleep 600");
+    snprintf(suite, sizeof suite, LOAD "external:\n  fake: {command: ['%s/fake'], quantities: {total_bytes: /a}}\n",
+             scene->folder);
+    const char *out = scene_path(scene, "out");
+    struct run_words words = run_words_of(scene_suite(scene, "suite.yaml", suite), "meta", out, NULL, NULL);
+    pid_t run = run_start(scene, &words);
+    const char *begun = scene_path(scene, "fake.pid");
+    while (access(begun, F_OK) != 0) {
+        usleep(1000);
+    }
+    assert_int_equal(kill(run, SIGINT), 0);
+    assert_int_equal(run_wait(run), 3);
+    snprintf(alive, sizeof alive, "grep -q '^State:.[^Z]' /proc/$(cat %s/fake.pid)/status", scene->folder);
+    const char *const look[] = {"sh", "-c", alive, NULL};
+    struct command_result result = command_run(look, NULL);
+    assert_int_not_equal(result.exit_code, 0);
+    command_result_release(&result);
+    struct record_file records = records_of(out);
+    assert_int_equal(records.runs[0].case_count, 0);
+    record_file_release(&records);
+}
+
 /* Like any estimator's: a tolerance that does not hold fails the run, and one on a figure that is unknown leaves it open. */
 static void figures_are_judged(void **state)
 {
@@ -219,6 +248,7 @@ int main(void)
         SCENE_TEST(whatever_goes_wrong_the_figure_is_unknown_and_says_why),
         SCENE_TEST(program_that_is_not_installed_is_unknown_and_no_failure),
         SCENE_TEST(questions_are_asked_once),
+        SCENE_TEST(signal_ends_the_program_too),
         SCENE_TEST(figures_are_judged),
         SCENE_TEST(mistakes_in_a_suite_have_their_place),
     };
