@@ -10,6 +10,16 @@
 
 enum { FILE_BYTES_MAXIMUM = 4 * 1024 * 1024 };
 
+bool config_layer_slides(const struct config *config, int64_t layer)
+{
+    return (config->windowed[layer / 8] >> (layer % 8) & 1) != 0;
+}
+
+void config_layer_slide(struct config *config, int64_t layer)
+{
+    config->windowed[layer / 8] |= (unsigned char)(1 << (layer % 8));
+}
+
 static void copy_string(struct field_reader *reader, const char *key, const char *value, char *target, size_t size)
 {
     int length = snprintf(target, size, "%s", value != NULL ? value : "");

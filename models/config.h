@@ -10,6 +10,8 @@
 
 struct family;
 
+enum { CONFIG_LAYERS_MAXIMUM = 10000 }; /* a skeleton is a list of tensors: this bounds its length */
+
 enum activation { ACTIVATION_GELU, ACTIVATION_GELU_NEW, ACTIVATION_GELU_TANH, ACTIVATION_SILU, ACTIVATION_RELU };
 
 enum { CONFIG_STAGES_MAXIMUM = 5 };
@@ -28,7 +30,14 @@ struct config {
     double norm_epsilon, hidden_dropout, attention_dropout, embedding_dropout;
     double initializer_range; /* deviation of the normal distribution that fills weights */
     double rope_theta;
-    int64_t sliding_window; /* keys a query sees; 0: all */
+    double rope_local_theta; /* of layers with a window, where theirs is another; else 0 */
+    int64_t rotary_dim;      /* elements of a head that positions turn; the others pass */
+    int64_t sliding_window;  /* keys a query sees in the layers that have a window; 0: no layer has one */
+    unsigned char windowed[(CONFIG_LAYERS_MAXIMUM + 7) / 8]; /* see config_layer_slides */
+    bool head_norms;           /* queries and keys of a head are normalised */
+    bool parallel_residual;    /* attention and feed-forward read the same hidden state */
+    double attention_scale;    /* of scores; 0: 1 / sqrt(head_dim) */
+    double score_cap, logit_cap; /* x becomes cap * tanh(x / cap); 0: it stays */
     int64_t pooler;         /* width of ViT's pooler */
     bool tied_head;         /* the language-model head shares the embedding */
     bool attention_bias;    /* q, k, v (Qwen2: yes, o: no) */
@@ -63,5 +72,10 @@ struct json;
 /* The same from a document that has been parsed; path stands for it in messages. */
 enum status_code config_of_json(const struct json *document, const char *path, const char *name, struct config *config,
                                 struct status *error);
+
+/* Whether a layer has the sliding window. */
+bool config_layer_slides(const struct config *config, int64_t layer);
+/* Gives it the window. */
+void config_layer_slide(struct config *config, int64_t layer);
 
 #endif

@@ -75,6 +75,58 @@ void config_rope(struct field_reader *reader, struct config *config)
     reader->code = reader->code != STATUS_OK ? reader->code : inner.code;
 }
 
+void config_grouped_check(struct field_reader *reader, const struct config *config)
+{
+    if (reader->code != STATUS_OK) {
+        return;
+    }
+    if (config->heads % config->kv_heads != 0) {
+        field_fault(reader, "num_key_value_heads",
+                    "%" PRId64 " does not divide the %" PRId64 " attention heads; write a number that does",
+                    config->kv_heads, config->heads);
+    }
+    if (config->heads > CONFIG_COUNT_MAXIMUM / config->head_dim) {
+        field_fault(reader, "head_dim", "%" PRId64 " heads of %" PRId64 " are too large; write smaller numbers",
+                    config->heads, config->head_dim);
+    }
+    if (config->head_dim % 2 != 0) {
+        field_fault(reader, "head_dim", "%" PRId64 " is odd; rotary embeddings need an even size of a head",
+                    config->head_dim);
+    }
+}
+
+bool config_layer_types(struct field_reader *reader, struct config *config)
+{
+    const struct json *types = field_member(reader, "layer_types");
+    if (json_kind(types) == JSON_KIND_NULL || reader->code != STATUS_OK) {
+        return false;
+    }
+    if (json_kind(types) != JSON_KIND_ARRAY || (int64_t)json_count(types) != config->layers) {
+        field_fault(reader, "layer_types", "it is not a list of %" PRId64 " types; write one for each layer",
+                    config->layers);
+        return true;
+    }
+    for (int64_t i = 0; i < config->layers; i++) {
+        const char *type = json_string_or(json_at(types, (size_t)i), "");
+        if (strcmp(type, "sliding_attention") == 0) {
+            config_layer_slide(config, i);
+        } else if (strcmp(type, "full_attention") != 0) {
+            field_fault(reader, "layer_types", "'%.80s' is not modelled; known are full_attention, sliding_attention",
+                        type);
+        }
+    }
+    return true;
+}
+
+void config_window(struct config *config, int64_t window)
+{
+    for (int64_t i = 0; i < config->layers && window > 0; i++) {
+        if (config_layer_slides(config, i)) {
+            config->sliding_window = window;
+        }
+    }
+}
+
 int64_t config_classes(struct field_reader *reader)
 {
     const struct json *labels = field_member(reader, "id2label");

@@ -11,10 +11,7 @@
 #define CONFIG_COUNT_MAXIMUM (INT64_C(1) << 40)
 #define CONFIG_OFFSET(field) offsetof(struct config, field)
 
-enum {
-    CONFIG_LAYERS_MAXIMUM = 10000, /* a skeleton is a list of tensors: this bounds its length */
-    CONFIG_IMAGE_MAXIMUM = 1 << 20
-};
+enum { CONFIG_IMAGE_MAXIMUM = 1 << 20 };
 
 /* config->activation, by the name that stands under key. */
 void config_activation(struct field_reader *reader, const char *key, enum activation fallback, struct config *config);
@@ -31,6 +28,16 @@ void config_heads_check(struct field_reader *reader, const char *key, struct con
 
 /* config->rope_theta; since transformers 5 it stands in an object of its own, rope_parameters. */
 void config_rope(struct field_reader *reader, struct config *config);
+
+/* Faults where the key heads do not divide the heads, heads are too large together, or an odd number of a head's elements
+ * (config->head_dim) would be turned. */
+void config_grouped_check(struct field_reader *reader, const struct config *config);
+
+/* The layers with a sliding window, from layer_types. False, and nothing done, where it does not say. */
+bool config_layer_types(struct field_reader *reader, struct config *config);
+
+/* config->sliding_window, where any layer has it. */
+void config_window(struct config *config, int64_t window);
 
 /* The number of classes: the hub stores it as a map from index to label. */
 int64_t config_classes(struct field_reader *reader);

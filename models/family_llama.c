@@ -1,93 +1,103 @@
-/* Llama and its kin (Mistral, Qwen2): RMSNorm, rotary positions, grouped heads, SwiGLU; with or without the head.
+/* Llama and its kin (Mistral, Qwen2, Qwen3): RMSNorm, rotary positions, grouped heads, SwiGLU; with or without the head.
  *
- * Skeleton of Llama, Mistral and Qwen2: the bare model, or ...ForCausalLM (transformers 5.23). The three differ by the
- * names of their classes and by biases, which the configuration states.
+ * Skeleton of Llama, Mistral, Qwen2 and Qwen3: the bare model, or ...ForCausalLM (transformers 5.23). They differ by the
+ * names of their classes, by biases and windows, which the configuration states, and Qwen3 normalises queries and keys.
  *
  * Worked number: Llama-2-7b has 32000 * 4096 + 32 * (4 * 4096^2 + 3 * 4096 * 11008 + 2 * 4096) + 4096 = 6,607,343,616
  * parameters, and 32000 * 4096 more in its head: 6,738,415,616. Buffers: 2 * 64 float32: 512 bytes. */
 #include "models/family.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "models/config_part.h"
-#include "models/forward.h"
+#include "models/decoder.h"
 #include "models/rotary.h"
 #include "models/skeleton_builder.h"
 
 /* -- the configuration */
 
-static void llama_check(struct field_reader *reader, const struct config *config)
+/* What the classes of one model type have by default, where it is not Llama's. */
+struct llama_defaults {
+    const char *model_type;
+    int64_t vocab, kv_heads, ffn, positions, head_dim; /* kv_heads and head_dim 0: as the heads say */
+};
+
+static const struct llama_defaults *llama_defaults_of(const struct config *config)
 {
-    if (reader->code != STATUS_OK) {
+    static const struct llama_defaults rows[] = {
+        {"llama", 32000, 0, 11008, 2048, 0},
+        {"mistral", 32000, 8, 14336, 131072, 0},
+        {"qwen2", 151936, 32, 22016, 32768, 0},
+        {"qwen3", 151936, 32, 22016, 32768, 128},
+    };
+    for (size_t i = 1; i < sizeof rows / sizeof rows[0]; i++) {
+        if (strcmp(config->model_type, rows[i].model_type) == 0) {
+            return &rows[i];
+        }
+    }
+    return &rows[0];
+}
+
+/* Mistral: every layer; Qwen: those from max_window_layers on, or as layer_types says, where it is switched on. */
+static void llama_read_window(struct field_reader *reader, struct config *config)
+{
+    bool mistral = strcmp(config->model_type, "mistral") == 0;
+    bool qwen = strncmp(config->model_type, "qwen", 4) == 0;
+    int64_t window = 4096;
+    if (!mistral && !(qwen && field_boolean(reader, "use_sliding_window", false))) {
         return;
     }
-    if (config->heads % config->kv_heads != 0) {
-        field_fault(reader, "num_key_value_heads",
-                    "%" PRId64 " does not divide the %" PRId64 " attention heads; write a number that does",
-                    config->kv_heads, config->heads);
+    if (field_member(reader, "sliding_window") != NULL) {
+        window = field_integer(reader, "sliding_window", 1, CONFIG_COUNT_MAXIMUM, 0);
     }
-    if (config->heads > CONFIG_COUNT_MAXIMUM / config->head_dim) {
-        field_fault(reader, "head_dim", "%" PRId64 " heads of %" PRId64 " are too large; write smaller numbers",
-                    config->heads, config->head_dim);
+    int64_t first = mistral ? 0 : field_integer(reader, "max_window_layers", 0, CONFIG_COUNT_MAXIMUM, 28);
+    if (window > 0 && !(qwen && config_layer_types(reader, config))) {
+        for (int64_t i = first; i < config->layers && reader->code == STATUS_OK; i++) {
+            config_layer_slide(config, i);
+        }
     }
-    if (config->head_dim % 2 != 0) {
-        field_fault(reader, "head_dim", "%" PRId64 " is odd; rotary embeddings need an even size of a head",
-                    config->head_dim);
-    }
+    config_window(config, window);
 }
 
 static void llama_read(struct field_reader *reader, struct config *config)
 {
-    bool mistral = strcmp(config->model_type, "mistral") == 0;
-    bool qwen2 = strcmp(config->model_type, "qwen2") == 0;
+    const struct llama_defaults *own = llama_defaults_of(config);
+    bool plain = strcmp(own->model_type, "llama") == 0; /* only Llama's own class reads these biases */
+    bool qwen2 = strcmp(own->model_type, "qwen2") == 0, qwen3 = strcmp(own->model_type, "qwen3") == 0;
     const struct integer_field integers[] = {
-        {"vocab_size", NULL, CONFIG_OFFSET(vocab), qwen2 ? 151936 : 32000, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
+        {"vocab_size", NULL, CONFIG_OFFSET(vocab), own->vocab, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
         {"hidden_size", NULL, CONFIG_OFFSET(hidden), 4096, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
         {"num_hidden_layers", NULL, CONFIG_OFFSET(layers), 32, FIELD_NULL_REFUSED, CONFIG_LAYERS_MAXIMUM},
         {"num_attention_heads", NULL, CONFIG_OFFSET(heads), 32, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
-        {"num_key_value_heads", NULL, CONFIG_OFFSET(kv_heads),
-         qwen2     ? 32
-         : mistral ? 8
-                   : 0,
-         0, CONFIG_COUNT_MAXIMUM},
-        {"intermediate_size", NULL, CONFIG_OFFSET(ffn),
-         qwen2     ? 22016
-         : mistral ? 14336
-                   : 11008,
-         FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
-        {"max_position_embeddings", NULL, CONFIG_OFFSET(positions),
-         qwen2     ? 32768
-         : mistral ? 131072
-                   : 2048,
-         FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
-        {"head_dim", NULL, CONFIG_OFFSET(head_dim), 0, 0, CONFIG_COUNT_MAXIMUM},
+        {"num_key_value_heads", NULL, CONFIG_OFFSET(kv_heads), own->kv_heads, 0, CONFIG_COUNT_MAXIMUM},
+        {"intermediate_size", NULL, CONFIG_OFFSET(ffn), own->ffn, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
+        {"max_position_embeddings", NULL, CONFIG_OFFSET(positions), own->positions, FIELD_NULL_REFUSED,
+         CONFIG_COUNT_MAXIMUM},
+        {"head_dim", NULL, CONFIG_OFFSET(head_dim), own->head_dim, qwen3 ? FIELD_NULL_REFUSED : 0,
+         CONFIG_COUNT_MAXIMUM},
     };
     field_integers(reader, integers, sizeof integers / sizeof integers[0], config);
-    if (config->head_dim == 0 || (!mistral && !qwen2)) {
+    if (config->head_dim == 0 || plain) {
         config_heads_check(reader, "num_attention_heads", config);
     }
     config->kv_heads = config->kv_heads > 0 ? config->kv_heads : config->heads;
     if (config->head_dim == 0 && reader->code == STATUS_OK) {
         config->head_dim = config->hidden / config->heads;
     }
-    llama_check(reader, config);
+    config_grouped_check(reader, config);
+    config->rotary_dim = config->head_dim;
     config_activation(reader, "hidden_act", ACTIVATION_SILU, config);
     config_rope(reader, config);
     config_pad_token(reader, -1, config);
     config->attention_dropout = field_real(reader, "attention_dropout", 0, 0.999, 0);
     config->norm_epsilon = field_real(reader, "rms_norm_eps", 0, 1, 1e-6);
     config->tied_head = field_boolean(reader, "tie_word_embeddings", false);
-    bool windowed = mistral || (qwen2 && field_boolean(reader, "use_sliding_window", false));
-    config->sliding_window = windowed ? 4096 : 0;
-    if (windowed && field_member(reader, "sliding_window") != NULL) {
-        config->sliding_window = field_integer(reader, "sliding_window", 1, CONFIG_COUNT_MAXIMUM, 0);
-    }
-    bool plain = !mistral && !qwen2; /* only Llama's own class reads these two */
-    config->attention_bias = qwen2 || (plain && field_boolean(reader, "attention_bias", false));
-    config->attention_output_bias = plain && config->attention_bias;
+    llama_read_window(reader, config);
+    config->head_norms = qwen3;
+    config->attention_bias = qwen2 || ((plain || qwen3) && field_boolean(reader, "attention_bias", false));
+    config->attention_output_bias = !qwen2 && config->attention_bias;
     config->mlp_bias = plain && field_boolean(reader, "mlp_bias", false);
 }
 
@@ -104,6 +114,8 @@ static const struct llama_classes classes_of_types[] = {
      "MistralRMSNorm", "MistralRotaryEmbedding"},
     {"qwen2", "Qwen2Model", "Qwen2ForCausalLM", "Qwen2DecoderLayer", "Qwen2Attention", "Qwen2MLP", "Qwen2RMSNorm",
      "Qwen2RotaryEmbedding"},
+    {"qwen3", "Qwen3Model", "Qwen3ForCausalLM", "Qwen3DecoderLayer", "Qwen3Attention", "Qwen3MLP", "Qwen3RMSNorm",
+     "Qwen3RotaryEmbedding"},
 };
 
 static const struct llama_classes *llama_classes_of(const struct config *config)
@@ -116,10 +128,11 @@ static const struct llama_classes *llama_classes_of(const struct config *config)
     return &classes_of_types[0];
 }
 
-static void skeleton_norm(struct skeleton_builder *builder, int parent, const char *name, const char *class_name)
+static void skeleton_norm(struct skeleton_builder *builder, int parent, const char *name, const char *class_name,
+                          int64_t size)
 {
     builder_module(builder, parent, name, class_name);
-    builder_vector(builder, "weight", (struct initial){.constant = 1}, builder->config->hidden);
+    builder_vector(builder, "weight", (struct initial){.constant = 1}, size);
 }
 
 static void skeleton_layer(struct skeleton_builder *builder, int parent, int64_t number,
@@ -135,12 +148,16 @@ static void skeleton_layer(struct skeleton_builder *builder, int parent, int64_t
     builder_linear(builder, attention, "k_proj", keys, config->hidden, config->attention_bias);
     builder_linear(builder, attention, "v_proj", keys, config->hidden, config->attention_bias);
     builder_linear(builder, attention, "o_proj", config->hidden, queries, config->attention_output_bias);
+    if (config->head_norms) {
+        skeleton_norm(builder, attention, "q_norm", classes->norm, config->head_dim);
+        skeleton_norm(builder, attention, "k_norm", classes->norm, config->head_dim);
+    }
     int mlp = builder_module(builder, layer, "mlp", classes->mlp);
     builder_linear(builder, mlp, "gate_proj", config->ffn, config->hidden, config->mlp_bias);
     builder_linear(builder, mlp, "up_proj", config->ffn, config->hidden, config->mlp_bias);
     builder_linear(builder, mlp, "down_proj", config->hidden, config->ffn, config->mlp_bias);
-    skeleton_norm(builder, layer, "input_layernorm", classes->norm);
-    skeleton_norm(builder, layer, "post_attention_layernorm", classes->norm);
+    skeleton_norm(builder, layer, "input_layernorm", classes->norm, config->hidden);
+    skeleton_norm(builder, layer, "post_attention_layernorm", classes->norm, config->hidden);
 }
 
 static void llama_skeleton(struct skeleton_builder *builder, enum head head)
@@ -160,25 +177,33 @@ static void llama_skeleton(struct skeleton_builder *builder, enum head head)
     for (int64_t i = 0; i < config->layers; i++) {
         skeleton_layer(builder, layers, i, classes);
     }
-    skeleton_norm(builder, model, "norm", classes->norm);
+    skeleton_norm(builder, model, "norm", classes->norm, config->hidden);
     builder_module(builder, model, "rotary_emb", classes->rotary);
-    /* Angles need float32: casting the model leaves them as they are. */
-    static const struct buffer_kind frequencies = {
-        .dtype = DTYPE_FLOAT32, .keeps_dtype = true, .initial = INITIAL_INVERSE_FREQUENCY};
-    const int64_t half[] = {config->head_dim / 2};
-    builder_buffer(builder, "inv_freq", &frequencies, 1, half);
-    builder_buffer(builder, "original_inv_freq", &frequencies, 1, half);
+    rotary_buffers(builder, "", config->rotary_dim, config->rope_theta);
     if (head == HEAD_LM) {
         int weight = builder_linear(builder, root, "lm_head", config->vocab, config->hidden, false);
         builder_tie(builder, config->tied_head ? weight : -1, words);
     }
 }
 
-static struct value *heads_of(const struct forward_layer *layer, const char *name, struct value *hidden, int64_t heads)
+/* -- the forward pass */
+
+/* Queries or keys: of Qwen3 each head is normalised before heads and rows change places. */
+static struct value *heads_of(const struct forward_layer *layer, const char *name, const char *norm,
+                              struct value *hidden, int64_t heads)
 {
     struct tape *tape = layer->forward->tape;
+    const struct config *config = layer->forward->config;
+    if (!config->head_norms) {
+        return decoder_heads(layer, name, hidden, heads);
+    }
     int frame = tape_frame_open(tape);
-    return tape_frame_close(tape, frame, heads_view(layer->forward, layer_linear(layer, name, hidden), heads));
+    int64_t size[] = {value_size(hidden, 0), value_size(hidden, 1), heads, config->head_dim};
+    struct value *projected = layer_linear(layer, name, hidden);
+    struct value *rows = tape_reshape(tape, projected, 4, size);
+    tape_drop(tape, projected);
+    value_rebind(tape, &rows, layer_rms_norm(layer, norm, rows));
+    return tape_frame_close(tape, frame, tape_transpose(tape, rows, 1, 2));
 }
 
 /* LlamaAttention; eager weights stay with the open frame. */
@@ -186,40 +211,14 @@ static struct value *attention(const struct forward_layer *layer, struct value *
 {
     const struct forward *f = layer->forward;
     struct tape *tape = f->tape;
-    struct value *q = heads_of(layer, "self_attn.q_proj", hidden, f->config->heads);
-    struct value *k = heads_of(layer, "self_attn.k_proj", hidden, f->config->kv_heads);
-    struct value *v = heads_of(layer, "self_attn.v_proj", hidden, f->config->kv_heads);
+    struct value *q = heads_of(layer, "self_attn.q_proj", "self_attn.q_norm", hidden, f->config->heads);
+    struct value *k = heads_of(layer, "self_attn.k_proj", "self_attn.k_norm", hidden, f->config->kv_heads);
+    struct value *v = decoder_heads(layer, "self_attn.v_proj", hidden, f->config->kv_heads);
     struct value *rotated_q = rotary_turn(layer, q);
     struct value *rotated_k = rotary_turn(layer, k);
     value_rebind(tape, &q, rotated_q);
     value_rebind(tape, &k, rotated_k);
-    layer_cache(layer, &k, &v);
-    struct attention_form form = {.scale = 1.0 / sqrt((double)f->config->head_dim),
-                                  .dropout = f->config->attention_dropout,
-                                  .causal = true,
-                                  .softmax_in_float32 = true,
-                                  .casts_weights = true,
-                                  .weights_dtype = value_dtype(q),
-                                  .mask = layer->mask};
-    struct value *weights = NULL;
-    struct value *out = forward_attention(f, &form, q, k, v, &weights);
-    value_rebind(tape, &out, layer_linear(layer, "self_attn.o_proj", out));
-    tape_drop(tape, q);
-    tape_drop(tape, k);
-    tape_drop(tape, v);
-    return out;
-}
-
-static struct value *feed_forward(const struct forward_layer *layer, struct value *hidden)
-{
-    const struct forward *f = layer->forward;
-    int frame = tape_frame_open(f->tape);
-    struct value *gate = forward_activation(f, f->config->activation, layer_linear(layer, "mlp.gate_proj", hidden));
-    struct value *up = layer_linear(layer, "mlp.up_proj", hidden);
-    struct value *product = tape_multiply(f->tape, gate, up);
-    tape_drop(f->tape, gate);
-    tape_drop(f->tape, up);
-    return tape_frame_close(f->tape, frame, layer_linear(layer, "mlp.down_proj", product));
+    return decoder_attend(layer, "self_attn.o_proj", q, k, v);
 }
 
 static struct value *llama_layer(struct tape *tape, const void *context, struct value *input)
@@ -233,7 +232,7 @@ static struct value *llama_layer(struct tape *tape, const void *context, struct 
     tape_drop(tape, attended);
     struct value *residual = hidden;
     hidden = layer_rms_norm(layer, "post_attention_layernorm", residual);
-    value_rebind(tape, &hidden, feed_forward(layer, hidden));
+    value_rebind(tape, &hidden, decoder_gated_feed_forward(layer, hidden));
     value_rebind(tape, &hidden, tape_add(tape, residual, hidden));
     return tape_frame_close(tape, frame, hidden);
 }
@@ -242,16 +241,15 @@ static struct value *decoder(const struct forward *f, const char *root)
 {
     struct tape *tape = f->tape;
     int frame = tape_frame_open(tape);
-    struct forward_layer layer = {.forward = f};
     char path[64];
     snprintf(path, sizeof path, "%sembed_tokens", root);
     struct value *hidden = forward_words(f, path, f->config->pad_token);
-    struct value *positions = forward_positions(f);
-    layer.mask = forward_mask(f, hidden, true);
-    rotary_make(&layer, root, hidden, positions);
-    struct value *held[] = {layer.mask, layer.cosine, layer.sine, positions};
+    bool mistral = strcmp(f->config->model_type, "mistral") == 0;
+    struct decoder_tables tables =
+        decoder_tables_make(f, mistral ? DECODER_MASKS_ONE : DECODER_MASKS_USED, hidden);
+    decoder_rotary_make(f, &tables, root, "rotary_emb.inv_freq", hidden);
     /* inputs_embeds is another name of the first hidden state: it stays until the model returns. */
-    hidden = forward_layers(llama_layer, &layer, root, "layers.", held, 4, hidden);
+    hidden = decoder_layers(f, llama_layer, &tables, root, hidden);
     snprintf(path, sizeof path, "%snorm", root);
     return tape_frame_close(tape, frame, forward_rms_norm(f, path, hidden));
 }
@@ -262,15 +260,10 @@ static struct value *llama_forward(const struct forward *f)
         return decoder(f, "");
     }
     int frame = tape_frame_open(f->tape);
-    struct value *hidden = decoder(f, "model.");
-    struct value *logits = forward_linear(f, "lm_head", forward_rows(f, hidden));
-    if (f->labels == NULL) {
-        return tape_frame_close(f->tape, frame, logits);
-    }
-    return tape_frame_close(f->tape, frame, forward_language_loss(f, logits, true));
+    return tape_frame_close(f->tape, frame, decoder_head(f, decoder(f, "model.")));
 }
 
-static const char *const model_types[] = {"llama", "mistral", "qwen2", NULL};
+static const char *const model_types[] = {"llama", "mistral", "qwen2", "qwen3", NULL};
 static const char *const lora_targets[] = {"q_proj", "v_proj", NULL};
 
 const struct family family_llama = {

@@ -288,6 +288,9 @@ static struct value *attention_weights(const struct forward *forward, const stru
     int frame = tape_frame_open(tape);
     struct value *scores = tape_matmul(tape, q, tape_transpose(tape, k, 2, 3));
     value_rebind(tape, &scores, tape_scale(tape, scores, form->scale));
+    if (form->cap > 0) {
+        scores = forward_cap(tape, scores, form->cap);
+    }
     if (form->mask != NULL) {
         value_rebind(tape, &scores, tape_add(tape, scores, form->mask));
     }
@@ -360,6 +363,14 @@ static struct value *gelu_composed(struct tape *tape, struct value *x)
     value_rebind(tape, &inner, tape_tanh(tape, inner));
     value_rebind(tape, &inner, tape_add_number(tape, inner, 1.0));
     return tape_frame_close(tape, frame, tape_multiply(tape, half, inner));
+}
+
+struct value *forward_cap(struct tape *tape, struct value *x, double cap)
+{
+    value_rebind(tape, &x, tape_scale(tape, x, 1.0 / cap));
+    value_rebind(tape, &x, tape_tanh(tape, x));
+    value_rebind(tape, &x, tape_scale(tape, x, cap));
+    return x;
 }
 
 struct value *forward_activation(const struct forward *forward, enum activation activation, struct value *a)

@@ -82,6 +82,7 @@ struct value *layer_rms_norm(const struct forward_layer *layer, const char *name
 /* -- attention, shared by the families */
 struct attention_form {
     double scale, dropout;
+    double cap; /* of scores, in the eager form alone; 0: none */
     bool causal;
     bool softmax_in_float32; /* Llama's eager form */
     bool casts_weights;      /* GPT-2's and Llama's: the eager form's weights are cast to weights_dtype */
@@ -102,11 +103,18 @@ struct value *forward_attention(const struct forward *forward, const struct atte
  * causal, unpadded: [B, 1, S, T], T being S and what is cached. */
 struct value *forward_mask(const struct forward *forward, struct value *like, bool causal);
 
+/* The same for layers with config->sliding_window. Under sdpa there is one too where as many keys are seen as the window
+ * has or more: bool [B, 1, S, T]. */
+struct value *forward_window_mask(const struct forward *forward, struct value *like);
+
 /* Keys and values of the new tokens become those of all where the model generates. Takes them over then. */
 void layer_cache(const struct forward_layer *layer, struct value **keys, struct value **values);
 
 /* The positions of the tokens, i64 [1, S] counted from 0, or as the generation gives them. */
 struct value *forward_positions(const struct forward *forward);
+
+/* cap * tanh(x / cap), operation by operation. Takes over x. */
+struct value *forward_cap(struct tape *tape, struct value *x, double cap);
 
 /* The activation function by its name in the configuration. Takes over a: it is dropped where its name would go. */
 struct value *forward_activation(const struct forward *forward, enum activation activation, struct value *a);

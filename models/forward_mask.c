@@ -33,6 +33,16 @@ static struct value *positions_of(struct tape *tape, int64_t rows)
     return moved;
 }
 
+/* result & function(...): what a function of rows and columns says, and the two together, which stays. */
+static struct value *function_join(struct tape *tape, struct value *result, enum dtype dtype, const int64_t *square)
+{
+    struct value *said = passing(tape, dtype, 2, square);
+    struct value *both = passing(tape, dtype, 2, square);
+    tape_drop(tape, said);
+    tape_drop(tape, result);
+    return both;
+}
+
 /* The mask functions joined by "and", over broadcast indices: pairs of rows and columns where it is causal, else rows. */
 static struct value *mask_make(const struct forward *f, bool causal)
 {
@@ -83,6 +93,94 @@ struct value *forward_mask(const struct forward *f, struct value *like, bool cau
         question_ask(tape, causal);
     }
     struct value *mask = mask_make(f, causal);
+    if (attention != ATTENTION_SDPA) {
+        value_rebind(tape, &mask, tape_mask_numbers(tape, mask, value_dtype(like)));
+    }
+    tape_drop(tape, seen);
+    return tape_frame_close(tape, frame, mask);
+}
+
+/* How many keys a layer with a window sees and where they begin: what its cache holds, and the new ones. */
+static struct mask_span span_of(const struct forward *f, struct value *like)
+{
+    const struct key_value_cache *cache = f->cache;
+    struct mask_span span = {.batch = value_size(like, 0), .rows = value_size(like, 1), .window = f->config->sliding_window};
+    int64_t kept = cache != NULL ? cache_window_kept(cache) : 0;
+    span.columns = kept + span.rows;
+    span.first = kept;
+    return span;
+}
+
+/* The four ranges of indices. */
+static void ranges_take(struct tape *tape, const struct mask_span *span)
+{
+    int64_t one = 1;
+    passing(tape, DTYPE_INT64, 1, &span->batch);
+    passing(tape, DTYPE_INT64, 1, &one);
+    positions_of(tape, span->rows);
+    positions_of(tape, span->columns);
+}
+
+/* sliding_window_causal_mask_function without padding: the mask of one item stands for all. */
+static struct value *window_mask_make(const struct forward *f, const struct mask_span *span)
+{
+    struct tape *tape = f->tape;
+    int frame = tape_frame_open(tape);
+    struct mask_span one = *span;
+    int64_t square[] = {span->rows, span->columns}, wide[] = {span->batch, 1, span->rows, span->columns};
+    ranges_take(tape, span);
+    struct value *window = function_join(tape, scalar_of(tape, DTYPE_BOOL), DTYPE_BOOL, square);
+    struct value *causal = passing(tape, DTYPE_BOOL, 2, square);
+    one.batch = 1;
+    struct value *mask = tape_window_mask(tape, NULL, &one);
+    tape_drop(tape, causal);
+    tape_drop(tape, window);
+    return tape_frame_close(tape, frame, tape_expand(tape, mask, 4, wide));
+}
+
+/* The same and that of the padding; without one where generate() says that there is none. */
+static struct value *padded_window_mask_make(const struct forward *f, const struct mask_span *span)
+{
+    struct tape *tape = f->tape;
+    int frame = tape_frame_open(tape);
+    int64_t square[] = {span->rows, span->columns}, thin[] = {span->batch, span->columns};
+    ranges_take(tape, span);
+    struct value *outer = scalar_of(tape, DTYPE_BOOL);
+    struct value *inner = function_join(tape, scalar_of(tape, DTYPE_BOOL), DTYPE_BOOL, square);
+    inner = function_join(tape, inner, DTYPE_BOOL, square);
+    struct value *both = passing(tape, DTYPE_BOOL, 2, square);
+    tape_drop(tape, inner);
+    tape_drop(tape, outer);
+    struct value *padding = passing(tape, DTYPE_BOOL, 2, thin);
+    struct value *mask = tape_window_mask(tape, f->seen, span);
+    tape_drop(tape, padding);
+    tape_drop(tape, both);
+    return tape_frame_close(tape, frame, mask);
+}
+
+struct value *forward_window_mask(const struct forward *f, struct value *like)
+{
+    struct tape *tape = f->tape;
+    enum attention attention = f->workload->attention;
+    if (like == NULL) {
+        return NULL;
+    }
+    if (f->mask != NULL) {
+        return f->mask;
+    }
+    struct mask_span span = span_of(f, like);
+    bool skips = attention != ATTENTION_EAGER && span.columns < span.window;
+    if (f->seen == NULL && skips) {
+        return NULL;
+    }
+    if (f->seen != NULL && skips) { /* the window hides nothing */
+        return forward_mask(f, like, true);
+    }
+    int frame = tape_frame_open(tape);
+    bool padded = f->seen != NULL || f->cache != NULL; /* generate() always has a mask of the tokens */
+    int64_t size[] = {span.batch, span.columns};
+    struct value *seen = padded ? passing(tape, DTYPE_BOOL, 2, size) : NULL;
+    struct value *mask = padded ? padded_window_mask_make(f, &span) : window_mask_make(f, &span);
     if (attention != ATTENTION_SDPA) {
         value_rebind(tape, &mask, tape_mask_numbers(tape, mask, value_dtype(like)));
     }

@@ -7,7 +7,7 @@ struct key_value_cache cache_open(struct tape *tape, const struct config *config
 {
     struct key_value_cache cache = {.tape = tape,
                                     .kind = kind,
-                                    .has_window = config->sliding_window > 0,
+                                    .config = config,
                                     .layers = config->layers,
                                     .capacity = tokens};
     cache.layer = calloc((size_t)config->layers, sizeof *cache.layer);
@@ -108,23 +108,53 @@ static void static_update(struct key_value_cache *cache, struct cache_layer *lay
     tape_frame_close(tape, frame, NULL);
 }
 
-static void dynamic_update(struct key_value_cache *cache, struct cache_layer *layer, struct value *keys,
-                           struct value *values)
+/* Keys and values of all tokens that there are; *keys and *values become those that attention reads. */
+static void dynamic_update(struct key_value_cache *cache, struct cache_layer *layer, struct value **keys,
+                           struct value **values)
 {
     struct tape *tape = cache->tape;
-    enum dtype dtype = value_dtype(keys);
-    if (cache->has_window && layer->scalar == NULL) {
+    enum dtype dtype = value_dtype(*keys);
+    struct value *old_keys = layer->keys, *old_values = layer->values;
+    layer->keys = tensor_grown(tape, old_keys, *keys, dtype, "key cache");
+    tape_let_go(tape, old_keys);
+    layer->values = tensor_grown(tape, old_values, *values, dtype, "value cache");
+    tape_let_go(tape, old_values);
+    *keys = layer->keys;
+    *values = layer->values;
+}
+
+/* The last tokens of whole, as a view that the layer holds. */
+static struct value *tokens_keep(struct tape *tape, struct value *whole, int64_t kept)
+{
+    int64_t count = value_size(whole, 2);
+    int64_t rest = count < kept ? count : kept;
+    return tape_hold(tape, tape_slice(tape, whole, 2, count - rest, rest));
+}
+
+/* What is held, as a value of the open frame. */
+static struct value *tensor_lend(struct tape *tape, struct value *held)
+{
+    struct value *lent = tape_slice(tape, held, 2, 0, value_size(held, 2));
+    tape_let_go(tape, held);
+    return lent;
+}
+
+/* DynamicSlidingWindowLayer: the layer gives its names to the new ones when both are there. */
+static void sliding_update(struct key_value_cache *cache, struct cache_layer *layer, struct value **keys,
+                           struct value **values)
+{
+    struct tape *tape = cache->tape;
+    enum dtype dtype = value_dtype(*keys);
+    int64_t kept = cache->config->sliding_window - 1;
+    struct value *old_keys = layer->keys, *old_values = layer->values;
+    if (layer->scalar == NULL) {
         layer->scalar = scalar_new(tape, "sliding window");
     }
-    struct value *old_keys = layer->keys, *old_values = layer->values;
-    layer->keys = tensor_grown(tape, old_keys, keys, dtype, "key cache");
-    if (!cache->has_window) {
-        tape_let_go(tape, old_keys);
-    }
-    layer->values = tensor_grown(tape, old_values, values, dtype, "value cache");
-    if (cache->has_window) { /* its layer gives its names to the new ones when both are there */
-        tape_let_go(tape, old_keys);
-    }
+    *keys = tensor_lend(tape, tensor_grown(tape, old_keys, *keys, dtype, "key cache"));
+    *values = tensor_lend(tape, tensor_grown(tape, old_values, *values, dtype, "value cache"));
+    layer->keys = tokens_keep(tape, *keys, kept);
+    tape_let_go(tape, old_keys);
+    layer->values = tokens_keep(tape, *values, kept);
     tape_let_go(tape, old_values);
 }
 
@@ -135,15 +165,24 @@ void cache_update(struct key_value_cache *cache, int64_t layer, struct value **k
         return;
     }
     struct cache_layer *kept = &cache->layer[layer];
+    struct value *new_keys = *keys, *new_values = *values;
     if (cache->kind == CACHE_STATIC) {
         static_update(cache, kept, *keys, *values);
+        *keys = kept->keys;
+        *values = kept->values;
+    } else if (config_layer_slides(cache->config, layer)) {
+        sliding_update(cache, kept, keys, values);
     } else {
-        dynamic_update(cache, kept, *keys, *values);
+        dynamic_update(cache, kept, keys, values);
     }
-    tape_drop(tape, *keys);
-    tape_drop(tape, *values);
-    *keys = kept->keys;
-    *values = kept->values;
+    tape_drop(tape, new_keys);
+    tape_drop(tape, new_values);
+}
+
+int64_t cache_window_kept(const struct key_value_cache *cache)
+{
+    int64_t window = cache->config->sliding_window;
+    return cache->kind == CACHE_DYNAMIC && window > 0 && cache->length >= window ? window - 1 : cache->length;
 }
 
 /* index_select over the rows */

@@ -3,6 +3,8 @@
  * dynamic (transformers' DynamicCache): every token makes a new tensor of all tokens for each, and the old one is given
  * back when the new one is there, so that the two coexist. static (StaticCache): one tensor for prompt and new tokens,
  * taken and zeroed when the layer first runs; new states are written into it and attention looks at all of it.
+ * A layer with a sliding window of w keeps the last w - 1 tokens: of a dynamic cache a view, which holds the tensor of
+ * all that attention has read last until the next token has made a new one.
  *
  * Size: 2 tensors * layers * rows * key heads * tokens * head size * bytes of an element, where rows = batch * beams.
  * Llama-3.1-8B (32 layers, 8 key heads of 128) in bfloat16 with 2048 + 255 tokens of one row:
@@ -17,7 +19,7 @@
 struct key_value_cache {
     struct tape *tape;
     enum cache kind;
-    bool has_window; /* the layers keep the length of a sliding window on the device too */
+    const struct config *config;
     int64_t layers;
     int64_t length;   /* tokens seen before the pass that runs */
     int64_t capacity; /* static: tokens there is room for */
@@ -37,8 +39,12 @@ void cache_drop(struct key_value_cache *cache);
 void cache_release(struct key_value_cache *cache);
 
 /* Takes the states of new tokens, [rows, key heads, new, head size], over into the cache of a layer and returns in
- * their place what attention reads: all tokens so far, of a static cache all of it. */
+ * their place what attention reads: all tokens so far, of a static cache all of it; with a window those that are kept and
+ * the new ones. */
 void cache_update(struct key_value_cache *cache, int64_t layer, struct value **keys, struct value **values);
+
+/* How many tokens the layers with a sliding window hold before the pass that runs. */
+int64_t cache_window_kept(const struct key_value_cache *cache);
 
 /* Every row becomes a copy of row ids[g, k] of its group: i64 [groups, rows / groups]. New tensors, layer by layer. */
 void cache_reorder(struct key_value_cache *cache, struct value *ids);

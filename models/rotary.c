@@ -1,6 +1,20 @@
 /* Rotary position embeddings, operation by operation as modeling_llama writes them. Not the fused form of libraries. */
 #include "models/rotary.h"
 
+#include <stdio.h>
+
+void rotary_buffers(struct skeleton_builder *builder, const char *name, int64_t dim, double theta)
+{
+    const struct buffer_kind frequencies = {
+        .dtype = DTYPE_FLOAT32, .keeps_dtype = true, .initial = INITIAL_INVERSE_FREQUENCY, .constant = theta};
+    const int64_t half[] = {dim / 2};
+    char path[64];
+    snprintf(path, sizeof path, "%sinv_freq", name);
+    builder_buffer(builder, path, &frequencies, 1, half);
+    snprintf(path, sizeof path, "%soriginal_inv_freq", name);
+    builder_buffer(builder, path, &frequencies, 1, half);
+}
+
 /* cat(-x2, x1) of the two halves of the last dimension. */
 static struct value *rotate_half(struct tape *tape, struct value *x)
 {
@@ -12,7 +26,7 @@ static struct value *rotate_half(struct tape *tape, struct value *x)
     return tape_frame_close(tape, frame, tape_concatenate(tape, negative, first, -1));
 }
 
-struct value *rotary_turn(const struct forward_layer *layer, struct value *x)
+static struct value *whole_turn(const struct forward_layer *layer, struct value *x)
 {
     struct tape *tape = layer->forward->tape;
     int frame = tape_frame_open(tape);
@@ -22,7 +36,21 @@ struct value *rotary_turn(const struct forward_layer *layer, struct value *x)
     return tape_frame_close(tape, frame, tape_add(tape, straight, turned));
 }
 
-void rotary_make(struct forward_layer *layer, const char *root, struct value *like, struct value *positions)
+struct value *rotary_turn(const struct forward_layer *layer, struct value *x)
+{
+    struct tape *tape = layer->forward->tape;
+    int64_t width = value_size(x, -1), turned = value_size(layer->cosine, -1);
+    if (turned == width) {
+        return whole_turn(layer, x);
+    }
+    int frame = tape_frame_open(tape);
+    struct value *straight = whole_turn(layer, tape_slice(tape, x, -1, 0, turned));
+    struct value *passing = tape_slice(tape, x, -1, turned, width - turned);
+    return tape_frame_close(tape, frame, tape_concatenate(tape, straight, passing, -1));
+}
+
+void rotary_make(struct forward_layer *layer, const char *root, const char *buffer, struct value *like,
+                 struct value *positions)
 {
     const struct forward *f = layer->forward;
     struct tape *tape = f->tape;
@@ -31,7 +59,7 @@ void rotary_make(struct forward_layer *layer, const char *root, struct value *li
     int frame = tape_frame_open(tape);
     int64_t column[] = {value_size(positions, 0), value_size(f->ids, 1), 1};
     struct value *places = tape_cast(tape, tape_reshape(tape, positions, 3, column), DTYPE_FLOAT32);
-    struct value *angles = tape_multiply(tape, places, forward_tensor(f, "%srotary_emb.inv_freq", root));
+    struct value *angles = tape_multiply(tape, places, forward_tensor(f, "%s%s", root, buffer));
     tape_drop(tape, places);
     struct value *both = tape_concatenate(tape, angles, angles, -1);
     struct value *cosine = tape_cosine(tape, both, 1.0);
@@ -43,7 +71,7 @@ void rotary_make(struct forward_layer *layer, const char *root, struct value *li
     tape_frame_close(tape, frame, NULL);
     tape_gradients(tape, gradients);
     /* one for all heads */
-    int64_t wide[] = {value_size(positions, 0), 1, value_size(f->ids, 1), f->config->head_dim};
+    int64_t wide[] = {value_size(positions, 0), 1, value_size(f->ids, 1), f->config->rotary_dim};
     cosine = layer->cosine;
     sine = layer->sine;
     layer->cosine = tape_reshape(tape, cosine, 4, wide);

@@ -3,12 +3,19 @@
 #define ASSAY_MODELS_ROTARY_H
 
 #include "models/forward.h"
+#include "models/skeleton_builder.h"
 
-/* layer->cosine and ->sine: of position * frequency, [1 or B, 1, S, D] in the dtype of like; made without gradients from
- * "rotary_emb.inv_freq" below root. positions: i64 [1 or B, S]. They belong to the open frame. */
-void rotary_make(struct forward_layer *layer, const char *root, struct value *like, struct value *positions);
+/* The buffers "NAMEinv_freq" and "NAMEoriginal_inv_freq" of the newest module: theta ** (-2k / dim) for k < dim / 2, in
+ * float32 whatever the model's dtype, because angles need it. */
+void rotary_buffers(struct skeleton_builder *builder, const char *name, int64_t dim, double theta);
 
-/* x [B, heads, S, D] turned: x * cosine + cat(-x2, x1) * sine. */
+/* layer->cosine and ->sine: of position * frequency, [1 or B, 1, S, dim] in the dtype of like; made without gradients from
+ * the buffer below root ("rotary_emb.inv_freq"). positions: i64 [1 or B, S]. They belong to the open frame. */
+void rotary_make(struct forward_layer *layer, const char *root, const char *buffer, struct value *like,
+                 struct value *positions);
+
+/* x [B, heads, S, D] turned: x * cosine + cat(-x2, x1) * sine. Where the tables are narrower than D the rest passes: a
+ * copy of both parts. */
 struct value *rotary_turn(const struct forward_layer *layer, struct value *x);
 
 #endif

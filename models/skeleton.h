@@ -30,7 +30,7 @@ enum initial_value {
     INITIAL_CONSTANT,         /* init_constant everywhere */
     INITIAL_NORMAL,           /* normal(0, init_deviation) */
     INITIAL_SEQUENCE,         /* 0, 1, 2, ... (position ids) */
-    INITIAL_INVERSE_FREQUENCY /* rope_theta ** (-2k / head_dim), scaled as rope_parameters say */
+    INITIAL_INVERSE_FREQUENCY /* init_constant ** (-k / element_count): angles of a position */
 };
 
 struct skeleton_tensor {

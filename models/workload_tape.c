@@ -63,15 +63,14 @@ static bool precision_is_amp(enum precision precision)
 
 /* -- load */
 
-/* theta^(-2k/D), one number at a time: the table is short. */
+/* theta^(-k/n), one number at a time: the table is short. */
 static void frequencies_fill(struct build *build, struct value *value, const struct skeleton_tensor *tensor)
 {
     struct tape *tape = build->forward.tape;
-    const struct config *config = build->forward.config;
     for (int64_t k = 0; k < tensor->element_count; k++) {
         int frame = tape_frame_open(tape);
-        double exponent = -2.0 * (double)k / (double)(2 * tensor->element_count);
-        tape_fill(tape, tape_slice(tape, value, 0, k, 1), pow(config->rope_theta, exponent));
+        double exponent = -(double)k / (double)tensor->element_count;
+        tape_fill(tape, tape_slice(tape, value, 0, k, 1), pow(tensor->init_constant, exponent));
         tape_frame_close(tape, frame, NULL);
     }
 }

@@ -85,7 +85,7 @@ static inline const char *call_pattern(enum opcode opcode)
     case OPCODE_LOG_SOFTMAX_BACKWARD:
         return "FFF";
     case OPCODE_ATTENTION_MASK:
-        return "IB";
+        return "(I)B";
     case OPCODE_NLL_LOSS:
     case OPCODE_NLL_LOSS_BACKWARD:
         return "FIFF";

@@ -205,30 +205,37 @@ static void tokens_mark(const int64_t *tokens, int64_t count, unsigned char *to)
 /* The last row of each sequence is made first, whole: the others are as much of it as they may see. */
 const char *host_attention_mask(const struct operation_call *call)
 {
-    const struct tensor *out = &call->tensors[1];
-    const int64_t *tokens = call->tensors[0].data;
+    const struct tensor *out = &call->tensors[call->input_count];
+    const int64_t *tokens = call->input_count > 0 ? call->tensors[0].data : NULL;
+    struct span_shape shape = span_shape_of(call);
     unsigned char *to = out->data;
-    int64_t count = tensor_element_count(out), rows = out->size[2], columns = out->size[3];
+    int64_t count = tensor_element_count(out), rows = shape.rows, columns = shape.columns;
     if (count == 0) {
         return NULL;
     }
     int64_t lines = count / columns;
     for (int64_t last = rows - 1; last < lines; last += rows) {
-        tokens_mark(tokens + last / rows * columns, columns, to + last * columns);
+        if (tokens != NULL) {
+            tokens_mark(tokens + last / rows * columns, columns, to + last * columns);
+        } else {
+            memset(to + last * columns, 1, (size_t)columns);
+        }
     }
     HOST_PARALLEL_FOR(count >= PARALLEL_ELEMENTS)
     for (int64_t line = 0; line < lines; line++) {
         const unsigned char *whole = to + (line / rows * rows + rows - 1) * columns;
         unsigned char *row = to + line * columns;
         if (row != whole) {
-            int64_t seen = columns_seen(line % rows, call->attributes.i[0], columns);
-            memcpy(row, whole, (size_t)seen);
-            memset(row + seen, 0, (size_t)(columns - seen));
+            int64_t first = span_first(line % rows, shape), end = span_end(line % rows, shape);
+            memset(row, 0, (size_t)first);
+            memcpy(row + first, whole + first, (size_t)(end - first));
+            memset(row + end, 0, (size_t)(columns - end));
         }
     }
     for (int64_t last = rows - 1; last < lines; last += rows) {
-        int64_t seen = columns_seen(rows - 1, call->attributes.i[0], columns);
-        memset(to + last * columns + seen, 0, (size_t)(columns - seen));
+        int64_t first = span_first(rows - 1, shape), end = span_end(rows - 1, shape);
+        memset(to + last * columns, 0, (size_t)first);
+        memset(to + last * columns + end, 0, (size_t)(columns - end));
     }
     return NULL;
 }

@@ -266,22 +266,22 @@ const char *launch_create(const struct operation_call *call, cudaStream_t stream
     return launch_result();
 }
 
-static __global__ void attention_mask_kernel(const __grid_constant__ struct element_launch launch, int64_t rows,
-                                             int64_t columns)
+static __global__ void attention_mask_kernel(const __grid_constant__ struct element_launch launch,
+                                             struct span_shape shape, const int64_t *seen, int out)
 {
-    const int64_t *seen = (const int64_t *)launch.tensors[0].data;
-    elements_create(&launch, &launch.tensors[1],
-                    [&](int64_t k) { return attention_mask_element(k, rows, columns, launch.i0, seen) ? 1.0f : 0.0f; });
+    elements_create(&launch, &launch.tensors[out],
+                    [&](int64_t k) { return attention_mask_element(k, shape, seen) ? 1.0f : 0.0f; });
 }
 
 const char *launch_attention_mask(const struct operation_call *call, cudaStream_t stream)
 {
     struct element_launch launch = element_launch_of(call);
-    const struct tensor *out = &call->tensors[1];
+    const struct tensor *out = &call->tensors[call->input_count];
+    const int64_t *seen = call->input_count > 0 ? (const int64_t *)call->tensors[0].data : NULL;
     launch.count = out->size[0] * out->size[2] * out->size[3];
     launch.groups = dense_groups(out, 1, launch.count);
     unsigned blocks = group_blocks(launch.count, launch.groups);
-    attention_mask_kernel<<<blocks, LANES, 0, stream>>>(launch, out->size[2], out->size[3]);
+    attention_mask_kernel<<<blocks, LANES, 0, stream>>>(launch, span_shape_of(call), seen, call->input_count);
     return launch_result();
 }
 

@@ -25,8 +25,8 @@
  * CAUSAL_MASK             -> out dense [.., rows, columns]; 0 where column <= row + i[0], else the lowest finite value
  * DYNAMIC_MAP             -> out f32 dense [256]; the numbers that the codes of ADAM_8BIT stand for (body_adam_8bit.h);
  *                            i[0] = 1: signed
- * ATTENTION_MASK seen i64 dense [B, T] -> out bool dense [B, 1, S, T]; true where seen is not 0 and
- *                            column <= row + i[0]
+ * ATTENTION_MASK (seen i64 dense [B, T]) -> out bool dense [B, 1, S, T]; true where seen is not 0 (without it
+ *                            everywhere), column <= row + i[0] and, where i[1] > 0, column > row + i[0] - i[1]
  * -- copies and element-wise arithmetic (out dense unless "any"; in place allowed)
  * COPY          a any     -> out any; converts any dtype but nf4x2 to floating ones, and copies any dtype to itself. Not
  *                            in place.
@@ -148,7 +148,7 @@
     X(SEQUENCE, 0, 1)                                                                                                  \
     X(CAUSAL_MASK, 0, 1)                                                                                               \
     X(DYNAMIC_MAP, 0, 1)                                                                                               \
-    X(ATTENTION_MASK, 1, 1)                                                                                            \
+    X(ATTENTION_MASK, 0, 1)                                                                                            \
     X(COPY, 1, 1)                                                                                                      \
     X(ADD, 2, 1)                                                                                                       \
     X(MULTIPLY, 2, 1)                                                                                                  \

@@ -75,6 +75,13 @@ struct value *tape_causal_mask_at(struct tape *tape, enum dtype dtype, int64_t b
 /* Bool [B, 1, S, S]: where seen (i64 [B, S]) is not 0 and, with causal, not after the row. */
 struct value *tape_attention_mask(struct tape *tape, struct value *seen, bool causal);
 
+/* Bool [batch, 1, rows, columns]: row r is position first + r of the columns and sees itself and window - 1 before it, of
+ * those only where seen (i64 [batch, columns], NULL: everywhere) is not 0. */
+struct mask_span {
+    int64_t batch, rows, columns, first, window;
+};
+struct value *tape_window_mask(struct tape *tape, struct value *seen, const struct mask_span *span);
+
 /* -- element-wise; operands are broadcast and promoted as in PyTorch */
 struct value *tape_add(struct tape *tape, struct value *a, struct value *b);
 struct value *tape_add_(struct tape *tape, struct value *a, struct value *b); /* in place: a += b */

@@ -93,6 +93,19 @@ struct value *tape_attention_mask(struct tape *tape, struct value *seen, bool ca
     return values[1];
 }
 
+struct value *tape_window_mask(struct tape *tape, struct value *seen, const struct mask_span *span)
+{
+    if (tape_failed(tape)) {
+        return NULL;
+    }
+    struct shape shape = {.rank = 4, .size = {span->batch, 1, span->rows, span->columns}};
+    struct value *made = value_new(tape, DTYPE_BOOL, &shape, "sliding window mask");
+    struct value *values[] = {seen != NULL ? seen : made, made};
+    struct operation_attributes attributes = attributes_i(span->first, span->window);
+    tape_run(tape, OPCODE_ATTENTION_MASK, &attributes, seen != NULL ? 1 : 0, seen != NULL ? 2 : 1, values);
+    return made;
+}
+
 struct value *tape_clone(struct tape *tape, struct value *a)
 {
     struct value *result = make_copy(tape, a, value_dtype(a), "clone");

@@ -98,13 +98,16 @@ static double lowest_of(enum dtype dtype)
 
 void reference_attention_mask(const struct operation_call *call, double *const *values)
 {
-    const struct tensor *out = &call->tensors[1];
+    int result = call->input_count;
+    const struct tensor *out = &call->tensors[result];
+    const int64_t *i = call->attributes.i;
     int64_t rows = out->size[2], columns = out->size[3];
     for (int64_t b = 0; b < out->size[0]; b++) {
         for (int64_t r = 0; r < rows; r++) {
             for (int64_t c = 0; c < columns; c++) {
-                bool seen = values[0][b * columns + c] != 0.0 && c - r <= call->attributes.i[0];
-                values[1][(b * rows + r) * columns + c] = seen ? 1.0 : 0.0;
+                bool seen = c - r <= i[0] && (i[1] <= 0 || c - r > i[0] - i[1]) &&
+                            (result == 0 || values[0][b * columns + c] != 0.0);
+                values[result][(b * rows + r) * columns + c] = seen ? 1.0 : 0.0;
             }
         }
     }

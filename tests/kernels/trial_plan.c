@@ -149,12 +149,16 @@ bool plan_create(struct trial *trial, int variant)
 bool plan_attention_mask(struct trial *trial, int variant)
 {
     static const int64_t sizes[][3] = {{2, 1, 7}, {1, 5, 5}, {3, 33, 130}, {2, 0, 4}}; /* batch, rows, columns */
-    if (variant >= (int)(sizeof sizes / sizeof sizes[0])) {
+    enum { SIZES = sizeof sizes / sizeof sizes[0] };
+    if (variant >= 4 * SIZES) {
         return false;
     }
-    const int64_t *s = sizes[variant];
+    const int64_t *s = sizes[variant % SIZES];
     trial->call.attributes.i[0] = trial_integer(trial, -1, 130);
-    trial_input(trial, DTYPE_INT64, LAYOUT_DENSE, 2, (const int64_t[]){s[0], s[2]}, 0.0, 1.0);
+    trial->call.attributes.i[1] = variant / SIZES % 2 == 0 ? 0 : trial_integer(trial, 1, 60);
+    if (variant / SIZES < 2) {
+        trial_input(trial, DTYPE_INT64, LAYOUT_DENSE, 2, (const int64_t[]){s[0], s[2]}, 0.0, 1.0);
+    }
     trial_output(trial, DTYPE_BOOL, LAYOUT_DENSE, 4, (const int64_t[]){s[0], 1, s[1], s[2]});
     return true;
 }

@@ -1,0 +1,123 @@
+/* Decoders with rotary positions: tables, layers, attention's tail, the head. Not here: any one family's layer. */
+#include "models/decoder.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "models/rotary.h"
+
+static bool decoder_has_layer(const struct config *config, bool windowed)
+{
+    for (int64_t i = 0; i < config->layers; i++) {
+        if (config_layer_slides(config, i) == windowed) {
+            return true;
+        }
+    }
+    return false;
+}
+
+struct decoder_tables decoder_tables_make(const struct forward *f, enum decoder_masks masks, struct value *hidden)
+{
+    const struct config *config = f->config;
+    bool windowed = decoder_has_layer(config, true);
+    struct decoder_tables tables = {.positions = forward_positions(f)};
+    if (masks != DECODER_MASKS_ONE || !windowed) {
+        tables.masks[0] = forward_mask(f, hidden, true);
+    }
+    if (masks == DECODER_MASKS_BOTH || windowed) {
+        tables.masks[1] = forward_window_mask(f, hidden);
+    }
+    return tables;
+}
+
+void decoder_rotary_make(const struct forward *f, struct decoder_tables *tables, const char *root, const char *buffer,
+                         struct value *hidden)
+{
+    struct forward_layer made = {.forward = f};
+    rotary_make(&made, root, buffer, hidden, tables->positions);
+    for (int kind = 0; kind < 2; kind++) {
+        if (tables->cosines[kind] == NULL) {
+            tables->cosines[kind] = made.cosine;
+            tables->sines[kind] = made.sine;
+        }
+    }
+}
+
+struct value *decoder_layers(const struct forward *f, tape_block *block, const struct decoder_tables *tables,
+                             const char *root, struct value *input)
+{
+    struct value *hidden = input;
+    for (int64_t i = 0; i < f->config->layers; i++) {
+        int kind = config_layer_slides(f->config, i) ? 1 : 0;
+        struct forward_layer layer = {.forward = f,
+                                      .mask = tables->masks[kind],
+                                      .cosine = tables->cosines[kind],
+                                      .sine = tables->sines[kind],
+                                      .index = i};
+        snprintf(layer.prefix, sizeof layer.prefix, "%slayers.%lld", root, (long long)i);
+        struct value *held[] = {layer.mask, layer.cosine, layer.sine, tables->positions};
+        struct value *next = forward_block(f, block, &layer, sizeof layer, held, 4, hidden);
+        if (hidden != input) {
+            tape_drop(f->tape, hidden);
+        }
+        hidden = next;
+    }
+    return hidden;
+}
+
+struct value *decoder_heads(const struct forward_layer *layer, const char *name, struct value *hidden, int64_t heads)
+{
+    struct tape *tape = layer->forward->tape;
+    int frame = tape_frame_open(tape);
+    return tape_frame_close(tape, frame, heads_view(layer->forward, layer_linear(layer, name, hidden), heads));
+}
+
+struct value *decoder_attend(const struct forward_layer *layer, const char *name, struct value *q, struct value *k,
+                             struct value *v)
+{
+    const struct forward *f = layer->forward;
+    const struct config *config = f->config;
+    struct tape *tape = f->tape;
+    layer_cache(layer, &k, &v);
+    double scale = config->attention_scale > 0 ? config->attention_scale : 1.0 / sqrt((double)config->head_dim);
+    struct attention_form form = {.scale = scale,
+                                  .dropout = config->attention_dropout,
+                                  .cap = config->score_cap,
+                                  .causal = true,
+                                  .softmax_in_float32 = true,
+                                  .casts_weights = true,
+                                  .weights_dtype = value_dtype(q),
+                                  .mask = layer->mask};
+    struct value *weights = NULL;
+    struct value *out = forward_attention(f, &form, q, k, v, &weights);
+    value_rebind(tape, &out, layer_linear(layer, name, out));
+    tape_drop(tape, q);
+    tape_drop(tape, k);
+    tape_drop(tape, v);
+    return out;
+}
+
+struct value *decoder_gated_feed_forward(const struct forward_layer *layer, struct value *hidden)
+{
+    const struct forward *f = layer->forward;
+    int frame = tape_frame_open(f->tape);
+    struct value *gate = forward_activation(f, f->config->activation, layer_linear(layer, "mlp.gate_proj", hidden));
+    struct value *up = layer_linear(layer, "mlp.up_proj", hidden);
+    struct value *product = tape_multiply(f->tape, gate, up);
+    tape_drop(f->tape, gate);
+    tape_drop(f->tape, up);
+    return tape_frame_close(f->tape, frame, layer_linear(layer, "mlp.down_proj", product));
+}
+
+struct value *decoder_head(const struct forward *f, struct value *hidden)
+{
+    int frame = tape_frame_open(f->tape);
+    struct value *logits = forward_linear(f, "lm_head", forward_rows(f, hidden));
+    if (f->config->logit_cap > 0) {
+        logits = forward_cap(f->tape, logits, f->config->logit_cap);
+    }
+    if (f->labels != NULL) {
+        logits = forward_language_loss(f, logits, true);
+    }
+    return tape_frame_close(f->tape, frame, logits);
+}
