@@ -6,7 +6,7 @@
 
 #include "models/rotary.h"
 
-static bool decoder_has_layer(const struct config *config, bool windowed)
+bool decoder_has_layers(const struct config *config, bool windowed)
 {
     for (int64_t i = 0; i < config->layers; i++) {
         if (config_layer_slides(config, i) == windowed) {
@@ -19,7 +19,7 @@ static bool decoder_has_layer(const struct config *config, bool windowed)
 struct decoder_tables decoder_tables_make(const struct forward *f, enum decoder_masks masks, struct value *hidden)
 {
     const struct config *config = f->config;
-    bool windowed = decoder_has_layer(config, true);
+    bool windowed = decoder_has_layers(config, true);
     struct decoder_tables tables = {.positions = forward_positions(f)};
     if (masks != DECODER_MASKS_ONE || !windowed) {
         tables.masks[0] = forward_mask(f, hidden, true);
@@ -30,13 +30,13 @@ struct decoder_tables decoder_tables_make(const struct forward *f, enum decoder_
     return tables;
 }
 
-void decoder_rotary_make(const struct forward *f, struct decoder_tables *tables, const char *root, const char *buffer,
-                         struct value *hidden)
+void decoder_rotary_make(const struct forward *f, struct decoder_tables *tables, enum decoder_kinds kinds,
+                         const char *root, const char *buffer, struct value *hidden)
 {
     struct forward_layer made = {.forward = f};
     rotary_make(&made, root, buffer, hidden, tables->positions);
     for (int kind = 0; kind < 2; kind++) {
-        if (tables->cosines[kind] == NULL) {
+        if (((int)kinds >> kind & 1) != 0) {
             tables->cosines[kind] = made.cosine;
             tables->sines[kind] = made.sine;
         }

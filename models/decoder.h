@@ -15,9 +15,13 @@ enum decoder_masks { DECODER_MASKS_ONE, DECODER_MASKS_USED, DECODER_MASKS_BOTH }
 
 /* Positions and masks; hidden: the embedded tokens. They belong to the open frame. */
 struct decoder_tables decoder_tables_make(const struct forward *f, enum decoder_masks masks, struct value *hidden);
-/* The rotary table of one kind of layer, or of both, from the buffer below root. */
-void decoder_rotary_make(const struct forward *f, struct decoder_tables *tables, const char *root, const char *buffer,
-                         struct value *hidden);
+/* The rotary table of the layers of some kinds, from the buffer below root. */
+enum decoder_kinds { DECODER_KINDS_FULL = 1, DECODER_KINDS_WINDOWED = 2, DECODER_KINDS_ALL = 3 };
+void decoder_rotary_make(const struct forward *f, struct decoder_tables *tables, enum decoder_kinds kinds,
+                         const char *root, const char *buffer, struct value *hidden);
+
+/* Whether the model has layers with the sliding window (windowed), or without. */
+bool decoder_has_layers(const struct config *config, bool windowed);
 
 /* The blocks "layers.0", ... below root over input, each with the tables of its kind. input keeps its name. */
 struct value *decoder_layers(const struct forward *f, tape_block *block, const struct decoder_tables *tables,

@@ -164,7 +164,11 @@ struct value *forward_embedding(const struct forward *forward, const char *prefi
 
 struct value *forward_words(const struct forward *forward, const char *prefix, int64_t padding_id)
 {
+    struct tape *tape = forward->tape;
+    int frame = tape_frame_open(tape);
     struct value *words = forward_embedding(forward, prefix, forward->ids, padding_id);
+    struct value *scale = forward_optional(forward, "%s.embed_scale", prefix);
+    words = tape_frame_close(tape, frame, scale != NULL ? tape_multiply(tape, words, scale) : words);
     if (forward->workload->checkpointing && forward->workload->lora_rank > 0) {
         tape_leaf_begin(forward->tape, words);
         *forward->embedded = words;
@@ -365,6 +369,23 @@ static struct value *gelu_composed(struct tape *tape, struct value *x)
     return tape_frame_close(tape, frame, tape_multiply(tape, half, inner));
 }
 
+/* 0.5 * x * (1.0 + tanh(x * 0.7978845608 * (1.0 + 0.044715 * x * x))), likewise. */
+static struct value *gelu_fast_composed(struct tape *tape, struct value *x)
+{
+    int frame = tape_frame_open(tape);
+    struct value *half = tape_scale(tape, x, 0.5);
+    struct value *outer = tape_scale(tape, x, 0.7978845608);
+    struct value *inner = tape_scale(tape, x, 0.044715);
+    value_rebind(tape, &inner, tape_multiply(tape, inner, x));
+    value_rebind(tape, &inner, tape_add_number(tape, inner, 1.0));
+    struct value *product = tape_multiply(tape, outer, inner);
+    tape_drop(tape, inner);
+    tape_drop(tape, outer);
+    value_rebind(tape, &product, tape_tanh(tape, product));
+    value_rebind(tape, &product, tape_add_number(tape, product, 1.0));
+    return tape_frame_close(tape, frame, tape_multiply(tape, half, product));
+}
+
 struct value *forward_cap(struct tape *tape, struct value *x, double cap)
 {
     value_rebind(tape, &x, tape_scale(tape, x, 1.0 / cap));
@@ -386,6 +407,9 @@ struct value *forward_activation(const struct forward *forward, enum activation 
         break;
     case ACTIVATION_GELU_NEW:
         result = gelu_composed(tape, a);
+        break;
+    case ACTIVATION_GELU_FAST:
+        result = gelu_fast_composed(tape, a);
         break;
     case ACTIVATION_SILU:
         result = tape_silu(tape, a);

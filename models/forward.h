@@ -50,7 +50,7 @@ static inline void value_rebind(struct tape *tape, struct value **name, struct v
     *name = next;
 }
 
-/* The word embedding of the ids. Where a frozen model is checkpointed its output is asked for a gradient, as
+/* The word embedding of the ids, times "prefix.embed_scale" where the model has that. Where a frozen model is checkpointed its output is asked for a gradient, as
  * gradient_checkpointing_enable does (enable_input_require_grads); without adapters it has one anyway. */
 struct value *forward_words(const struct forward *forward, const char *prefix, int64_t padding_id);
 
@@ -60,6 +60,8 @@ struct value *forward_linear_t(const struct forward *forward, const char *prefix
 struct value *forward_layernorm(const struct forward *forward, const char *prefix, struct value *a);
 /* weight * (x * rsqrt(mean(x^2) + epsilon)), in float32 up to the weight: Llama's. */
 struct value *forward_rms_norm(const struct forward *forward, const char *prefix, struct value *a);
+/* (1 + weight) * (x * rsqrt(mean(x^2) + epsilon)), all of it in float32: Gemma's. */
+struct value *forward_rms_norm_shifted(const struct forward *forward, const char *prefix, struct value *a);
 /* Rows of "prefix.weight" by their ids. */
 struct value *forward_embedding(const struct forward *forward, const char *prefix, struct value *ids,
                                 int64_t padding_id);
@@ -78,6 +80,7 @@ struct value *layer_linear(const struct forward_layer *layer, const char *name, 
 struct value *layer_linear_t(const struct forward_layer *layer, const char *name, struct value *a);
 struct value *layer_layernorm(const struct forward_layer *layer, const char *name, struct value *a);
 struct value *layer_rms_norm(const struct forward_layer *layer, const char *name, struct value *a);
+struct value *layer_rms_norm_shifted(const struct forward_layer *layer, const char *name, struct value *a);
 
 /* -- attention, shared by the families */
 struct attention_form {

@@ -1,4 +1,5 @@
-/* RMSNorm, operation by operation as modeling_llama writes it, because each of them saves what it needs. */
+/* RMSNorm, operation by operation as modeling_llama and modeling_gemma write it, because each of them saves what it
+ * needs. */
 #include <stdio.h>
 
 #include "models/forward.h"
@@ -22,11 +23,48 @@ struct value *forward_rms_norm(const struct forward *f, const char *path, struct
     return tape_frame_close(tape, frame, result);
 }
 
-/* -- the forward pass */
+/* GemmaRMSNorm._norm: nothing in between has a name. */
+static struct value *normalise(const struct forward *f, struct value *hidden)
+{
+    struct tape *tape = f->tape;
+    int frame = tape_frame_open(tape);
+    struct value *made = tape_power(tape, hidden, 2.0);
+    value_rebind(tape, &made, tape_mean_last(tape, made));
+    value_rebind(tape, &made, tape_add_number(tape, made, f->config->norm_epsilon));
+    value_rebind(tape, &made, tape_reciprocal_root(tape, made));
+    value_rebind(tape, &made, tape_multiply(tape, hidden, made));
+    return tape_frame_close(tape, frame, made);
+}
+
+struct value *forward_rms_norm_shifted(const struct forward *f, const char *path, struct value *input)
+{
+    struct tape *tape = f->tape;
+    int frame = tape_frame_open(tape);
+    struct value *wide = tape_cast(tape, input, DTYPE_FLOAT32);
+    struct value *output = normalise(f, wide);
+    if (wide != input) {
+        tape_drop(tape, wide);
+    }
+    struct value *weight = tape_cast(tape, forward_tensor(f, "%s.weight", path), DTYPE_FLOAT32);
+    struct value *factor = tape_add_number(tape, weight, 1.0);
+    if (value_dtype(input) != DTYPE_FLOAT32) {
+        tape_drop(tape, weight);
+    }
+    value_rebind(tape, &output, tape_multiply(tape, output, factor));
+    tape_drop(tape, factor);
+    return tape_frame_close(tape, frame, tape_cast(tape, output, value_dtype(input)));
+}
 
 struct value *layer_rms_norm(const struct forward_layer *layer, const char *name, struct value *a)
 {
     char path[160];
     snprintf(path, sizeof path, "%s.%s", layer->prefix, name);
     return forward_rms_norm(layer->forward, path, a);
+}
+
+struct value *layer_rms_norm_shifted(const struct forward_layer *layer, const char *name, struct value *a)
+{
+    char path[160];
+    snprintf(path, sizeof path, "%s.%s", layer->prefix, name);
+    return forward_rms_norm_shifted(layer->forward, path, a);
 }

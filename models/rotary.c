@@ -26,7 +26,7 @@ static struct value *rotate_half(struct tape *tape, struct value *x)
     return tape_frame_close(tape, frame, tape_concatenate(tape, negative, first, -1));
 }
 
-static struct value *whole_turn(const struct forward_layer *layer, struct value *x)
+struct value *rotary_turn(const struct forward_layer *layer, struct value *x)
 {
     struct tape *tape = layer->forward->tape;
     int frame = tape_frame_open(tape);
@@ -36,17 +36,24 @@ static struct value *whole_turn(const struct forward_layer *layer, struct value 
     return tape_frame_close(tape, frame, tape_add(tape, straight, turned));
 }
 
-struct value *rotary_turn(const struct forward_layer *layer, struct value *x)
+struct value *rotary_turn_first(const struct forward_layer *layer, struct value *x)
 {
     struct tape *tape = layer->forward->tape;
-    int64_t width = value_size(x, -1), turned = value_size(layer->cosine, -1);
-    if (turned == width) {
-        return whole_turn(layer, x);
+    int64_t dim = value_size(layer->cosine, -1);
+    if (dim == value_size(x, -1)) {
+        return rotary_turn(layer, x);
     }
     int frame = tape_frame_open(tape);
-    struct value *straight = whole_turn(layer, tape_slice(tape, x, -1, 0, turned));
-    struct value *passing = tape_slice(tape, x, -1, turned, width - turned);
-    return tape_frame_close(tape, frame, tape_concatenate(tape, straight, passing, -1));
+    return tape_frame_close(tape, frame, rotary_turn(layer, tape_slice(tape, x, -1, 0, dim)));
+}
+
+struct value *rotary_join(const struct forward_layer *layer, struct value *turned, struct value *x)
+{
+    struct tape *tape = layer->forward->tape;
+    int frame = tape_frame_open(tape);
+    int64_t dim = value_size(turned, -1);
+    struct value *passing = tape_slice(tape, x, -1, dim, value_size(x, -1) - dim);
+    return tape_frame_close(tape, frame, tape_concatenate(tape, turned, passing, -1));
 }
 
 void rotary_make(struct forward_layer *layer, const char *root, const char *buffer, struct value *like,

@@ -14,8 +14,11 @@ void rotary_buffers(struct skeleton_builder *builder, const char *name, int64_t 
 void rotary_make(struct forward_layer *layer, const char *root, const char *buffer, struct value *like,
                  struct value *positions);
 
-/* x [B, heads, S, D] turned: x * cosine + cat(-x2, x1) * sine. Where the tables are narrower than D the rest passes: a
- * copy of both parts. */
+/* x [B, heads, S, D] turned: x * cosine + cat(-x2, x1) * sine. */
 struct value *rotary_turn(const struct forward_layer *layer, struct value *x);
+
+/* For models that turn the first dim elements of D: these alone, and a copy of them and of those of x that pass. */
+struct value *rotary_turn_first(const struct forward_layer *layer, struct value *x);
+struct value *rotary_join(const struct forward_layer *layer, struct value *turned, struct value *x);
 
 #endif

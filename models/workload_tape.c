@@ -403,13 +403,11 @@ static enum status_code fit_check(const struct config *config, const struct work
                           (long long)workload->seq, (long long)config->positions, config->name,
                           (long long)config->positions);
     }
-    if (text && config->sliding_window > 0 && workload->seq > config->sliding_window) {
-        return status_set(
-            error, STATUS_INVALID,
-            "seq: %lld is more than the sliding window of %lld of %s, whose mask is not modelled; write at "
-            "most %lld",
-            (long long)workload->seq, (long long)config->sliding_window, config->name,
-            (long long)config->sliding_window);
+    if (config->score_cap > 0 && workload->attention != ATTENTION_EAGER) {
+        return status_set(error, STATUS_INVALID,
+                          "attention %s: %s caps its scores, which only the eager form of transformers does; write "
+                          "attention: eager",
+                          attention_name(workload->attention), config->name);
     }
     return workload->mode == MODE_GENERATE ? generate_check(config, workload, error) : STATUS_OK;
 }

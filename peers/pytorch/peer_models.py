@@ -8,9 +8,12 @@ import torch
 import torchvision
 import transformers
 from transformers import (BertConfig, BertForMaskedLM, BertModel, ConvNextConfig, ConvNextForImageClassification,
-                          ConvNextModel, GPT2Config, GPT2LMHeadModel, GPT2Model, LlamaConfig,
-                          LlamaForCausalLM, LlamaModel, MistralConfig, MistralForCausalLM, MistralModel, Qwen2Config,
-                          Qwen2ForCausalLM, Qwen2Model, T5Config, T5ForConditionalGeneration, T5Model, ViTConfig,
+                          ConvNextModel, Gemma2Config, Gemma2ForCausalLM, Gemma2Model, Gemma3ForCausalLM,
+                          Gemma3TextConfig, Gemma3TextModel, GemmaConfig, GemmaForCausalLM, GemmaModel, GPTNeoXConfig,
+                          GPTNeoXForCausalLM, GPTNeoXModel, GPT2Config, GPT2LMHeadModel, GPT2Model, LlamaConfig,
+                          LlamaForCausalLM, LlamaModel, MistralConfig, MistralForCausalLM, MistralModel, Phi3Config,
+                          Phi3ForCausalLM, Phi3Model, Qwen2Config, Qwen2ForCausalLM, Qwen2Model, Qwen3Config,
+                          Qwen3ForCausalLM, Qwen3Model, T5Config, T5ForConditionalGeneration, T5Model, ViTConfig,
                           ViTForImageClassification, ViTModel)
 
 from shadow_autocast import CudaAutocast
@@ -50,10 +53,16 @@ MODELS = {
 # model_type of a config.json: as above, with the class of the configuration
 FAMILIES = {
     "bert": ("bert", BertForMaskedLM, BertModel, BertConfig),
+    "gemma": ("llama", GemmaForCausalLM, GemmaModel, GemmaConfig),
+    "gemma2": ("llama", Gemma2ForCausalLM, Gemma2Model, Gemma2Config),
+    "gemma3_text": ("llama", Gemma3ForCausalLM, Gemma3TextModel, Gemma3TextConfig),
+    "gpt_neox": ("llama", GPTNeoXForCausalLM, GPTNeoXModel, GPTNeoXConfig),
     "gpt2": ("gpt2", GPT2LMHeadModel, GPT2Model, GPT2Config),
     "llama": ("llama", LlamaForCausalLM, LlamaModel, LlamaConfig),
     "mistral": ("llama", MistralForCausalLM, MistralModel, MistralConfig),
+    "phi3": ("llama", Phi3ForCausalLM, Phi3Model, Phi3Config),
     "qwen2": ("llama", Qwen2ForCausalLM, Qwen2Model, Qwen2Config),
+    "qwen3": ("llama", Qwen3ForCausalLM, Qwen3Model, Qwen3Config),
     "vit": ("vit", ViTForImageClassification, ViTModel, ViTConfig),
     "convnext": ("convnext", ConvNextForImageClassification, ConvNextModel, ConvNextConfig),
 }

@@ -205,6 +205,57 @@ def fused_loss_cases():
     return out
 
 
+DECODERS = {"tiny-gemma": None, "tiny-gemma2": ("eager",), "tiny-gemma3": None, "tiny-gpt-neox": None, "tiny-phi3": None,
+            "tiny-qwen3": None}  # and the forms of attention that transformers has, None: both
+
+
+def decoder_cases():
+    """Qwen3, Phi-3, Gemma and GPT-NeoX of the catalogue; windows are 6 tokens in the tiny ones."""
+    out = []
+    for precision in ("float32", "bfloat16", "amp-bfloat16"):
+        optimizer = optimizer_for(precision)
+        for model, forms in DECODERS.items():
+            for attention in forms or ("sdpa", "eager"):
+                for seq in (5, 8):
+                    out.append(case_of(model, "train", precision, 2, seq, attention, optimizer, events=seq == 8 and
+                                       attention == "eager" and precision != "amp-bfloat16"))
+                    out.append(case_of(model, "infer", precision, 2, seq, attention))
+                out.append(case_of(model, "train", precision, 2, 8, attention, optimizer, padding=True))
+                out.append(case_of(model, "train", precision, 2, 8, attention, optimizer, checkpointing=True))
+                out.append(case_of(model, "infer", precision, 2, 8, attention, padding=True))
+            attention = (forms or ("sdpa",))[0]
+            out.append(case_of(model, "infer", precision, 2, 8, attention, head="bare"))
+    for precision in ("float32", "bfloat16"):
+        optimizer = optimizer_for(precision)
+        for model, seq in (("Qwen/Qwen3-0.6B", 512), ("google/gemma-3-1b-pt", 600), ("google/gemma-2b", 512),
+                           ("EleutherAI/pythia-410m", 512), ("microsoft/Phi-3-mini-4k-instruct", 512),
+                           ("microsoft/Phi-3-mini-4k-instruct", 2100), ("google/gemma-2-2b", 300)):
+            attention = "eager" if "gemma-2-" in model else "sdpa"
+            out.append(case_of(model, "train", precision, 2, seq, attention, optimizer))
+            out.append(case_of(model, "infer", precision, 2, seq, attention))
+        out.append(case_of("mistralai/Mistral-7B-v0.1", "infer", precision, 1, 4200, "sdpa"))
+        out.append(case_of("mistralai/Mistral-7B-v0.1", "train", precision, 1, 4200, "eager", optimizer))
+    return out
+
+
+def decoder_generate_cases():
+    """Their caches: windows that are reached in the prompt, while decoding and not at all."""
+    out = []
+    for precision in ("float32", "bfloat16"):
+        for model, forms in DECODERS.items():
+            for attention in forms or ("sdpa", "eager"):
+                for seq, new_tokens in ((2, 3), (3, 8), (8, 6)):
+                    out.append(case_of(model, "generate", precision, 2, seq, attention, new_tokens=new_tokens))
+            if "gemma3" not in model and "gemma2" not in model and "phi3" not in model:
+                out.append(case_of(model, "generate", precision, 2, 8, "sdpa", new_tokens=4, cache="static"))
+                out.append(case_of(model, "generate", precision, 2, 8, "sdpa", new_tokens=4, beams=3))
+        for model, seq in (("Qwen/Qwen3-0.6B", 512), ("google/gemma-3-1b-pt", 505), ("google/gemma-3-1b-pt", 600),
+                           ("EleutherAI/pythia-410m", 512), ("microsoft/Phi-3-mini-4k-instruct", 2100),
+                           ("mistralai/Mistral-7B-v0.1", 4090)):
+            out.append(case_of(model, "generate", precision, 1, seq, "sdpa", new_tokens=16))
+    return out
+
+
 def cases():
     return (tiny_cases() + layer_pairs() + full_cases() + generate_cases() + adapter_cases() + quantized_cases() +
-            fused_loss_cases())
+            fused_loss_cases() + decoder_cases() + decoder_generate_cases())
