@@ -72,8 +72,8 @@ struct value *decoder_heads(const struct forward_layer *layer, const char *name,
     return tape_frame_close(tape, frame, heads_view(layer->forward, layer_linear(layer, name, hidden), heads));
 }
 
-struct value *decoder_attend(const struct forward_layer *layer, const char *name, struct value *q, struct value *k,
-                             struct value *v)
+struct value *decoder_attend(const struct forward_layer *layer, const char *name, bool joined, struct value *q,
+                             struct value *k, struct value *v)
 {
     const struct forward *f = layer->forward;
     const struct config *config = f->config;
@@ -84,6 +84,7 @@ struct value *decoder_attend(const struct forward_layer *layer, const char *name
                                   .dropout = config->attention_dropout,
                                   .cap = config->score_cap,
                                   .causal = true,
+                                  .heads_first = joined,
                                   .softmax_in_float32 = true,
                                   .casts_weights = true,
                                   .weights_dtype = value_dtype(q),

@@ -31,9 +31,9 @@ struct value *decoder_layers(const struct forward *f, tape_block *block, const s
 struct value *decoder_heads(const struct forward_layer *layer, const char *name, struct value *hidden, int64_t heads);
 
 /* Cache, attention and the projection "layer.name" of queries, keys and values that positions have turned. Takes them
- * over: they go when the output is there. Eager weights stay with the open frame. */
-struct value *decoder_attend(const struct forward_layer *layer, const char *name, struct value *q, struct value *k,
-                             struct value *v);
+ * over: they go when the output is there. Eager weights stay with the open frame. joined: q was concatenated of parts. */
+struct value *decoder_attend(const struct forward_layer *layer, const char *name, bool joined, struct value *q,
+                             struct value *k, struct value *v);
 
 /* "mlp.down_proj" of activation(mlp.gate_proj) * mlp.up_proj. */
 struct value *decoder_gated_feed_forward(const struct forward_layer *layer, struct value *hidden);

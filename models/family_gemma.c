@@ -248,7 +248,7 @@ static struct value *attention(const struct forward_layer *layer, struct value *
     struct value *turned_k = rotary_turn(layer, k);
     value_rebind(tape, &q, turned_q);
     value_rebind(tape, &k, turned_k);
-    return decoder_attend(layer, "self_attn.o_proj", q, k, v);
+    return decoder_attend(layer, "self_attn.o_proj", false, q, k, v);
 }
 
 static struct value *gemma_layer(struct tape *tape, const void *context, struct value *input)

@@ -131,7 +131,7 @@ static struct value *attention(const struct forward_layer *layer, struct value *
     }
     tape_drop(tape, parts[0]);
     tape_drop(tape, parts[1]);
-    struct value *out = decoder_attend(layer, "attention.dense", joined[0], joined[1], parts[2]);
+    struct value *out = decoder_attend(layer, "attention.dense", true, joined[0], joined[1], parts[2]);
     tape_drop(tape, fused);
     return out;
 }

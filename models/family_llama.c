@@ -218,7 +218,7 @@ static struct value *attention(const struct forward_layer *layer, struct value *
     struct value *rotated_k = rotary_turn(layer, k);
     value_rebind(tape, &q, rotated_q);
     value_rebind(tape, &k, rotated_k);
-    return decoder_attend(layer, "self_attn.o_proj", q, k, v);
+    return decoder_attend(layer, "self_attn.o_proj", false, q, k, v);
 }
 
 static struct value *llama_layer(struct tape *tape, const void *context, struct value *input)

@@ -149,7 +149,7 @@ static struct value *attention(const struct forward_layer *layer, struct value *
     struct value *turned_k = turn(layer, k);
     value_rebind(tape, &q, turned_q);
     value_rebind(tape, &k, turned_k);
-    struct value *out = decoder_attend(layer, "self_attn.o_proj", q, k, v);
+    struct value *out = decoder_attend(layer, "self_attn.o_proj", true, q, k, v);
     tape_drop(tape, fused);
     return out;
 }

@@ -269,6 +269,7 @@ static struct value *attention_fused(const struct forward *forward, const struct
     struct attention_settings settings = {.scale = form->scale,
                                           .dropout = form->dropout,
                                           .causal = form->causal && rows > 1,
+                                          .heads_first = form->heads_first,
                                           .native = forward->workload->attention == ATTENTION_NATIVE};
     if (forward->mask != NULL) {
         return attention_over_static(forward, settings, q, k, v);

@@ -143,12 +143,14 @@ struct attention_settings {
     double dropout; /* acts in training only */
     bool causal;    /* not together with a mask */
     bool native;    /* our own kernel, whatever the target */
+    bool heads_first; /* q was made head by head, as a concatenation makes it: cuDNN's and flash's output is stored alike */
     /* [B, 1 or a, S or 1, T], bool (true: may look) or numbers to be added; NULL: none. A bool mask is converted by every
      * call and kept for the backward pass, as in PyTorch. */
     struct value *mask;
 };
 
-/* q [B, a, S, D], k and v [B, g, T, D] -> [B, a, S, D], stored as [B, S, a, D] by all kernels but math. */
+/* q [B, a, S, D], k and v [B, g, T, D] -> [B, a, S, D], stored as [B, S, a, D] by all kernels but math, as long as
+ * heads_first does not say otherwise. */
 struct value *tape_attention(struct tape *tape, struct value *q, struct value *k, struct value *v,
                              const struct attention_settings *settings);
 /* A bool mask as numbers to be added, in that dtype: 0 where it is true, else the lowest finite number. */

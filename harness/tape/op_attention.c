@@ -205,7 +205,8 @@ static struct value *attention_fused(struct tape *tape, enum attention_backend b
     if (backend == ATTENTION_BACKEND_CUDNN) {
         state_take(tape, backend, state);
     }
-    struct value *result = heads_new(tape, inputs[0]->dtype, q, "ATTENTION");
+    bool follows = settings->heads_first && !settings->native && backend != ATTENTION_BACKEND_EFFICIENT;
+    struct value *result = (follows ? value_new : heads_new)(tape, inputs[0]->dtype, q, "ATTENTION");
     struct value *lse = value_new(tape, DTYPE_FLOAT32, &rows, "ATTENTION log-sum-exp");
     if (backend == ATTENTION_BACKEND_FLASH) {
         state_take(tape, backend, state);

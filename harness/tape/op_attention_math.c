@@ -20,6 +20,14 @@ struct value *tape_repeat_heads(struct tape *tape, struct value *a, int64_t head
     return tape_frame_close(tape, frame, tape_reshape(tape, repeated, 4, flat));
 }
 
+/* repeat_interleave, which copies where a view would do too: of a single key head. */
+static struct value *heads_copied(struct tape *tape, struct value *a, int64_t heads)
+{
+    int frame = tape_frame_open(tape);
+    struct value *repeated = tape_repeat_heads(tape, a, heads);
+    return tape_frame_close(tape, frame, repeated != a ? tape_contiguous(tape, repeated) : a);
+}
+
 /* ones().tril() as bool, then where() over two scalars: [rows, columns], to be added. */
 static struct value *causal_bias(struct tape *tape, enum dtype dtype, int64_t rows, int64_t columns)
 {
@@ -96,7 +104,7 @@ struct value *attention_math(struct tape *tape, struct value **inputs, struct va
     struct value *v = tape_cast(tape, inputs[2], DTYPE_FLOAT32);
     struct value *query = tape_scale(tape, q, sqrt(settings->scale));
     struct value *bias = settings->causal ? causal_bias(tape, DTYPE_FLOAT32, rows, columns) : mask;
-    struct value *key = tape_repeat_heads(tape, k, heads), *value = tape_repeat_heads(tape, v, heads);
+    struct value *key = heads_copied(tape, k, heads), *value = heads_copied(tape, v, heads);
     struct value *weights = probabilities(tape, query, key, bias, settings);
     if (weights != NULL && dtype != DTYPE_FLOAT32) {
         make_copy(tape, weights, dtype, "attention weights"); /* a second result, which nobody looks at */

@@ -217,14 +217,14 @@ def decoder_cases():
         for model, forms in DECODERS.items():
             for attention in forms or ("sdpa", "eager"):
                 for seq in (5, 8):
-                    out.append(case_of(model, "train", precision, 2, seq, attention, optimizer, events=seq == 8 and
-                                       attention == "eager" and precision != "amp-bfloat16"))
                     out.append(case_of(model, "infer", precision, 2, seq, attention))
-                out.append(case_of(model, "train", precision, 2, 8, attention, optimizer, padding=True))
-                out.append(case_of(model, "train", precision, 2, 8, attention, optimizer, checkpointing=True))
-                out.append(case_of(model, "infer", precision, 2, 8, attention, padding=True))
-            attention = (forms or ("sdpa",))[0]
-            out.append(case_of(model, "infer", precision, 2, 8, attention, head="bare"))
+            for seq in (5, 8):  # in the eager form: of the others the kernels' scratch is most of a tiny model's peak
+                out.append(case_of(model, "train", precision, 2, seq, "eager", optimizer,
+                                   events=seq == 8 and precision != "amp-bfloat16"))
+            out.append(case_of(model, "train", precision, 2, 8, "eager", optimizer, padding=True))
+            out.append(case_of(model, "train", precision, 2, 8, "eager", optimizer, checkpointing=True))
+            out.append(case_of(model, "infer", precision, 2, 8, "eager", padding=True))
+            out.append(case_of(model, "infer", precision, 2, 8, (forms or ("sdpa",))[0], head="bare"))
     for precision in ("float32", "bfloat16"):
         optimizer = optimizer_for(precision)
         for model, seq in (("Qwen/Qwen3-0.6B", 512), ("google/gemma-3-1b-pt", 600), ("google/gemma-2b", 512),
@@ -233,6 +233,8 @@ def decoder_cases():
             attention = "eager" if "gemma-2-" in model else "sdpa"
             out.append(case_of(model, "train", precision, 2, seq, attention, optimizer))
             out.append(case_of(model, "infer", precision, 2, seq, attention))
+        out.append(case_of("Qwen/Qwen3-0.6B", "train", precision, 2, 96, "sdpa", optimizer, padding=True))
+        out.append(case_of("google/gemma-3-1b-pt", "train", precision, 2, 600, "sdpa", optimizer, checkpointing=True))
         out.append(case_of("mistralai/Mistral-7B-v0.1", "infer", precision, 1, 4200, "sdpa"))
         out.append(case_of("mistralai/Mistral-7B-v0.1", "train", precision, 1, 4200, "eager", optimizer))
     return out
