@@ -5,7 +5,7 @@
 
 #include "models/workload.h"
 
-enum { SEQUENCE_CASES_MAXIMUM = 1024 };
+enum { SEQUENCE_CASES_MAXIMUM = 2048 };
 
 struct sequence_case {
     const char *model; /* of the catalogue */

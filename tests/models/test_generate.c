@@ -246,9 +246,16 @@ static void what_cannot_be_is_refused(void **state)
             "new_tokens: a prompt of 1000 and 32 new tokens are more than the 1024 positions of gpt2; write less of "
             "either");
     workload.seq = 4090;
+    workload.cache = CACHE_STATIC;
     refused("mistralai/Mistral-7B-v0.1", workload,
-            "new_tokens: a prompt of 4090 and 32 new tokens reach the sliding window of 4096 of "
-            "mistralai/Mistral-7B-v0.1, whose cache is not modelled; write less of either");
+            "cache: a prompt of 4090 and 32 new tokens reach the sliding window of 4096 of mistralai/Mistral-7B-v0.1, "
+            "which is modelled for a dynamic cache without beams; write cache: dynamic and beams: 1, or fewer tokens");
+    workload.cache = CACHE_DYNAMIC;
+    workload.beams = 2;
+    refused("mistralai/Mistral-7B-v0.1", workload,
+            "beams: a prompt of 4090 and 32 new tokens reach the sliding window of 4096 of mistralai/Mistral-7B-v0.1, "
+            "which is modelled for a dynamic cache without beams; write cache: dynamic and beams: 1, or fewer tokens");
+    workload.beams = 1;
     workload.new_tokens = 1 << 20;
     refused("meta-llama/Llama-3.1-8B", workload,
             "new_tokens: 1048576 through the 32 layers of meta-llama/Llama-3.1-8B are more than a tape holds; write at "

@@ -283,10 +283,9 @@ static void sequences_that_do_not_fit_are_refused(void **state)
 {
     (void)state;
     sequence_refused("gpt2", 1025, "seq: 1025 is more than the 1024 positions of gpt2; write at most 1024");
-    sequence_refused(
-        "mistralai/Mistral-7B-v0.1", 4097,
-        "seq: 4097 is more than the sliding window of 4096 of mistralai/Mistral-7B-v0.1, whose mask is not "
-        "modelled; write at most 4096");
+    sequence_refused("google/gemma-2-2b", 8,
+                     "attention sdpa: google/gemma-2-2b caps its scores, which only the eager form of transformers does; "
+                     "write attention: eager");
 }
 
 int main(void)
