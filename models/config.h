@@ -12,7 +12,14 @@ struct family;
 
 enum { CONFIG_LAYERS_MAXIMUM = 10000 }; /* a skeleton is a list of tensors: this bounds its length */
 
-enum activation { ACTIVATION_GELU, ACTIVATION_GELU_NEW, ACTIVATION_GELU_TANH, ACTIVATION_GELU_FAST, ACTIVATION_SILU, ACTIVATION_RELU };
+enum activation {
+    ACTIVATION_GELU,
+    ACTIVATION_GELU_NEW,
+    ACTIVATION_GELU_TANH,
+    ACTIVATION_GELU_FAST,
+    ACTIVATION_SILU,
+    ACTIVATION_RELU
+};
 
 enum { CONFIG_STAGES_MAXIMUM = 5 };
 
@@ -34,13 +41,13 @@ struct config {
     int64_t rotary_dim;      /* elements of a head that positions turn; the others pass */
     int64_t sliding_window;  /* keys a query sees in the layers that have a window; 0: no layer has one */
     unsigned char windowed[(CONFIG_LAYERS_MAXIMUM + 7) / 8]; /* see config_layer_slides */
-    bool head_norms;           /* queries and keys of a head are normalised */
-    bool parallel_residual;    /* attention and feed-forward read the same hidden state */
-    double attention_scale;    /* of scores; 0: 1 / sqrt(head_dim) */
-    double score_cap, logit_cap; /* x becomes cap * tanh(x / cap); 0: it stays */
-    int64_t pooler;         /* width of ViT's pooler */
-    bool tied_head;         /* the language-model head shares the embedding */
-    bool attention_bias;    /* q, k, v (Qwen2: yes, o: no) */
+    bool head_norms;                                         /* queries and keys of a head are normalised */
+    bool parallel_residual;                                  /* attention and feed-forward read the same hidden state */
+    double attention_scale;                                  /* of scores; 0: 1 / sqrt(head_dim) */
+    double score_cap, logit_cap;                             /* x becomes cap * tanh(x / cap); 0: it stays */
+    int64_t pooler;                                          /* width of ViT's pooler */
+    bool tied_head;                                          /* the language-model head shares the embedding */
+    bool attention_bias;                                     /* q, k, v (Qwen2: yes, o: no) */
     bool attention_output_bias, mlp_bias;
     int64_t pad_token;           /* padding_idx of the embedding; -1: none */
     int64_t position_offset;     /* rows of the table of positions in front of the first token's: RoBERTa, OPT */

@@ -8,8 +8,9 @@ static const struct {
     const char *name;
     enum activation activation;
 } activations[] = {
-    {"gelu", ACTIVATION_GELU}, {"gelu_new", ACTIVATION_GELU_NEW}, {"gelu_pytorch_tanh", ACTIVATION_GELU_TANH},
-    {"gelu_fast", ACTIVATION_GELU_FAST}, {"silu", ACTIVATION_SILU}, {"swish", ACTIVATION_SILU},        {"relu", ACTIVATION_RELU},
+    {"gelu", ACTIVATION_GELU},           {"gelu_new", ACTIVATION_GELU_NEW}, {"gelu_pytorch_tanh", ACTIVATION_GELU_TANH},
+    {"gelu_fast", ACTIVATION_GELU_FAST}, {"silu", ACTIVATION_SILU},         {"swish", ACTIVATION_SILU},
+    {"relu", ACTIVATION_RELU},
 };
 
 void config_activation(struct field_reader *reader, const char *key, enum activation fallback, struct config *config)
@@ -25,7 +26,8 @@ void config_activation(struct field_reader *reader, const char *key, enum activa
             return;
         }
     }
-    field_fault(reader, key, "'%.80s' is not known; known are gelu, gelu_new, gelu_pytorch_tanh, gelu_fast, silu, swish, relu",
+    field_fault(reader, key,
+                "'%.80s' is not known; known are gelu, gelu_new, gelu_pytorch_tanh, gelu_fast, silu, swish, relu",
                 name);
 }
 

@@ -50,8 +50,7 @@ static const struct gemma_version *gemma_version_of(const struct config *config)
 /* Gemma 2: every other layer from the first on. Gemma 3: all but each sixth, or as sliding_window_pattern says. */
 static void gemma_read_window(struct field_reader *reader, struct config *config, int version)
 {
-    int64_t pattern =
-        version == 2 ? 2 : field_integer(reader, "sliding_window_pattern", 1, CONFIG_LAYERS_MAXIMUM, 6);
+    int64_t pattern = version == 2 ? 2 : field_integer(reader, "sliding_window_pattern", 1, CONFIG_LAYERS_MAXIMUM, 6);
     if (!config_layer_types(reader, config)) {
         for (int64_t i = 0; i < config->layers; i++) {
             if ((i + 1) % pattern != 0) {

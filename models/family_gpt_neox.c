@@ -28,14 +28,15 @@ static void neox_read_rope(struct field_reader *reader, struct config *config)
     const char *base = nested && json_get(parameters, "rope_theta") != NULL ? "rope_theta" : "rotary_emb_base";
     const char *part =
         nested && json_get(parameters, "partial_rotary_factor") != NULL ? "partial_rotary_factor" : "rotary_pct";
-    config->rope_theta =
-        field_real(base[5] == 't' ? &inner : reader, base, 1, 1e12, 10000);
+    config->rope_theta = field_real(base[5] == 't' ? &inner : reader, base, 1, 1e12, 10000);
     double factor = field_real(part[0] == 'p' ? &inner : reader, part, 0, 1, 0.25);
     reader->code = reader->code != STATUS_OK ? reader->code : inner.code;
     config->rotary_dim = (int64_t)((double)config->head_dim * factor);
     if (reader->code == STATUS_OK && (config->rotary_dim < 2 || config->rotary_dim % 2 != 0)) {
-        field_fault(reader, part, "it turns %" PRId64 " of the %" PRId64 " elements of a head; write a part that makes "
-                    "an even number, 2 or more", config->rotary_dim, config->head_dim);
+        field_fault(reader, part,
+                    "it turns %" PRId64 " of the %" PRId64 " elements of a head; write a part that makes "
+                    "an even number, 2 or more",
+                    config->rotary_dim, config->head_dim);
     }
 }
 

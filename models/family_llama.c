@@ -245,8 +245,7 @@ static struct value *decoder(const struct forward *f, const char *root)
     snprintf(path, sizeof path, "%sembed_tokens", root);
     struct value *hidden = forward_words(f, path, f->config->pad_token);
     bool mistral = strcmp(f->config->model_type, "mistral") == 0;
-    struct decoder_tables tables =
-        decoder_tables_make(f, mistral ? DECODER_MASKS_ONE : DECODER_MASKS_USED, hidden);
+    struct decoder_tables tables = decoder_tables_make(f, mistral ? DECODER_MASKS_ONE : DECODER_MASKS_USED, hidden);
     decoder_rotary_make(f, &tables, DECODER_KINDS_ALL, root, "rotary_emb.inv_freq", hidden);
     /* inputs_embeds is another name of the first hidden state: it stays until the model returns. */
     hidden = decoder_layers(f, llama_layer, &tables, root, hidden);

@@ -25,7 +25,8 @@ static void phi3_refuse_scaled(struct field_reader *reader)
         const char *type = json_string_or(json_get(object, "rope_type"), json_string_or(json_get(object, "type"), ""));
         if (type[0] != '\0' && strcmp(type, "default") != 0) {
             field_fault(reader, keys[i],
-                        "rotary tables of type '%.40s' are not modelled; take a model of the original context (4k)", type);
+                        "rotary tables of type '%.40s' are not modelled; take a model of the original context (4k)",
+                        type);
         }
     }
 }
@@ -56,8 +57,10 @@ static void phi3_read(struct field_reader *reader, struct config *config)
     double factor = field_real(reader, "partial_rotary_factor", 0, 1, 1);
     config->rotary_dim = (int64_t)((double)config->head_dim * factor);
     if (reader->code == STATUS_OK && (config->rotary_dim < 2 || config->rotary_dim % 2 != 0)) {
-        field_fault(reader, "partial_rotary_factor", "it turns %" PRId64 " elements of a head; write a part that makes an "
-                    "even number, 2 or more", config->rotary_dim);
+        field_fault(reader, "partial_rotary_factor",
+                    "it turns %" PRId64 " elements of a head; write a part that makes an "
+                    "even number, 2 or more",
+                    config->rotary_dim);
     }
     config_activation(reader, "hidden_act", ACTIVATION_SILU, config);
     config_pad_token(reader, config->vocab > 32000 ? 32000 : -1, config);

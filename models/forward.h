@@ -90,7 +90,7 @@ struct attention_form {
     bool softmax_in_float32; /* Llama's eager form */
     bool casts_weights;      /* GPT-2's and Llama's: the eager form's weights are cast to weights_dtype */
     enum dtype weights_dtype;
-    bool heads_first; /* see attention_settings */
+    bool heads_first;   /* see attention_settings */
     struct value *mask; /* of forward_mask; NULL: none */
 };
 

@@ -104,7 +104,8 @@ struct value *forward_mask(const struct forward *f, struct value *like, bool cau
 static struct mask_span span_of(const struct forward *f, struct value *like)
 {
     const struct key_value_cache *cache = f->cache;
-    struct mask_span span = {.batch = value_size(like, 0), .rows = value_size(like, 1), .window = f->config->sliding_window};
+    struct mask_span span = {
+        .batch = value_size(like, 0), .rows = value_size(like, 1), .window = f->config->sliding_window};
     int64_t kept = cache != NULL ? cache_window_kept(cache) : 0;
     span.columns = kept + span.rows;
     span.first = kept;

@@ -202,11 +202,12 @@ enum status_code generate_check(const struct config *config, const struct worklo
     }
     if (config->sliding_window > 0 && fed >= config->sliding_window &&
         (workload->cache == CACHE_STATIC || workload->beams > 1)) {
-        return status_set(error, STATUS_INVALID,
-                          "%s: a prompt of %lld and %lld new tokens reach the sliding window of %lld of %s, which is "
-                          "modelled for a dynamic cache without beams; write cache: dynamic and beams: 1, or fewer tokens",
-                          workload->beams > 1 ? "beams" : "cache", (long long)workload->seq,
-                          (long long)workload->new_tokens, (long long)config->sliding_window, config->name);
+        return status_set(
+            error, STATUS_INVALID,
+            "%s: a prompt of %lld and %lld new tokens reach the sliding window of %lld of %s, which is "
+            "modelled for a dynamic cache without beams; write cache: dynamic and beams: 1, or fewer tokens",
+            workload->beams > 1 ? "beams" : "cache", (long long)workload->seq, (long long)workload->new_tokens,
+            (long long)config->sliding_window, config->name);
     }
     return STATUS_OK;
 }

@@ -5,11 +5,8 @@
 
 struct key_value_cache cache_open(struct tape *tape, const struct config *config, enum cache kind, int64_t tokens)
 {
-    struct key_value_cache cache = {.tape = tape,
-                                    .kind = kind,
-                                    .config = config,
-                                    .layers = config->layers,
-                                    .capacity = tokens};
+    struct key_value_cache cache = {
+        .tape = tape, .kind = kind, .config = config, .layers = config->layers, .capacity = tokens};
     cache.layer = calloc((size_t)config->layers, sizeof *cache.layer);
     if (cache.layer == NULL) {
         tape_fail(tape, STATUS_OUT_OF_MEMORY, "the host has no memory for a cache of %lld layers",

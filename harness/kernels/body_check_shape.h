@@ -337,9 +337,9 @@ static inline const char *attention_mask_check(const struct operation_call *call
 {
     const struct tensor *seen = call->input_count > 0 ? &call->tensors[0] : NULL;
     const struct tensor *out = &call->tensors[call->input_count];
-    return shapes_verdict(out->rank == 4 && out->size[1] == 1 &&
-                          (seen == NULL || (seen->rank == 2 && out->size[0] == seen->size[0] &&
-                                            out->size[3] == seen->size[1])));
+    return shapes_verdict(
+        out->rank == 4 && out->size[1] == 1 &&
+        (seen == NULL || (seen->rank == 2 && out->size[0] == seen->size[0] && out->size[3] == seen->size[1])));
 }
 
 /* Images; the rest are element-wise. */

@@ -143,7 +143,8 @@ struct attention_settings {
     double dropout; /* acts in training only */
     bool causal;    /* not together with a mask */
     bool native;    /* our own kernel, whatever the target */
-    bool heads_first; /* q was made head by head, as a concatenation makes it: cuDNN's and flash's output is stored alike */
+    bool
+        heads_first; /* q was made head by head, as a concatenation makes it: cuDNN's and flash's output is stored alike */
     /* [B, 1 or a, S or 1, T], bool (true: may look) or numbers to be added; NULL: none. A bool mask is converted by every
      * call and kept for the backward pass, as in PyTorch. */
     struct value *mask;

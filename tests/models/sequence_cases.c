@@ -17,11 +17,11 @@ static const struct {
     const char *name;
     bool is_text, generates, attends;
 } models[] = {
-    {"tiny-bert", true, false, true},     {"tiny-gpt2", true, true, true},   {"tiny-llama", true, true, true},
-    {"tiny-mistral", true, true, true},   {"tiny-qwen2", true, true, true},  {"tiny-vit", false, false, true},
-    {"tiny-resnet", false, false, false}, {"tiny-vgg", false, false, false}, {"tiny-convnext", false, false, false},
-    {"tiny-qwen3", true, true, true},     {"tiny-gpt-neox", true, true, true},
-    {"tiny-gemma", true, true, true},     {"tiny-gemma2", true, true, true},
+    {"tiny-bert", true, false, true},     {"tiny-gpt2", true, true, true},     {"tiny-llama", true, true, true},
+    {"tiny-mistral", true, true, true},   {"tiny-qwen2", true, true, true},    {"tiny-vit", false, false, true},
+    {"tiny-resnet", false, false, false}, {"tiny-vgg", false, false, false},   {"tiny-convnext", false, false, false},
+    {"tiny-qwen3", true, true, true},     {"tiny-gpt-neox", true, true, true}, {"tiny-gemma", true, true, true},
+    {"tiny-gemma2", true, true, true},
     {"tiny-gemma3", true, true, true},    {"tiny-phi3", true, true, true},
 };
 

@@ -158,7 +158,8 @@ static const struct {
     {"{\"model_type\": \"bert\", \"hidden_size\": 1099511627777}",
      ":1:39: hidden_size: 1099511627777 is too large; write a whole number from 1 to 1099511627776"},
     {"{\"model_type\": \"bert\", \"hidden_act\": \"mish\"}",
-     ":1:38: hidden_act: 'mish' is not known; known are gelu, gelu_new, gelu_pytorch_tanh, gelu_fast, silu, swish, relu"},
+     ":1:38: hidden_act: 'mish' is not known; known are gelu, gelu_new, gelu_pytorch_tanh, gelu_fast, silu, swish, "
+     "relu"},
     {"{\"model_type\": \"bert\", \"hidden_dropout_prob\": 1.5}",
      ":1:47: hidden_dropout_prob: 1.5 is out of range; write a number from 0 to 0.999"},
     {"{\"model_type\": \"bert\", \"layer_norm_eps\": \"1e-12\"}",

@@ -151,7 +151,8 @@ int main(void)
         /* weights in 8 and 4 bits, and adapters on them: bitsandbytes' own code for CUDA ran there, without its kernels */
         {"tape_and_bitsandbytes_agree", LIST_PATH "-bitsandbytes-0.50.2.jsonl", 60},
         /* Qwen3, Phi-3, Gemma, GPT-NeoX and their windows */
-        {"tape_and_pytorch_agree_on_decoders", "peers/pytorch/shadow-decoders-torch-2.11.0-transformers-5.23.0.jsonl", 80},
+        {"tape_and_pytorch_agree_on_decoders", "peers/pytorch/shadow-decoders-torch-2.11.0-transformers-5.23.0.jsonl",
+         80},
         /* Liger-Kernel's own cross entropy in the place of PyTorch's */
         {"tape_and_liger_agree", LIST_PATH "-liger-0.8.5.jsonl", 60},
     };

@@ -283,9 +283,10 @@ static void sequences_that_do_not_fit_are_refused(void **state)
 {
     (void)state;
     sequence_refused("gpt2", 1025, "seq: 1025 is more than the 1024 positions of gpt2; write at most 1024");
-    sequence_refused("google/gemma-2-2b", 8,
-                     "attention sdpa: google/gemma-2-2b caps its scores, which only the eager form of transformers does; "
-                     "write attention: eager");
+    sequence_refused(
+        "google/gemma-2-2b", 8,
+        "attention sdpa: google/gemma-2-2b caps its scores, which only the eager form of transformers does; "
+        "write attention: eager");
 }
 
 int main(void)
