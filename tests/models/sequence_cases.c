@@ -21,8 +21,7 @@ static const struct {
     {"tiny-mistral", true, true, true},   {"tiny-qwen2", true, true, true},    {"tiny-vit", false, false, true},
     {"tiny-resnet", false, false, false}, {"tiny-vgg", false, false, false},   {"tiny-convnext", false, false, false},
     {"tiny-qwen3", true, true, true},     {"tiny-gpt-neox", true, true, true}, {"tiny-gemma", true, true, true},
-    {"tiny-gemma2", true, true, true},
-    {"tiny-gemma3", true, true, true},    {"tiny-phi3", true, true, true},
+    {"tiny-gemma2", true, true, true},    {"tiny-gemma3", true, true, true},   {"tiny-phi3", true, true, true},
 };
 
 enum { MODEL_COUNT = sizeof models / sizeof models[0] };
