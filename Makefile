@@ -101,7 +101,7 @@ say = $(if $(V),,@)$(if $(QUIET),,printf '  %-5s %s\n' $(1) $(2);)
 
 # ---- build ----
 .DEFAULT_GOAL := all
-.PHONY: all tests test run bench gpu conformance check check-kernels help info install clean
+.PHONY: all tests test run bench gpu fuzz conformance check check-kernels help info install clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -186,6 +186,28 @@ tests: $(TESTS) ## build the test programs without running them
 
 -include $(patsubst %.c,$(BUILD)/obj/%.d,$(LIB_C) $(CLI_C) $(TEST_C) $(HELPER_C)) $(PLUGIN_O:.o=.d) $(EMULATED_O:.o=.d)
 
+# ---- fuzz: readers of foreign files under libFuzzer and, where it is installed, AFL++ (tests/fuzz/README.md) ----
+FUZZ_TARGETS := config safetensors gguf yaml
+FUZZ_CC      ?= clang
+FUZZ_AFL_CC  ?= $(shell command -v afl-clang-fast 2>/dev/null)
+FUZZ_C       := $(wildcard tests/fuzz/fuzz_*.c) tests/support/memory_source.c
+FUZZ_FLAGS   := $(CSTD) -O1 -g -fno-omit-frame-pointer -MMD -MP
+FUZZ_SAN     := -fsanitize=address,undefined -fno-sanitize-recover=all
+# $(1): the folder, $(2): the compiler, $(3): flags of all, $(4): flags of the program.
+define fuzz_build
+$(BUILD)/fuzz/$(1)/obj/%.o: %.c Makefile
+	@mkdir -p $$(@D)
+	$$(call say,FUZZ,$$<)$(2) $$(FUZZ_FLAGS) $(3) -c $$< -o $$@
+$(BUILD)/fuzz/$(1)/libassay.a: $(LIB_C:%.c=$(BUILD)/fuzz/$(1)/obj/%.o)
+	@rm -f $$@
+	$$(call say,AR,$$@)$$(AR) rcs $$@ $$^
+$(BUILD)/fuzz/$(1)/fuzz_%: tests/fuzz/driver/entry.c $(FUZZ_C:%.c=$(BUILD)/fuzz/$(1)/obj/%.o) $(BUILD)/fuzz/$(1)/libassay.a
+	$$(call say,LD,$$@)$(2) $(CSTD) -g $(3) $(4) -DFUZZ_TARGET=fuzz_$$* -o $$@ $$^ $(filter-out -fopenmp,$(LDLIBS))
+endef
+$(eval $(call fuzz_build,libfuzzer,$(FUZZ_CC),-fsanitize=fuzzer-no-link $(FUZZ_SAN),-fsanitize=fuzzer))
+$(eval $(call fuzz_build,afl,AFL_QUIET=1 $(FUZZ_AFL_CC),$(FUZZ_SAN),-fsanitize=fuzzer))
+-include $(wildcard $(BUILD)/fuzz/*/obj/*/*.d $(BUILD)/fuzz/*/obj/*/*/*.d)
+
 # ---- what people and CI call ----
 test: all tests ## install what is missing, build, run every test
 	$(if $(EMULATION_WHY_NOT),@echo "skip tests/cuda_emulation: $(EMULATION_WHY_NOT)")
@@ -204,6 +226,9 @@ gpu: ## all that a GPU can show, in eight minutes (SLICE=tests|suites|peers, GPU
 	    $(GPU_OPTIONS) || { status=$$?; [ $$status -eq 77 ] || exit $$status; }
 
 CONFORMANCE := $(filter %/test_conformance %/test_emulated_conformance,$(TESTS))
+fuzz: $(FUZZ_TARGETS:%=$(BUILD)/fuzz/libfuzzer/fuzz_%) $(if $(FUZZ_AFL_CC),$(FUZZ_TARGETS:%=$(BUILD)/fuzz/afl/fuzz_%)) ## build the fuzz targets for libFuzzer (clang) and AFL++ (where it is)
+	$(if $(FUZZ_AFL_CC),,@echo "no AFL++ targets: afl-clang-fast is not on PATH; install afl++")
+
 conformance: $(PLUGIN) $(CONFORMANCE) ## a table a device: the worst error of every operation in every dtype, and what is untested
 	@status=0; for program in $(CONFORMANCE); do OMP_WAIT_POLICY=passive $$program --table || status=1; done; exit $$status
 

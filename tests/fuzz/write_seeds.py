@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""Writes the first files of the corpora: small ones of every form, whole and damaged. usage: write_seeds.py FOLDER"""
+
+import json
+import struct
+import sys
+from pathlib import Path
+
+
+def safetensors(header, data=b""):
+    text = header if isinstance(header, bytes) else json.dumps(header, separators=(",", ":")).encode()
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def tensor(dtype, shape, begin, end):
+    return {"dtype": dtype, "shape": shape, "data_offsets": [begin, end]}
+
+
+def safetensors_seeds():
+    yield "empty", safetensors({})
+    yield "one", safetensors({"a": tensor("F32", [2], 0, 8)}, bytes(8))
+    yield "layers", safetensors({"m.0.w": tensor("BF16", [2, 2], 0, 8), "m.1.w": tensor("F16", [1], 8, 10),
+                                 "__metadata__": {"format": "pt"}}, bytes(10))
+    yield "small-types", safetensors({"a": tensor("F4", [2, 1], 0, 1), "b": tensor("F6_E2M3", [4], 1, 4),
+                                      "c": tensor("BOOL", [], 4, 5)}, bytes(5))
+    yield "zero", safetensors({"a": tensor("U8", [0, 5], 0, 0)})
+    yield "escapes", safetensors(b'{"\\u00e4\\ud83d\\ude00\\n":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}', b"x")
+    yield "unknown-member", safetensors(b'{"a":{"x":[1,{"y":-1.5e3}],"dtype":"U8","shape":[1],"data_offsets":[0,1]}} ', b"x")
+    yield "overlap", safetensors({"a": tensor("U8", [2], 0, 2), "b": tensor("U8", [2], 1, 3)}, bytes(3))
+    yield "huge-shape", safetensors({"a": tensor("U8", [2**60, 2**60], 0, 1)}, b"x")
+    yield "huge-length", struct.pack("<Q", 2**60) + b"{}"
+    yield "deep", safetensors(b'{"a":{"x":' + b"[" * 80)
+    yield "index", b'{"metadata":{"total_size":8},"weight_map":{"a":"s.safetensors"}}'
+    yield "index-missing", b'{"weight_map":{"b":"s.safetensors","a":"t.safetensors"}}'
+    yield "index-outside", b'{"weight_map":{"a":"../s.safetensors"}}'
+
+
+def text(value):
+    data = value.encode()
+    return struct.pack("<Q", len(data)) + data
+
+
+def entry(key, kind, form, value):
+    return text(key) + struct.pack("<I", kind) + (text(value) if kind == 8 else struct.pack("<" + form, value))
+
+
+def gguf(tensors, entries, data=b"", version=3):
+    head = b"GGUF" + struct.pack("<IQQ", version, len(tensors), len(entries)) + b"".join(entries)
+    for name, sizes, kind, offset in tensors:
+        head += text(name) + struct.pack("<I", len(sizes)) + b"".join(struct.pack("<Q", n) for n in sizes)
+        head += struct.pack("<IQ", kind, offset)
+    return head + bytes(-len(head) % 32) + data
+
+
+def gguf_seeds():
+    architecture = [entry("general.architecture", 8, "", "llama")]
+    numbers = [entry(f"llama.{key}", 4, "I", value) for key, value in
+               (("context_length", 8), ("embedding_length", 4), ("block_count", 1), ("feed_forward_length", 4),
+                ("attention.head_count", 2))]
+    norm = [entry("llama.attention.layer_norm_rms_epsilon", 6, "f", 1e-5)]
+    yield "empty", gguf([], [])
+    yield "version-2", gguf([], architecture, version=2)
+    yield "one", gguf([("token_embd.weight", [4, 3], 0, 0)], architecture + numbers + norm, bytes(64))
+    yield "layer", gguf([("token_embd.weight", [4, 3], 0, 0), ("blk.0.attn_q.weight", [4, 4], 1, 64),
+                         ("output_norm.weight", [4], 0, 96)], architecture + numbers, bytes(128))
+    yield "quantised", gguf([("a", [256, 2], 12, 0), ("b", [32], 8, 288)], [], bytes(352))
+    yield "alignment", gguf([("a", [1], 24, 0)], [entry("general.alignment", 4, "I", 64)], bytes(96))
+    yield "all-types", gguf([], [entry("a", 0, "B", 1), entry("b", 1, "b", -1), entry("c", 2, "H", 1), entry("d", 3, "h", 1),
+                                 entry("e", 5, "i", 1), entry("f", 7, "B", 1), entry("g", 10, "Q", 1), entry("h", 11, "q", 1),
+                                 entry("i", 12, "d", 1.0)])
+    yield "list", gguf([], [text("llama.attention.head_count_kv") + struct.pack("<IIQII", 9, 4, 2, 1, 1)])
+    yield "words", gguf([], [text("t") + struct.pack("<IIQ", 9, 8, 2) + text("a") + text("bc")])
+    yield "nested", gguf([], [text("n") + struct.pack("<IIQ", 9, 9, 1) + struct.pack("<IQB", 0, 1, 7)])
+    yield "huge-counts", b"GGUF" + struct.pack("<IQQ", 3, 2**60, 2**60)
+    yield "huge-text", b"GGUF" + struct.pack("<IQQQ", 3, 0, 1, 2**60) + bytes(8)
+    yield "split", gguf([("a", [1], 24, 0)], [entry("split.count", 2, "H", 2)], bytes(32))
+    yield "big-endian", b"GGUF" + struct.pack(">IQQ", 3, 0, 1) + struct.pack(">Q", 1) + b"a" + struct.pack(">II", 4, 1)
+    for name in ("gpt2", "bert", "qwen2", "bloom"):
+        yield name, gguf([("token_embd.weight", [4, 3], 0, 0)], [entry("general.architecture", 8, "", name)] + [
+            entry(f"{name}.{key}", 4, "I", value) for key, value in
+            (("context_length", 8), ("embedding_length", 4), ("block_count", 1), ("attention.head_count", 2))], bytes(64))
+
+
+def config_seeds(root):
+    for path in sorted((root / "models/catalogue").glob("tiny-*/config.json")):
+        document = json.loads(path.read_text())
+        yield path.parent.name, json.dumps(document, separators=(",", ":")).encode()
+    yield "empty", b"{}"
+    yield "list", b"[]"
+    yield "deep", b'{"a":' * 40 + b"1" + b"}" * 40
+    yield "huge", b'{"model_type":"llama","hidden_size":1099511627776,"num_attention_heads":1}'
+    yield "null", b'{"model_type":"gpt2","n_inner":null,"torch_dtype":"float16"}'
+
+
+def yaml_seeds():
+    head = "version: 1\nname: a\n"
+    yield "one", head + "cases:\n  - model: gpt2\n    mode: load\n"
+    yield "lists", head + "cases:\n  - model: [gpt2, bert-base-cased]\n    mode: infer\n    batch: [1, 8]\n    seq: [8]\n"
+    yield "defaults", head + "defaults: {precision: float16}\ncases:\n  - {model: gpt2, mode: train, optimizer: sgd-momentum}\n"
+    yield "exclude", head + ("cases:\n  - model: gpt2\n    mode: [load, infer]\n    exclude:\n      - mode: load\n"
+                             "    include:\n      - {mode: generate, new_tokens: 4}\n")
+    yield "tolerances", head + "tolerances:\n  accelerate: {total_bytes: 5%}\ncases:\n  - {model: m, mode: load}\n"
+    yield "anchor", head + "cases:\n  - &a {model: m, mode: load}\n  - *a\n"
+    yield "quotes", head + 'description: "a\\tb\\u00e4"\ncases:\n  - {model: \'m\', mode: "load"}\n'
+    yield "block", head + "description: |\n  several\n  lines\ncases: []\n"
+    yield "two-documents", head + "---\n" + head
+    yield "duplicate", head + "name: b\ncases: []\n"
+    yield "deep", "a: " + "[" * 100
+    yield "merge", "a: &a {b: 1}\nc: {<<: *a}\n"
+    yield "empty", ""
+
+
+def main():
+    root = Path(__file__).resolve().parent.parent.parent
+    for kind, seeds in (("safetensors", safetensors_seeds()), ("gguf", gguf_seeds()), ("config", config_seeds(root)),
+                        ("yaml", yaml_seeds())):
+        folder = Path(sys.argv[1]) / kind
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, data in seeds:
+            (folder / f"seed-{name}").write_bytes(data if isinstance(data, bytes) else data.encode())
+
+
+main()
