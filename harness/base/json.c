@@ -53,18 +53,11 @@ static enum status_code parse_error(const char *name, const json_error_t *cause,
     if (code == json_error_out_of_memory) {
         return status_set(error, STATUS_OUT_OF_MEMORY, "%s: the host has not enough memory to read it", name);
     }
-    char text[JSON_ERROR_TEXT_LENGTH];
-    snprintf(text, sizeof text, "%s", cause->text);
-    for (char *c = text; *c != '\0'; c++) {
-        if ((unsigned char)*c < 0x20) { /* the text quotes the file, and messages are one line */
-            *c = '?';
-        }
-    }
     if (cause->line < 1) {
-        return status_set(error, STATUS_INVALID, "%s: %s; %s", name, text, remedy_of(code));
+        return status_set(error, STATUS_INVALID, "%s: %s; %s", name, cause->text, remedy_of(code));
     }
     return status_set(error, STATUS_INVALID, "%s:%d:%d: %s; %s", name, cause->line,
-                      cause->column > 0 ? cause->column : 1, text, remedy_of(code));
+                      cause->column > 0 ? cause->column : 1, cause->text, remedy_of(code));
 }
 
 enum status_code json_parse_text(const char *name, const char *text, size_t length, struct json **document,

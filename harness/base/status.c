@@ -12,6 +12,15 @@ static void text_cut(char *text, int wanted)
     }
 }
 
+/* What a file says is quoted in texts, and a terminal obeys some characters. */
+static void text_clean(char *text)
+{
+    for (; *text != '\0'; text++) {
+        unsigned char c = (unsigned char)*text;
+        *text = c < 0x20 || c == 0x7F ? '?' : *text;
+    }
+}
+
 enum status_code status_set(struct status *error, enum status_code code, const char *format, ...)
 {
     if (error != NULL) {
@@ -21,6 +30,7 @@ enum status_code status_set(struct status *error, enum status_code code, const c
         int wanted = vsnprintf(text, sizeof text, format, arguments);
         va_end(arguments);
         text_cut(text, wanted);
+        text_clean(text);
         error->code = code;
         memcpy(error->text, text, sizeof text);
     }

@@ -20,7 +20,8 @@ enum { STATUS_TEXT_BYTES = 1024 };
 
 struct status {
     enum status_code code;
-    char text[STATUS_TEXT_BYTES]; /* one line, no newline at the end; cut with "..." where it is too long */
+    char text
+        [STATUS_TEXT_BYTES]; /* one line of no control characters (they become '?'); cut with "..." where it is too long */
 };
 
 /* Sets *error (if not NULL) to code and the formatted text, and returns code, so that callers can
