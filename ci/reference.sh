@@ -1,6 +1,7 @@
 #!/bin/sh
 # docs/REFERENCE.md and the table and plots in README.md, made from results/reference/*/records.jsonl alone: a new folder there is shown
-# without anything else being written. The plots lie beside the records.
+# without anything else being written. The plots lie beside the records. docs/LEAGUE.md likewise, from the records in the folders
+# league (of suites/league.yaml) and weights-rule of a device.
 #
 # usage: reference.sh             write the page, the README's part and the plots
 #        reference.sh --check     exit 1 and the difference where a file is not what it would be made to
@@ -152,24 +153,78 @@ settle() {
     fi
 }
 
-failed=
-for folder in results/reference/*/; do
-    [ -f "$folder/records.jsonl" ] || continue
-    slug=$(basename "$folder")
-    "$assay" report "$folder" --format md --plots "$work/$slug" --output "$work/$slug.md" >"$work/notes" 2>&1 ||
+# One folder of a device with records of its own, $1, as a section of docs/LEAGUE.md. $2: its Markdown report, $3: its plot.
+league_section() {
+    printf '\n## %s: %s\n\nMeasured %s, kept in [%s](../%s/records.jsonl).\n\n' "$(sed -n '1s/^# //p' "$2")" \
+        "$(member name "$1/records.jsonl" device)" "$(member started "$1/records.jsonl" | cut -c 1-10)" "$1" "$1"
+    printf '![%s](../%s/plots/%s.svg)\n' "$3" "$1" "$3"
+    sed '1d; s/^##/###/' "$2"
+}
+
+league_page() {
+    cat <<'TEXT'
+# The league of estimators
+
+Made by `ci/reference.sh` from the records under [results/reference](../results/reference) and nothing by hand; a test holds it to
+them. `build/assay run suites/league.yaml --device auto --out DIR` measures the cases, `build/assay report DIR --league` ranks, and
+`build/assay report DIR --rule 1.2` holds inference against a multiple of the weights (`suites/weights-rule.yaml`). What each figure
+means is in [NUMBERS.md](NUMBERS.md).
+TEXT
+    cat "$1"
+}
+
+# The Markdown report of a folder into $2.md, and its plots beside its records. $3: the plots; what follows: more options.
+report_make() {
+    folder=$1 made=$2 names=$3
+    shift 3
+    "$assay" report "$folder" "$@" --format md --plots "$made" --output "$made.md" >"$work/notes" 2>&1 ||
         { cat "$work/notes" >&2; exit 2; }
     mkdir -p "$folder/plots"
-    for plot in $plots; do
-        [ -f "$work/$slug/$plot.tsv" ] || continue
-        settle "$work/$slug/$plot.tsv" "$folder/plots/$plot.tsv"
-        [ "$mode" = check ] || cp "$work/$slug/$plot.svg" "$folder/plots/$plot.svg" || { cat "$work/notes" >&2; exit 2; }
-        [ -s "$folder/plots/$plot.svg" ] || { echo "reference.sh: $folder/plots/$plot.svg is missing"; failed=yes; }
+    for name in $names; do
+        [ -f "$made/$name.tsv" ] || continue
+        settle "$made/$name.tsv" "$folder/plots/$name.tsv"
+        [ "$mode" = check ] || cp "$made/$name.svg" "$folder/plots/$name.svg" || { cat "$work/notes" >&2; exit 2; }
+        [ -s "$folder/plots/$name.svg" ] || { echo "reference.sh: $folder/plots/$name.svg is missing"; failed=yes; }
+    done
+}
+
+# The league over all cases, of each device that has one, for README.md.
+league_overview() {
+    for made in "$work"/*-league.md; do
+        [ -f "$made" ] || continue
+        slug=$(basename "$made" -league.md)
+        printf '\nHow estimators compare on %s, over %s ([docs/LEAGUE.md](docs/LEAGUE.md): by mode and family):\n\n' \
+            "$(member name "results/reference/$slug/league/records.jsonl" device)" \
+            "$(report_section "$made" "All cases" | sed -n '1s/;.*//p')"
+        report_section "$made" "All cases" | awk -F '|' '/^[|]/ { print "|" $2 "|" $3 "|" $4 "|" $5 "|" $6 "|" $7 "|" $8 "|" $9 "|" }'
+    done
+}
+
+failed=
+for path in results/reference/*/; do
+    [ -f "$path/records.jsonl" ] || continue
+    report_make "${path%/}" "$work/$(basename "$path")" "$plots"
+done
+for part in league weights-rule; do
+    case $part in league) option=--league plot=league ;; *) option=--rule=1.2 plot=rule ;; esac
+    for path in results/reference/*/"$part"; do
+        [ -f "$path/records.jsonl" ] || continue
+        made=$work/$(basename "${path%/*}")-$part
+        report_make "$path" "$made" "$plot" "$option"
+        "$assay" report "$path" "$option" --format json --output "$made.json" || exit 2
+        settle "$made.json" "$path/$plot.json"
+        league_section "$path" "$made.md" "$plot" >>"$work/parts"
     done
 done
+if [ -s "$work/parts" ]; then
+    league_page "$work/parts" >"$work/league"
+    settle "$work/league" docs/LEAGUE.md
+fi
 page_make >"$work/page"
 overview_make docs/REFERENCE.md >"$work/overview"
 overview_plots >"$work/thumbnails"
 [ ! -s "$work/thumbnails" ] || { echo; cat "$work/thumbnails"; } >>"$work/overview"
+league_overview >>"$work/overview"
 readme_make >"$work/readme"
 settle "$work/page" docs/REFERENCE.md
 settle "$work/readme" README.md
