@@ -193,9 +193,10 @@ league_overview() {
     for made in "$work"/*-league.md; do
         [ -f "$made" ] || continue
         slug=$(basename "$made" -league.md)
-        printf '\nHow estimators compare on %s, over %s ([docs/LEAGUE.md](docs/LEAGUE.md): by mode and family):\n\n' \
+        printf '\nHow estimators compare on %s, over %s ([docs/LEAGUE.md](docs/LEAGUE.md): by mode and family). %s\n\n' \
             "$(member name "results/reference/$slug/league/records.jsonl" device)" \
-            "$(report_section "$made" "All cases" | sed -n '1s/;.*//p')"
+            "$(report_section "$made" "All cases" | sed -n '1s/;.*//p')" \
+            'Ranked by the median of |error|; few and part answer too few cases for a rank; \* measures other cases first.'
         report_section "$made" "All cases" | awk -F '|' '/^[|]/ { print "|" $2 "|" $3 "|" $4 "|" $5 "|" $6 "|" $7 "|" $8 "|" $9 "|" }'
     done
 }
