@@ -46,8 +46,10 @@ struct config {
     double attention_scale;                                  /* of scores; 0: 1 / sqrt(head_dim) */
     double score_cap, logit_cap;                             /* x becomes cap * tanh(x / cap); 0: it stays */
     int64_t pooler;                                          /* width of ViT's pooler */
-    bool tied_head;                                          /* the language-model head shares the embedding */
-    bool attention_bias;                                     /* q, k, v (Qwen2: yes, o: no) */
+    int64_t decoder_layers, position_buckets; /* of an encoder-decoder; of the table of relative positions */
+    bool gated;                               /* its feed-forward has a second matrix */
+    bool tied_head;                           /* the language-model head shares the embedding */
+    bool attention_bias;                      /* q, k, v (Qwen2: yes, o: no) */
     bool attention_output_bias, mlp_bias;
     int64_t pad_token;           /* padding_idx of the embedding; -1: none */
     int64_t position_offset;     /* rows of the table of positions in front of the first token's: RoBERTa, OPT */

@@ -13,18 +13,23 @@ static const struct {
     {"relu", ACTIVATION_RELU},
 };
 
+bool activation_find(const char *name, enum activation *activation)
+{
+    for (size_t i = 0; i < sizeof activations / sizeof activations[0]; i++) {
+        if (strcmp(name, activations[i].name) == 0) {
+            *activation = activations[i].activation;
+            return true;
+        }
+    }
+    return false;
+}
+
 void config_activation(struct field_reader *reader, const char *key, enum activation fallback, struct config *config)
 {
     const char *name = field_string(reader, key);
     config->activation = fallback;
-    if (name == NULL) {
+    if (name == NULL || activation_find(name, &config->activation)) {
         return;
-    }
-    for (size_t i = 0; i < sizeof activations / sizeof activations[0]; i++) {
-        if (strcmp(name, activations[i].name) == 0) {
-            config->activation = activations[i].activation;
-            return;
-        }
     }
     field_fault(reader, key,
                 "'%.80s' is not known; known are gelu, gelu_new, gelu_pytorch_tanh, gelu_fast, silu, swish, relu",

@@ -16,6 +16,9 @@ enum { CONFIG_IMAGE_MAXIMUM = 1 << 20 };
 /* config->activation, by the name that stands under key. */
 void config_activation(struct field_reader *reader, const char *key, enum activation fallback, struct config *config);
 
+/* By the name that transformers has for it; false where it is not known. */
+bool activation_find(const char *name, enum activation *activation);
+
 /* config->pad_token, padding_idx of the embedding: -1 where there is none. Negative ones count from the end, as in the
  * framework. Needs config->vocab. */
 void config_pad_token(struct field_reader *reader, int64_t fallback, struct config *config);

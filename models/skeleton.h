@@ -40,6 +40,7 @@ struct skeleton_tensor {
     bool is_adapter;        /* of LoRA: trained where all others are frozen */
     bool persistent;        /* in the state dict; parameters always */
     bool rounds_with_model; /* cast with the model's dtype: floating and not exempt (inv_freq is exempt) */
+    bool stays_float32;     /* not cast to float16: from_pretrained keeps it (_keep_in_fp32_modules) */
     enum dtype dtype;       /* float32 for what follows the precision of the case */
     int rank;
     int64_t size[TENSOR_RANK_MAXIMUM];

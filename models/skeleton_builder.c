@@ -150,6 +150,13 @@ int builder_parameter(struct skeleton_builder *builder, const char *name, struct
     return builder->skeleton->tensor_count - 1;
 }
 
+void builder_keep_float32(struct skeleton_builder *builder)
+{
+    if (builder->code == STATUS_OK && builder->skeleton->tensor_count > 0) {
+        builder->skeleton->tensors[builder->skeleton->tensor_count - 1].stays_float32 = true;
+    }
+}
+
 int builder_vector(struct skeleton_builder *builder, const char *name, struct initial initial, int64_t size)
 {
     return builder_parameter(builder, name, initial, 1, &size);

@@ -42,6 +42,9 @@ int builder_vector(struct skeleton_builder *builder, const char *name, struct in
 int builder_matrix(struct skeleton_builder *builder, const char *name, struct initial initial, int64_t rows,
                    int64_t columns);
 
+/* The newest tensor stays float32 where the model is float16, as from_pretrained has it. */
+void builder_keep_float32(struct skeleton_builder *builder);
+
 struct buffer_kind {
     enum dtype dtype;
     bool persistent;

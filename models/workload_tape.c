@@ -108,6 +108,7 @@ static void tensor_load(struct build *build, int index)
     struct tape *tape = build->forward.tape;
     const struct skeleton_tensor *own = &build->forward.skeleton->tensors[index];
     enum dtype dtype = precision_dtype(workload->precision);
+    dtype = own->stays_float32 && dtype == DTYPE_FLOAT16 ? DTYPE_FLOAT32 : dtype;
     struct value *value = tape_leaf(tape, own->is_buffer ? CATEGORY_BUFFERS : CATEGORY_WEIGHTS,
                                     own->rounds_with_model ? dtype : own->dtype, own->rank, own->size,
                                     tensor_learns(build, own), own->path);

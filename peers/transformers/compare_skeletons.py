@@ -43,6 +43,7 @@ HEADS = {
     "qwen2": transformers.AutoModelForCausalLM,
     "qwen3": transformers.AutoModelForCausalLM,
     "roberta": transformers.AutoModelForMaskedLM,
+    "t5": transformers.AutoModelForSeq2SeqLM,
     "vit": transformers.AutoModelForImageClassification,
     "convnext": transformers.AutoModelForImageClassification,
     "xlm-roberta": transformers.AutoModelForMaskedLM,

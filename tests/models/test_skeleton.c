@@ -99,6 +99,11 @@ static const struct {
     {"timm/resnet50.a1_in1k", HEAD_BARE, 25557032, 212904},
     {"timm/resnet101.a1_in1k", HEAD_LM, 44549160, 8 * 52672 + 8 * 104},
     {"timm/resnet152.a1_in1k", HEAD_LM, 60192808, 8 * 75712 + 8 * 155},
+    {"google-t5/t5-small", HEAD_LM, 60506624, 0},
+    {"google-t5/t5-large", HEAD_LM, 737668096, 0},
+    {"google-t5/t5-3b", HEAD_LM, 2851598336, 0},
+    {"google-t5/t5-11b", HEAD_LM, 11307321344, 0},
+    {"google/flan-t5-xl", HEAD_BARE, 2783959040, 0},
     {"timm/vgg11.tv_in1k", HEAD_LM, 132863336, 0},
     {"timm/vgg13.tv_in1k", HEAD_LM, 133047848, 0},
     {"timm/vgg16.tv_in1k", HEAD_LM, 138357544, 0},
@@ -221,7 +226,8 @@ static void test_golden(void **state)
                                          "tiny-resnet",
                                          "tiny-resnet-bottleneck",
                                          "tiny-vgg",
-                                         "tiny-convnext"};
+                                         "tiny-convnext",
+                                         "tiny-t5"};
     (void)state;
     for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
         golden_check(models[i], HEAD_BARE);
