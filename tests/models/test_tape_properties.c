@@ -295,9 +295,9 @@ static void float16_spares_what_the_class_names(void **state)
     (void)state;
     struct workload workload = workload_default(MODE_LOAD);
     workload.precision = PRECISION_FLOAT16;
-    assert_int_equal(outcome_of("google-t5/t5-small", &workload, "sm_90").load, 2 * 60506624 + 2 * 12 * 512 * 2048);
+    assert_int_equal(outcome_of("google-t5/t5-small", &workload, "sm_90").peak, 2 * 60506624 + 2 * 12 * 512 * 2048);
     workload.precision = PRECISION_BFLOAT16;
-    assert_int_equal(outcome_of("google-t5/t5-small", &workload, "sm_90").load, 2 * 60506624);
+    assert_int_equal(outcome_of("google-t5/t5-small", &workload, "sm_90").peak, 2 * 60506624);
 }
 
 int main(void)
