@@ -1,8 +1,10 @@
 /* hf-mem: what the tool hf-mem says of a checkpoint: the bytes of its tensors, and with --experimental the keys and values of
  * a generation, 2 * layers * tokens * key heads * head size * bytes of an element * batch.
  *
- * Its tensors are those that a checkpoint saved in the precision of the case has: parameters and persistent buffers, tied ones
- * once. Keys and values are of that type, for the prompt and all new tokens (--max-model-len). It knows windows by two
+ * Its tensors are those of the headers, and keys and values of the type that the configuration names (float16 for GGUF), in
+ * whatever precision the case runs. Where there is no file, they are those that one saved in the precision of the case would
+ * have: parameters and persistent buffers, tied ones once, and keys and values of that type. Tokens are those of the prompt and all
+ * new ones (--max-model-len). It knows windows by two
  * keys of a configuration that are not read here, so that every layer keeps all tokens; beams it does not know. It reads
  * num_key_value_heads alone, so that Falcon has as many key heads as heads; a configuration without its names for layers
  * and hidden size (GPT-2, BLOOM) gives it no keys and values: then there is no total. Left out: activations,
@@ -13,6 +15,7 @@
 #include <string.h>
 
 #include "harness/base/size.h"
+#include "harness/checkpoint/checkpoint.h"
 #include "harness/estimate/rule_terms.h"
 
 enum reading { READING_PLAIN, READING_ALL_HEADS, READING_NONE };
@@ -35,7 +38,17 @@ static enum reading reading_of(const char *model_type)
 static bool hf_mem_applies(const struct estimate_input *input)
 {
     const struct workload *workload = input->workload;
-    return workload->mode != MODE_TRAIN && rule_weight_bytes(workload->precision) > 0 && workload->beams == 1;
+    bool has_bytes = input->checkpoint != NULL || rule_weight_bytes(workload->precision) > 0;
+    return workload->mode != MODE_TRAIN && has_bytes && workload->beams == 1;
+}
+
+/* Of an element of keys and values. */
+static int64_t cache_element_bytes(const struct estimate_input *input)
+{
+    if (input->checkpoint == NULL) {
+        return rule_weight_bytes(input->workload->precision);
+    }
+    return input->checkpoint->format == CHECKPOINT_GGUF ? 2 : dtype_bytes(input->config->dtype);
 }
 
 static bool weights_of(const struct estimate_input *input, int64_t *bytes)
@@ -43,6 +56,10 @@ static bool weights_of(const struct estimate_input *input, int64_t *bytes)
     int64_t element_bytes = rule_weight_bytes(input->workload->precision);
     int64_t sum = 0;
     bool fits = true;
+    if (input->checkpoint != NULL) {
+        *bytes = input->checkpoint->stored_bytes;
+        return true;
+    }
     for (int i = 0; i < input->skeleton->tensor_count && fits; i++) {
         const struct skeleton_tensor *tensor = &input->skeleton->tensors[i];
         bool saved = tensor->tied_to < 0 && tensor->persistent;
@@ -63,13 +80,14 @@ static enum status_code hf_mem_compute(const struct estimate_input *input, struc
     int64_t total = 0;
     bool generates = workload->mode == MODE_GENERATE;
     enum reading reading = reading_of(config->model_type);
-    bool named = reading != READING_NONE;
+    bool from_gguf = input->checkpoint != NULL && input->checkpoint->format == CHECKPOINT_GGUF;
+    bool named = reading != READING_NONE || from_gguf; /* its metadata has names of its own */
     const int64_t factors[] = {2,
                                config->layers,
                                workload->seq + workload->new_tokens,
                                reading == READING_ALL_HEADS ? config->heads : config->kv_heads,
                                config->head_dim,
-                               rule_weight_bytes(workload->precision),
+                               cache_element_bytes(input),
                                workload->batch};
     if (!weights_of(input, &weights) || (generates && !rule_product(factors, 7, &cache)) ||
         !size_add(weights, cache, &total)) {

@@ -67,7 +67,7 @@ static bool megatron_read(const struct estimate_input *input, struct megatron *m
         .workload = input->workload,
         .parallel = input->parallel != NULL ? *input->parallel : parallel_single(),
         .norm = norms_are_rms(input->skeleton) ? 1 : 2,
-        .gated = rule_has_module(input->skeleton, "gate_proj"),
+        .gated = rule_has_module(input->skeleton, "gate_proj") || rule_has_module(input->skeleton, "gate_up_proj"),
         .untied = !input->config->tied_head,
     };
     return size_round_up(input->config->vocab, VOCABULARY_STEP * megatron->parallel.tensor, &megatron->vocabulary);

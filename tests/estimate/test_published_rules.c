@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "harness/checkpoint/checkpoint.h"
 #include "harness/estimate/deepspeed.h"
 #include "harness/estimate/llm_c.h"
 #include "tests/estimate/subject.h"
@@ -231,7 +232,35 @@ static void test_hf_mem(void **state)
     known_check(&estimate, "total_bytes", INT64_C(2) * (25557032 + 2 * 26560) + 53 * 8);
 }
 
-/* "Let's take a 7B model": the calculator's printed example, python calc_transformer_mem.py with its own numbers. */
+/* With a file its headers count, whatever the precision of the case; keys and values have the configuration's type. */
+static void test_hf_mem_of_a_file(void **state)
+{
+    struct checkpoint checkpoint = {.format = CHECKPOINT_SAFETENSORS, .stored_bytes = 5000000000};
+    struct workload workload = workload_default(MODE_GENERATE);
+    (void)state;
+    workload.precision = PRECISION_INT4;
+    workload.seq = 2048;
+    workload.new_tokens = 256;
+    struct subject *subject = subject_new("Llama-3.1-8B", workload); /* bfloat16 */
+    struct estimate_input input = subject_input(subject, NULL);
+    struct estimate estimate = {0};
+    assert_false(estimator_applies(estimator_find("hf-mem"), &input));
+    input.checkpoint = &checkpoint;
+    assert_true(estimator_applies(estimator_find("hf-mem"), &input));
+    for (checkpoint.format = 0; checkpoint.format < CHECKPOINT_FORMAT_COUNT; checkpoint.format++) {
+        assert_int_equal(estimate_compute(estimator_find("hf-mem"), &input, &estimate, NULL), STATUS_OK);
+        known_check(&estimate, "weights_bytes", 5000000000);
+        known_check(&estimate, "kv_cache_bytes", 301989888);
+        known_check(&estimate, "total_bytes", 5301989888);
+        subject->config.dtype = DTYPE_FLOAT32; /* then GGUF alone keeps 16 bits */
+        assert_int_equal(estimate_compute(estimator_find("hf-mem"), &input, &estimate, NULL), STATUS_OK);
+        known_check(&estimate, "kv_cache_bytes", checkpoint.format == CHECKPOINT_GGUF ? 301989888 : 2 * 301989888);
+        subject->config.dtype = DTYPE_BFLOAT16;
+    }
+    subject_release(subject);
+}
+
+/* The known fault of the calculator, and what it has no option for. */
 static void test_cookbook_example(void **state)
 {
     struct workload workload = workload_default(MODE_GENERATE);
@@ -283,6 +312,7 @@ int main(void)
         cmocka_unit_test(test_llama_factory),
         cmocka_unit_test(test_weights_fifth),
         cmocka_unit_test(test_hf_mem),
+        cmocka_unit_test(test_hf_mem_of_a_file),
         cmocka_unit_test(test_cookbook_example),
         cmocka_unit_test(test_megatron_recomputation),
     };
