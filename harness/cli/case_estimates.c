@@ -14,6 +14,8 @@ static const struct {
 } parts[] = {
     {"categories_at_peak.", "at the peak: "},
     {"causes.load.", "at load: "},
+    {"offload_optimizer.", "optimizer offloaded: "},
+    {"offload_parameters.", "parameters offloaded: "},
 };
 
 enum { PART_COUNT = sizeof parts / sizeof parts[0], NAME_COLUMNS = 38 };
