@@ -63,15 +63,17 @@ static int find_with_prefix(const struct checkpoint_names *names, const struct s
     return index;
 }
 
-/* TensorFlow's names of a norm's two parameters, which the first files of BERT have. */
+/* TensorFlow's names of a norm's two parameters, which the first files of BERT have, and the head of GPT-NeoX before
+ * transformers 5. */
 static int find_renamed(const struct checkpoint_names *names, const struct skeleton *skeleton, const char *name)
 {
-    static const char *const renamed[][2] = {{".gamma", ".weight"}, {".beta", ".bias"}};
+    static const char *const renamed[][2] = {
+        {".gamma", ".weight"}, {".beta", ".bias"}, {"embed_out.weight", "lm_head.weight"}};
     char path[NAME_BYTES];
     size_t length = strlen(name);
     for (size_t i = 0; i < sizeof renamed / sizeof renamed[0]; i++) {
         size_t ending = strlen(renamed[i][0]);
-        if (length > ending && length < NAME_BYTES - 8 && strcmp(name + length - ending, renamed[i][0]) == 0) {
+        if (length >= ending && length < NAME_BYTES - 8 && strcmp(name + length - ending, renamed[i][0]) == 0) {
             snprintf(path, sizeof path, "%.*s%s", (int)(length - ending), name, renamed[i][1]);
             return find_with_prefix(names, skeleton, path);
         }

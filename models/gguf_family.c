@@ -34,7 +34,7 @@ static const struct gguf_fact llama_facts[] = {
     FACT_END,
 };
 
-static const struct gguf_fact qwen2_facts[] = {FACTS_LLAMA, FACT_END};
+static const struct gguf_fact plain_facts[] = {FACTS_LLAMA, FACT_END};
 
 static const struct gguf_name llama_names[] = {
     {"token_embd", "model.embed_tokens", false},
@@ -44,6 +44,8 @@ static const struct gguf_name llama_names[] = {
     {"blk.#.attn_rot_embd", NULL, false},
     {"blk.#.attn_norm", "model.layers.#.input_layernorm", false},
     {"blk.#.attn_q", "model.layers.#.self_attn.q_proj", false},
+    {"blk.#.attn_q_norm", "model.layers.#.self_attn.q_norm", false},
+    {"blk.#.attn_k_norm", "model.layers.#.self_attn.k_norm", false},
     {"blk.#.attn_k", "model.layers.#.self_attn.k_proj", false},
     {"blk.#.attn_v", "model.layers.#.self_attn.v_proj", false},
     {"blk.#.attn_output", "model.layers.#.self_attn.o_proj", false},
@@ -51,6 +53,46 @@ static const struct gguf_name llama_names[] = {
     {"blk.#.ffn_gate", "model.layers.#.mlp.gate_proj", false},
     {"blk.#.ffn_up", "model.layers.#.mlp.up_proj", false},
     {"blk.#.ffn_down", "model.layers.#.mlp.down_proj", false},
+    {NULL, NULL, false},
+};
+
+static const struct gguf_name phi3_names[] = {
+    {"token_embd", "model.embed_tokens", false},
+    {"output_norm", "model.norm", false},
+    {"output", "lm_head", false},
+    {"rope_factors_long", NULL, false},
+    {"rope_factors_short", NULL, false},
+    {"blk.#.attn_norm", "model.layers.#.input_layernorm", false},
+    {"blk.#.attn_qkv", "model.layers.#.self_attn.qkv_proj", false},
+    {"blk.#.attn_output", "model.layers.#.self_attn.o_proj", false},
+    {"blk.#.ffn_norm", "model.layers.#.post_attention_layernorm", false},
+    {"blk.#.ffn_up", "model.layers.#.mlp.gate_up_proj", false},
+    {"blk.#.ffn_down", "model.layers.#.mlp.down_proj", false},
+    {NULL, NULL, false},
+};
+
+static const struct gguf_fact gpt_neox_facts[] = {
+    FACTS_COMMON,
+    {GGUF_FACT_KEY, "context_length", "max_position_embeddings"},
+    {GGUF_FACT_KEY, "embedding_length", "hidden_size"},
+    {GGUF_FACT_KEY, "block_count", "num_hidden_layers"},
+    {GGUF_FACT_KEY, "feed_forward_length", "intermediate_size"},
+    {GGUF_FACT_KEY, "attention.head_count", "num_attention_heads"},
+    {GGUF_FACT_KEY, "attention.layer_norm_epsilon", "layer_norm_eps"},
+    {GGUF_FACT_KEY, "use_parallel_residual", "use_parallel_residual"},
+    FACT_END,
+};
+
+static const struct gguf_name gpt_neox_names[] = {
+    {"token_embd", "gpt_neox.embed_in", false},
+    {"output_norm", "gpt_neox.final_layer_norm", false},
+    {"output", "lm_head", false},
+    {"blk.#.attn_norm", "gpt_neox.layers.#.input_layernorm", false},
+    {"blk.#.attn_qkv", "gpt_neox.layers.#.attention.query_key_value", false},
+    {"blk.#.attn_output", "gpt_neox.layers.#.attention.dense", false},
+    {"blk.#.ffn_norm", "gpt_neox.layers.#.post_attention_layernorm", false},
+    {"blk.#.ffn_up", "gpt_neox.layers.#.mlp.dense_h_to_4h", false},
+    {"blk.#.ffn_down", "gpt_neox.layers.#.mlp.dense_4h_to_h", false},
     {NULL, NULL, false},
 };
 
@@ -132,12 +174,19 @@ static const struct gguf_name bloom_names[] = {
 };
 
 static const struct gguf_family families[] = {
-    {"llama", "llama", llama_facts, llama_names}, {"qwen2", "qwen2", qwen2_facts, llama_names},
+    {"llama", "llama", llama_facts, llama_names}, {"qwen2", "qwen2", plain_facts, llama_names},
+    {"qwen3", "qwen3", plain_facts, llama_names}, {"gemma", "gemma", plain_facts, llama_names},
+    {"phi3", "phi3", plain_facts, phi3_names},    {"gptneox", "gpt_neox", gpt_neox_facts, gpt_neox_names},
     {"gpt2", "gpt2", gpt2_facts, gpt2_names},     {"bert", "bert", bert_facts, bert_names},
     {"bloom", "bloom", bloom_facts, bloom_names},
 };
 
 enum { FAMILY_COUNT = sizeof families / sizeof families[0], KEY_BYTES = 160 };
+
+const struct gguf_family *gguf_family_at(int index)
+{
+    return index >= 0 && index < FAMILY_COUNT ? &families[index] : NULL;
+}
 
 const struct gguf_family *gguf_family_find(const char *architecture)
 {

@@ -41,6 +41,9 @@ struct gguf_family {
     const struct gguf_name *names; /* both end with a row of NULLs */
 };
 
+/* Row number index of the table, NULL past the end. */
+const struct gguf_family *gguf_family_at(int index);
+
 /* NULL where the architecture is not known. */
 const struct gguf_family *gguf_family_find(const char *architecture);
 

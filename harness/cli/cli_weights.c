@@ -38,8 +38,10 @@ static void group_lines(const char *heading, const struct checkpoint_groups *gro
             rest_bytes += group->bytes;
             continue;
         }
-        text_format(text, "  %12s %20" PRId64 " bytes %6d tensors  %s\n", size_format(group->bytes, size), group->bytes,
-                    group->tensor_count, group->name[0] != '\0' ? group->name : "(the model itself)");
+        text_format(text, "  %12s %20" PRId64 " bytes %6d tensors  ", size_format(group->bytes, size), group->bytes,
+                    group->tensor_count);
+        printable_append(group->name[0] != '\0' ? group->name : "(the model itself)", text);
+        text_append(text, "\n");
     }
     if (groups->count > ROWS_SHOWN) {
         text_format(text, "  %12s in %d rows more; --json has all\n", size_format(rest_bytes, size),

@@ -89,6 +89,20 @@ def described(path):
              "bytes": int(tensor.n_bytes), "offset": int(tensor.data_offset)} for tensor in reader.tensors]
 
 
+ARCHITECTURES = ("llama", "qwen2", "qwen3", "gemma", "phi3", "gptneox", "gpt2", "bert", "bloom")
+PREFIXES = ("model.layers.1.", "transformer.h.1.", "gpt_neox.layers.1.", "encoder.layer.1.", "embeddings.", "lm_head",
+            "model.embed_tokens", "model.norm", "transformer.w", "transformer.ln_f", "gpt_neox.embed_in",
+            "gpt_neox.final_layer_norm")
+
+
+def names():
+    """transformers' names of modules, and GGUF's, for the architectures that we read; layer 1 stands for all."""
+    numbers = {name: number for number, name in gguf.MODEL_ARCH_NAMES.items()}
+    return {name: {module: tensor for module, (_, tensor) in
+                   gguf.TensorNameMap(numbers[name], 2).mapping.items() if module.startswith(PREFIXES)}
+            for name in ARCHITECTURES}
+
+
 def main():
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
@@ -104,6 +118,7 @@ def main():
              "sizes": {kind.name: {"number": int(kind), "block": block, "bytes": size}
                        for kind, (block, size) in GGML_QUANT_SIZES.items()},
              "tiny-llama.gguf": described(folder / "tiny-llama.gguf")}
+    (folder / "gguf-names.json").write_text(json.dumps({"gguf": version("gguf"), "names": names()}, indent=0) + "\n")
     (folder / "libraries.json").write_text(json.dumps(table, indent=1) + "\n")
 
 
