@@ -185,9 +185,9 @@ const struct command command_explain = {
     .name = "explain",
     .operands = "MODEL",
     .summary = "every byte at the peak of a case, down to tensor and rule",
-    .details = "The moment is that of the highest reserved bytes, and of the highest allocated bytes while these last. "
-               "All rows\n"
-               "together are the reserved bytes: tensors, and what the allocator adds. docs/NUMBERS.md, section 16.\n",
+    .details = "The moment is that of the highest reserved bytes, and of the highest allocated bytes while these\n"
+               "last. All rows together are the reserved bytes: tensors, and what the allocator adds.\n"
+               "docs/NUMBERS.md, section 16, has an example by hand.\n",
     .options = options,
     .operand_minimum = 1,
     .operand_maximum = 1,

@@ -201,9 +201,9 @@ const struct command command_fit = {
     .operands = "MODEL",
     .summary = "whether a case fits a device, and with what margin",
     .details =
-        "Decided by the segments that the allocator takes (reserved bytes), on a replay that is bounded to what the\n"
-        "device has left beside context and libraries. Exit code 0: it fits, 1: it does not, 3: it does with the\n"
-        "least that others published of context and libraries, and does not with the most.\n",
+        "Decided by the segments that the allocator takes (reserved bytes), on a replay that is bounded to what\n"
+        "the device has left beside context and libraries. Exit code 0: it fits, 1: it does not, 3: it does with\n"
+        "the least that others published of context and libraries, and does not with the most.\n",
     .options = options,
     .operand_minimum = 1,
     .operand_maximum = 1,

@@ -53,7 +53,9 @@ static void next_lines(const struct limit *limit, struct text *text)
     question_size_line(text, label, trial->unbounded.reserved_bytes_peak);
     text_format(text, "  in %s, %s wants %s while %s are held\n", stage_name(trial->stage), trial->label,
                 size_format(trial->wanted_bytes, wanted), size_format(trial->held_bytes, held));
-    if (limit->neighbour_count > 1) {
+    if (limit->excluded_from > 0) {
+        text_append(text, "  and no larger one fits\n");
+    } else if (limit->neighbour_count > 1) {
         text_format(text, "  %d sizes from there on were replayed, and none fits\n", limit->neighbour_count);
     }
     if (limit->refused_below > 0) {
@@ -112,6 +114,8 @@ static struct json *limit_json(const struct question_case *question, const struc
                 json_set(object, "found", found ? trial_json(&limit->trial, limit->size) : json_null_new()) &&
                 json_set(object, "next", sized ? trial_json(&limit->next_trial, limit->next) : json_null_new()) &&
                 json_set(object, "refused_in_a_row", json_integer_new(limit->neighbour_count)) &&
+                json_set(object, "excluded_from",
+                         limit->excluded_from > 0 ? json_integer_new(limit->excluded_from) : json_null_new()) &&
                 json_set(object, "refused_below",
                          limit->refused_below > 0 ? json_integer_new(limit->refused_below) : json_null_new());
     return json_made(object, made);
@@ -164,11 +168,11 @@ const struct command command_limit = {
     .name = "limit",
     .operands = "MODEL",
     .summary = "the largest batch, sequence or text that fits a device",
-    .details = "The size found runs in a replay that is bounded to that many bytes of segments, the next one does not. "
-               "Segments\n"
-               "need not grow with the size, so the sizes above are replayed too, until eight in a row do not fit. "
-               "Where what\n"
-               "context and libraries take is a range, the most of it is taken off. Exit code 1: no size fits.\n",
+    .details =
+        "The size found runs in a replay that is bounded to that many bytes of segments, the next one does\n"
+        "not. Segments need not grow with the size, so the sizes above are replayed too, until tensors alone\n"
+        "are too much, or 64 in a row do not fit. Where what context and libraries take is a range, the most of\n"
+        "it is taken off. Exit code 1: no size fits.\n",
     .options = options,
     .operand_minimum = 1,
     .operand_maximum = 1,

@@ -270,9 +270,9 @@ const struct command command_peaks = {
     .operands = "MODEL",
     .summary = "which stage needs the most, and where that moves",
     .details =
-        "Peaks of allocated bytes, stage by stage, at both ends of each range of sizes in which the same stage is the\n"
-        "highest; of a generation, of prefill and decoding. A stage is highest up to its last size, and another from\n"
-        "the next one on: both were replayed. Sizes between are looked at by doubling and halving.\n",
+        "Peaks of allocated bytes, stage by stage, at both ends of each range of sizes in which the same stage\n"
+        "is the highest; of a generation, of prefill and decoding. A stage is highest up to its last size, and\n"
+        "another from the next one on: both were replayed. Sizes between are looked at by doubling and halving.\n",
     .options = options,
     .operand_minimum = 1,
     .operand_maximum = 1,

@@ -6,6 +6,7 @@
 #include "harness/base/size.h"
 #include "harness/base/size_text.h"
 #include "harness/cli/case_options.h"
+#include "harness/cli/checkpoint_note.h"
 #include "harness/cli/constants_option.h"
 #include "harness/cli/resource_path.h"
 #include "harness/tape/target.h"
@@ -119,6 +120,7 @@ static enum status_code case_read(const struct arguments *arguments, struct ques
         question->identity = identity_make(arguments->operands[0], &workload, config->family);
         question->input = (struct estimate_input){
             .config = config, .checkpoint = question->model.checkpoint, .workload = &question->identity.workload};
+        checkpoint_warn(arguments->command->name, &question->model);
         code = model_skeleton(&question->model, &question->identity.workload, &question->skeleton, error);
         question->input.skeleton = &question->skeleton;
     }

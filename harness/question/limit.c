@@ -127,34 +127,41 @@ static enum status_code bracket_close(struct search *search, struct point *low, 
     return STATUS_OK;
 }
 
-/* high is the size above low. Those further up are looked at until enough in a row are refused; where one runs, it is low. */
-static enum status_code neighbours_look(struct search *search, struct point *low, struct point *high,
-                                        struct limit *limit, struct status *error)
+/* Whether no size from this one on can run, and the tensors alone are why; that there is none is a reason too. */
+static bool point_excludes(const struct search *search, const struct point *point)
 {
     const struct workload *workload = search->input->workload;
     bool grows = search->field == FIELD_NEW_TOKENS && workload->cache == CACHE_DYNAMIC;
-    int wanted = grows ? 1 : LIMIT_NEIGHBOURS, refused = 0;
+    return point->outcome == OUTCOME_ABSENT ||
+           (point->outcome == OUTCOME_REFUSED &&
+            (grows || !point->sized || point->trial.unbounded.requested_bytes_peak > search->memory_bytes));
+}
+
+/* high is the size above low. Those further up are looked at until one excludes all above it, or enough in a row are refused; where
+ * one runs, it is low. */
+static enum status_code neighbours_look(struct search *search, struct point *low, struct point *high,
+                                        struct limit *limit, struct status *error)
+{
+    int refused = 0;
     struct point point = *high;
-    enum status_code code = STATUS_OK;
-    while (point.outcome != OUTCOME_ABSENT) {
+    for (;;) {
         if (point.outcome == OUTCOME_FITS) {
-            limit->refused_below = limit->refused_below == 0 ? high->size : limit->refused_below;
+            limit->refused_below = high->size;
             *low = point;
             refused = 0;
-        } else if (++refused == 1) {
+        } else if (refused == 0) {
             *high = point;
         }
-        if (refused == wanted) {
+        refused += point.outcome == OUTCOME_REFUSED ? 1 : 0;
+        if (point_excludes(search, &point) || refused == LIMIT_NEIGHBOURS) {
             break;
         }
-        code = point_look(search, point.size + 1, &point, error);
+        enum status_code code = point_look(search, point.size + 1, &point, error);
         if (code != STATUS_OK) {
             return code;
         }
     }
-    if (refused == 0) {
-        *high = point;
-    }
+    limit->excluded_from = point_excludes(search, &point) ? point.size : 0;
     limit->neighbour_count = refused;
     return STATUS_OK;
 }
