@@ -4,11 +4,11 @@
  * Its tensors are those of the headers, and keys and values of the type that the configuration names (float16 for GGUF), in
  * whatever precision the case runs. Where there is no file, they are those that one saved in the precision of the case would
  * have: parameters and persistent buffers, tied ones once, and keys and values of that type. Tokens are those of the prompt and all
- * new ones (--max-model-len). It knows windows by two
- * keys of a configuration that are not read here, so that every layer keeps all tokens; beams it does not know. It reads
- * num_key_value_heads alone, so that Falcon has as many key heads as heads; a configuration without its names for layers
- * and hidden size (GPT-2, BLOOM) gives it no keys and values: then there is no total. Of IQ types it rounds bits per
- * weight to two digits; here their blocks are exact. Left out: activations, workspaces, allocator, context; training.
+ * new ones (--max-model-len), in layers with a window too: where some layers have one and some have none, 0.5.6 counts what
+ * engines reserve. Beams it does not know. It reads num_key_value_heads alone, so that Falcon has as many key heads as heads; a
+ * configuration without its names for layers and hidden size (GPT-2, BLOOM, T5) gives it no keys and values: then there
+ * is no total. Of GGUF's IQ types it rounds bits per weight to two digits; here their blocks are exact. Left out:
+ * models of windows alone, activations, workspaces, allocator, context; training.
  *
  * Worked number: Llama-3.1-8B in bfloat16, batch 1, 2,048 + 256 tokens: 2 * 8,030,261,248 = 16,060,522,496 and
  * 2 * 32 * 2,304 * 8 * 128 * 2 = 301,989,888 bytes. */

@@ -328,6 +328,9 @@ static enum status_code shares_compute(const struct estimate_input *input, struc
                           "%s is not one stack of %lld layers, so there is no rule for its pipeline stages; leave "
                           "--pipeline-parallel out",
                           input->config->name, (long long)input->config->layers);
+    } else if (shares.parallel.expert > 1 && !rule_has_module(input->skeleton, "experts")) {
+        code = status_set(error, STATUS_INVALID, "%s has no experts to divide; leave --expert-parallel out",
+                          input->config->name);
     } else {
         code = stages_fill(&shares) ? shares_add(&shares, estimate, error) : rule_overflow(error);
     }

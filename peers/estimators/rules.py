@@ -91,6 +91,8 @@ def cookbook_rows(repository):
         ("facebook/opt-1.3b", "train", "amp-bfloat16", {"batch": 2, "seq": 512}, {}),
         ("tiiuae/falcon-7b", "train", "bfloat16", {"batch": 1, "seq": 256}, {"data": 2, "zero": 1}),
         ("FacebookAI/roberta-base", "train", "bfloat16", {"batch": 2, "seq": 512}, {}),
+        ("google/gemma-2-2b", "train", "bfloat16", {"batch": 2, "seq": 512}, {}),
+        ("EleutherAI/pythia-160m", "train", "bfloat16", {"batch": 2, "seq": 512}, {}),
     ]
     rows = []
     for model, mode, precision, fields, degrees in cases:
@@ -220,7 +222,10 @@ SAFETENSORS_NAMES = {torch.float32: "F32", torch.float16: "F16", torch.bfloat16:
 def hf_mem_rows():
     cases = [("meta-llama/Llama-3.1-8B", "bfloat16", 2048, 256, 1), ("meta-llama/Llama-2-7b-hf", "float16", 100, 28, 4),
              ("mistralai/Mistral-7B-v0.1", "bfloat16", 8000, 192, 2), ("Qwen/Qwen2-0.5B", "float32", 512, 64, 3),
-             ("tiiuae/falcon-7b", "bfloat16", 512, 64, 2), ("facebook/opt-1.3b", "float16", 512, 64, 1)]
+             ("tiiuae/falcon-7b", "bfloat16", 512, 64, 2), ("facebook/opt-1.3b", "float16", 512, 64, 1),
+             ("google/gemma-2-2b", "bfloat16", 6000, 192, 1), ("google/gemma-3-1b-pt", "bfloat16", 6000, 192, 2),
+             ("Qwen/Qwen3-0.6B", "float16", 512, 64, 1), ("EleutherAI/pythia-160m", "float16", 512, 64, 1),
+             ("microsoft/Phi-3-mini-4k-instruct", "bfloat16", 3000, 100, 1)]
     rows = []
     for model, precision, prompt, new, batch in cases:
         config = config_of(model)
@@ -308,7 +313,8 @@ def fsdp_rows():
              ("gpt2", "bfloat16", 3, transformers.AutoModelForCausalLM),
              ("bert-base-cased", "float32", 7, transformers.AutoModelForMaskedLM),
              ("meta-llama/Llama-2-7b-hf", "bfloat16", 64, transformers.AutoModelForCausalLM),
-             ("Qwen/Qwen2-0.5B", "bfloat16", 5, transformers.AutoModelForCausalLM)]
+             ("Qwen/Qwen2-0.5B", "bfloat16", 5, transformers.AutoModelForCausalLM),
+             ("google/gemma-2-2b", "bfloat16", 7, transformers.AutoModelForCausalLM)]
     rows = []
     for model, precision, size, constructor in cases:
         mesh = group_of(size)
@@ -326,7 +332,7 @@ def tensor_rows():
     from torch.distributed.tensor import Replicate
     styles = {"colwise": ColwiseParallel, "rowwise": RowwiseParallel, "colwise_gather_output": ColwiseParallel}
     cases = [("meta-llama/Llama-2-7b-hf", 2), ("meta-llama/Llama-3.1-8B", 8), ("mistralai/Mistral-7B-v0.1", 4),
-             ("Qwen/Qwen2-7B", 4)]
+             ("Qwen/Qwen2-7B", 4), ("Qwen/Qwen3-8B", 8), ("google/gemma-2-2b", 4)]
     rows = []
     for model, size in cases:
         mesh = group_of(size)
@@ -336,8 +342,12 @@ def tensor_rows():
             if style in styles:
                 plan["model." + pattern] = styles[style]()
         plan["model.embed_tokens"] = RowwiseParallel(input_layouts=Replicate())
-        plan["lm_head"] = ColwiseParallel()
+        tied = built.config.tie_word_embeddings
+        if not tied:
+            plan["lm_head"] = ColwiseParallel()
         parallelize_module(built, mesh, plan)
+        if tied:  # dividing makes new parameters, which are no longer one
+            built.lm_head.weight = built.model.embed_tokens.weight
         rows.append(row("shares", model, {"mode": "load", "precision": "bfloat16", "head": "lm"}, {"tensor": size},
                         {"weights_bytes": local_bytes(built)}))
     return rows

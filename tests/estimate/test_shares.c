@@ -225,7 +225,7 @@ static void test_checks(void **state)
     assert_false(estimator_would_apply("shares", "gpt2", workload_default(MODE_LOAD), NULL));
 }
 
-/* A model that is no one stack of layers has no pipeline stages. */
+/* A model that is no one stack of layers has no pipeline stages, one without experts nothing for an expert degree. */
 static void test_no_stack(void **state)
 {
     struct subject *subject = subject_new("resnet50", workload_default(MODE_LOAD));
@@ -237,6 +237,10 @@ static void test_no_stack(void **state)
     struct estimate_input input = subject_input(subject, &parallel);
     assert_int_equal(estimate_compute(estimator_find("shares"), &input, &estimate, &error), STATUS_INVALID);
     assert_non_null(strstr(error.text, "leave --pipeline-parallel out"));
+    parallel = parallel_single();
+    parallel.data = parallel.expert = 2;
+    assert_int_equal(estimate_compute(estimator_find("shares"), &input, &estimate, &error), STATUS_INVALID);
+    assert_non_null(strstr(error.text, "has no experts to divide"));
     subject_release(subject);
 }
 
