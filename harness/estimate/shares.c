@@ -14,7 +14,7 @@
  *
  * Activations: rule_terms.h, of 16-bit or float32 elements, for the layers of the stage, times the micro-batches that wait
  * there: min(accumulate, P - k), one forward one backward. Keys and values of a generation: 2 layers tokens rows heads of a
- * rank. Left out: logits and loss, temporaries, workspaces, buckets of communication, allocator, context; sequence and
+ * rank, in layers with a window at most its tokens. Left out: logits and loss, temporaries, workspaces, buckets of communication, allocator, context; sequence and
  * context parallelism. Inference has no rule for activations, and so no total.
  *
  * Worked number: gpt2 in float32, 8 ranks, FSDP2, AdamW fused: of wte [50257, 768] the first rank has 6,283 rows, of
@@ -184,21 +184,33 @@ static bool activations_add(const struct shares *shares, int stage)
            size_multiply(bytes, shares->parallel.pipeline > 1 ? waiting : 1, &shares->stages[stage].activations);
 }
 
+/* Tokens that the layers of a stage keep, summed: in a layer with a window no more than it sees. */
+static int64_t tokens_kept(const struct shares *shares, int stage)
+{
+    const struct config *config = shares->input->config;
+    int64_t tokens = shares->input->workload->seq + shares->input->workload->new_tokens - 1;
+    int64_t window = config->sliding_window > 0 && config->sliding_window < tokens ? config->sliding_window : tokens;
+    int64_t layer_count = config->layers / shares->parallel.pipeline;
+    int64_t sum = 0;
+    for (int64_t layer = stage * layer_count; layer < (stage + 1) * layer_count; layer++) {
+        sum += config_layer_slides(config, layer) ? window : tokens;
+    }
+    return sum;
+}
+
 static bool cache_add(const struct shares *shares, int stage)
 {
     const struct config *config = shares->input->config;
     const struct workload *workload = shares->input->workload;
     int64_t tensor = shares->parallel.tensor;
-    int64_t rows = 0;
-    bool fits = size_multiply(workload->batch, workload->beams, &rows);
     const int64_t factors[] = {2,
-                               config->layers / shares->parallel.pipeline,
-                               workload->seq + workload->new_tokens - 1,
-                               rows,
+                               tokens_kept(shares, stage),
+                               workload->batch,
+                               workload->beams,
                                config->kv_heads < tensor ? 1 : config->kv_heads / tensor,
                                config->head_dim,
                                shares->element_bytes};
-    return fits && rule_product(factors, 7, &shares->stages[stage].cache);
+    return rule_product(factors, 7, &shares->stages[stage].cache);
 }
 
 static bool stages_fill(struct shares *shares)

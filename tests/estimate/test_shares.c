@@ -182,7 +182,13 @@ static void test_cache(void **state)
     struct estimate estimate = estimate_divided("shares", "Llama-3.1-8B", workload, &parallel);
     known_check(&estimate, "kv_cache_bytes", 301858816 / 8);
     unknown_check(&estimate, "total_bytes");
-    parallel.tensor = 16; /* 8 key heads */
+    struct workload windows = workload_default(MODE_GENERATE); /* window 6, in 2 of 3 layers; 2 key heads of 12 */
+    struct parallel single = parallel_single();
+    windows.seq = 40;
+    windows.new_tokens = 20;
+    estimate = estimate_divided("shares", "tiny-gemma3", windows, &single);
+    known_check(&estimate, "kv_cache_bytes", 2 * (59 + 2 * 6) * 2 * 12 * 4); /* what the replay lists at its end */
+    parallel.tensor = 16;                                                    /* 8 key heads */
     estimate = estimate_divided("shares", "Llama-3.1-8B", workload, &parallel);
     known_check(&estimate, "kv_cache_bytes", 301858816 / 16);
 }
