@@ -55,7 +55,6 @@ struct config {
     int64_t position_offset;     /* rows of the table of positions in front of the first token's: RoBERTa, OPT */
     int64_t word_width;          /* OPT: columns of the word embedding, projected to hidden where they differ */
     bool norm_first, final_norm; /* OPT: a norm before what it feeds, not after the sum; one behind the last layer */
-    bool norm_affine;            /* OPT: norms have a weight and a bias */
     bool alibi;                  /* Falcon: biases by distance instead of rotary positions */
     bool parallel_blocks;        /* Falcon: attention and feed-forward read one input, and their outputs are added */
     bool grouped_projection;     /* Falcon: new_decoder_architecture, queries stored beside the keys they share */

@@ -17,6 +17,8 @@ struct family {
     bool is_image;                   /* reads images, not text */
     bool has_attention;
     bool bounds_positions;      /* a table of positions: a sequence has at most config->positions */
+    bool attends_eagerly;       /* its class has no fused attention: it is the eager form whatever the workload says */
+    bool lacks_position_ids;    /* its forward takes no position ids, and so generate() makes none */
     bool generates;             /* has a decoder that writes text */
     bool refuses_checkpointing; /* the real class cannot recompute its blocks */
     /* The fields of struct config that the family has, from its file. config->model_type and ->architecture are set. */

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "models/config_part.h"
+#include "models/encoder_part.h"
 #include "models/forward.h"
 #include "models/skeleton_builder.h"
 
@@ -209,28 +210,6 @@ static void bert_skeleton(struct skeleton_builder *builder, enum head head)
 
 /* -- the forward pass */
 
-/* BertSelfAttention; weights stay with the open frame. */
-static struct value *self_attention(const struct forward_layer *layer, struct value *hidden)
-{
-    const struct forward *f = layer->forward;
-    struct tape *tape = f->tape;
-    int64_t heads = f->config->heads;
-    struct value *names[3];
-    const char *const paths[] = {"attention.self.query", "attention.self.key", "attention.self.value"};
-    for (int i = 0; i < 3; i++) {
-        int frame = tape_frame_open(tape);
-        names[i] = tape_frame_close(tape, frame, heads_view(f, layer_linear(layer, paths[i], hidden), heads));
-    }
-    struct attention_form form = {
-        .scale = 1.0 / sqrt((double)f->config->head_dim), .dropout = f->config->attention_dropout, .mask = layer->mask};
-    struct value *weights = NULL;
-    struct value *out = forward_attention(f, &form, names[0], names[1], names[2], &weights);
-    for (int i = 0; i < 3; i++) {
-        tape_drop(tape, names[i]);
-    }
-    return out;
-}
-
 /* dense, dropout, LayerNorm(hidden + residual): BertSelfOutput and BertOutput. */
 static struct value *output(const struct forward_layer *layer, const char *dense, const char *layernorm,
                             struct value *a, struct value *residual)
@@ -243,11 +222,13 @@ static struct value *output(const struct forward_layer *layer, const char *dense
     return tape_frame_close(tape, frame, layer_layernorm(layer, layernorm, sum));
 }
 
+static const char *const attention_paths[] = {"attention.self.query", "attention.self.key", "attention.self.value"};
+
 static struct value *bert_layer(struct tape *tape, const void *context, struct value *hidden)
 {
     const struct forward_layer *layer = context;
     int frame = tape_frame_open(tape);
-    struct value *attended = self_attention(layer, hidden);
+    struct value *attended = encoder_attention(layer, attention_paths, NULL, hidden);
     struct value *attention_output =
         output(layer, "attention.output.dense", "attention.output.LayerNorm", attended, hidden);
     tape_drop(tape, attended);
@@ -257,23 +238,56 @@ static struct value *bert_layer(struct tape *tape, const void *context, struct v
     return tape_frame_close(tape, frame, result);
 }
 
+/* create_position_ids_from_input_ids: a count of tokens that are not padding, made of eight tensors of which one stays. */
+static struct value *positions_behind_padding(const struct forward *f)
+{
+    struct tape *tape = f->tape;
+    int frame = tape_frame_open(tape);
+    int64_t size[] = {value_size(f->ids, 0), value_size(f->ids, 1)}, pad = f->config->pad_token;
+    static const enum dtype chain[] = {DTYPE_INT64, DTYPE_INT32, DTYPE_INT32, DTYPE_INT32};
+    struct value *differs = tensor_passing(tape, DTYPE_BOOL, 2, size);
+    tensor_passing(tape, DTYPE_INT32, 2, size); /* the mask keeps its name */
+    tape_drop(tape, differs);
+    struct value *counted = NULL; /* cumsum, type_as, + 0, * mask */
+    for (size_t i = 0; i < sizeof chain / sizeof chain[0]; i++) {
+        value_rebind(tape, &counted, tensor_passing(tape, chain[i], 2, size));
+    }
+    tensor_passing(tape, DTYPE_INT64, 2, size);
+    return tape_frame_close(tape, frame, tape_token_positions(tape, f->ids, pad, pad, pad));
+}
+
+/* The types of all tokens, 0, looked up by their positions: one row where all have the same positions. Both belong to
+ * the open frame. */
+static struct value *positions_make(const struct forward *f, const char *root, struct value **types)
+{
+    struct tape *tape = f->tape;
+    int64_t rows = value_size(f->ids, 1);
+    int64_t whole[] = {value_size(f->ids, 0), rows};
+    struct value *zeros = tape_slice(tape, forward_tensor(f, "%sembeddings.token_type_ids", root), 1, 0, rows);
+    if (!is_roberta(f->config)) {
+        struct value *positions = tape_slice(tape, forward_tensor(f, "%sembeddings.position_ids", root), 1, 0, rows);
+        *types = tape_expand(tape, tape_clone(tape, zeros), 2, whole);
+        return positions;
+    }
+    struct value *positions = positions_behind_padding(f);
+    *types = tape_clone(tape, tape_expand(tape, zeros, 2, whole));
+    return positions;
+}
+
 static struct value *embeddings(const struct forward *f, const char *root)
 {
     struct tape *tape = f->tape;
     int frame = tape_frame_open(tape);
-    int64_t rows = value_size(f->ids, 1);
     char path[128];
-    struct value *positions = tape_slice(tape, forward_tensor(f, "%sembeddings.position_ids", root), 1, 0, rows);
-    struct value *types =
-        tape_clone(tape, tape_slice(tape, forward_tensor(f, "%sembeddings.token_type_ids", root), 1, 0, rows));
-    int64_t whole[] = {value_size(f->ids, 0), rows};
+    struct value *types = NULL;
+    struct value *positions = positions_make(f, root, &types);
     snprintf(path, sizeof path, "%sembeddings.word_embeddings", root);
     struct value *words = forward_words(f, path, f->config->pad_token);
     snprintf(path, sizeof path, "%sembeddings.token_type_embeddings", root);
-    struct value *kinds = forward_embedding(f, path, tape_expand(tape, types, 2, whole), -1);
+    struct value *kinds = forward_embedding(f, path, types, -1);
     struct value *sum = tape_add(tape, words, kinds);
     snprintf(path, sizeof path, "%sembeddings.position_embeddings", root);
-    struct value *places = forward_embedding(f, path, positions, -1);
+    struct value *places = forward_embedding(f, path, positions, is_roberta(f->config) ? f->config->pad_token : -1);
     value_rebind(tape, &sum, tape_add(tape, sum, places));
     snprintf(path, sizeof path, "%sembeddings.LayerNorm", root);
     value_rebind(tape, &sum, forward_layernorm(f, path, sum));
@@ -295,7 +309,8 @@ static struct value *bert_forward(const struct forward *f)
     struct tape *tape = f->tape;
     int frame = tape_frame_open(tape);
     bool bare = f->skeleton->head == HEAD_BARE;
-    struct value *hidden = encoder(f, bare ? "" : "bert.");
+    const char *root = bare ? "" : is_roberta(f->config) ? "roberta." : "bert.";
+    struct value *hidden = encoder(f, root);
     if (bare) {
         forward_pooler(f, hidden);
     }
@@ -303,16 +318,12 @@ static struct value *bert_forward(const struct forward *f)
     if (bare) {
         return hidden;
     }
-    frame = tape_frame_open(tape);
-    struct value *transformed = forward_linear(f, "cls.predictions.transform.dense", hidden);
-    transformed = forward_activation(f, f->config->activation, transformed);
-    value_rebind(tape, &transformed, forward_layernorm(f, "cls.predictions.transform.LayerNorm", transformed));
-    struct value *logits = forward_linear(f, "cls.predictions.decoder", transformed);
-    tape_drop(tape, transformed);
-    if (f->labels == NULL) {
-        return logits;
-    }
-    return tape_frame_close(tape, frame, forward_language_loss(f, logits, false));
+    static const struct masked_head bert_head = {"cls.predictions.transform.dense",
+                                                 "cls.predictions.transform.LayerNorm", "cls.predictions.decoder"};
+    static const struct masked_head roberta_head = {"lm_head.dense", "lm_head.layer_norm", "lm_head.decoder"};
+    const struct config *config = f->config;
+    return is_roberta(config) ? masked_head_run(f, &roberta_head, ACTIVATION_GELU, hidden)
+                              : masked_head_run(f, &bert_head, config->activation, hidden);
 }
 
 static const char *const model_types[] = {"bert", "roberta", "xlm-roberta", NULL};

@@ -5,6 +5,10 @@
  * 12 * 1024^2 + 13 * 1024 in each of 24 layers and 2 * 1024 in the last norm: 559,214,592; a tied head adds none. */
 #include "models/family.h"
 
+#include <math.h>
+#include <stdio.h>
+
+#include "models/alibi.h"
 #include "models/config_part.h"
 #include "models/forward.h"
 #include "models/skeleton_builder.h"
@@ -74,6 +78,199 @@ static void bloom_skeleton(struct skeleton_builder *builder, enum head head)
     }
 }
 
+/* -- the forward pass */
+
+/* What a block reads besides its input. last: the attention weights that the block before returned, which the model's
+ * loop keeps by name until this one returns; NULL where blocks are checkpointed. */
+struct bloom_layer {
+    struct forward_layer layer;
+    struct value *alibi;
+    struct value **last;
+};
+
+/* Row `part` of every head's three rows of the fused projection: [B, heads, S, D], a view. */
+static struct value *part_of(const struct forward *f, struct value *fused, int part)
+{
+    struct tape *tape = f->tape;
+    int frame = tape_frame_open(tape);
+    int64_t size[] = {value_size(fused, 0), value_size(fused, 1), f->config->heads, 3, f->config->head_dim};
+    struct value *rows = tape_select(tape, tape_reshape(tape, fused, 5, size), 3, part);
+    return tape_frame_close(tape, frame, tape_transpose(tape, rows, 1, 2));
+}
+
+/* [B, heads, T, D] -> [B * heads, T, D]; a copy where they cannot be joined. Takes over a. */
+static struct value *heads_flat(struct tape *tape, struct value *a)
+{
+    if (a == NULL) {
+        return NULL;
+    }
+    int64_t size[] = {value_size(a, 0) * value_size(a, 1), value_size(a, 2), value_size(a, 3)};
+    struct value *flat = tape_reshape(tape, a, 3, size);
+    tape_drop(tape, a);
+    return flat;
+}
+
+/* The weights of the values, [B, heads, S, T], in the dtype of q; scores keep their names with the open frame. */
+static struct value *weights_make(const struct bloom_layer *bloom, struct value *q, struct value *k)
+{
+    const struct forward *f = bloom->layer.forward;
+    struct tape *tape = f->tape;
+    int64_t heads = f->config->heads, batch = value_size(q, 0) / heads;
+    int64_t size[] = {batch, heads, value_size(q, 1), value_size(k, 1)};
+    struct value *turned = tape_transpose(tape, k, 1, 2);
+    struct value *scores = tape_biased_product(tape, bloom->alibi, q, turned, 1.0 / sqrt((double)f->config->head_dim));
+    struct value *masked = tape_reshape(tape, scores, 4, size);
+    if (bloom->layer.mask != NULL) {
+        value_rebind(tape, &masked, tape_add(tape, masked, bloom->layer.mask));
+    }
+    int frame = tape_frame_open(tape);
+    struct value *weights = tape_softmax(tape, masked, true);
+    value_rebind(tape, &weights, tape_cast(tape, weights, value_dtype(q)));
+    value_rebind(tape, &weights, tape_dropout(tape, weights, f->config->attention_dropout));
+    return tape_frame_close(tape, frame, weights);
+}
+
+/* x is what a projection made; it goes when the sum is there. */
+static struct value *dropped_and_added(const struct forward *f, struct value *x, struct value *residual)
+{
+    int frame = tape_frame_open(f->tape);
+    struct value *kept = tape_dropout(f->tape, x, f->config->hidden_dropout);
+    struct value *sum = tape_frame_close(f->tape, frame, tape_add(f->tape, residual, kept));
+    tape_drop(f->tape, x);
+    return sum;
+}
+
+/* BloomAttention and the sum with the residual. *weights: what it returns besides. */
+static struct value *attention(const struct bloom_layer *bloom, struct value *hidden, struct value *residual,
+                               struct value **weights)
+{
+    const struct forward *f = bloom->layer.forward;
+    struct tape *tape = f->tape;
+    struct value *fused = layer_linear(&bloom->layer, "self_attention.query_key_value", hidden);
+    if (fused == NULL) {
+        return NULL;
+    }
+    struct value *q = part_of(f, fused, 0), *k = part_of(f, fused, 1), *v = part_of(f, fused, 2);
+    layer_cache(&bloom->layer, &k, &v);
+    q = heads_flat(tape, q);
+    k = heads_flat(tape, k);
+    v = heads_flat(tape, v);
+    if (q == NULL || k == NULL || v == NULL) {
+        return NULL;
+    }
+    int64_t batch = value_size(hidden, 0), heads = f->config->heads, width = f->config->head_dim;
+    int64_t split[] = {batch, heads, value_size(v, 1), width};
+    int64_t joined[] = {batch, value_size(hidden, 1), heads * width};
+    *weights = weights_make(bloom, q, k);
+    int frame = tape_frame_open(tape);
+    struct value *out = tape_matmul(tape, *weights, tape_reshape(tape, v, 4, split));
+    out = tape_frame_close(tape, frame, tape_reshape(tape, tape_transpose(tape, out, 1, 2), 3, joined));
+    struct value *projected = layer_linear(&bloom->layer, "self_attention.dense", out);
+    return dropped_and_added(f, projected, residual);
+}
+
+static struct value *feed_forward(const struct bloom_layer *bloom, struct value *hidden, struct value *residual)
+{
+    const struct forward *f = bloom->layer.forward;
+    int frame = tape_frame_open(f->tape);
+    struct value *wide = layer_linear(&bloom->layer, "mlp.dense_h_to_4h", hidden);
+    value_rebind(f->tape, &wide, tape_gelu_function(f->tape, wide));
+    struct value *inner = layer_linear(&bloom->layer, "mlp.dense_4h_to_h", wide);
+    return tape_frame_close(f->tape, frame, dropped_and_added(f, inner, residual));
+}
+
+static struct value *bloom_block(struct tape *tape, const void *context, struct value *input)
+{
+    const struct bloom_layer *bloom = context;
+    bool after_norm = bloom->layer.forward->config->residual_after_norm;
+    int frame = tape_frame_open(tape);
+    struct value *normalised = layer_layernorm(&bloom->layer, "input_layernorm", input);
+    struct value *weights = NULL;
+    int inner = tape_frame_open(tape);
+    struct value *attended = attention(bloom, normalised, after_norm ? normalised : input, &weights);
+    weights = tape_hold(tape, weights);
+    attended = tape_frame_close(tape, inner, attended);
+    value_rebind(tape, &normalised, layer_layernorm(&bloom->layer, "post_attention_layernorm", attended));
+    struct value *result = feed_forward(bloom, normalised, after_norm ? normalised : attended);
+    result = tape_frame_close(tape, frame, result);
+    if (bloom->last != NULL) {
+        tape_let_go(tape, *bloom->last);
+        *bloom->last = weights;
+    } else {
+        tape_let_go(tape, weights);
+    }
+    return result;
+}
+
+/* The biases [B * heads, 1, T], T all keys there are room for; the slopes stay with the open frame. */
+static struct value *alibi_make(const struct forward *f, enum dtype dtype)
+{
+    struct tape *tape = f->tape;
+    int64_t batch = value_size(f->ids, 0), count = value_size(f->ids, 1), heads = f->config->heads;
+    if (f->cache != NULL) {
+        count = f->cache->kind == CACHE_STATIC ? f->cache->capacity : f->cache->length + count;
+    }
+    int64_t column[] = {heads, 1}, whole[] = {batch, heads, count}, flat[] = {batch * heads, 1, count};
+    struct value *slopes = tape_reshape(tape, alibi_slopes(f), 2, column);
+    int frame = tape_frame_open(tape);
+    struct value *places = NULL;
+    if (f->seen != NULL) {
+        int64_t row[] = {batch, 1, count}, two[] = {batch, count};
+        tensor_passing(tape, DTYPE_INT64, 2, two);
+        places = tape_reshape(tape, tape_token_positions(tape, f->seen, 0, -1, 0), 3, row);
+    } else {
+        places = tensor_passing(tape, DTYPE_INT64, 1, &count);
+        tape_sequence(tape, places, 0);
+    }
+    struct value *alibi = tape_multiply(tape, slopes, tape_cast(tape, places, DTYPE_FLOAT32));
+    if (f->seen == NULL) {
+        value_rebind(tape, &alibi, tape_clone(tape, tape_expand(tape, alibi, 3, whole)));
+    }
+    value_rebind(tape, &alibi, tape_cast(tape, alibi, dtype));
+    return tape_frame_close(tape, frame, tape_reshape(tape, alibi, 3, flat));
+}
+
+static struct value *transformer(const struct forward *f, const char *root)
+{
+    struct tape *tape = f->tape;
+    int frame = tape_frame_open(tape);
+    char path[64];
+    snprintf(path, sizeof path, "%sword_embeddings", root);
+    struct value *words = forward_words(f, path, -1), *last = NULL;
+    snprintf(path, sizeof path, "%sword_embeddings_layernorm", root);
+    struct value *hidden = forward_layernorm(f, path, words);
+    if (hidden == NULL) {
+        return tape_frame_close(tape, frame, NULL);
+    }
+    struct bloom_layer bloom = {.layer.forward = f, .last = f->workload->checkpointing ? NULL : &last};
+    bloom.alibi = alibi_make(f, value_dtype(hidden));
+    bloom.layer.mask = forward_mask(f, words, true);
+    struct value *held[] = {bloom.alibi, bloom.layer.mask};
+    for (int64_t i = 0; i < f->config->layers; i++) {
+        bloom.layer.index = i;
+        snprintf(bloom.layer.prefix, sizeof bloom.layer.prefix, "%sh.%lld", root, (long long)i);
+        value_rebind(tape, &hidden, forward_block(f, bloom_block, &bloom, sizeof bloom, held, 2, hidden));
+    }
+    snprintf(path, sizeof path, "%sln_f", root);
+    value_rebind(tape, &hidden, forward_layernorm(f, path, hidden));
+    tape_let_go(tape, last);
+    return tape_frame_close(tape, frame, hidden);
+}
+
+static struct value *bloom_forward(const struct forward *f)
+{
+    if (f->skeleton->head == HEAD_BARE) {
+        return transformer(f, "");
+    }
+    int frame = tape_frame_open(f->tape);
+    struct value *hidden = transformer(f, "transformer.");
+    struct value *logits = forward_linear(f, "lm_head", forward_rows(f, hidden));
+    if (f->labels == NULL) {
+        return tape_frame_close(f->tape, frame, logits);
+    }
+    return tape_frame_close(f->tape, frame, forward_language_loss(f, logits, true));
+}
+
 static const char *const model_types[] = {"bloom", NULL};
 static const char *const lora_targets[] = {"query_key_value", NULL};
 
@@ -81,8 +278,11 @@ const struct family family_bloom = {
     .name = "bloom",
     .model_types = model_types,
     .has_attention = true,
+    .attends_eagerly = true,
+    .lacks_position_ids = true,
     .generates = true,
     .lora_targets = lora_targets,
     .read = bloom_read,
     .skeleton = bloom_skeleton,
+    .forward = bloom_forward,
 };

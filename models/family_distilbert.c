@@ -4,7 +4,10 @@
  * 7,087,872 in each of 6 layers: 66,362,880. Buffers: a row of 512 int64: 4,096 bytes. */
 #include "models/family.h"
 
+#include <stdio.h>
+
 #include "models/config_part.h"
+#include "models/encoder_part.h"
 #include "models/forward.h"
 #include "models/skeleton_builder.h"
 
@@ -86,6 +89,75 @@ static void distilbert_skeleton(struct skeleton_builder *builder, enum head head
     }
 }
 
+/* -- the forward pass */
+
+static struct value *feed_forward(const struct forward_layer *layer, struct value *hidden)
+{
+    const struct forward *f = layer->forward;
+    int frame = tape_frame_open(f->tape);
+    struct value *inner = layer_linear(layer, "ffn.lin1", hidden);
+    inner = forward_activation(f, f->config->activation, inner);
+    value_rebind(f->tape, &inner, layer_linear(layer, "ffn.lin2", inner));
+    value_rebind(f->tape, &inner, tape_dropout(f->tape, inner, f->config->hidden_dropout));
+    return tape_frame_close(f->tape, frame, inner);
+}
+
+/* A norm over the sum of what a part made and what it was given; the sum has no name. */
+static struct value *sum_normalised(const struct forward_layer *layer, const char *norm, struct value *made,
+                                    struct value *given)
+{
+    struct tape *tape = layer->forward->tape;
+    int frame = tape_frame_open(tape);
+    return tape_frame_close(tape, frame, layer_layernorm(layer, norm, tape_add(tape, made, given)));
+}
+
+static struct value *distilbert_layer(struct tape *tape, const void *context, struct value *hidden)
+{
+    static const char *const paths[] = {"attention.q_lin", "attention.k_lin", "attention.v_lin"};
+    const struct forward_layer *layer = context;
+    int frame = tape_frame_open(tape);
+    struct value *attended = encoder_attention(layer, paths, "attention.out_lin", hidden);
+    value_rebind(tape, &attended, sum_normalised(layer, "sa_layer_norm", attended, hidden));
+    struct value *fed = feed_forward(layer, attended);
+    value_rebind(tape, &fed, sum_normalised(layer, "output_layer_norm", fed, attended));
+    return tape_frame_close(tape, frame, fed);
+}
+
+static struct value *embeddings(const struct forward *f, const char *root)
+{
+    struct tape *tape = f->tape;
+    int frame = tape_frame_open(tape);
+    char path[128];
+    snprintf(path, sizeof path, "%sembeddings.word_embeddings", root);
+    struct value *words = forward_words(f, path, f->config->pad_token);
+    struct value *positions =
+        tape_slice(tape, forward_tensor(f, "%sembeddings.position_ids", root), 1, 0, value_size(f->ids, 1));
+    snprintf(path, sizeof path, "%sembeddings.position_embeddings", root);
+    struct value *places = forward_embedding(f, path, positions, -1);
+    struct value *sum = tape_add(tape, words, places);
+    snprintf(path, sizeof path, "%sembeddings.LayerNorm", root);
+    value_rebind(tape, &sum, forward_layernorm(f, path, sum));
+    value_rebind(tape, &sum, tape_dropout(tape, sum, f->config->hidden_dropout));
+    return tape_frame_close(tape, frame, sum);
+}
+
+static struct value *distilbert_forward(const struct forward *f)
+{
+    static const struct masked_head head = {"vocab_transform", "vocab_layer_norm", "vocab_projector"};
+    struct tape *tape = f->tape;
+    bool bare = f->skeleton->head == HEAD_BARE;
+    const char *root = bare ? "" : "distilbert.";
+    int frame = tape_frame_open(tape);
+    /* The embeddings and the mask keep their names until the model returns. */
+    struct value *embedded = embeddings(f, root);
+    struct forward_layer layer = {.forward = f, .mask = forward_mask(f, embedded, false)};
+    tape_checkpoint_argument(tape, layer.mask);
+    struct value *hidden =
+        forward_layers(distilbert_layer, &layer, root, "transformer.layer.", &layer.mask, 1, embedded);
+    hidden = tape_frame_close(tape, frame, hidden);
+    return bare ? hidden : masked_head_run(f, &head, f->config->activation, hidden);
+}
+
 static const char *const model_types[] = {"distilbert", NULL};
 
 const struct family family_distilbert = {
@@ -95,4 +167,5 @@ const struct family family_distilbert = {
     .bounds_positions = true,
     .read = distilbert_read,
     .skeleton = distilbert_skeleton,
+    .forward = distilbert_forward,
 };

@@ -5,6 +5,9 @@
  * layers and 1,536 in the last norm: 125,239,296; a tied head adds none. */
 #include "models/family.h"
 
+#include <math.h>
+#include <stdio.h>
+
 #include "models/config_part.h"
 #include "models/forward.h"
 #include "models/skeleton_builder.h"
@@ -34,7 +37,9 @@ static void opt_read(struct field_reader *reader, struct config *config)
     config->norm_epsilon = 1e-5; /* the real classes know no other */
     config->norm_first = field_boolean(reader, "do_layer_norm_before", true);
     config->final_norm = config->norm_first && !field_boolean(reader, "_remove_final_layer_norm", false);
-    config->norm_affine = field_boolean(reader, "layer_norm_elementwise_affine", true);
+    if (!field_boolean(reader, "layer_norm_elementwise_affine", true)) {
+        field_fault(reader, "layer_norm_elementwise_affine", "norms without weights are not modelled; write true");
+    }
     config->initializer_range = field_real(reader, "init_std", 0, 1, 0.02);
     config->tied_head = field_boolean(reader, "tie_word_embeddings", true);
     bool bias = field_boolean(reader, "enable_bias", true);
@@ -49,13 +54,6 @@ static void opt_read(struct field_reader *reader, struct config *config)
 
 /* -- the skeleton */
 
-static void skeleton_norm(struct skeleton_builder *builder, int parent, const char *name)
-{
-    if (builder->config->norm_affine) {
-        builder_layernorm(builder, parent, name);
-    }
-}
-
 static void skeleton_layer(struct skeleton_builder *builder, int parent, int64_t number)
 {
     static const char *const projections[] = {"k_proj", "v_proj", "q_proj", "out_proj"};
@@ -66,10 +64,10 @@ static void skeleton_layer(struct skeleton_builder *builder, int parent, int64_t
     for (size_t i = 0; i < sizeof projections / sizeof projections[0]; i++) {
         builder_linear(builder, attention, projections[i], config->hidden, config->hidden, config->attention_bias);
     }
-    skeleton_norm(builder, layer, "self_attn_layer_norm");
+    builder_layernorm(builder, layer, "self_attn_layer_norm");
     builder_linear(builder, layer, "fc1", config->ffn, config->hidden, config->mlp_bias);
     builder_linear(builder, layer, "fc2", config->hidden, config->ffn, config->mlp_bias);
-    skeleton_norm(builder, layer, "final_layer_norm");
+    builder_layernorm(builder, layer, "final_layer_norm");
 }
 
 static int skeleton_decoder(struct skeleton_builder *builder, int model)
@@ -85,7 +83,7 @@ static int skeleton_decoder(struct skeleton_builder *builder, int model)
         builder_linear(builder, decoder, "project_in", config->hidden, config->word_width, false);
     }
     if (config->final_norm) {
-        skeleton_norm(builder, decoder, "final_layer_norm");
+        builder_layernorm(builder, decoder, "final_layer_norm");
     }
     int layers = builder_module(builder, decoder, "layers", "ModuleList");
     for (int64_t i = 0; i < config->layers; i++) {
@@ -107,6 +105,177 @@ static void opt_skeleton(struct skeleton_builder *builder, enum head head)
     }
 }
 
+/* -- the forward pass */
+
+/* Queries are scaled before attention, which scales by 1. */
+static struct value *query_of(const struct forward_layer *layer, struct value *hidden)
+{
+    const struct forward *f = layer->forward;
+    int frame = tape_frame_open(f->tape);
+    struct value *q = layer_linear(layer, "self_attn.q_proj", hidden);
+    value_rebind(f->tape, &q, tape_scale(f->tape, q, 1.0 / sqrt((double)f->config->head_dim)));
+    return tape_frame_close(f->tape, frame, heads_view(f, q, f->config->heads));
+}
+
+/* OPTAttention; eager weights stay with the open frame. */
+static struct value *attention(const struct forward_layer *layer, struct value *hidden)
+{
+    const struct forward *f = layer->forward;
+    struct tape *tape = f->tape;
+    struct value *q = query_of(layer, hidden);
+    int frame = tape_frame_open(tape);
+    struct value *k = heads_view(f, layer_linear(layer, "self_attn.k_proj", hidden), f->config->heads);
+    k = tape_frame_close(tape, frame, k);
+    frame = tape_frame_open(tape);
+    struct value *v = heads_view(f, layer_linear(layer, "self_attn.v_proj", hidden), f->config->heads);
+    v = tape_frame_close(tape, frame, v);
+    layer_cache(layer, &k, &v);
+    struct attention_form form = {.scale = 1.0,
+                                  .dropout = f->config->attention_dropout,
+                                  .causal = true,
+                                  .softmax_in_float32 = true,
+                                  .casts_weights = true,
+                                  .weights_dtype = value_dtype(q),
+                                  .mask = layer->mask};
+    struct value *weights = NULL;
+    struct value *out = forward_attention(f, &form, q, k, v, &weights);
+    value_rebind(tape, &out, layer_linear(layer, "self_attn.out_proj", out));
+    tape_drop(tape, q);
+    tape_drop(tape, k);
+    tape_drop(tape, v);
+    return out;
+}
+
+static struct value *opt_layer(struct tape *tape, const void *context, struct value *input)
+{
+    const struct forward_layer *layer = context;
+    const struct config *config = layer->forward->config;
+    int frame = tape_frame_open(tape);
+    struct value *normalised = config->norm_first ? layer_layernorm(layer, "self_attn_layer_norm", input) : input;
+    struct value *hidden = attention(layer, normalised);
+    if (normalised != input) {
+        tape_drop(tape, normalised);
+    }
+    value_rebind(tape, &hidden, tape_dropout(tape, hidden, config->hidden_dropout));
+    value_rebind(tape, &hidden, tape_add(tape, input, hidden));
+    if (!config->norm_first) {
+        value_rebind(tape, &hidden, layer_layernorm(layer, "self_attn_layer_norm", hidden));
+    }
+    struct value *residual = hidden;
+    hidden = config->norm_first ? layer_layernorm(layer, "final_layer_norm", residual) : residual;
+    struct value *inner = layer_linear(layer, "fc1", hidden);
+    if (hidden != residual) {
+        tape_drop(tape, hidden);
+    }
+    inner = forward_activation(layer->forward, config->activation, inner);
+    value_rebind(tape, &inner, layer_linear(layer, "fc2", inner));
+    value_rebind(tape, &inner, tape_dropout(tape, inner, config->hidden_dropout));
+    value_rebind(tape, &inner, tape_add(tape, residual, inner));
+    if (!config->norm_first) {
+        value_rebind(tape, &inner, layer_layernorm(layer, "final_layer_norm", inner));
+    }
+    return tape_frame_close(tape, frame, inner);
+}
+
+/* Where no mask is given one of ones in float32 is made for it; cumsum, product and difference give the positions of
+ * tokens, int64, which are the generation's own where there is one. Both stay with the open frame. */
+static struct value *positions_of(const struct forward *f)
+{
+    struct tape *tape = f->tape;
+    int64_t cached = f->cache != NULL ? f->cache->length : 0;
+    int64_t size[] = {value_size(f->ids, 0), value_size(f->ids, 1)}, seen[] = {size[0], size[1] + cached};
+    enum dtype dtype = f->seen != NULL ? DTYPE_INT64 : DTYPE_FLOAT32;
+    if (f->seen == NULL) {
+        tensor_passing(tape, dtype, 2, seen);
+    }
+    if (f->positions != NULL) {
+        return f->positions;
+    }
+    int frame = tape_frame_open(tape);
+    tensor_passing(tape, dtype, 2, seen); /* the sum keeps its name */
+    struct value *product = tensor_passing(tape, dtype, 2, seen);
+    value_rebind(tape, &product, tensor_passing(tape, dtype, 2, seen));
+    if (dtype != DTYPE_INT64) {
+        value_rebind(tape, &product, tensor_passing(tape, DTYPE_INT64, 2, seen));
+    }
+    return tape_frame_close(tape, frame, product);
+}
+
+/* OPTLearnedPositionalEmbedding: the positions, moved by the offset of their table. */
+static struct value *places_of(const struct forward *f, const char *root)
+{
+    struct tape *tape = f->tape;
+    int frame = tape_frame_open(tape);
+    int64_t size[] = {value_size(f->ids, 0), value_size(f->ids, 1)};
+    int64_t cached = f->cache != NULL ? f->cache->length : 0;
+    char path[64];
+    struct value *rows = NULL;
+    if (f->seen != NULL) {
+        rows = tape_token_positions(tape, f->seen, 0, POSITION_OFFSET - 1, POSITION_OFFSET - 1);
+    } else {
+        rows = tensor_passing(tape, DTYPE_INT64, 2, size);
+        tape_sequence(tape, rows, cached + POSITION_OFFSET);
+    }
+    snprintf(path, sizeof path, "%sdecoder.embed_positions", root);
+    return tape_frame_close(tape, frame, forward_embedding(f, path, rows, -1));
+}
+
+/* The embeddings keep their names until the model returns: they stay in the caller's frame. */
+static struct value *embeddings(const struct forward *f, const char *root, struct value **mask,
+                                struct value **positions)
+{
+    struct tape *tape = f->tape;
+    char path[64];
+    snprintf(path, sizeof path, "%sdecoder.embed_tokens", root);
+    struct value *words = forward_words(f, path, f->config->pad_token);
+    *positions = positions_of(f);
+    *mask = forward_mask(f, words, true);
+    struct value *places = places_of(f, root);
+    if (f->config->word_width != f->config->hidden) {
+        snprintf(path, sizeof path, "%sdecoder.project_in", root);
+        value_rebind(tape, &words, forward_linear(f, path, words));
+    }
+    return tape_add(tape, words, places);
+}
+
+static struct value *decoder(const struct forward *f, const char *root)
+{
+    struct tape *tape = f->tape;
+    int frame = tape_frame_open(tape);
+    struct value *mask = NULL, *positions = NULL;
+    struct value *hidden = embeddings(f, root, &mask, &positions);
+    for (int64_t i = 0; i < f->config->layers; i++) {
+        struct forward_layer layer = {.forward = f, .mask = mask, .index = i};
+        snprintf(layer.prefix, sizeof layer.prefix, "%sdecoder.layers.%lld", root, (long long)i);
+        struct value *held[] = {mask, positions};
+        value_rebind(tape, &hidden, forward_block(f, opt_layer, &layer, sizeof layer, held, 2, hidden));
+    }
+    char path[64];
+    if (f->config->final_norm) {
+        snprintf(path, sizeof path, "%sdecoder.final_layer_norm", root);
+        value_rebind(tape, &hidden, forward_layernorm(f, path, hidden));
+    }
+    if (f->config->word_width != f->config->hidden) {
+        snprintf(path, sizeof path, "%sdecoder.project_out", root);
+        value_rebind(tape, &hidden, forward_linear(f, path, hidden));
+    }
+    return tape_frame_close(tape, frame, hidden);
+}
+
+static struct value *opt_forward(const struct forward *f)
+{
+    if (f->skeleton->head == HEAD_BARE) {
+        return decoder(f, "");
+    }
+    int frame = tape_frame_open(f->tape);
+    struct value *hidden = decoder(f, "model.");
+    struct value *logits = forward_linear(f, "lm_head", forward_rows(f, hidden));
+    if (f->labels == NULL) {
+        return tape_frame_close(f->tape, frame, logits);
+    }
+    return tape_frame_close(f->tape, frame, forward_language_loss(f, logits, true));
+}
+
 static const char *const model_types[] = {"opt", NULL};
 static const char *const lora_targets[] = {"q_proj", "v_proj", NULL};
 
@@ -119,4 +288,5 @@ const struct family family_opt = {
     .lora_targets = lora_targets,
     .read = opt_read,
     .skeleton = opt_skeleton,
+    .forward = opt_forward,
 };

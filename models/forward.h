@@ -111,6 +111,9 @@ struct value *forward_mask(const struct forward *forward, struct value *like, bo
  * has or more: bool [B, 1, S, T]. */
 struct value *forward_window_mask(const struct forward *forward, struct value *like);
 
+/* A tensor that the real code makes on its way and reads at once: it is taken and not written. */
+struct value *tensor_passing(struct tape *tape, enum dtype dtype, int rank, const int64_t *size);
+
 /* Keys and values of the new tokens become those of all where the model generates. Takes them over then. */
 void layer_cache(const struct forward_layer *layer, struct value **keys, struct value **values);
 

@@ -2,7 +2,7 @@
  * mask. The small tensors in between are taken and not written: one operation of ours makes the mask. */
 #include "models/forward.h"
 
-static struct value *passing(struct tape *tape, enum dtype dtype, int rank, const int64_t *size)
+struct value *tensor_passing(struct tape *tape, enum dtype dtype, int rank, const int64_t *size)
 {
     return tape_leaf(tape, CATEGORY_TEMPORARIES, dtype, rank, size, false, "mask");
 }
@@ -10,7 +10,7 @@ static struct value *passing(struct tape *tape, enum dtype dtype, int rank, cons
 static struct value *scalar_of(struct tape *tape, enum dtype dtype)
 {
     int64_t none = 0;
-    return passing(tape, dtype, 0, &none);
+    return tensor_passing(tape, dtype, 0, &none);
 }
 
 /* "Is every token attended to?": a sum and a comparison for decoders, asked twice; one all() for encoders. */
@@ -27,8 +27,8 @@ static void question_ask(struct tape *tape, bool causal)
 /* arange() with its offset added: two tensors, of which the second stays. */
 static struct value *positions_of(struct tape *tape, int64_t rows)
 {
-    struct value *counted = passing(tape, DTYPE_INT64, 1, &rows);
-    struct value *moved = passing(tape, DTYPE_INT64, 1, &rows);
+    struct value *counted = tensor_passing(tape, DTYPE_INT64, 1, &rows);
+    struct value *moved = tensor_passing(tape, DTYPE_INT64, 1, &rows);
     tape_drop(tape, counted);
     return moved;
 }
@@ -50,16 +50,16 @@ static struct value *mask_make(const struct forward *f, bool causal)
     int frame = tape_frame_open(tape);
     int64_t batch = value_size(f->seen, 0), rows = value_size(f->seen, 1), one = 1;
     int64_t square[] = {rows, rows}, thin[] = {batch, rows};
-    passing(tape, DTYPE_INT64, 1, &batch);
-    passing(tape, DTYPE_INT64, 1, &one);
+    tensor_passing(tape, DTYPE_INT64, 1, &batch);
+    tensor_passing(tape, DTYPE_INT64, 1, &one);
     positions_of(tape, rows);
     positions_of(tape, rows);
     struct value *start = scalar_of(tape, DTYPE_BOOL);
-    struct value *order = passing(tape, DTYPE_BOOL, causal ? 2 : 1, square);
-    struct value *both = passing(tape, DTYPE_BOOL, causal ? 2 : 1, square);
+    struct value *order = tensor_passing(tape, DTYPE_BOOL, causal ? 2 : 1, square);
+    struct value *both = tensor_passing(tape, DTYPE_BOOL, causal ? 2 : 1, square);
     tape_drop(tape, order);
     tape_drop(tape, start);
-    struct value *padding = passing(tape, DTYPE_BOOL, 2, thin);
+    struct value *padding = tensor_passing(tape, DTYPE_BOOL, 2, thin);
     struct value *mask = tape_attention_mask(tape, f->seen, causal);
     tape_drop(tape, padding);
     tape_drop(tape, both);
@@ -88,7 +88,7 @@ struct value *forward_mask(const struct forward *f, struct value *like, bool cau
     }
     int frame = tape_frame_open(tape);
     int64_t size[] = {value_size(like, 0), value_size(like, 1)};
-    struct value *seen = passing(tape, DTYPE_BOOL, 2, size);
+    struct value *seen = tensor_passing(tape, DTYPE_BOOL, 2, size);
     if (!causal || attention != ATTENTION_EAGER) {
         question_ask(tape, causal);
     }

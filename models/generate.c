@@ -60,9 +60,12 @@ struct value *prompt_run(struct generation *generation, struct value *ids)
     return logits;
 }
 
-/* The last column, copied. */
+/* The last column, copied; NULL of NULL. */
 static struct value *last_column(struct tape *tape, struct value *a)
 {
+    if (a == NULL) {
+        return NULL;
+    }
     int frame = tape_frame_open(tape);
     return tape_frame_close(tape, frame, tape_clone(tape, tape_slice(tape, a, 1, value_size(a, 1) - 1, 1)));
 }
@@ -83,6 +86,9 @@ struct value *token_run(struct generation *generation, struct value *ids)
 void positions_grow(struct generation *generation)
 {
     struct tape *tape = generation->forward.tape;
+    if (generation->positions == NULL) {
+        return;
+    }
     int frame = tape_frame_open(tape);
     int64_t count = value_size(generation->positions, 1);
     int64_t size[] = {value_size(generation->positions, 0), 1};
@@ -231,7 +237,9 @@ struct value *generate_build(const struct forward *forward)
     int64_t fed = workload->seq + workload->new_tokens - 1; /* the last token is chosen, not read */
     generation.cache = cache_open(tape, forward->config, workload->cache, fed);
     generation.forward.cache = &generation.cache;
-    positions_make(&generation);
+    if (!forward->config->family->lacks_position_ids) {
+        positions_make(&generation);
+    }
     struct value *sequences =
         workload->beams > 1 ? beams_run(&generation, forward->ids) : greedy_run(&generation, forward->ids);
     tape_let_go(tape, generation.tokens);

@@ -264,8 +264,10 @@ struct value *beams_run(struct generation *generation, struct value *prompt)
                             .length = generation->prompt + generation->new_tokens};
     int frame = tape_frame_open(tape);
     struct value *rows = tape_hold(tape, rows_repeat(&search, prompt));
-    name_hold(tape, &generation->positions, rows_repeat(&search, generation->positions));
-    name_hold(tape, &generation->first_positions, generation->positions);
+    if (generation->positions != NULL) {
+        name_hold(tape, &generation->positions, rows_repeat(&search, generation->positions));
+        name_hold(tape, &generation->first_positions, generation->positions);
+    }
     int64_t candidates = 2 * search.width;
     search.counted = tape_leaf(tape, CATEGORY_TEMPORARIES, DTYPE_BOOL, 1, &candidates, false, "candidates that count");
     tape_fill(tape, tape_hold(tape, search.counted), 1.0);

@@ -8,7 +8,7 @@ struct generation {
     struct forward forward; /* a copy; ids, positions, mask and cache change with every step */
     struct key_value_cache cache;
     int64_t prompt, new_tokens, beams;
-    struct value *positions;       /* i64 [rows, tokens so far] */
+    struct value *positions;       /* i64 [rows, tokens so far]; NULL: its model takes none */
     struct value *first_positions; /* those of the prompt, which stay the caller's */
     struct value *tokens, *places; /* what the model was fed last, and its mask */
 };

@@ -438,6 +438,9 @@ enum status_code workload_tape_planned(const struct config *config, const struct
     if (config->family->is_image) {
         adapted.seq = 0;
     }
+    if (config->family->attends_eagerly) {
+        adapted.attention = ATTENTION_EAGER;
+    }
     size_t count = (size_t)skeleton->tensor_count + 1;
     struct build build = {.forward = {.config = config, .skeleton = skeleton, .workload = &adapted}, .plan = *plan};
     build.forward.values = calloc(count, sizeof *build.forward.values);

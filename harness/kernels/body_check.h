@@ -47,6 +47,8 @@ static inline const char *element_pattern(enum opcode opcode)
         return "ffb";
     case OPCODE_DROPOUT_BACKWARD:
         return "fbf";
+    case OPCODE_TOKEN_POSITIONS:
+        return "II";
     default:
         return "";
     }

@@ -70,6 +70,25 @@ BODY int64_t gather_source(const int64_t *ids, struct gather_shape shape, int64_
     return id >= 0 && id < shape.rows ? (group * shape.rows + id) * shape.columns + column : -1;
 }
 
+/* What the positions of a row's tokens are counted by: an id that does not count, what is added to the counts, and what
+ * stands where an id does not count. */
+struct position_rule {
+    int64_t excluded, shift, otherwise;
+};
+
+/* The positions of a row's ids from `first` to before `last`: what stands before them is counted too. */
+BODY void token_positions_span(const int64_t *ids, int64_t *out, int64_t first, int64_t last, struct position_rule rule)
+{
+    int64_t count = 0;
+    for (int64_t k = 0; k < last; k++) {
+        bool counts = ids[k] != rule.excluded;
+        count += counts ? 1 : 0;
+        if (k >= first) {
+            out[k] = counts ? count + rule.shift : rule.otherwise;
+        }
+    }
+}
+
 /* Rounded down, and what is left: never negative. divisor > 0. */
 BODY int64_t integer_quotient(int64_t a, int64_t divisor)
 {

@@ -50,6 +50,7 @@ static host_function *const functions[OPCODE_COUNT] = {
     [OPCODE_TOP_K] = host_top_k,
     [OPCODE_ARGMAX] = host_top_k,
     [OPCODE_GATHER] = host_gather,
+    [OPCODE_TOKEN_POSITIONS] = host_token_positions,
     [OPCODE_QUOTIENT] = host_divide,
     [OPCODE_REMAINDER] = host_divide,
     [OPCODE_MAX_POOL] = host_max_pool,

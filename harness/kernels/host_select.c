@@ -135,6 +135,18 @@ const char *host_gather(const struct operation_call *call)
     return wrong;
 }
 
+const char *host_token_positions(const struct operation_call *call)
+{
+    struct rows rows = rows_of(&call->tensors[0]);
+    const int64_t *ids = call->tensors[0].data, *i = call->attributes.i;
+    int64_t *out = call->tensors[1].data;
+    for (int64_t row = 0; row < rows.count; row++) {
+        token_positions_span(ids + row * rows.columns, out + row * rows.columns, 0, rows.columns,
+                             (struct position_rule){i[0], i[1], i[2]});
+    }
+    return NULL;
+}
+
 static void divide_piece(void *context, const struct walk *walk, const struct walk_piece *piece)
 {
     const struct operation_call *call = context;

@@ -55,6 +55,7 @@ static const struct launch_row launch_table[] = {
     {OPCODE_TOP_K, launch_top_k},
     {OPCODE_ARGMAX, launch_top_k},
     {OPCODE_GATHER, launch_gather},
+    {OPCODE_TOKEN_POSITIONS, launch_token_positions},
     {OPCODE_QUOTIENT, launch_divide},
     {OPCODE_REMAINDER, launch_divide},
     {OPCODE_MAX_POOL, launch_max_pool},

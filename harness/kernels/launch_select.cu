@@ -121,6 +121,28 @@ const char *launch_gather(const struct operation_call *call, cudaStream_t stream
     return launch_result();
 }
 
+/* Each lane has a run of its row, and counts what stands before it. */
+static __global__ void token_positions_kernel(const int64_t *ids, int64_t *out, struct rows rows,
+                                              struct position_rule rule)
+{
+    int64_t run = (rows.columns + blockDim.x - 1) / blockDim.x;
+    int64_t first = threadIdx.x * run;
+    int64_t last = first + run < rows.columns ? first + run : rows.columns;
+    for (int64_t row = blockIdx.x; row < rows.count && first < last; row += gridDim.x) {
+        token_positions_span(ids + row * rows.columns, out + row * rows.columns, first, last, rule);
+    }
+}
+
+const char *launch_token_positions(const struct operation_call *call, cudaStream_t stream)
+{
+    struct rows rows = rows_of(&call->tensors[0]);
+    const int64_t *i = call->attributes.i;
+    struct position_rule rule = {i[0], i[1], i[2]};
+    token_positions_kernel<<<grid_blocks(rows.count, 1), row_lanes(rows.columns), 0, stream>>>(
+        (const int64_t *)call->tensors[0].data, (int64_t *)call->tensors[1].data, rows, rule);
+    return launch_result();
+}
+
 struct divide_launch {
     struct walk walk;
     const int64_t *from;

@@ -77,6 +77,8 @@
  * ARGMAX        a dense [rows, columns] -> indices i64 dense [rows]; as TOP_K with k = 1
  * GATHER        a dense [G, R, C], ids i64 any [G, N, C] -> out dense [G, N, C], of one dtype, whichever;
  *                            out[g, n, c] = a[g, ids[g, n, c], c]; a wrong id is an error, never a wild read
+ * TOKEN_POSITIONS ids i64 dense [.., T] -> out i64 dense; where an id is not i[0], how many of its row up to it are not,
+ *                            plus i[1]; elsewhere i[2]
  * QUOTIENT      a i64 any -> out i64 any; a / i[0], rounded down; i[0] > 0.   REMAINDER likewise; 0 <= out < i[0]
  * -- images (NCHW dense)
  * MAX_POOL      a         -> out, indices i64 (h * W + w of the winner, the first of equals; NaN wins);
@@ -187,6 +189,7 @@
     X(TOP_K, 1, 2)                                                                                                     \
     X(ARGMAX, 1, 1)                                                                                                    \
     X(GATHER, 2, 1)                                                                                                    \
+    X(TOKEN_POSITIONS, 1, 1)                                                                                           \
     X(QUOTIENT, 1, 1)                                                                                                  \
     X(REMAINDER, 1, 1)                                                                                                 \
     X(MAX_POOL, 1, 2)                                                                                                  \

@@ -94,6 +94,7 @@ struct value *tape_tanh(struct tape *tape, struct value *a);
 struct value *tape_cosine(struct tape *tape, struct value *a, double factor);
 struct value *tape_sine(struct tape *tape, struct value *a, double factor);
 struct value *tape_gelu(struct tape *tape, struct value *a, bool tanh_form);
+struct value *tape_gelu_function(struct tape *tape, struct value *a); /* BLOOM's own: it keeps its input alone */
 struct value *tape_silu(struct tape *tape, struct value *a);
 struct value *tape_relu(struct tape *tape, struct value *a);
 struct value *tape_relu_(struct tape *tape, struct value *a);
@@ -128,6 +129,10 @@ struct value *tape_linear(struct tape *tape, struct value *a, struct value *weig
 struct value *tape_linear_t(struct tape *tape, struct value *a, struct value *weight,
                             struct value *bias);                                /* [in, out] */
 struct value *tape_matmul(struct tape *tape, struct value *a, struct value *b); /* rank 4 each, batched */
+/* factor * a b + bias, without a place for the scaled product: torch.baddbmm. bias [N, 1 or m, n] is a constant, a
+ * [N, m, k], b [N, k, n]. */
+struct value *tape_biased_product(struct tape *tape, struct value *bias, struct value *a, struct value *b,
+                                  double factor);
 struct value *tape_convolution(struct tape *tape, struct value *a, struct value *weight, struct value *bias,
                                int64_t stride, int64_t padding);
 /* The same where filters see a group of the channels, or the image's channels lie last in memory, as those of the result
@@ -167,6 +172,9 @@ struct value *tape_log_softmax(struct tape *tape, struct value *a);       /* ove
 void tape_add_number_(struct tape *tape, struct value *a, double number); /* in place */
 /* place [G, N, C] = a [G, R, C] at ids, i64 [G, N, C] or [G, N, 1]: torch.gather along the second dimension. */
 void tape_gather_into(struct tape *tape, struct value *a, struct value *ids, struct value *place);
+/* ids i64 [.., T], dense: where an id is not excluded, the number of such in its row up to it, plus shift; else otherwise. */
+struct value *tape_token_positions(struct tape *tape, struct value *ids, int64_t excluded, int64_t shift,
+                                   int64_t otherwise);
 struct value *tape_quotient(struct tape *tape, struct value *a, int64_t divisor); /* of i64, rounded down */
 struct value *tape_remainder(struct tape *tape, struct value *a, int64_t divisor);
 

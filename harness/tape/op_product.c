@@ -223,6 +223,50 @@ static void bmm_backward(struct tape *tape, struct node *node, struct value **ou
     }
 }
 
+/* The first product of a biased one: baddbmm scales what it hands back by a product and a multiplication. */
+static void biased_product_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
+{
+    double factor = node->attributes.f[0];
+    for (int i = 0; i < 2; i++) {
+        if (!node_wants(node, i)) {
+            continue;
+        }
+        struct value *product =
+            i == 0 ? make_product(tape, out[0], value_turned(tape, node->saved[1]), NULL, "product gradient")
+                   : make_product(tape, value_turned(tape, node->saved[0]), out[0], NULL, "product gradient");
+        in[i] = make_scale(tape, product, factor, 0.0);
+        tape_drop(tape, product);
+    }
+}
+
+struct value *tape_biased_product(struct tape *tape, struct value *bias, struct value *a, struct value *b,
+                                  double factor)
+{
+    if (bias == NULL || a == NULL || b == NULL || tape_failed(tape)) {
+        return NULL;
+    }
+    int frame = tape_frame_open(tape);
+    struct value *lowered[] = {bias, a, b};
+    autocast_lower_all(tape, lowered, 3);
+    struct value **inputs = lowered + 1;
+    struct shape shape = {.rank = 3, .size = {a->shape.size[0], a->shape.size[1], b->shape.size[2]}};
+    struct value *result = value_new(tape, inputs[0]->dtype, &shape, "biased product");
+    tape_copy_into(tape, value_broadcast(tape, lowered[0], &shape), result);
+    struct value *workspace = workspace_take(tape, false);
+    struct value *values[] = {inputs[0], inputs[1], workspace, result};
+    struct operation_attributes attributes = {.f = {factor, 1.0}, .i = {tape->tf32_products}};
+    int count = workspace != NULL ? 3 : 2;
+    values[count] = result;
+    tape_run(tape, OPCODE_MATMUL, &attributes, count, count + 1, values);
+    struct node *node = result != NULL ? node_new(tape, biased_product_backward, 2, inputs, result) : NULL;
+    if (node != NULL) {
+        node->attributes = attributes_f(factor, 0.0);
+        node_save(tape, node, 0, node_wants(node, 1) ? inputs[0] : NULL);
+        node_save(tape, node, 1, node_wants(node, 0) ? inputs[1] : NULL);
+    }
+    return tape_frame_close(tape, frame, result);
+}
+
 struct value *tape_matmul(struct tape *tape, struct value *a, struct value *b)
 {
     if (a == NULL || b == NULL || tape_failed(tape)) {

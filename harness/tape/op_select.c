@@ -54,6 +54,18 @@ void tape_gather_into(struct tape *tape, struct value *a, struct value *ids, str
     tape_frame_close(tape, frame, NULL);
 }
 
+struct value *tape_token_positions(struct tape *tape, struct value *ids, int64_t excluded, int64_t shift,
+                                   int64_t otherwise)
+{
+    if (ids == NULL || tape_failed(tape)) {
+        return NULL;
+    }
+    struct value *values[] = {ids, value_new(tape, DTYPE_INT64, &ids->shape, "token positions")};
+    struct operation_attributes attributes = {.i = {excluded, shift, otherwise}};
+    tape_run(tape, OPCODE_TOKEN_POSITIONS, &attributes, 1, 2, values);
+    return values[1];
+}
+
 static struct value *divide(struct tape *tape, enum opcode opcode, struct value *a, int64_t divisor)
 {
     struct operation_attributes attributes = attributes_i(divisor, 0);

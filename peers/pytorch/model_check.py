@@ -43,8 +43,10 @@ LOWER_PRECISION.add(torch.nn.functional.scaled_dot_product_attention)  # shadow_
 CATALOGUE = pathlib.Path("models/catalogue")
 MODELS = ("tiny-bert", "tiny-gemma", "tiny-gemma2", "tiny-gemma3", "tiny-gpt-neox", "tiny-gpt2", "tiny-llama",
           "tiny-mistral", "tiny-phi3", "tiny-qwen2", "tiny-qwen3", "tiny-vit", "tiny-resnet", "tiny-resnet-bottleneck",
-          "tiny-vgg", "tiny-convnext")
-HEADS = {"bert": transformers.BertForMaskedLM, "gemma": transformers.GemmaForCausalLM,
+          "tiny-vgg", "tiny-convnext", "tiny-roberta", "tiny-distilbert", "tiny-opt", "tiny-opt-projected", "tiny-bloom")
+HEADS = {"roberta": transformers.RobertaForMaskedLM, "distilbert": transformers.DistilBertForMaskedLM,
+         "opt": transformers.OPTForCausalLM, "bloom": transformers.BloomForCausalLM,
+         "bert": transformers.BertForMaskedLM, "gemma": transformers.GemmaForCausalLM,
          "gemma2": transformers.Gemma2ForCausalLM, "gemma3_text": transformers.Gemma3ForCausalLM,
          "gpt_neox": transformers.GPTNeoXForCausalLM, "gpt2": transformers.GPT2LMHeadModel,
          "llama": transformers.LlamaForCausalLM, "mistral": transformers.MistralForCausalLM,

@@ -7,6 +7,10 @@ import os
 import torch
 import torchvision
 import transformers
+from transformers import (BloomConfig, BloomForCausalLM, BloomModel, DistilBertConfig, DistilBertForMaskedLM,
+                          DistilBertModel, FalconConfig, FalconForCausalLM, FalconModel, OPTConfig, OPTForCausalLM,
+                          OPTModel, RobertaConfig, RobertaForMaskedLM, RobertaModel, XLMRobertaConfig,
+                          XLMRobertaForMaskedLM, XLMRobertaModel)
 from transformers import (BertConfig, BertForMaskedLM, BertModel, ConvNextConfig, ConvNextForImageClassification,
                           ConvNextModel, Gemma2Config, Gemma2ForCausalLM, Gemma2Model, Gemma3ForCausalLM,
                           Gemma3TextConfig, Gemma3TextModel, GemmaConfig, GemmaForCausalLM, GemmaModel, GPTNeoXConfig,
@@ -63,8 +67,14 @@ FAMILIES = {
     "phi3": ("llama", Phi3ForCausalLM, Phi3Model, Phi3Config),
     "qwen2": ("llama", Qwen2ForCausalLM, Qwen2Model, Qwen2Config),
     "qwen3": ("llama", Qwen3ForCausalLM, Qwen3Model, Qwen3Config),
+    "bloom": ("bloom", BloomForCausalLM, BloomModel, BloomConfig),
+    "distilbert": ("distilbert", DistilBertForMaskedLM, DistilBertModel, DistilBertConfig),
+    "falcon": ("falcon", FalconForCausalLM, FalconModel, FalconConfig),
+    "opt": ("opt", OPTForCausalLM, OPTModel, OPTConfig),
+    "roberta": ("bert", RobertaForMaskedLM, RobertaModel, RobertaConfig),
     "vit": ("vit", ViTForImageClassification, ViTModel, ViTConfig),
     "convnext": ("convnext", ConvNextForImageClassification, ConvNextModel, ConvNextConfig),
+    "xlm-roberta": ("bert", XLMRobertaForMaskedLM, XLMRobertaModel, XLMRobertaConfig),
 }
 CLASSIFIERS = ("resnet", "vgg")  # images in, logits out, no loss of their own
 IMAGES = ("vit", "convnext", *CLASSIFIERS)
@@ -205,7 +215,7 @@ def forward(case, family, model, inputs, labels):
         out = model(inputs)
         return torch.nn.functional.cross_entropy(out, labels) if train else out
     keywords = {"labels": labels} if train else {}
-    if case.get("logits") == "last" and family in ("gpt2", "llama"):
+    if case.get("logits") == "last" and family in ("gpt2", "llama", "opt", "bloom", "falcon"):
         keywords["logits_to_keep"] = 1
     if family == "t5" and not train:
         keywords["decoder_input_ids"] = labels

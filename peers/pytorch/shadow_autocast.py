@@ -10,7 +10,7 @@ from torch.overrides import TorchFunctionMode
 
 # The operators of CUDA's autocast lists that the models of peer_models.py call from Python.
 LOWER_PRECISION = {F.linear, F.conv2d, torch.addmm, torch.matmul, torch.Tensor.matmul, torch.bmm, torch.mm,
-                   torch.baddbmm}
+                   torch.baddbmm, torch.Tensor.baddbmm, torch.Tensor.__matmul__}
 FLOAT32 = {F.layer_norm, torch.pow, torch.Tensor.pow, torch.Tensor.__pow__, torch.rsqrt, torch.exp}
 PROMOTE = {torch.cat}  # to the widest dtype among the arguments
 FLOAT32_IF_NO_DTYPE = {torch.sum, torch.Tensor.sum, torch.cumsum, torch.Tensor.cumsum}

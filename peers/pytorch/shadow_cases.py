@@ -258,6 +258,61 @@ def decoder_generate_cases():
     return out
 
 
+def family_cases(tiny, models):
+    """The same questions to further families: tiny models and real ones, padded, checkpointed, bare."""
+    out = []
+    for precision in ("float32", "bfloat16", "amp-bfloat16"):
+        optimizer = optimizer_for(precision)
+        for attention in ("sdpa", "eager"):
+            for model in tiny:
+                for padding in (False, True):
+                    # Of so small a peak the scratch of float32's fused backward, which meta does not see, is a tenth.
+                    if (precision, attention) != ("float32", "sdpa"):
+                        out.append(case_of(model, "train", precision, 2, 8, attention, optimizer, padding=padding))
+                    out.append(case_of(model, "infer", precision, 2, 8, attention, padding=padding))
+            for model in models:
+                out.append(case_of(model, "train", precision, 2, 96, attention, optimizer))
+                out.append(case_of(model, "train", precision, 2, 96, attention, optimizer, padding=True))
+                out.append(case_of(model, "infer", precision, 8, 512, attention))
+        for model in models:
+            one = "eager" if "bloom" in model else "sdpa"
+            out.append(case_of(model, "train", precision, 8, 512, one, optimizer))
+            out.append(case_of(model, "train", precision, 2, 96, one, optimizer, checkpointing=True))
+            out.append(case_of(model, "train", precision, 2, 96, one, optimizer, accumulate=2))
+            out.append(case_of(model, "infer", precision, 2, 96, one, head="bare"))
+    return out
+
+
+def encoder_cases():
+    return family_cases(("tiny-roberta", "tiny-distilbert"),
+                        ("FacebookAI/roberta-base", "FacebookAI/xlm-roberta-base", "distilbert-base-uncased"))
+
+
+def learned_position_cases():
+    """What learned positions behind an offset and biases by distance take: OPT and BLOOM."""
+    tiny = ("tiny-opt", "tiny-opt-projected", "tiny-bloom")
+    real = ("facebook/opt-125m", "facebook/opt-350m", "bigscience/bloom-560m")
+    out = family_cases(tiny, real)
+    for precision in ("float32", "bfloat16"):
+        for model in tiny:
+            for attention in ("sdpa", "eager"):
+                for cache in ("dynamic", "static"):
+                    out.append(case_of(model, "generate", precision, 2, 8, attention, new_tokens=4, cache=cache))
+            out.append(case_of(model, "generate", precision, 2, 8, "sdpa", new_tokens=4, beams=3))
+        for model in real:
+            out.append(case_of(model, "generate", precision, 4, 900, "sdpa", new_tokens=16))
+            out.append(case_of(model, "generate", precision, 4, 512, "eager", new_tokens=16))
+            out.append(case_of(model, "generate", precision, 4, 512, "sdpa", new_tokens=16, cache="static"))
+            out.append(case_of(model, "generate", precision, 2, 512, "sdpa", new_tokens=16, beams=4))
+    return out
+
+
+def has_form(case):
+    """BLOOM's class has the eager form alone."""
+    return "bloom" not in case["model"] or case["attention"] == "eager"
+
+
 def cases():
     return (tiny_cases() + layer_pairs() + full_cases() + generate_cases() + adapter_cases() + quantized_cases() +
-            fused_loss_cases() + decoder_cases() + decoder_generate_cases())
+            fused_loss_cases() + decoder_cases() + decoder_generate_cases() +
+            encoder_cases() + list(filter(has_form, learned_position_cases())))

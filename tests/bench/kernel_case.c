@@ -85,6 +85,7 @@ const struct unmeasured_operation unmeasured_operations[] = {
     {OPCODE_DYNAMIC_MAP, "256 numbers, once for a case"},
     {OPCODE_NLL_LOSS, "one number of each row is read"},
     {OPCODE_TARGET_MASK, "three numbers for each token"},
+    {OPCODE_TOKEN_POSITIONS, "one number for each token"},
     {OPCODE_QUOTIENT, "a few numbers for each beam"},
     {OPCODE_REMAINDER, "a few numbers for each beam"},
 };

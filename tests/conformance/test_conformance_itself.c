@@ -47,9 +47,9 @@ static bool operation_has_inputs(enum opcode opcode)
 /* FILL writes a number that bfloat16 holds; whole numbers, true and false are not rounded. */
 static bool operation_is_rounded(enum opcode opcode)
 {
-    static const enum opcode exact[] = {OPCODE_FILL,           OPCODE_RANDOM_INTEGER, OPCODE_SEQUENCE,
-                                        OPCODE_ATTENTION_MASK, OPCODE_ARGMAX,         OPCODE_QUOTIENT,
-                                        OPCODE_REMAINDER,      OPCODE_INTEGER_MATMUL, OPCODE_TARGET_MASK};
+    static const enum opcode exact[] = {
+        OPCODE_FILL,     OPCODE_RANDOM_INTEGER, OPCODE_SEQUENCE,       OPCODE_ATTENTION_MASK, OPCODE_ARGMAX,
+        OPCODE_QUOTIENT, OPCODE_REMAINDER,      OPCODE_INTEGER_MATMUL, OPCODE_TARGET_MASK,    OPCODE_TOKEN_POSITIONS};
     bool rounded = true;
     for (size_t i = 0; i < sizeof exact / sizeof exact[0]; i++) {
         rounded = rounded && opcode != exact[i];

@@ -52,6 +52,7 @@ static reference_function *const references[OPCODE_COUNT] = {
     [OPCODE_TOP_K] = reference_top_k,
     [OPCODE_ARGMAX] = reference_top_k,
     [OPCODE_GATHER] = reference_gather,
+    [OPCODE_TOKEN_POSITIONS] = reference_token_positions,
     [OPCODE_QUOTIENT] = reference_divide,
     [OPCODE_REMAINDER] = reference_divide,
     [OPCODE_MAX_POOL] = reference_max_pool,

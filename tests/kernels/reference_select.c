@@ -45,6 +45,20 @@ void reference_gather(const struct operation_call *call, double *const *values)
     }
 }
 
+/* As PyTorch writes it: (cumsum(counts) + shift - otherwise) * counts + otherwise. */
+void reference_token_positions(const struct operation_call *call, double *const *values)
+{
+    const struct tensor *out = &call->tensors[1];
+    const int64_t *i = call->attributes.i;
+    int64_t columns = out->size[out->rank - 1];
+    double sum = 0;
+    for (int64_t k = 0; k < tensor_element_count(out); k++) {
+        double counts = values[0][k] == (double)i[0] ? 0.0 : 1.0;
+        sum = (k % columns == 0 ? 0.0 : sum) + counts;
+        values[1][k] = (sum + (double)(i[1] - i[2])) * counts + (double)i[2];
+    }
+}
+
 void reference_divide(const struct operation_call *call, double *const *values)
 {
     double divisor = (double)call->attributes.i[0];

@@ -50,6 +50,7 @@ static trial_plan *const plans[OPCODE_COUNT] = {
     [OPCODE_TOP_K] = plan_top_k,
     [OPCODE_ARGMAX] = plan_top_k,
     [OPCODE_GATHER] = plan_gather,
+    [OPCODE_TOKEN_POSITIONS] = plan_token_positions,
     [OPCODE_QUOTIENT] = plan_divide,
     [OPCODE_REMAINDER] = plan_divide,
     [OPCODE_MAX_POOL] = plan_max_pool,

@@ -68,6 +68,22 @@ bool plan_gather(struct trial *trial, int variant)
     return true;
 }
 
+bool plan_token_positions(struct trial *trial, int variant)
+{
+    static const int64_t sizes[][2] = {{1, 1}, {2, 7}, {3, 130}, {1, 1025}, {40, 33}, {0, 4}, {2, 0}};
+    static const int64_t rules[][3] = {{1, 1, 1}, {0, -1, -1}, {0, -1, 0}};
+    enum { SIZES = sizeof sizes / sizeof sizes[0], RULES = sizeof rules / sizeof rules[0] };
+    if (variant >= SIZES * RULES) {
+        return false;
+    }
+    for (int k = 0; k < 3; k++) {
+        trial->call.attributes.i[k] = rules[variant / SIZES][k];
+    }
+    trial_input(trial, DTYPE_INT64, LAYOUT_DENSE, 2, sizes[variant % SIZES], 0.0, 2.0);
+    trial_output(trial, DTYPE_INT64, LAYOUT_DENSE, 2, sizes[variant % SIZES]);
+    return true;
+}
+
 bool plan_divide(struct trial *trial, int variant)
 {
     static const int64_t sizes[][3] = {{1, 1, 1}, {2, 3, 5}, {1, 5003, 1}, {0, 3, 4}, {7, 33, 129}};

@@ -17,11 +17,16 @@ static const struct {
     const char *name;
     bool is_text, generates, attends;
 } models[] = {
-    {"tiny-bert", true, false, true},     {"tiny-gpt2", true, true, true},     {"tiny-llama", true, true, true},
-    {"tiny-mistral", true, true, true},   {"tiny-qwen2", true, true, true},    {"tiny-vit", false, false, true},
-    {"tiny-resnet", false, false, false}, {"tiny-vgg", false, false, false},   {"tiny-convnext", false, false, false},
-    {"tiny-qwen3", true, true, true},     {"tiny-gpt-neox", true, true, true}, {"tiny-gemma", true, true, true},
-    {"tiny-gemma2", true, true, true},    {"tiny-gemma3", true, true, true},   {"tiny-phi3", true, true, true},
+    {"tiny-bert", true, false, true},         {"tiny-gpt2", true, true, true},
+    {"tiny-llama", true, true, true},         {"tiny-mistral", true, true, true},
+    {"tiny-qwen2", true, true, true},         {"tiny-vit", false, false, true},
+    {"tiny-resnet", false, false, false},     {"tiny-vgg", false, false, false},
+    {"tiny-convnext", false, false, false},   {"tiny-qwen3", true, true, true},
+    {"tiny-gpt-neox", true, true, true},      {"tiny-gemma", true, true, true},
+    {"tiny-gemma2", true, true, true},        {"tiny-gemma3", true, true, true},
+    {"tiny-phi3", true, true, true},          {"tiny-roberta", true, false, true},
+    {"tiny-distilbert", true, false, true},   {"tiny-opt", true, true, true},
+    {"tiny-opt-projected", true, true, true}, {"tiny-bloom", true, true, true},
 };
 
 enum { MODEL_COUNT = sizeof models / sizeof models[0] };
@@ -63,6 +68,9 @@ static struct workload workload_of(int model, enum mode mode, enum precision pre
     workload.batch = 1;
     workload.seq = models[model].is_text ? 4 : 0;
     workload.new_tokens = 2;
+    if (strcmp(models[model].name, "tiny-distilbert") == 0) { /* PEFT has no targets of its own for it */
+        workload.lora_targets = LORA_TARGETS_LINEAR;
+    }
     workload.lora_rank = mode == MODE_TRAIN && is_quantised(precision) ? 2 : 0;
     workload.lora_targets = adapts_all(model) ? LORA_TARGETS_LINEAR : LORA_TARGETS_ATTENTION;
     return workload;

@@ -74,7 +74,7 @@ static void test_defaults(void **state)
     struct config opt = config_of("{\"model_type\": \"opt\", \"word_embed_proj_dim\": null}");
     assert_int_equal(opt.word_width, 768);
     assert_int_equal(opt.positions, 2048);
-    assert_true(opt.norm_first && opt.final_norm && opt.norm_affine && opt.attention_bias);
+    assert_true(opt.norm_first && opt.final_norm && opt.attention_bias);
     struct config bloom = config_of("{\"model_type\": \"bloom\", \"pad_token_id\": 3}");
     assert_int_equal(bloom.hidden, 64);
     assert_int_equal(bloom.heads, 8);

@@ -16,7 +16,9 @@
 #include "models/family.h"
 #include "tests/models/tiny_weights.h"
 
-static const char *const families[] = {"bert", "gpt2", "llama-gqa", "vit", "tiny-resnet", "tiny-vgg", "tiny-convnext"};
+static const char *const families[] = {
+    "bert",          "gpt2",         "llama-gqa",       "vit",       "tiny-resnet", "tiny-vgg",
+    "tiny-convnext", "tiny-roberta", "tiny-distilbert", "tiny-bloom"};
 
 enum { FAMILY_TESTS = sizeof families / sizeof families[0] };
 

@@ -153,6 +153,8 @@ int main(void)
         /* Qwen3, Phi-3, Gemma, GPT-NeoX and their windows */
         {"tape_and_pytorch_agree_on_decoders", "peers/pytorch/shadow-decoders-torch-2.11.0-transformers-5.23.0.jsonl",
          80},
+        /* RoBERTa, XLM-RoBERTa and DistilBERT */
+        {"tape_and_encoders_agree", LIST_PATH "-encoders.jsonl", 130},
         /* Liger-Kernel's own cross entropy in the place of PyTorch's */
         {"tape_and_liger_agree", LIST_PATH "-liger-0.8.5.jsonl", 60},
     };

@@ -1,0 +1,41 @@
+/* Parts of encoders: attention by three projections, and the masked-language head. Not here: the order of a layer. */
+#include "models/encoder_part.h"
+
+#include <math.h>
+
+struct value *encoder_attention(const struct forward_layer *layer, const char *const paths[3], const char *output,
+                                struct value *hidden)
+{
+    const struct forward *f = layer->forward;
+    struct tape *tape = f->tape;
+    struct value *names[3];
+    for (int i = 0; i < 3; i++) {
+        int frame = tape_frame_open(tape);
+        names[i] =
+            tape_frame_close(tape, frame, heads_view(f, layer_linear(layer, paths[i], hidden), f->config->heads));
+    }
+    struct attention_form form = {
+        .scale = 1.0 / sqrt((double)f->config->head_dim), .dropout = f->config->attention_dropout, .mask = layer->mask};
+    struct value *weights = NULL;
+    struct value *out = forward_attention(f, &form, names[0], names[1], names[2], &weights);
+    if (output != NULL) {
+        value_rebind(tape, &out, layer_linear(layer, output, out));
+    }
+    for (int i = 0; i < 3; i++) {
+        tape_drop(tape, names[i]);
+    }
+    return out;
+}
+
+struct value *masked_head_run(const struct forward *f, const struct masked_head *head, enum activation activation,
+                              struct value *hidden)
+{
+    struct tape *tape = f->tape;
+    int frame = tape_frame_open(tape);
+    struct value *transformed = forward_linear(f, head->dense, hidden);
+    transformed = forward_activation(f, activation, transformed);
+    value_rebind(tape, &transformed, forward_layernorm(f, head->norm, transformed));
+    struct value *logits = forward_linear(f, head->decoder, transformed);
+    tape_drop(tape, transformed);
+    return tape_frame_close(tape, frame, f->labels == NULL ? logits : forward_language_loss(f, logits, false));
+}

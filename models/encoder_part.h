@@ -1,0 +1,21 @@
+/* Parts of encoders that BERT's kin and DistilBERT share; for their forward passes alone. */
+#ifndef ASSAY_MODELS_ENCODER_PART_H
+#define ASSAY_MODELS_ENCODER_PART_H
+
+#include "models/forward.h"
+
+/* Attention over the hidden state [B, S, h] by three projections of it, paths within the layer (query, key, value), and
+ * by an output projection before queries, keys and values go (NULL: none). Eager weights stay with the open frame. */
+struct value *encoder_attention(const struct forward_layer *layer, const char *const paths[3], const char *output,
+                                struct value *hidden);
+
+/* Paths of a masked-language head: dense, activation, norm, decoder. */
+struct masked_head {
+    const char *dense, *norm, *decoder;
+};
+
+/* Logits of all rows, or the loss where there are labels. */
+struct value *masked_head_run(const struct forward *forward, const struct masked_head *head, enum activation activation,
+                              struct value *hidden);
+
+#endif
