@@ -237,6 +237,11 @@ static struct value *transformer(const struct forward *f, const char *root)
     char path[64];
     snprintf(path, sizeof path, "%sword_embeddings", root);
     struct value *words = forward_words(f, path, -1), *last = NULL;
+    if (f->cache != NULL &&
+        f->cache->kind == CACHE_STATIC) { /* counts its tokens on the device, and so the sum is there */
+        int64_t one = 1;
+        tensor_passing(tape, DTYPE_INT64, 0, &one);
+    }
     snprintf(path, sizeof path, "%sword_embeddings_layernorm", root);
     struct value *hidden = forward_layernorm(f, path, words);
     if (hidden == NULL) {

@@ -185,7 +185,7 @@ static struct value *positions_of(const struct forward *f)
     int64_t cached = f->cache != NULL ? f->cache->length : 0;
     int64_t size[] = {value_size(f->ids, 0), value_size(f->ids, 1)}, seen[] = {size[0], size[1] + cached};
     enum dtype dtype = f->seen != NULL ? DTYPE_INT64 : DTYPE_FLOAT32;
-    if (f->seen == NULL) {
+    if (f->seen == NULL && f->mask == NULL) {
         tensor_passing(tape, dtype, 2, seen);
     }
     if (f->positions != NULL) {

@@ -155,6 +155,8 @@ int main(void)
          80},
         /* RoBERTa, XLM-RoBERTa and DistilBERT */
         {"tape_and_encoders_agree", LIST_PATH "-encoders.jsonl", 130},
+        /* learned positions behind an offset; biases by distance */
+        {"tape_and_opt_and_bloom_agree", LIST_PATH "-opt-bloom.jsonl", 90},
         /* Liger-Kernel's own cross entropy in the place of PyTorch's */
         {"tape_and_liger_agree", LIST_PATH "-liger-0.8.5.jsonl", 60},
     };
