@@ -36,8 +36,8 @@ static struct value *positions_of(struct tape *tape, int64_t rows)
 /* result & function(...): what a function of rows and columns says, and the two together, which stays. */
 static struct value *function_join(struct tape *tape, struct value *result, enum dtype dtype, const int64_t *square)
 {
-    struct value *said = passing(tape, dtype, 2, square);
-    struct value *both = passing(tape, dtype, 2, square);
+    struct value *said = tensor_passing(tape, dtype, 2, square);
+    struct value *both = tensor_passing(tape, dtype, 2, square);
     tape_drop(tape, said);
     tape_drop(tape, result);
     return both;
@@ -116,8 +116,8 @@ static struct mask_span span_of(const struct forward *f, struct value *like)
 static void ranges_take(struct tape *tape, const struct mask_span *span)
 {
     int64_t one = 1;
-    passing(tape, DTYPE_INT64, 1, &span->batch);
-    passing(tape, DTYPE_INT64, 1, &one);
+    tensor_passing(tape, DTYPE_INT64, 1, &span->batch);
+    tensor_passing(tape, DTYPE_INT64, 1, &one);
     positions_of(tape, span->rows);
     positions_of(tape, span->columns);
 }
@@ -131,7 +131,7 @@ static struct value *window_mask_make(const struct forward *f, const struct mask
     int64_t square[] = {span->rows, span->columns}, wide[] = {span->batch, 1, span->rows, span->columns};
     ranges_take(tape, span);
     struct value *window = function_join(tape, scalar_of(tape, DTYPE_BOOL), DTYPE_BOOL, square);
-    struct value *causal = passing(tape, DTYPE_BOOL, 2, square);
+    struct value *causal = tensor_passing(tape, DTYPE_BOOL, 2, square);
     one.batch = 1;
     struct value *mask = tape_window_mask(tape, NULL, &one);
     tape_drop(tape, causal);
@@ -149,10 +149,10 @@ static struct value *padded_window_mask_make(const struct forward *f, const stru
     struct value *outer = scalar_of(tape, DTYPE_BOOL);
     struct value *inner = function_join(tape, scalar_of(tape, DTYPE_BOOL), DTYPE_BOOL, square);
     inner = function_join(tape, inner, DTYPE_BOOL, square);
-    struct value *both = passing(tape, DTYPE_BOOL, 2, square);
+    struct value *both = tensor_passing(tape, DTYPE_BOOL, 2, square);
     tape_drop(tape, inner);
     tape_drop(tape, outer);
-    struct value *padding = passing(tape, DTYPE_BOOL, 2, thin);
+    struct value *padding = tensor_passing(tape, DTYPE_BOOL, 2, thin);
     struct value *mask = tape_window_mask(tape, f->seen, span);
     tape_drop(tape, padding);
     tape_drop(tape, both);
@@ -180,7 +180,7 @@ struct value *forward_window_mask(const struct forward *f, struct value *like)
     int frame = tape_frame_open(tape);
     bool padded = f->seen != NULL || f->cache != NULL; /* generate() always has a mask of the tokens */
     int64_t size[] = {span.batch, span.columns};
-    struct value *seen = padded ? passing(tape, DTYPE_BOOL, 2, size) : NULL;
+    struct value *seen = padded ? tensor_passing(tape, DTYPE_BOOL, 2, size) : NULL;
     struct value *mask = padded ? padded_window_mask_make(f, &span) : window_mask_make(f, &span);
     if (attention != ATTENTION_SDPA) {
         value_rebind(tape, &mask, tape_mask_numbers(tape, mask, value_dtype(like)));
