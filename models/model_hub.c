@@ -68,7 +68,11 @@ static enum status_code checkpoint_from_hub(const struct hub_place *place, const
                                             struct checkpoint **checkpoint, struct status *error)
 {
     const struct checkpoint_place where = {.open = hub_place_open, .context = place};
-    return checkpoint_read(&where, file, checkpoint, error);
+    enum status_code code = checkpoint_read(&where, file, checkpoint, error);
+    if (code == STATUS_INVALID) {
+        hub_repository_forget(place->repository);
+    }
+    return code;
 }
 
 /* The headers of a repository whose configuration is known. Without a network, where it is forbidden, the configuration

@@ -42,9 +42,10 @@ bool hub_repository_is_cached(const struct hub_repository *repository);
 bool hub_repository_exists(const struct hub_repository *repository);
 
 /* A small file, whole, of at most maximum_bytes: *path is where it is in a cache, and lives as long as the repository; NULL
- * where the repository has no such file.
+ * where the repository has no such file. One whose name ends in .json is kept only if it is JSON: a broken one is asked for
+ * anew by the next.
  *
- * Errors: STATUS_INVALID: the repository is missing, private or gated, the revision is missing, the file is too long, the
+ * Errors: STATUS_INVALID: the file is no JSON (REPOSITORY/FILE:LINE:COLUMN: ...), the repository is missing, private or gated, the revision is missing, the file is too long, the
  * server breaks the rules. STATUS_IO: there is no network, it is forbidden, or the cache cannot be written. Each says what
  * would help. */
 enum status_code hub_repository_path(struct hub_repository *repository, const char *file, int64_t maximum_bytes,
@@ -54,6 +55,10 @@ enum status_code hub_repository_path(struct hub_repository *repository, const ch
  * is read of its beginning is kept when it is released. Errors as above. */
 enum status_code hub_repository_source(struct hub_repository *repository, const char *file, struct byte_source **source,
                                        struct status *error);
+
+/* What was kept of large files at the top of the repository turned out to be wrong: it is removed, and asked for anew by the
+ * next repository that is opened. */
+void hub_repository_forget(struct hub_repository *repository);
 
 /* What has been transferred for this repository. */
 struct hub_traffic hub_repository_traffic(const struct hub_repository *repository);

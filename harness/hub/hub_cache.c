@@ -1,6 +1,7 @@
 /* Hub cache: paths, and reading and writing files at them. Not a transfer, and not a choice of where to look. */
 #include "harness/hub/hub_cache.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -247,6 +248,21 @@ enum status_code hub_cache_keep_head(const char *folder, const char *repository,
     char line[HEAD_LINE_BYTES];
     snprintf(line, sizeof line, "%s%" PRId64 " %zu\n", head_title, head->size, head->bytes.length);
     return entry_write(folder, repository, parts, line, &head->bytes, error);
+}
+
+void hub_cache_forget_heads(const char *folder, const char *repository, const char *commit)
+{
+    char path[PATH_MAX];
+    DIR *directory = cache_path(folder, repository, "heads", commit, NULL, path) ? opendir(path) : NULL;
+    const struct dirent *entry;
+    while (directory != NULL && (entry = readdir(directory)) != NULL) {
+        if (cache_path(folder, repository, "heads", commit, entry->d_name, path) && is_file(path)) {
+            unlink(path);
+        }
+    }
+    if (directory != NULL) {
+        closedir(directory);
+    }
 }
 
 enum status_code hub_cache_keep_commit(const char *folder, const char *repository, const char *revision,

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/json.h"
+
 /* Our folder for an endpoint: caches of different hubs do not mix. "https://hub.example:8080/x" -> "hub.example_8080_x". */
 static void own_folder_set(struct hub_repository *repository)
 {
@@ -257,6 +259,27 @@ static bool old_commit_take(struct hub_repository *repository)
     return true;
 }
 
+void hub_repository_forget(struct hub_repository *repository)
+{
+    hub_cache_forget_heads(repository->own_folder, repository->name.repository, repository->commit);
+}
+
+/* A file that is cut or otherwise broken must not stay: it would be broken for ever. */
+static enum status_code file_check(const struct hub_repository *repository, const char *file, const struct text *bytes,
+                                   struct status *error)
+{
+    size_t length = strlen(file);
+    if (length < 5 || strcmp(file + length - 5, ".json") != 0) {
+        return STATUS_OK;
+    }
+    char name[HUB_REPOSITORY_BYTES + HUB_FILE_BYTES];
+    struct json *document = NULL;
+    snprintf(name, sizeof name, "%s/%s", repository->name.repository, file);
+    enum status_code code = json_parse_text(name, text_string(bytes), bytes->length, &document, error);
+    json_release(document);
+    return code;
+}
+
 /* Transfers a small file into our own cache. */
 static enum status_code file_transfer(struct hub_repository *repository, const char *file, int64_t maximum_bytes,
                                       struct status *error)
@@ -265,6 +288,9 @@ static enum status_code file_transfer(struct hub_repository *repository, const c
     struct hub_response response = {0};
     bool absent = false;
     enum status_code code = repository_ask(repository, file, &request, &response, &absent, error);
+    if (code == STATUS_OK && !absent) {
+        code = file_check(repository, file, &response.bytes, error);
+    }
     if (code == STATUS_OK && !absent) {
         code = hub_cache_keep_file(repository->own_folder, repository->name.repository, repository->commit, file,
                                    &response.bytes, error);

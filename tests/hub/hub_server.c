@@ -133,7 +133,7 @@ static void answer_begin(const struct hub_server *server, const struct served *r
     headers_append(server, row->headers, text);
 }
 
-/* All of it, or the range that was asked for, with the fault of the row. */
+/* All of it, or the range that was asked for, with the fault of the row. range lies within the file. */
 static void bytes_serve(struct hub_server *server, int socket, const struct served *row, struct range range)
 {
     struct text text = {0};
@@ -161,9 +161,12 @@ static void bytes_serve(struct hub_server *server, int socket, const struct serv
     }
 }
 
-static void row_serve(struct hub_server *server, int socket, const struct served *row, struct range range)
+static void row_serve(struct hub_server *server, int socket, const struct served *whole, struct range range)
 {
     struct text text = {0};
+    struct served shortened = *whole;
+    const struct served *row = &shortened;
+    shortened.size_bytes /= whole->fault == SERVED_SHORT ? 2 : 1;
     bool broken = row->fault == SERVED_BROKEN || (row->fault == SERVED_BROKEN_ONCE && is_first_time(server, row));
     range.asked = range.asked && row->fault != SERVED_WITHOUT_RANGES && row->fault != SERVED_WITHOUT_LENGTH;
     if (!range.asked) {

@@ -15,6 +15,7 @@ enum served_fault {
     SERVED_STALLING,        /* sends half, then nothing, and does not close */
     SERVED_HEADERS_ENDLESS, /* headers until nobody listens */
     SERVED_OTHER_RANGE,     /* 206 for bytes that were not asked for */
+    SERVED_SHORT,           /* announces half of what it has, and that this is all */
     SERVED_BROKEN,          /* 500 */
     SERVED_BROKEN_ONCE      /* 500 the first time */
 };

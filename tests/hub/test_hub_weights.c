@@ -174,6 +174,39 @@ static void model_of_138_gigabytes_costs_kilobytes(void **state)
     arena_release(&repository.arena);
 }
 
+/* What a server cut, and said to be whole, is not kept: when the server is well again, so is the model. */
+static void cut_file_is_asked_again(void **state)
+{
+    (void)state;
+    static const char config[] = "{\"model_type\": \"gpt2\", \"n_layer\": 1, \"n_embd\": 8, \"n_head\": 2, "
+                                 "\"vocab_size\": 10, \"n_positions\": 4}";
+    static const char header[] =
+        "\x88\0\0\0\0\0\0\0{\"wte.weight\":{\"dtype\":\"F32\",\"shape\":[10,8],\"data_offsets\":"
+        "[0,320]},\"wpe.weight\":{\"dtype\":\"F32\",\"shape\":[4,8],\"data_offsets\":[320,448]}}";
+    struct served rows[] = {
+        SERVED_TEXT("/acme/cut/resolve/main/config.json", config),
+        SERVED_TEXT("/acme/cut/resolve/" SCENE_COMMIT "/config.json", config),
+        SERVED_TEXT("/acme/cut/resolve/" SCENE_COMMIT "/model.safetensors", header),
+    };
+    struct hub_scene scene;
+    hub_scene_begin(&scene, rows, 3);
+    const char *const words[] = {program_path(), "estimate", "acme/cut", NULL};
+    static const char *const says[] = {"acme/cut/config.json:1:", "acme/cut/model.safetensors: ", NULL};
+    rows[2].size_bytes += 448;
+    for (int broken = 0; broken < 3; broken++) {
+        for (int i = 0; i < 3; i++) {
+            rows[i].fault = (broken == 0 && i < 2) || (broken == 1 && i == 2) ? SERVED_SHORT : SERVED_WELL;
+        }
+        struct command_result result = command_of(&scene, words, "HF_HUB_OFFLINE=0");
+        assert_int_equal(result.exit_code, broken < 2 ? 2 : 0);
+        if (broken < 2 && strstr(text_string(&result.error), says[broken]) == NULL) {
+            fail_msg("%s", text_string(&result.error));
+        }
+        command_result_release(&result);
+    }
+    hub_scene_end(&scene);
+}
+
 enum { GGUF_BYTES = 7520 };
 
 /* A file that is named says by itself what the model is; its repository has no config.json. */
@@ -250,6 +283,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(model_of_138_gigabytes_costs_kilobytes),
+        cmocka_unit_test(cut_file_is_asked_again),
         cmocka_unit_test(gguf_is_read_by_name),
         cmocka_unit_test(broken_header_is_told_from_a_missing_file),
     };
