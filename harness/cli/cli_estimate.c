@@ -1,6 +1,9 @@
 /* assay estimate: accelerate's table of a model, or every estimator's prediction for a case. Touches no device. */
+#include <inttypes.h>
 #include <string.h>
 
+#include "harness/base/size.h"
+#include "harness/checkpoint/checkpoint.h"
 #include "harness/cli/case_estimates.h"
 #include "harness/cli/case_options.h"
 #include "harness/cli/case_peak.h"
@@ -118,6 +121,15 @@ static enum status_code table_print(const struct arguments *arguments, const str
 
 /* ---- with --mode: every estimator ---- */
 
+static void stored_line(const struct checkpoint *checkpoint, struct text *text)
+{
+    char size[SIZE_TEXT_BYTES];
+    if (checkpoint != NULL) {
+        text_format(text, "stored in %s: %s, %" PRId64 " bytes of tensors\n", checkpoint->name,
+                    size_format(checkpoint->stored_bytes, size), checkpoint->stored_bytes);
+    }
+}
+
 /* peak_stage: a word of --peak, or NULL. */
 static enum status_code estimates_give(const struct estimate_input *input, const struct identity *identity,
                                        const char *peak_stage, bool as_json, struct status *error)
@@ -130,6 +142,7 @@ static enum status_code estimates_give(const struct estimate_input *input, const
     identity_id(identity, &id);
     text_format(&text, "%s, predicted for %s%s\n", text_string(&id), input->target,
                 parallel_divides(input->parallel) ? ": each of the devices it is divided among" : "");
+    stored_line(input->checkpoint, &text);
     enum status_code code = case_estimates(input, estimates, &text, error);
     if (code == STATUS_OK && peak_stage != NULL) {
         code = case_peak(input, peak_stage, &peak, &text, error);
@@ -138,6 +151,8 @@ static enum status_code estimates_give(const struct estimate_input *input, const
         bool made = json_set(document, "id", json_string_new(text_string(&id))) &&
                     json_set(document, "case", identity_json(identity)) &&
                     json_set(document, "target", json_string_new(input->target)) &&
+                    (input->checkpoint == NULL ||
+                     json_set(document, "stored_bytes", json_integer_new(input->checkpoint->stored_bytes))) &&
                     (input->parallel == NULL || json_set(document, "parallel", parallel_json(input->parallel))) &&
                     json_set(document, "estimates", json_share(estimates)) &&
                     (peak_stage == NULL || json_set(document, "peak", json_share(peak)));
