@@ -1,11 +1,12 @@
-/* accelerate-corrected: accelerate's table without three of its faults. It counts the head that the case has; booleans and
- * integers at their real sizes (a boolean one byte, not an eighth), whatever the row; a tied weight once. All else is its
- * rule: other tensors are float32 bytes divided by 1, 2, 4 or 8, training is 4 times them in float32 and 2 times in 16 bits,
- * and integers are neither trained nor scaled. Left out, as by the original: activations, scales of quantised weights,
- * workspaces, allocator, context.
+/* accelerate-corrected: accelerate's table without three of its faults. It counts the head that the case has;
+ * booleans and integers at their real sizes (a boolean one byte, not an eighth), whatever the row; a tied weight
+ * once. All else is its rule: other tensors are float32 bytes divided by 1, 2, 4 or 8, training is 4 times them in
+ * float32 and 2 times in 16 bits, and integers are neither trained nor scaled. Left out, as by the original:
+ * activations, scales of quantised weights, workspaces, allocator, context.
  *
- * Worked number: Llama-2-7b in float16 with its head: 2 * 6,738,415,616 + 512 / 2 = 13,476,831,488 bytes, where accelerate
- * says 13,214,687,488; bert-base-cased in float16: 2 * 108,310,272 + 8,192 = 216,628,736 (accelerate 216,624,640). */
+ * Worked number: Llama-2-7b in float16 with its head: 2 * 6,738,415,616 + 512 / 2 = 13,476,831,488 bytes, where
+ * accelerate says 13,214,687,488; bert-base-cased in float16: 2 * 108,310,272 + 8,192 = 216,628,736 (accelerate
+ * 216,624,640). */
 #include "harness/estimate/accelerate.h"
 #include "harness/estimate/rule_terms.h"
 

@@ -3,9 +3,10 @@
  *     loading the total     inference 1.2 x the total     training with Adam 4 x the total (accelerate's rule until 0.28)
  *     LoRA 1.2 x (the total + 16 / 8 * 4 bytes for each trained parameter)
  *
- * The parameters that LoRA trains are a share of the model's that its user sets (2 % by default); here they are those of the
- * adapters. Mixed precision is no choice of it: training under amp reads its row of 16 bits, as accelerate's users do. Left out:
- * the head and everything that accelerate leaves out; the cache of a generation, for which it offers the same 1.2.
+ * The parameters that LoRA trains are a share of the model's that its user sets (2 % by default); here they are
+ * those of the adapters. Mixed precision is no choice of it: training under amp reads its row of 16 bits, as
+ * accelerate's users do. Left out: the head and everything that accelerate leaves out; the cache of a generation,
+ * for which it offers the same 1.2.
  *
  * Worked number: Llama-2-7b in float16: accelerate's total 13,214,687,488: inference 15,857,624,986, LoRA of rank 8 on
  * queries and values, 4,194,304 parameters: 1.2 * (13,214,687,488 + 33,554,432) = 15,897,890,304 bytes. */

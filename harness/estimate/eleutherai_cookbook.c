@@ -1,9 +1,10 @@
-/* eleutherai-cookbook: EleutherAI's calculator as it stands (cookbook, calc/calc_transformer_mem.py), its faults included.
+/* eleutherai-cookbook: EleutherAI's calculator as it stands (cookbook, calc/calc_transformer_mem.py), its faults
+ * included.
  *
- * It is asked as its reader of Hugging Face configurations would ask: layers, heads, hidden size, feed-forward factor (4 for
- * GPT-2; 1 where the configuration has no intermediate_size, as OPT's and Falcon's) and vocabulary of the model, sequence and
- * batch of the case. Configurations with other names for layers or hidden size it reads as its default, a model of 20B: to
- * these it does not apply. It counts the parameters itself:
+ * It is asked as its reader of Hugging Face configurations would ask: layers, heads, hidden size, feed-forward
+ * factor (4 for GPT-2; 1 where the configuration has no intermediate_size, as OPT's and Falcon's) and vocabulary of
+ * the model, sequence and batch of the case. Configurations with other names for layers or hidden size it reads as
+ * its default, a model of 20B: to these it does not apply. It counts the parameters itself:
  *
  *     2 V h + s h + 8 h L + 2 h + 4 L h^2 + 2 L h f      embeddings always untied, positions as long as the sequence,
  *                                                        grouped heads and gates (a third matrix) not known to it
@@ -16,10 +17,10 @@
  * (kv_size_ratio) does not reach this term; Llama-2-7b at 4,096 tokens has 2 GiB of them, not 1. A pass without
  * a cache is inference to it, with its default of one token more.
  *
- * Divided among N devices, TP and PP being the tensor and pipeline degrees: weights / (TP PP), ZeRO 3 / N too; gradients
- * ZeRO 2 / N; optimizer ZeRO 1 / N; buffers of ZeRO (5e8 elements, ZeRO 3 1e9 more) where N > 1; activations / TP, as
- * with the option --partition-activations of all its examples. Left out: temporaries, logits and loss, allocator,
- * context ("~5GiB in our experiments that we cannot explain").
+ * Divided among N devices, TP and PP being the tensor and pipeline degrees: weights / (TP PP), ZeRO 3 / N too;
+ * gradients ZeRO 2 / N; optimizer ZeRO 1 / N; buffers of ZeRO (5e8 elements, ZeRO 3 1e9 more) where N > 1;
+ * activations / TP, as with the option --partition-activations of all its examples. Left out: temporaries, logits
+ * and loss, allocator, context ("~5GiB in our experiments that we cannot explain").
  *
  * Worked number: 32 layers, h 4096, a 32, V 51,200, s 2048, batch 8, checkpointing, TP 2, N 128, ZeRO 1: parameters
  * 6,871,326,720; per device weights 6,871,326,720 (6.40 GiB), gradients 27,485,306,880, optimizer 644,186,880, buffers

@@ -1,14 +1,15 @@
-/* hf-mem: what the tool hf-mem says of a checkpoint: the bytes of its tensors, and with --experimental the keys and values of
- * a generation, 2 * layers * tokens * key heads * head size * bytes of an element * batch.
+/* hf-mem: what the tool hf-mem says of a checkpoint: the bytes of its tensors, and with --experimental the keys and
+ * values of a generation, 2 * layers * tokens * key heads * head size * bytes of an element * batch.
  *
- * Its tensors are those of the headers, and keys and values of the type that the configuration names (float16 for GGUF), in
- * whatever precision the case runs. Where there is no file, they are those that one saved in the precision of the case would
- * have: parameters and persistent buffers, tied ones once, and keys and values of that type. Tokens are those of the prompt and all
- * new ones (--max-model-len), in layers with a window too: where some layers have one and some have none, 0.5.6 counts what
- * engines reserve. Beams it does not know. It reads num_key_value_heads alone, so that Falcon has as many key heads as heads; a
- * configuration without its names for layers and hidden size (GPT-2, BLOOM, T5) gives it no keys and values: then there
- * is no total. Of GGUF's IQ types it rounds bits per weight to two digits; here their blocks are exact. Left out:
- * models of windows alone, activations, workspaces, allocator, context; training.
+ * Its tensors are those of the headers, and keys and values of the type that the configuration names (float16 for
+ * GGUF), in whatever precision the case runs. Where there is no file, they are those that one saved in the precision
+ * of the case would have: parameters and persistent buffers, tied ones once, and keys and values of that type.
+ * Tokens are those of the prompt and all new ones (--max-model-len), in layers with a window too: where some layers
+ * have one and some have none, 0.5.6 counts what engines reserve; of latent attention as if every head had keys and
+ * values of hidden / heads. Beams it does not know. It reads num_key_value_heads alone, so that Falcon has as many
+ * key heads as heads; a configuration without its names for layers and hidden size (GPT-2, BLOOM, T5) gives it no
+ * keys and values: then there is no total. Of GGUF's IQ types it rounds bits per weight to two digits; here their
+ * blocks are exact. Left out: models of windows alone, activations, workspaces, allocator, context; training.
  *
  * Worked number: Llama-3.1-8B in bfloat16, batch 1, 2,048 + 256 tokens: 2 * 8,030,261,248 = 16,060,522,496 and
  * 2 * 32 * 2,304 * 8 * 128 * 2 = 301,989,888 bytes. */
@@ -51,6 +52,13 @@ static int64_t cache_element_bytes(const struct estimate_input *input)
     return input->checkpoint->format == CHECKPOINT_GGUF ? 2 : dtype_bytes(input->config->dtype);
 }
 
+/* Latent attention has no head_dim in its configuration. */
+static int64_t head_dim_read(const struct estimate_input *input)
+{
+    bool latent = rule_has_module(input->skeleton, "kv_a_proj_with_mqa");
+    return latent ? input->config->hidden / input->config->heads : input->config->head_dim;
+}
+
 static bool weights_of(const struct estimate_input *input, int64_t *bytes)
 {
     int64_t element_bytes = rule_weight_bytes(input->workload->precision);
@@ -86,7 +94,7 @@ static enum status_code hf_mem_compute(const struct estimate_input *input, struc
                                config->layers,
                                workload->seq + workload->new_tokens,
                                reading == READING_ALL_HEADS ? config->heads : config->kv_heads,
-                               config->head_dim,
+                               head_dim_read(input),
                                cache_element_bytes(input),
                                workload->batch};
     if (!weights_of(input, &weights) || (generates && !rule_product(factors, 7, &cache)) ||

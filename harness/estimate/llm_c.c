@@ -1,8 +1,8 @@
-/* llm.c: what train_gpt2.cu allocates for GPT-2, by its own tables: parameters and gradients of e bytes, m, v and the
- * float32 copy, which ZeRO 1 divides among the processes where it goes into them, activations (llm_c.h), inputs and targets.
- * bfloat16 and amp-bfloat16 are its default build, float16 and float32 its others; fused attention is its build with cuDNN;
- * checkpointing is recompute 2 (GELU and norms), its absence the default, 1. Left out: cuBLAS workspaces and the context,
- * 855 MiB of the 21,315 MiB of its published run. */
+/* llm.c: what train_gpt2.cu allocates for GPT-2, by its own tables: parameters and gradients of e bytes, m, v and
+ * the float32 copy, which ZeRO 1 divides among the processes where it goes into them, activations (llm_c.h), inputs
+ * and targets. bfloat16 and amp-bfloat16 are its default build, float16 and float32 its others; fused attention is
+ * its build with cuDNN; checkpointing is recompute 2 (GELU and norms), its absence the default, 1. Left out: cuBLAS
+ * workspaces and the context, 855 MiB of the 21,315 MiB of its published run. */
 #include "harness/estimate/llm_c.h"
 
 #include <string.h>

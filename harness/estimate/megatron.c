@@ -6,25 +6,26 @@
  *
  *     layer 2 h a d (1 + k / a) + 2 h f g + 2 h n     last norm n h     embedding V h, again for a head that is not tied
  *
- * Most loaded device: layers / PP, one embedding, the head where PP is 1; norms whole, the rest / TP. Each parameter takes
- * 18 bytes (2 + 4 gradient + 4 copy + 8 Adam), or 6 + 12 / DP with the distributed optimizer, which ZeRO stands for.
+ * Most loaded device: layers / PP, one embedding, the head where PP is 1; norms whole, the rest / TP. Each parameter
+ * takes 18 bytes (2 + 4 gradient + 4 copy + 8 Adam), or 6 + 12 / DP with the distributed optimizer, which ZeRO
+ * stands for.
  *
  * Activations, with sequence parallelism and selective recomputation, of the first stage (s: seq, b: batch, L: layers):
  *
  *     (L s b h (18 + 4 f / h) + 8 s b PP + s b h PP) min(1, micro-batches / PP) + [PP = 1] 4 s b h (1 + V / h), all / TP
  *
- * That is what fused attention keeps. Where scores are stored, 5 a s^2 b L / TP more; with checkpointing, 2 s b h for each
- * layer in the place of the first term: both from the paper behind it (arXiv 2205.05198, table 2), since its code has
- * neither. activations_no_sequence_parallel_bytes is the second function of that file, which it prints where sequence
- * parallelism or selective recomputation are off: L s b h (10 + 24 / TP) + 8 s b PP + s b h PP, discounted likewise, and
- * 2 (s b V / TP + s b h) where PP is 1, all times 1.05.
+ * That is what fused attention keeps. Where scores are stored, 5 a s^2 b L / TP more; with checkpointing, 2 s b h
+ * for each layer in the place of the first term: both from the paper behind it (arXiv 2205.05198, table 2), since
+ * its code has neither. activations_no_sequence_parallel_bytes is the second function of that file, which it prints
+ * where sequence parallelism or selective recomputation are off: L s b h (10 + 24 / TP) + 8 s b PP + s b h PP,
+ * discounted likewise, and 2 (s b V / TP + s b h) where PP is 1, all times 1.05.
  *
  * Left out: biases, positions, temporaries, allocator, context, communication; ZeRO 2 and 3, FSDP, experts, latent
  * attention, interleaved schedules.
  *
- * Worked number: gpt2, batch 8, seq 512, one device: V 50,304: 12 (4 * 768^2 + 8 * 768^2 + 4 * 768) + 1,536 + 50,304 * 768 =
- * 123,606,528 parameters, 2,224,917,504 bytes; activations 1,283,457,024 + 32,768 + 3,145,728 + 12,582,912 + 824,180,736 =
- * 2,123,399,168; together 4,348,316,672. */
+ * Worked number: gpt2, batch 8, seq 512, one device: V 50,304: 12 (4 * 768^2 + 8 * 768^2 + 4 * 768) + 1,536 + 50,304
+ * * 768 = 123,606,528 parameters, 2,224,917,504 bytes; activations 1,283,457,024 + 32,768 + 3,145,728 + 12,582,912 +
+ * 824,180,736 = 2,123,399,168; together 4,348,316,672. */
 #include <string.h>
 
 #include "harness/base/size.h"

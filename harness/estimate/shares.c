@@ -1,24 +1,27 @@
 /* shares: what one rank holds of a model that is divided among devices, tensor by tensor of the skeleton; the rank that
  * holds most. Alone on one device weights, gradients and optimizer are those of the replay, to the byte.
  *
- * Tensor and expert degrees: tensor_split.h. Pipeline: stage k of P has layers k L / P to (k + 1) L / P; the first also what
- * stands before them, the last what follows, and its own copy of a tied embedding. Data-parallel ranks divide what is left:
+ * Tensor and expert degrees: tensor_split.h. Pipeline: stage k of P has layers k L / P to (k + 1) L / P; the first
+ * also what stands before them, the last what follows, and its own copy of a tied embedding. Data-parallel ranks
+ * divide what is left:
  *
  *     ZeRO 1, 2    one flat buffer of all trained elements, padded to a multiple of 2 N: optimizer / N; ZeRO 2: gradients / N
  *     ZeRO 3       every tensor apart, padded to a multiple of N: weights, gradients and optimizer / N
  *     FSDP2        every tensor along dimension 0: the first rank has ceil(rows / N) rows of each
  *
- * and for ZeRO 3 and FSDP the largest layer (a block that is never split, or a leaf) is whole for a moment, in training with
- * its gradient: gathered_bytes. Weights and states have the dtypes of the case, as PyTorch keeps them; float32 copies that
- * DeepSpeed or Megatron add are in their own rules.
+ * and for ZeRO 3 and FSDP the largest layer (a block that is never split, or a leaf) is whole for a moment, in
+ * training with its gradient: gathered_bytes. Weights and states have the dtypes of the case, as PyTorch keeps them;
+ * float32 copies that DeepSpeed or Megatron add are in their own rules.
  *
- * Activations: rule_terms.h, of 16-bit or float32 elements, for the layers of the stage, times the micro-batches that wait
- * there: min(accumulate, P - k), one forward one backward. Keys and values of a generation: 2 layers tokens rows heads of a
- * rank, in layers with a window at most its tokens. Left out: logits and loss, temporaries, workspaces, buckets of communication, allocator, context; sequence and
- * context parallelism. Inference has no rule for activations, and so no total.
+ * Activations: rule_terms.h, of 16-bit or float32 elements, for the layers of the stage, times the micro-batches
+ * that wait there: min(accumulate, P - k), one forward one backward. Keys and values of a generation: 2 layers
+ * tokens rows heads of a rank, in layers with a window at most its tokens. Left out: logits and loss, temporaries,
+ * workspaces, buckets of communication, allocator, context; sequence and context parallelism. Inference has no rule
+ * for activations, and so no total.
  *
  * Worked number: gpt2 in float32, 8 ranks, FSDP2, AdamW fused: of wte [50257, 768] the first rank has 6,283 rows, of
- * all tensors 15,555,648 elements: 62,222,592 bytes of weights, as many of gradients, 124,445,184 + 4 * 148 of optimizer. */
+ * all tensors 15,555,648 elements: 62,222,592 bytes of weights, as many of gradients, 124,445,184 + 4 * 148 of
+ * optimizer. */
 #include <stdlib.h>
 #include <string.h>
 

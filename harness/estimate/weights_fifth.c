@@ -1,6 +1,6 @@
-/* weights-1.2: the baseline that a rule for inference has to beat: a fifth on top of the weights, parameters times the bytes
- * of an element. The sentence behind it is EleutherAI's ("this overhead is <= 20%"). Left out: everything else; keys and
- * values of a generation are in the fifth or nowhere. int4 is half a byte, without scales.
+/* weights-1.2: the baseline that a rule for inference has to beat: a fifth on top of the weights, parameters times
+ * the bytes of an element. The sentence behind it is EleutherAI's ("this overhead is <= 20%"). Left out: everything
+ * else; keys and values of a generation are in the fifth or nowhere. int4 is half a byte, without scales.
  *
  * Worked number: Llama-2-7b with its head in float16: 2 * 6,738,415,616 * 1.2 = 16,172,197,478 bytes. */
 #include "harness/estimate/rule_terms.h"
