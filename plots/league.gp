@@ -29,10 +29,10 @@ clip(error) = 100.0 * error > edge ? edge : 100.0 * error
 # give the same picture.
 spread(row) = 0.28 * (((int(row) * 7) % 11) / 5.0 - 1.0)
 
-set lmargin at screen 200.0 / ARG4
+set lmargin at screen 230.0 / ARG4
 set rmargin at screen 1 - 270.0 / ARG4
 set tmargin at screen 1 - 64.0 / ARG5
-set bmargin at screen 122.0 / ARG5
+set bmargin at screen 130.0 / ARG5
 set border 1 linecolor rgb "#444444"
 set tics nomirror out textcolor rgb "#222222"
 set grid xtics linecolor rgb "#e4e4e4" linewidth 1 linetype 1
@@ -44,7 +44,7 @@ set format x "%+.0f %%"
 set ytics scale 0
 set xlabel "(predicted - measured) / measured"
 set title "Errors of each estimator, in the order of the league" offset 0, 1
-set key at screen 0.5, screen 58.0 / ARG5 center top horizontal maxrows 2 Left reverse samplen 1.2 width 0
+set key at screen 0.5, screen 54.0 / ARG5 center top horizontal maxrows 2 Left reverse samplen 1.2 width 0
 
 set label 1 "median |error|" at first edge, first 0.3 left offset character 2.5, 0.9 textcolor rgb "#555555"
 set label 2 "under" at first edge, first 0.3 left offset character 18.5, 0.9 textcolor rgb "#555555"

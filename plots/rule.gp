@@ -25,7 +25,7 @@ step = high / low > 2 ** 16 ? 16 : high / low > 2 ** 8 ? 4 : 2
 set lmargin at screen 500.0 / ARG4
 set rmargin at screen 1 - 30.0 / ARG4
 set tmargin at screen 1 - 48.0 / ARG5
-set bmargin at screen 124.0 / ARG5
+set bmargin at screen 130.0 / ARG5
 set border 1 linecolor rgb "#444444"
 set tics nomirror out textcolor rgb "#222222"
 set grid linecolor rgb "#e4e4e4" linewidth 1 linetype 1
@@ -37,7 +37,7 @@ set ytics scale 0
 set format x "%g"
 set xlabel "batch × length (tokens; images: batch)"
 set title sprintf("Is %g × weights enough for inference?", ARG6 + 0) offset 0, -0.2
-set key at screen 0.5, screen 56.0 / ARG5 center top horizontal maxrows 2 Left reverse samplen 1.2 width 2
+set key at screen 0.5, screen 54.0 / ARG5 center top horizontal maxrows 2 Left reverse samplen 1.2 width 2
 
 plot ARG1 index 1 using (low):1:ytic(2) with points pointtype -1 notitle, \
      ARG1 index 0 using 2:($4 == 2 ? $1 : NaN) with points pointtype 6 pointsize 1.1 linewidth 1.6 \
