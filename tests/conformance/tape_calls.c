@@ -76,6 +76,9 @@ static void model_collect(struct tape_calls *calls, const struct config *config)
     static const char *const targets[] = {"host", "sm_80", "sm_90"};
     for (int precision = 0; precision < PRECISION_COUNT; precision++) {
         for (int attention = 0; attention < ATTENTION_COUNT; attention++) {
+            if (config->score_cap > 0 && attention != ATTENTION_EAGER) {
+                continue; /* what workload_tape refuses */
+            }
             struct workload workload = workload_default(MODE_INFER);
             workload.precision = (enum precision)precision;
             workload.attention = (enum attention)attention;
