@@ -166,12 +166,14 @@ static struct value *feed_forward(const struct forward_layer *layer, struct valu
     struct value *fused = layer_linear(layer, "mlp.gate_up_proj", hidden);
     tape_split(tape, fused, 2, 2, parts);
     tape_drop(tape, fused);
-    int inner = tape_frame_open(tape);
-    struct value *gate = tape_slice(tape, parts[0], 2, 0, f->config->ffn);
-    struct value *product = tape_multiply(tape, parts[1], forward_activation(f, f->config->activation, gate));
-    product = tape_frame_close(tape, inner, product);
-    value_rebind(tape, &parts[1], product);
-    return tape_frame_close(tape, frame, layer_linear(layer, "mlp.down_proj", parts[1]));
+    struct value *gate = tape_hold(tape, parts[0]); /* it keeps its name until the module returns */
+    struct value *opened = forward_activation(f, f->config->activation, gate);
+    value_rebind(tape, &parts[1], tape_multiply(tape, parts[1], opened));
+    tape_drop(tape, opened);
+    struct value *out = layer_linear(layer, "mlp.down_proj", parts[1]);
+    out = tape_frame_close(tape, frame, out);
+    tape_let_go(tape, gate);
+    return out;
 }
 
 static struct value *phi3_layer(struct tape *tape, const void *context, struct value *input)

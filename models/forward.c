@@ -225,16 +225,15 @@ static struct value *heads_join(struct tape *tape, struct value *out)
     return tape_frame_close(tape, frame, tape_reshape(tape, rows, 3, size));
 }
 
-/* A single query over a static cache, of which a mask hides what is not there yet. The heads that share keys become rows
+/* A single query under a mask: of a static cache what is not there yet is hidden, of a full window nothing. The heads that share keys become rows
  * of one (pack_gqa), because the kernels that take a mask want as many heads as there are keys. */
-static struct value *attention_over_static(const struct forward *forward, struct attention_settings settings,
-                                           struct value *q, struct value *k, struct value *v)
+static struct value *attention_of_single(const struct forward *forward, struct attention_settings settings,
+                                         struct value *q, struct value *k, struct value *v)
 {
     struct tape *tape = forward->tape;
     int frame = tape_frame_open(tape);
     int64_t batch = value_size(q, 0), heads = value_size(q, 1), groups = value_size(k, 1), width = value_size(q, 3);
     int64_t packed[] = {batch, groups, heads / groups, width}, flat[] = {batch, 1, heads * width};
-    settings.mask = forward->mask;
     struct value *out = tape_attention(tape, tape_reshape(tape, q, 4, packed), k, v, &settings);
     int64_t unpacked[] = {batch, heads, 1, width};
     return tape_frame_close(tape, frame, tape_reshape(tape, tape_reshape(tape, out, 4, unpacked), 3, flat));
@@ -271,11 +270,11 @@ static struct value *attention_fused(const struct forward *forward, const struct
                                           .causal = form->causal && rows > 1,
                                           .heads_first = form->heads_first,
                                           .native = forward->workload->attention == ATTENTION_NATIVE};
-    if (forward->mask != NULL) {
-        return attention_over_static(forward, settings, q, k, v);
+    settings.mask = forward->mask != NULL ? forward->mask : form->mask;
+    if (forward->mask != NULL || (form->mask != NULL && rows == 1 && !settings.native)) {
+        return attention_of_single(forward, settings, q, k, v);
     }
     if (form->mask != NULL) {
-        settings.mask = form->mask;
         return attention_masked(forward, settings, q, k, v);
     }
     int frame = tape_frame_open(tape);
