@@ -212,8 +212,9 @@ def check(program, name, precision, attention, options, folder):
 
 
 def forms_of(name):
-    """Gemma 2 caps its scores, which transformers does in the eager form alone."""
-    return ("sdpa",) if not attends(name) else ("eager",) if "gemma2" in name else ("sdpa", "eager")
+    """Gemma 2 caps its scores and BLOOM biases them, which transformers does in the eager form alone."""
+    eager = "gemma2" in name or "bloom" in name
+    return ("sdpa",) if not attends(name) else ("eager",) if eager else ("sdpa", "eager")
 
 
 def main():

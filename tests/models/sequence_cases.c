@@ -37,10 +37,10 @@ static bool caps_scores(int model)
     return strcmp(models[model].name, "tiny-gemma2") == 0;
 }
 
-/* peft has no list of targets for it. */
+/* peft has no list of targets for them. */
 static bool adapts_all(int model)
 {
-    return strcmp(models[model].name, "tiny-phi3") == 0;
+    return strcmp(models[model].name, "tiny-phi3") == 0 || strcmp(models[model].name, "tiny-distilbert") == 0;
 }
 
 static bool is_quantised(enum precision precision)
@@ -68,9 +68,6 @@ static struct workload workload_of(int model, enum mode mode, enum precision pre
     workload.batch = 1;
     workload.seq = models[model].is_text ? 4 : 0;
     workload.new_tokens = 2;
-    if (strcmp(models[model].name, "tiny-distilbert") == 0) { /* PEFT has no targets of its own for it */
-        workload.lora_targets = LORA_TARGETS_LINEAR;
-    }
     workload.lora_rank = mode == MODE_TRAIN && is_quantised(precision) ? 2 : 0;
     workload.lora_targets = adapts_all(model) ? LORA_TARGETS_LINEAR : LORA_TARGETS_ATTENTION;
     return workload;
