@@ -97,7 +97,7 @@ static void paths_that_are_too_long(void **state)
     static char path[2 * MODEL_PATH_BYTES];
     struct model_files files;
     (void)state;
-    for (size_t i = 0; i < sizeof path - 1; i += 2) {
+    for (size_t i = 0; i + 2 < sizeof path; i += 2) {
         memcpy(path + i, "./", 2);
     }
     assert_false(model_files_find(path, &files));
