@@ -56,7 +56,8 @@ static void prompt_fill(struct tape_machine *machine)
 static void machine_of(struct tape_machine *machine, const char *model, const struct workload *workload)
 {
     char path[128];
-    snprintf(path, sizeof path, "peers/pytorch/%s/config.json", model);
+    const char *folder = strncmp(model, "tiny/", 5) == 0 ? "peers/pytorch" : "models/catalogue";
+    snprintf(path, sizeof path, "%s/%s/config.json", folder, model);
     machine_open(machine, path, workload, 1, 0.0);
 }
 
@@ -180,7 +181,8 @@ static void next_tokens(const char *model, const struct tokens *tokens, int64_t 
 static void a_cache_changes_nothing(void **state)
 {
     (void)state;
-    static const char *const models[] = {"tiny/gpt2", "tiny/llama-gqa", "tiny/qwen2"};
+    static const char *const models[] = {"tiny/gpt2",  "tiny/llama-gqa", "tiny/qwen2", "tiny-qwen3",
+                                         "tiny-gemma", "tiny-gemma3",    "tiny-phi3",  "tiny-gpt-neox"};
     for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
         struct workload workload = generation(CACHE_DYNAMIC, ATTENTION_SDPA, 1);
         struct tokens tokens = generated(models[i], &workload);
