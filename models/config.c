@@ -28,13 +28,26 @@ static void copy_string(struct field_reader *reader, const char *key, const char
     }
 }
 
-static void read_common(struct field_reader *reader, struct config *config)
+/* A checkpoint in fp8 blocks is what DeepSeek-V3 is published as: the classes are the same, and the real ones turn it into
+ * their dtype where they are asked to (dequantize). Other methods change modules. */
+static void read_quantization(struct field_reader *reader, struct config *config)
 {
-    if (json_kind(field_member(reader, "quantization_config")) != JSON_KIND_NULL) {
+    const struct json *quantization = field_member(reader, "quantization_config");
+    const char *method = json_string_or(json_get(quantization, "quant_method"), "");
+    if (json_kind(quantization) == JSON_KIND_NULL) {
+        return;
+    }
+    if (strcmp(method, "fp8") != 0) {
         field_fault(reader, "quantization_config",
                     "quantized checkpoints are not modelled; remove it to weigh the model "
                     "without quantization");
     }
+    config->stored_in_fp8 = true;
+}
+
+static void read_common(struct field_reader *reader, struct config *config)
+{
+    read_quantization(reader, config);
     const char *key = field_member(reader, "dtype") != NULL ? "dtype" : "torch_dtype";
     const char *dtype = field_string(reader, key);
     if (dtype != NULL && strncmp(dtype, "torch.", 6) == 0) {

@@ -60,6 +60,18 @@ struct config {
     bool grouped_projection;     /* Falcon: new_decoder_architecture, queries stored beside the keys they share */
     bool residual_after_norm;    /* BLOOM: the residual is what the norm made */
     int64_t parallel_norms;      /* Falcon: norms of a parallel block, 1 or 2 */
+    /* experts */
+    int64_t experts, active_experts;      /* routed ones of a layer, and those of them that a token uses; 0: none */
+    int64_t expert_ffn, shared_ffn;       /* of one routed expert; of what every token uses beside them, 0: nothing */
+    int64_t expert_groups, active_groups; /* a token's experts come from so many of the groups; 0: no groups */
+    int64_t first_expert_layer, expert_step;              /* see experts_in_layer */
+    unsigned char dense[(CONFIG_LAYERS_MAXIMUM + 7) / 8]; /* a bit for each layer that has no experts all the same */
+    bool normalizes_routing;                              /* the weights of a token's experts sum to 1 */
+    double routing_scale;                                 /* what they are multiplied by */
+    /* latent attention: head_dim is nope_dim + rotary_dim */
+    int64_t latent, query_latent; /* the row that keys and values are made of, and queries; 0: made directly */
+    int64_t nope_dim, value_dim;  /* elements of a head of the keys without positions, and of the values */
+    bool rope_interleaved;        /* positions turn neighbours, not halves */
     /* images */
     int64_t image, patch, channels, classes;
     int64_t depths[CONFIG_STAGES_MAXIMUM], widths[CONFIG_STAGES_MAXIMUM]; /* of the stages of a convolutional network */
@@ -67,6 +79,7 @@ struct config {
     double layer_scale; /* what the scale of a layer starts at; <= 0: it has none */
     bool bottleneck;
     enum dtype dtype;              /* torch_dtype or dtype; float32 where absent */
+    bool stored_in_fp8;            /* the published file is quantised; sizes are without that */
     char transformers_version[32]; /* the release that wrote the file, "4.31.0.dev0"; "" where it does not say */
 };
 

@@ -38,8 +38,8 @@ const struct family *family_find(const char *name);
 const struct family *family_of_type(const char *model_type);
 const struct family *family_of_architecture(const char *architecture);
 
-extern const struct family family_bert, family_bloom, family_convnext, family_distilbert, family_falcon, family_gemma,
-    family_gpt2, family_gpt_neox, family_llama, family_opt, family_phi3, family_resnet, family_t5, family_vgg,
-    family_vit;
+extern const struct family family_bert, family_bloom, family_convnext, family_deepseek, family_distilbert,
+    family_falcon, family_gemma, family_gpt2, family_gpt_neox, family_llama, family_mixtral, family_opt, family_phi3,
+    family_qwen_moe, family_resnet, family_t5, family_vgg, family_vit;
 
 #endif

@@ -18,7 +18,11 @@ enum status_code skeleton_totals(struct skeleton *skeleton, struct status *error
             fits = size_multiply(tensor->element_count, dtype_bytes(tensor->dtype), &bytes) &&
                    size_add(skeleton->buffer_bytes, bytes, &skeleton->buffer_bytes);
         } else if (tensor->tied_to < 0) {
-            fits = size_add(skeleton->parameter_count, tensor->element_count, &skeleton->parameter_count);
+            const struct config *config = skeleton->config;
+            int64_t active = tensor->is_routed ? tensor->element_count / config->experts * config->active_experts
+                                               : tensor->element_count;
+            fits = size_add(skeleton->parameter_count, tensor->element_count, &skeleton->parameter_count) &&
+                   size_add(skeleton->active_parameter_count, active, &skeleton->active_parameter_count);
         }
     }
     /* Room for the largest multiple that an estimator takes (18 bytes per parameter) is left. */

@@ -38,6 +38,7 @@ struct skeleton_tensor {
     int module;       /* the owner: index into modules */
     bool is_buffer;
     bool is_adapter;        /* of LoRA: trained where all others are frozen */
+    bool is_routed;         /* of experts, of which a token uses config->active_experts in config->experts */
     bool persistent;        /* in the state dict; parameters always */
     bool rounds_with_model; /* cast with the model's dtype: floating and not exempt (inv_freq is exempt) */
     bool stays_float32;     /* not cast to float16: from_pretrained keeps it (_keep_in_fp32_modules) */
@@ -62,8 +63,10 @@ struct skeleton {
     int *slots;              /* hash of the paths: slot_count indices into tensors, -1: free */
     int slot_count;          /* a power of two */
     int64_t parameter_count; /* elements of parameters, tied ones once */
-    int64_t buffer_bytes;    /* in their own dtypes, all buffers, persistent or not */
-    int64_t parameter_bytes; /* in float32 */
+    int64_t
+        active_parameter_count; /* of these, what one token is multiplied with: all but the experts it does not use */
+    int64_t buffer_bytes;       /* in their own dtypes, all buffers, persistent or not */
+    int64_t parameter_bytes;    /* in float32 */
 };
 
 /* config must outlive the skeleton. head: HEAD_BARE (AutoModel) or HEAD_LM (with head; images: the classifier, which

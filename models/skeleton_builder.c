@@ -191,6 +191,13 @@ void builder_tie(struct skeleton_builder *builder, int tensor, int owner)
     }
 }
 
+void builder_routed(struct skeleton_builder *builder, int tensor)
+{
+    if (builder->code == STATUS_OK && tensor >= 0) {
+        builder->skeleton->tensors[tensor].is_routed = true;
+    }
+}
+
 int builder_linear(struct skeleton_builder *builder, int parent, const char *name, int64_t outputs, int64_t inputs,
                    bool bias)
 {

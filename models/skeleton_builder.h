@@ -60,6 +60,9 @@ void builder_buffer(struct skeleton_builder *builder, const char *name, const st
 /* The tensor shares the storage of an earlier one of the same shape. Nothing happens where either is -1. */
 void builder_tie(struct skeleton_builder *builder, int tensor, int owner);
 
+/* The parameter is of all routed experts of a layer, the first dimension being theirs. Nothing happens where it is -1. */
+void builder_routed(struct skeleton_builder *builder, int tensor);
+
 /* Modules that several families share; each gives the index of the weight (-1 after a failure).
  * Linear: weight [outputs, inputs], bias [outputs]. Convolution: weight [outputs, inputs, kernel, kernel]. */
 int builder_linear(struct skeleton_builder *builder, int parent, const char *name, int64_t outputs, int64_t inputs,

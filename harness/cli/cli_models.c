@@ -34,6 +34,7 @@ static struct json *model_json(const struct skeleton *skeleton)
     bool made = json_set(object, "model", json_string_new(skeleton->config->name)) &&
                 json_set(object, "family", json_string_new(skeleton->config->family->name)) &&
                 json_set(object, "parameter_count", json_integer_new(skeleton->parameter_count)) &&
+                json_set(object, "active_parameter_count", json_integer_new(skeleton->active_parameter_count)) &&
                 json_set(object, "parameter_bytes", json_integer_new(skeleton->parameter_bytes)) &&
                 json_set(object, "buffer_bytes", json_integer_new(skeleton->buffer_bytes));
     return json_made(object, made);
@@ -72,14 +73,15 @@ static void model_line(const struct skeleton *skeleton, struct text *text)
 {
     char parameters[SIZE_TEXT_BYTES];
     char buffers[SIZE_TEXT_BYTES];
-    text_format(text, "%-42s %-7s %15" PRId64 " %12s %11s\n", skeleton->config->name, skeleton->config->family->name,
-                skeleton->parameter_count, size_format(skeleton->parameter_bytes, parameters),
-                size_format(skeleton->buffer_bytes, buffers));
+    text_format(text, "%-42s %-10s %15" PRId64 " %15" PRId64 " %12s %11s\n", skeleton->config->name,
+                skeleton->config->family->name, skeleton->parameter_count, skeleton->active_parameter_count,
+                size_format(skeleton->parameter_bytes, parameters), size_format(skeleton->buffer_bytes, buffers));
 }
 
 static void model_heading(struct text *text)
 {
-    text_format(text, "%-42s %-7s %15s %12s %11s\n", "model", "family", "parameters", "in float32", "buffers");
+    text_format(text, "%-42s %-10s %15s %15s %12s %11s\n", "model", "family", "parameters", "active", "in float32",
+                "buffers");
 }
 
 static void tensor_line(const struct skeleton *skeleton, const struct skeleton_tensor *tensor, struct text *text)
@@ -199,7 +201,9 @@ const struct command command_models = {
     .summary = "the catalogue, or what one model consists of",
     .details =
         "MODEL: a name of the catalogue, a config.json in Hugging Face's format, a folder that holds one, or a .gguf.\n"
-        "Counts are those of the model without a head (--head lm: with it), tied parameters once.\n",
+        "Counts are those of the model without a head (--head lm: with it), tied parameters once. active: what one "
+        "token\n"
+        "is multiplied with, all but the experts that it does not use.\n",
     .options = options,
     .operand_minimum = 0,
     .operand_maximum = 1,

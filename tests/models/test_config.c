@@ -84,6 +84,25 @@ static void test_defaults(void **state)
     assert_int_equal(falcon.head_dim, 64);
     assert_int_equal(falcon.ffn, 4 * 4544);
     assert_true(falcon.parallel_blocks && !falcon.alibi && !falcon.grouped_projection && !falcon.attention_bias);
+    struct config mixtral = config_of("{\"model_type\": \"mixtral\"}");
+    assert_int_equal(mixtral.experts, 8);
+    assert_int_equal(mixtral.active_experts, 2);
+    assert_int_equal(mixtral.expert_ffn, 14336);
+    assert_int_equal(mixtral.sliding_window, 0);
+    assert_true(mixtral.norm_epsilon == 1e-5 && mixtral.normalizes_routing && mixtral.shared_ffn == 0);
+    struct config qwen2_moe = config_of("{\"model_type\": \"qwen2_moe\"}");
+    assert_int_equal(qwen2_moe.experts, 60);
+    assert_int_equal(qwen2_moe.shared_ffn, 5632);
+    assert_true(qwen2_moe.attention_bias && !qwen2_moe.normalizes_routing && !qwen2_moe.head_norms);
+    struct config qwen3_moe = config_of("{\"model_type\": \"qwen3_moe\", \"shared_expert_intermediate_size\": 5}");
+    assert_int_equal(qwen3_moe.head_dim, 64);
+    assert_int_equal(qwen3_moe.shared_ffn, 0);
+    assert_true(qwen3_moe.head_norms && !qwen3_moe.attention_bias);
+    struct config deepseek = config_of("{\"model_type\": \"deepseek_v3\"}");
+    assert_int_equal(deepseek.head_dim, 192);
+    assert_int_equal(deepseek.latent, 512);
+    assert_int_equal(deepseek.first_expert_layer, 3);
+    assert_true(deepseek.routing_scale == 2.5 && deepseek.rope_interleaved && deepseek.expert_groups == 8);
     struct config vit = config_of("{\"model_type\": \"vit\"}");
     assert_int_equal(vit.pooler, 768);
     assert_int_equal(vit.classes, 2);
@@ -204,6 +223,25 @@ static const struct {
     {"{\"model_type\": \"llama\", \"quantization_config\": {\"bits\": 4}}",
      ":1:48: quantization_config: quantized checkpoints are not modelled; remove it to weigh the model without "
      "quantization"},
+    {"{\"model_type\": \"mixtral\", \"num_experts_per_tok\": 9}",
+     ":1:50: num_experts_per_tok: a token cannot use 9 of 8 experts; write a smaller number"},
+    {"{\"model_type\": \"mixtral\", \"output_router_logits\": true}",
+     ":1:51: output_router_logits: true is not modelled; set it to false, or take another model"},
+    {"{\"model_type\": \"qwen2_moe\", \"mlp_only_layers\": [0, -1]}",
+     ":1:48: mlp_only_layers: member 1 is not the number of a layer; write 0 or more"},
+    {"{\"model_type\": \"qwen3_moe\", \"mlp_only_layers\": 3}",
+     ":1:48: mlp_only_layers: an integer is not a list; write the numbers of layers, for example [0]"},
+    {"{\"model_type\": \"deepseek_v2\"}",
+     ":1:1: num_experts_per_tok: it is missing; write how many experts a token uses"},
+    {"{\"model_type\": \"deepseek_v2\", \"num_experts_per_tok\": 6, \"topk_method\": \"noaux_tc\"}",
+     ":1:69: topk_method: 'noaux_tc' is not known; known are greedy, group_limited_greedy"},
+    {"{\"model_type\": \"deepseek_v3\", \"n_group\": 7}",
+     ":1:42: n_group: 7 groups do not divide the 256 experts; write a number that does"},
+    {"{\"model_type\": \"deepseek_v3\", \"topk_group\": 9}",
+     ":1:45: topk_group: a token cannot use 9 of 8 groups; write a smaller number"},
+    {"{\"model_type\": \"deepseek_v3\", \"num_key_value_heads\": 8}",
+     ":1:54: num_key_value_heads: 8 is not the number of attention heads, 128, which all have keys of their own; write "
+     "the same number"},
     {"{\"model_type\": \"vit\", \"image_size\": [224, 192]}",
      ":1:37: image_size: 224 by 192 is not square; only square images are modelled"},
     {"{\"model_type\": \"vit\", \"patch_size\": 300}",

@@ -19,13 +19,15 @@
 enum { TEXT_BYTES = 8192, ROUNDS = 150 };
 
 static const char *const seeds[] = {
-    "models/catalogue/tiny-bert/config.json",    "models/catalogue/tiny-gpt2/config.json",
-    "models/catalogue/tiny-llama/config.json",   "models/catalogue/tiny-qwen2/config.json",
-    "models/catalogue/tiny-roberta/config.json", "models/catalogue/tiny-distilbert/config.json",
-    "models/catalogue/tiny-opt/config.json",     "models/catalogue/tiny-bloom/config.json",
-    "models/catalogue/tiny-falcon/config.json",  "models/catalogue/tiny-vit/config.json",
-    "models/catalogue/tiny-resnet/config.json",  "models/catalogue/tiny-vgg/config.json",
-    "models/catalogue/tiny-t5/config.json",      "models/catalogue/tiny-convnext/config.json",
+    "models/catalogue/tiny-mixtral/config.json",     "models/catalogue/tiny-qwen2-moe/config.json",
+    "models/catalogue/tiny-deepseek-v2/config.json", "models/catalogue/tiny-deepseek-v3/config.json",
+    "models/catalogue/tiny-bert/config.json",        "models/catalogue/tiny-gpt2/config.json",
+    "models/catalogue/tiny-llama/config.json",       "models/catalogue/tiny-qwen2/config.json",
+    "models/catalogue/tiny-roberta/config.json",     "models/catalogue/tiny-distilbert/config.json",
+    "models/catalogue/tiny-opt/config.json",         "models/catalogue/tiny-bloom/config.json",
+    "models/catalogue/tiny-falcon/config.json",      "models/catalogue/tiny-vit/config.json",
+    "models/catalogue/tiny-resnet/config.json",      "models/catalogue/tiny-vgg/config.json",
+    "models/catalogue/tiny-t5/config.json",          "models/catalogue/tiny-convnext/config.json",
 };
 
 static uint32_t random_next(uint32_t *random)

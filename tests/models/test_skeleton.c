@@ -94,6 +94,16 @@ static const struct {
     {"tiiuae/falcon-7b", HEAD_LM, 6921720704, 256},
     {"tiiuae/falcon-40b", HEAD_LM, 41303293952, 256},
     {"tiiuae/falcon-rw-1b", HEAD_LM, 1311625216, 256},
+    {"mistralai/Mixtral-8x7B-v0.1", HEAD_LM, 46702792704, 512},
+    {"mistralai/Mixtral-8x22B-v0.1", HEAD_LM, 140620634112, 512},
+    {"Qwen/Qwen1.5-MoE-A2.7B", HEAD_LM, 14315784192, 512},
+    {"Qwen/Qwen2-57B-A14B", HEAD_LM, 57408658944, 512},
+    {"Qwen/Qwen3-30B-A3B", HEAD_LM, 30532122624, 512},
+    {"Qwen/Qwen3-235B-A22B", HEAD_LM, 235093634560, 512},
+    {"deepseek-ai/DeepSeek-V2-Lite", HEAD_LM, 15706484224, 256},
+    {"deepseek-ai/DeepSeek-V2", HEAD_LM, 235741434880, 256},
+    /* published as 671,026,419,200, with the 58 * 256 numbers of e_score_correction_bias, here buffers */
+    {"deepseek-ai/DeepSeek-V3", HEAD_LM, 671026404352, 256 + 4 * 58 * 256},
     {"timm/resnet18.a1_in1k", HEAD_LM, 11689512, 8 * 4800 + 8 * 20},
     {"timm/resnet34.a1_in1k", HEAD_LM, 21797672, 8 * 8512 + 8 * 36},
     {"timm/resnet50.a1_in1k", HEAD_BARE, 25557032, 212904},
@@ -125,6 +135,28 @@ static void test_published_counts(void **state)
         assert_int_equal(skeleton.parameter_count, published[i].parameter_count);
         assert_int_equal(skeleton.buffer_bytes, published[i].buffer_bytes);
         assert_int_equal(skeleton.parameter_bytes, 4 * published[i].parameter_count);
+        skeleton_release(&skeleton);
+    }
+}
+
+/* What a token is multiplied with, as the model cards round it: 12.9B, 2.7B, 3.3B, 22B, 21B and 37B; all of a dense model. */
+static void test_active_counts(void **state)
+{
+    static const struct {
+        const char *model;
+        int64_t active;
+    } rows[] = {
+        {"mistralai/Mixtral-8x7B-v0.1", 12879925248}, {"Qwen/Qwen1.5-MoE-A2.7B", 2689173504},
+        {"Qwen/Qwen3-30B-A3B", 3353032704},           {"Qwen/Qwen3-235B-A22B", 22190763520},
+        {"deepseek-ai/DeepSeek-V2", 21375800320},     {"deepseek-ai/DeepSeek-V3", 37552282624},
+        {"meta-llama/Llama-2-7b-hf", 6738415616},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct config config;
+        struct skeleton skeleton;
+        skeleton_of(rows[i].model, HEAD_LM, &config, &skeleton);
+        assert_int_equal(skeleton.active_parameter_count, rows[i].active);
         skeleton_release(&skeleton);
     }
 }
@@ -203,31 +235,16 @@ static void golden_check(const char *model, enum head head)
 /* The golden files were written by the real classes: peers/transformers/compare_skeletons.py --golden. */
 static void test_golden(void **state)
 {
-    static const char *const models[] = {"tiny-roberta",
-                                         "tiny-distilbert",
-                                         "tiny-opt",
-                                         "tiny-opt-projected",
-                                         "tiny-bloom",
-                                         "tiny-falcon",
-                                         "tiny-falcon-grouped",
-                                         "tiny-falcon-alibi",
-                                         "tiny-qwen3",
-                                         "tiny-gpt-neox",
-                                         "tiny-gemma",
-                                         "tiny-gemma2",
-                                         "tiny-gemma3",
-                                         "tiny-phi3",
-                                         "tiny-bert",
-                                         "tiny-gpt2",
-                                         "tiny-llama",
-                                         "tiny-mistral",
-                                         "tiny-qwen2",
-                                         "tiny-vit",
-                                         "tiny-resnet",
-                                         "tiny-resnet-bottleneck",
-                                         "tiny-vgg",
-                                         "tiny-convnext",
-                                         "tiny-t5"};
+    static const char *const models[] = {"tiny-mixtral",      "tiny-qwen2-moe",   "tiny-qwen3-moe",
+                                         "tiny-deepseek-v2",  "tiny-deepseek-v3", "tiny-roberta",
+                                         "tiny-distilbert",   "tiny-opt",         "tiny-opt-projected",
+                                         "tiny-bloom",        "tiny-falcon",      "tiny-falcon-grouped",
+                                         "tiny-falcon-alibi", "tiny-qwen3",       "tiny-gpt-neox",
+                                         "tiny-gemma",        "tiny-gemma2",      "tiny-gemma3",
+                                         "tiny-phi3",         "tiny-bert",        "tiny-gpt2",
+                                         "tiny-llama",        "tiny-mistral",     "tiny-qwen2",
+                                         "tiny-vit",          "tiny-resnet",      "tiny-resnet-bottleneck",
+                                         "tiny-vgg",          "tiny-convnext",    "tiny-t5"};
     (void)state;
     for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
         golden_check(models[i], HEAD_BARE);
@@ -280,11 +297,9 @@ static void test_head_is_asked_for(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_published_counts),
-        cmocka_unit_test(test_load_order),
-        cmocka_unit_test(test_golden),
-        cmocka_unit_test(test_modules),
-        cmocka_unit_test(test_head_is_asked_for),
+        cmocka_unit_test(test_published_counts), cmocka_unit_test(test_active_counts),
+        cmocka_unit_test(test_load_order),       cmocka_unit_test(test_golden),
+        cmocka_unit_test(test_modules),          cmocka_unit_test(test_head_is_asked_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

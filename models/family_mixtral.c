@@ -1,0 +1,277 @@
+/* Mixtral, and Qwen's mixtures of experts (Qwen1.5 and Qwen2, Qwen3): Llama's layers with experts for their feed-forward
+ * network. Two rows, because PEFT adapts Mixtral alone where nothing is named.
+ *
+ * Skeleton of the bare model, or ...ForCausalLM (transformers 5.23). The three differ by the names of their classes, the
+ * order of their modules and: Qwen2 has biases and a gated shared expert, Qwen3 normalises queries and keys. A worked
+ * number stands in experts.h. */
+#include "models/family.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "models/config_part.h"
+#include "models/experts.h"
+#include "models/rotary.h"
+#include "models/skeleton_builder.h"
+
+/* -- the configuration */
+
+struct mixture_type {
+    const char *model_type;
+    int64_t vocab, hidden, layers, heads, kv_heads, ffn, positions; /* defaults of the class */
+    int64_t experts, active, expert_ffn, shared_ffn;                /* shared_ffn 0: no shared expert */
+    const char *model, *head, *layer, *attention, *mlp, *norm, *rotary, *block, *router, *expert_list;
+};
+
+static const struct mixture_type types[] = {
+    {"mixtral",
+     32000,
+     4096,
+     32,
+     32,
+     8,
+     14336,
+     131072,
+     8,
+     2,
+     0,
+     0,
+     "MixtralModel",
+     "MixtralForCausalLM",
+     "MixtralDecoderLayer",
+     "MixtralAttention",
+     NULL,
+     "MixtralRMSNorm",
+     "MixtralRotaryEmbedding",
+     "MixtralSparseMoeBlock",
+     "MixtralTopKRouter",
+     "MixtralExperts"},
+    {"qwen2_moe",
+     151936,
+     2048,
+     24,
+     16,
+     16,
+     5632,
+     32768,
+     60,
+     4,
+     1408,
+     5632,
+     "Qwen2MoeModel",
+     "Qwen2MoeForCausalLM",
+     "Qwen2MoeDecoderLayer",
+     "Qwen2MoeAttention",
+     "Qwen2MoeMLP",
+     "Qwen2MoeRMSNorm",
+     "Qwen2MoeRotaryEmbedding",
+     "Qwen2MoeSparseMoeBlock",
+     "Qwen2MoeTopKRouter",
+     "Qwen2MoeExperts"},
+    {"qwen3_moe",
+     151936,
+     2048,
+     24,
+     32,
+     4,
+     6144,
+     32768,
+     128,
+     8,
+     768,
+     0,
+     "Qwen3MoeModel",
+     "Qwen3MoeForCausalLM",
+     "Qwen3MoeDecoderLayer",
+     "Qwen3MoeAttention",
+     "Qwen3MoeMLP",
+     "Qwen3MoeRMSNorm",
+     "Qwen3MoeRotaryEmbedding",
+     "Qwen3MoeSparseMoeBlock",
+     "Qwen3MoeTopKRouter",
+     "Qwen3MoeExperts"},
+};
+
+static const struct mixture_type *mixture_type_of(const struct config *config)
+{
+    size_t i = sizeof types / sizeof types[0] - 1;
+    while (i > 0 && strcmp(config->model_type, types[i].model_type) != 0) {
+        i--;
+    }
+    return &types[i];
+}
+
+static void read_sizes(struct field_reader *reader, const struct mixture_type *own, struct config *config)
+{
+    bool mixtral = own == &types[0];
+    const struct integer_field integers[] = {
+        {"vocab_size", NULL, CONFIG_OFFSET(vocab), own->vocab, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
+        {"hidden_size", NULL, CONFIG_OFFSET(hidden), own->hidden, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
+        {"num_hidden_layers", NULL, CONFIG_OFFSET(layers), own->layers, FIELD_NULL_REFUSED, CONFIG_LAYERS_MAXIMUM},
+        {"num_attention_heads", NULL, CONFIG_OFFSET(heads), own->heads, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
+        {"num_key_value_heads", NULL, CONFIG_OFFSET(kv_heads), own->kv_heads, mixtral ? 0 : FIELD_NULL_REFUSED,
+         CONFIG_COUNT_MAXIMUM},
+        {"intermediate_size", NULL, CONFIG_OFFSET(ffn), own->ffn, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
+        {"max_position_embeddings", NULL, CONFIG_OFFSET(positions), own->positions, FIELD_NULL_REFUSED,
+         CONFIG_COUNT_MAXIMUM},
+        {"head_dim", NULL, CONFIG_OFFSET(head_dim), 0, mixtral ? 0 : FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
+        {mixtral ? "num_local_experts" : "num_experts", mixtral ? "num_experts" : "num_local_experts",
+         CONFIG_OFFSET(experts), own->experts, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
+        {"num_experts_per_tok", NULL, CONFIG_OFFSET(active_experts), own->active, FIELD_NULL_REFUSED,
+         CONFIG_COUNT_MAXIMUM},
+        {"moe_intermediate_size", NULL, CONFIG_OFFSET(expert_ffn), own->expert_ffn, FIELD_NULL_REFUSED,
+         CONFIG_COUNT_MAXIMUM},
+        {"shared_expert_intermediate_size", NULL, CONFIG_OFFSET(shared_ffn), own->shared_ffn, FIELD_NULL_REFUSED,
+         CONFIG_COUNT_MAXIMUM},
+    };
+    size_t count = sizeof integers / sizeof integers[0];
+    count -= mixtral ? 2 : own->shared_ffn > 0 ? 0 : 1; /* Mixtral's experts have intermediate_size */
+    field_integers(reader, integers, count, config);
+    config->expert_ffn = mixtral ? config->ffn : config->expert_ffn;
+}
+
+/* router_aux_loss_coef and output_router_logits: with them the real model keeps the router's logits of every layer. */
+static void mixture_read(struct field_reader *reader, struct config *config)
+{
+    const struct mixture_type *own = mixture_type_of(config);
+    bool mixtral = own == &types[0];
+    read_sizes(reader, own, config);
+    if (config->head_dim == 0) {
+        config_heads_check(reader, "num_attention_heads", config);
+    }
+    config->kv_heads = config->kv_heads > 0 ? config->kv_heads : config->heads;
+    if (config->head_dim == 0 && reader->code == STATUS_OK) {
+        config->head_dim = config->hidden / config->heads;
+    }
+    config_grouped_check(reader, config);
+    config->rotary_dim = config->head_dim;
+    config->expert_step = 1;
+    if (!mixtral) {
+        experts_read_layers(reader, config);
+    }
+    experts_check(reader, "num_experts_per_tok", config);
+    config_activation(reader, "hidden_act", ACTIVATION_SILU, config);
+    config_rope(reader, config);
+    config_pad_token(reader, -1, config);
+    config_refuse_true(reader, "output_router_logits");
+    config->attention_dropout = field_real(reader, "attention_dropout", 0, 0.999, 0);
+    config->norm_epsilon = field_real(reader, "rms_norm_eps", 0, 1, mixtral ? 1e-5 : 1e-6);
+    config->tied_head = field_boolean(reader, "tie_word_embeddings", false);
+    config->normalizes_routing = mixtral || field_boolean(reader, "norm_topk_prob", false);
+    config->head_norms = own == &types[2];
+    config->attention_bias = own == &types[1] ? field_boolean(reader, "qkv_bias", true)
+                                              : own == &types[2] && field_boolean(reader, "attention_bias", false);
+    config->attention_output_bias = own == &types[2] && config->attention_bias;
+    if (mixtral) {
+        config->sliding_window = field_integer(reader, "sliding_window", 1, CONFIG_COUNT_MAXIMUM, 0);
+        for (int64_t i = 0; i < config->layers && config->sliding_window > 0; i++) {
+            config_layer_slide(config, i);
+        }
+        if (field_real(reader, "router_jitter_noise", 0, 1, 0) > 0) {
+            field_fault(reader, "router_jitter_noise", "noise is not modelled; set it to 0");
+        }
+    } else {
+        config_refuse_true(reader, "use_sliding_window");
+    }
+}
+
+/* -- the skeleton */
+
+static void skeleton_norm(struct skeleton_builder *builder, int parent, const char *name, const char *class_name,
+                          int64_t size)
+{
+    builder_module(builder, parent, name, class_name);
+    builder_vector(builder, "weight", (struct initial){.constant = 1}, size);
+}
+
+static void skeleton_attention(struct skeleton_builder *builder, int layer, const struct mixture_type *own)
+{
+    const struct config *config = builder->config;
+    int64_t queries = config->heads * config->head_dim; /* config_grouped_check has seen that it fits */
+    int64_t keys = config->kv_heads * config->head_dim;
+    int attention = builder_module(builder, layer, "self_attn", own->attention);
+    builder_linear(builder, attention, "q_proj", queries, config->hidden, config->attention_bias);
+    builder_linear(builder, attention, "k_proj", keys, config->hidden, config->attention_bias);
+    builder_linear(builder, attention, "v_proj", keys, config->hidden, config->attention_bias);
+    builder_linear(builder, attention, "o_proj", config->hidden, queries, config->attention_output_bias);
+    if (config->head_norms) {
+        skeleton_norm(builder, attention, "q_norm", own->norm, config->head_dim);
+        skeleton_norm(builder, attention, "k_norm", own->norm, config->head_dim);
+    }
+}
+
+static void skeleton_experts(struct skeleton_builder *builder, int layer, const struct mixture_type *own)
+{
+    const struct config *config = builder->config;
+    int mlp = builder_module(builder, layer, "mlp", own->block);
+    if (own == &types[2]) {
+        experts_list(builder, mlp, own->expert_list);
+        experts_router_list(builder, mlp, own->router);
+        return;
+    }
+    experts_router_list(builder, mlp, own->router);
+    experts_list(builder, mlp, own->expert_list);
+    if (config->shared_ffn > 0) {
+        experts_dense_list(builder, mlp, "shared_expert", own->mlp, config->shared_ffn, false);
+        builder_linear(builder, mlp, "shared_expert_gate", 1, config->hidden, false);
+    }
+}
+
+static void skeleton_layer(struct skeleton_builder *builder, int parent, int64_t number, const struct mixture_type *own)
+{
+    const struct config *config = builder->config;
+    int layer = builder_element(builder, parent, number, own->layer);
+    builder_keep_whole(builder, layer);
+    skeleton_attention(builder, layer, own);
+    if (experts_in_layer(config, number)) {
+        skeleton_experts(builder, layer, own);
+    } else {
+        experts_dense_list(builder, layer, "mlp", own->mlp, config->ffn, false);
+    }
+    skeleton_norm(builder, layer, "input_layernorm", own->norm, config->hidden);
+    skeleton_norm(builder, layer, "post_attention_layernorm", own->norm, config->hidden);
+}
+
+static void mixture_skeleton(struct skeleton_builder *builder, enum head head)
+{
+    const struct config *config = builder->config;
+    const struct mixture_type *own = mixture_type_of(config);
+    bool lm = head == HEAD_LM;
+    int root = lm ? builder_module(builder, -1, "", own->head) : -1;
+    int model = builder_module(builder, root, lm ? "model" : "", own->model);
+    int words = builder_embedding(builder, model, "embed_tokens", config->vocab, config->hidden);
+    int layers = builder_module(builder, model, "layers", "ModuleList");
+    for (int64_t i = 0; i < config->layers; i++) {
+        skeleton_layer(builder, layers, i, own);
+    }
+    skeleton_norm(builder, model, "norm", own->norm, config->hidden);
+    builder_module(builder, model, "rotary_emb", own->rotary);
+    rotary_buffers(builder, "", config->rotary_dim, config->rope_theta);
+    if (lm) {
+        int weight = builder_linear(builder, root, "lm_head", config->vocab, config->hidden, false);
+        builder_tie(builder, config->tied_head ? weight : -1, words);
+    }
+}
+
+static const char *const mixtral_types[] = {"mixtral", NULL};
+static const char *const qwen_types[] = {"qwen2_moe", "qwen3_moe", NULL};
+static const char *const lora_targets[] = {"q_proj", "v_proj", NULL};
+
+const struct family family_mixtral = {
+    .name = "mixtral",
+    .model_types = mixtral_types,
+    .has_attention = true,
+    .generates = true,
+    .lora_targets = lora_targets,
+    .read = mixture_read,
+    .skeleton = mixture_skeleton,
+};
+
+const struct family family_qwen_moe = {
+    .name = "qwen_moe",
+    .model_types = qwen_types,
+    .has_attention = true,
+    .generates = true,
+    .read = mixture_read,
+    .skeleton = mixture_skeleton,
+};
