@@ -56,6 +56,13 @@ MODELS = {
 
 # model_type of a config.json: as above, with the class of the configuration
 FAMILIES = {
+    "deepseek_v2": ("llama", transformers.DeepseekV2ForCausalLM, transformers.DeepseekV2Model,
+                    transformers.DeepseekV2Config),
+    "deepseek_v3": ("llama", transformers.DeepseekV3ForCausalLM, transformers.DeepseekV3Model,
+                    transformers.DeepseekV3Config),
+    "mixtral": ("llama", transformers.MixtralForCausalLM, transformers.MixtralModel, transformers.MixtralConfig),
+    "qwen2_moe": ("llama", transformers.Qwen2MoeForCausalLM, transformers.Qwen2MoeModel, transformers.Qwen2MoeConfig),
+    "qwen3_moe": ("llama", transformers.Qwen3MoeForCausalLM, transformers.Qwen3MoeModel, transformers.Qwen3MoeConfig),
     "bert": ("bert", BertForMaskedLM, BertModel, BertConfig),
     "gemma": ("llama", GemmaForCausalLM, GemmaModel, GemmaConfig),
     "gemma2": ("llama", Gemma2ForCausalLM, Gemma2Model, Gemma2Config),

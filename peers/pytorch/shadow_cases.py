@@ -209,6 +209,26 @@ DECODERS = {"tiny-gemma": None, "tiny-gemma2": ("eager",), "tiny-gemma3": None, 
             "tiny-qwen3": None}  # and the forms of attention that transformers has, None: both
 
 
+EXPERTS = ("tiny-mixtral", "tiny-qwen2-moe", "tiny-qwen3-moe", "tiny-deepseek-v2", "tiny-deepseek-v3")
+
+
+def expert_cases():
+    """Mixtures of experts of the catalogue. Which expert a token uses is not known on meta, and no size depends on it."""
+    out = []
+    for precision in ("float32", "bfloat16", "amp-bfloat16"):
+        optimizer = optimizer_for(precision)
+        for model in EXPERTS:
+            for attention in ("sdpa", "eager"):
+                out.append(case_of(model, "train", precision, 2, 8, attention, optimizer, events=attention == "sdpa" and
+                                   precision != "amp-bfloat16"))
+                out.append(case_of(model, "infer", precision, 2, 8, attention, events=attention == "sdpa" and
+                                   precision == "float32"))
+                out.append(case_of(model, "train", precision, 2, 8, attention, optimizer, padding=True))
+            out.append(case_of(model, "infer", precision, 2, 8, "sdpa", head="bare"))
+            out.append(case_of(model, "train", precision, 2, 8, "sdpa", optimizer, checkpointing=True))
+    return out
+
+
 def decoder_cases():
     """Qwen3, Phi-3, Gemma and GPT-NeoX of the catalogue; windows are 6 tokens in the tiny ones."""
     out = []
@@ -316,4 +336,4 @@ def has_form(case):
 def cases():
     return (tiny_cases() + layer_pairs() + full_cases() + generate_cases() + adapter_cases() + quantized_cases() +
             fused_loss_cases() + decoder_cases() + decoder_generate_cases() +
-            encoder_cases() + list(filter(has_form, learned_position_cases())))
+            encoder_cases() + list(filter(has_form, learned_position_cases())) + expert_cases())
