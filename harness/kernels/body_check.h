@@ -34,10 +34,13 @@ static inline const char *element_pattern(enum opcode opcode)
     case OPCODE_GELU:
     case OPCODE_SILU:
     case OPCODE_RELU:
+    case OPCODE_SIGMOID:
     case OPCODE_SUM:
         return "ff";
     case OPCODE_ADD:
     case OPCODE_MULTIPLY:
+    case OPCODE_DIVIDE:
+    case OPCODE_SIGMOID_BACKWARD:
     case OPCODE_TANH_BACKWARD:
     case OPCODE_RELU_BACKWARD:
     case OPCODE_GELU_BACKWARD:
@@ -112,6 +115,15 @@ static inline const char *call_pattern(enum opcode opcode)
         return "FI";
     case OPCODE_GATHER:
         return "AiD";
+    case OPCODE_SCATTER:
+        return "FID";
+    case OPCODE_SORT_IDS:
+    case OPCODE_PLACE_IDS:
+        return "III";
+    case OPCODE_GROUP_ENDS:
+        return "IWWW";
+    case OPCODE_GROUPED_MATMUL:
+        return "ffWF";
     case OPCODE_QUOTIENT:
     case OPCODE_REMAINDER:
         return "ii";

@@ -14,6 +14,7 @@ struct element_parameters {
     X(copy, COPY, 0)                                                                                                   \
     X(add, ADD, 0)                                                                                                     \
     X(multiply, MULTIPLY, 0)                                                                                           \
+    X(divide, DIVIDE, 0)                                                                                               \
     X(affine, AFFINE, 0)                                                                                               \
     X(power, POWER, 0)                                                                                                 \
     X(power_two, POWER, 2)                                                                                             \
@@ -27,11 +28,13 @@ struct element_parameters {
     X(gelu_tanh, GELU, 1)                                                                                              \
     X(silu, SILU, 0)                                                                                                   \
     X(relu, RELU, 0)                                                                                                   \
+    X(logistic, SIGMOID, 0)                                                                                            \
     X(tanh_backward, TANH_BACKWARD, 0)                                                                                 \
     X(relu_backward, RELU_BACKWARD, 0)                                                                                 \
     X(gelu_erf_backward, GELU_BACKWARD, 0)                                                                             \
     X(gelu_tanh_backward, GELU_BACKWARD, 1)                                                                            \
     X(silu_backward, SILU_BACKWARD, 0)                                                                                 \
+    X(logistic_backward, SIGMOID_BACKWARD, 0)                                                                          \
     X(dropout_backward, DROPOUT_BACKWARD, 0)
 
 /* Which row of the table an operation needs. */
@@ -65,6 +68,12 @@ ELEMENT(multiply)
 {
     (void)p;
     return a * b;
+}
+
+ELEMENT(divide)
+{
+    (void)p;
+    return a / b;
 }
 
 ELEMENT(affine)
@@ -143,6 +152,18 @@ ELEMENT(gelu_tanh)
 {
     (void)b, (void)p;
     return a * gelu_tanh_share(a);
+}
+
+ELEMENT(logistic)
+{
+    (void)b, (void)p;
+    return element_sigmoid(a);
+}
+
+ELEMENT(logistic_backward)
+{
+    (void)p;
+    return a * b * (1.0f - b);
 }
 
 ELEMENT(silu)

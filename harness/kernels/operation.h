@@ -32,12 +32,14 @@
  *                            in place.
  * ADD           a any, b any -> out any; out = a + f[0] * b
  * MULTIPLY      a any, b any -> out any
+ * DIVIDE        a any, b any -> out any
  * AFFINE        a any     -> out any; out = f[0] * a + f[1]
  * POWER         a any     -> out; a ** f[0]; exact products for the exponents 2 and 3
  * SQUARE_ROOT   a         -> out
  * RECIPROCAL_ROOT a       -> out; 1 / sqrt(a)
  * TANH a -> out;  COSINE a -> out (f[0] * cos);  SINE a -> out (f[0] * sin)
  * GELU a -> out; i[0] = 0: erf form, 1: tanh form.   SILU a -> out.   RELU a -> out
+ * SIGMOID a -> out;  SIGMOID_BACKWARD grad, result -> out
  * TANH_BACKWARD  grad, result -> out; RELU_BACKWARD grad, result -> out
  * GELU_BACKWARD  grad, a -> out (i[0] as GELU); SILU_BACKWARD grad, a -> out
  * DROPOUT       a         -> out, mask bool; kept with probability 1 - f[0], then scaled by 1 / (1 - f[0]);
@@ -79,6 +81,13 @@
  *                            out[g, n, c] = a[g, ids[g, n, c], c]; a wrong id is an error, never a wild read
  * TOKEN_POSITIONS ids i64 dense [.., T] -> out i64 dense; where an id is not i[0], how many of its row up to it are not,
  *                            plus i[1]; elsewhere i[2]
+ * SCATTER       a dense [rows, k], ids i64 dense [rows, k] -> out dense [rows, columns] of a's dtype:
+ *                            zero, and in each row a's elements at their ids, which differ; a wrong id is an error
+ * SORT_IDS      ids i64 dense [n], each in [0, i[0]) -> ids i64 dense [n], places i64 dense [n]; rising, of equals the one
+ *                            that came first, and where each was
+ * GROUP_ENDS    ids i64 dense [n], rising, each in [0, groups) -> ids i32 dense [n], counts i32 dense [groups], ends i32
+ *                            dense [groups]; the same ids, how many of each there are, and how many up to each
+ * PLACE_IDS     places i64 dense [n], ids i64 dense [n] -> out i64 dense [n]; out[places[k]] = ids[k]; places are 0 to n - 1
  * QUOTIENT      a i64 any -> out i64 any; a / i[0], rounded down; i[0] > 0.   REMAINDER likewise; 0 <= out < i[0]
  * -- images (NCHW dense)
  * MAX_POOL      a         -> out, indices i64 (h * W + w of the winner, the first of equals; NaN wins);
@@ -99,6 +108,10 @@
  *                            other >= the size it steps over; leading strides any.
  *                            out = f[0] * a b + f[1] * out + bias; out unread where f[1] = 0. i[0] = 1: a device may
  *                            round float32 factors to TF32 (10 bits of mantissa); 0: it must not
+ * GROUPED_MATMUL a [n, k], b [groups, k, m], ends i32 dense [groups] -> out dense [n, m]; the rows up to the end of a
+ *                            group, and behind that of the last one, times its matrix; those behind all groups are zero.
+ *               a [k, n], b [n, m], ends -> out dense [groups, k, m]; sums over the rows of b in each group
+ *                            In both, one of the last two strides of a and of b is 1. i[0] as MATMUL
  * ATTENTION     q [B, a, S, D] any, k [B, g, T, D] any, v any, (mask [B, 1 or a, S, T] any, additive)
  *                         -> out [B, a, S, D] any, lse f32 dense [B, a, S']; D has stride 1 everywhere; a is a multiple
  *                            of g: head h reads h / (a / g). f[0] = scale, f[1] = dropout probability, i[0] = 1: causal,
@@ -154,6 +167,7 @@
     X(COPY, 1, 1)                                                                                                      \
     X(ADD, 2, 1)                                                                                                       \
     X(MULTIPLY, 2, 1)                                                                                                  \
+    X(DIVIDE, 2, 1)                                                                                                    \
     X(AFFINE, 1, 1)                                                                                                    \
     X(POWER, 1, 1)                                                                                                     \
     X(SQUARE_ROOT, 1, 1)                                                                                               \
@@ -164,10 +178,12 @@
     X(GELU, 1, 1)                                                                                                      \
     X(SILU, 1, 1)                                                                                                      \
     X(RELU, 1, 1)                                                                                                      \
+    X(SIGMOID, 1, 1)                                                                                                   \
     X(TANH_BACKWARD, 2, 1)                                                                                             \
     X(RELU_BACKWARD, 2, 1)                                                                                             \
     X(GELU_BACKWARD, 2, 1)                                                                                             \
     X(SILU_BACKWARD, 2, 1)                                                                                             \
+    X(SIGMOID_BACKWARD, 2, 1)                                                                                          \
     X(DROPOUT, 1, 2)                                                                                                   \
     X(DROPOUT_BACKWARD, 2, 1)                                                                                          \
     X(SUM, 1, 1)                                                                                                       \
@@ -192,6 +208,10 @@
     X(TOKEN_POSITIONS, 1, 1)                                                                                           \
     X(QUOTIENT, 1, 1)                                                                                                  \
     X(REMAINDER, 1, 1)                                                                                                 \
+    X(SCATTER, 2, 1)                                                                                                   \
+    X(SORT_IDS, 1, 2)                                                                                                  \
+    X(GROUP_ENDS, 1, 3)                                                                                                \
+    X(PLACE_IDS, 2, 1)                                                                                                 \
     X(MAX_POOL, 1, 2)                                                                                                  \
     X(MAX_POOL_BACKWARD, 2, 1)                                                                                         \
     X(CONVOLUTION, 2, 1)                                                                                               \
@@ -201,6 +221,7 @@
     X(GROUPED_CONVOLUTION_BACKWARD_INPUT, 2, 1)                                                                        \
     X(GROUPED_CONVOLUTION_BACKWARD_WEIGHT, 2, 1)                                                                       \
     X(MATMUL, 2, 1)                                                                                                    \
+    X(GROUPED_MATMUL, 3, 1)                                                                                            \
     X(ATTENTION, 3, 2)                                                                                                 \
     X(ATTENTION_BACKWARD, 6, 3)                                                                                        \
     X(QUANTIZE, 1, 2)                                                                                                  \

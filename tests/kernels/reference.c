@@ -17,6 +17,9 @@ static reference_function *const references[OPCODE_COUNT] = {
     [OPCODE_COPY] = reference_element,
     [OPCODE_ADD] = reference_element,
     [OPCODE_MULTIPLY] = reference_element,
+    [OPCODE_DIVIDE] = reference_element,
+    [OPCODE_SIGMOID] = reference_element,
+    [OPCODE_SIGMOID_BACKWARD] = reference_element,
     [OPCODE_AFFINE] = reference_element,
     [OPCODE_POWER] = reference_element,
     [OPCODE_SQUARE_ROOT] = reference_element,
@@ -53,6 +56,11 @@ static reference_function *const references[OPCODE_COUNT] = {
     [OPCODE_ARGMAX] = reference_top_k,
     [OPCODE_GATHER] = reference_gather,
     [OPCODE_TOKEN_POSITIONS] = reference_token_positions,
+    [OPCODE_SCATTER] = reference_scatter,
+    [OPCODE_SORT_IDS] = reference_sort_ids,
+    [OPCODE_GROUP_ENDS] = reference_group_ends,
+    [OPCODE_PLACE_IDS] = reference_place_ids,
+    [OPCODE_GROUPED_MATMUL] = reference_grouped_matmul,
     [OPCODE_QUOTIENT] = reference_divide,
     [OPCODE_REMAINDER] = reference_divide,
     [OPCODE_MAX_POOL] = reference_max_pool,
@@ -191,6 +199,12 @@ static double element(const struct operation_call *call, double a, double b)
         return f[0] * sin(a);
     case OPCODE_GELU:
         return gelu(a, form);
+    case OPCODE_DIVIDE:
+        return a / b;
+    case OPCODE_SIGMOID:
+        return sigmoid(a);
+    case OPCODE_SIGMOID_BACKWARD:
+        return a * b * (1.0 - b);
     case OPCODE_SILU:
         return a * sigmoid(a);
     case OPCODE_RELU:

@@ -22,6 +22,8 @@ reference_function reference_target_mask, reference_cross_entropy;
 reference_function reference_layernorm, reference_layernorm_backward;
 reference_function reference_batchnorm, reference_batchnorm_backward;
 reference_function reference_embedding, reference_embedding_backward;
+reference_function reference_scatter, reference_sort_ids, reference_group_ends, reference_place_ids,
+    reference_grouped_matmul;
 reference_function reference_top_k, reference_gather, reference_token_positions, reference_divide;
 reference_function reference_max_pool, reference_max_pool_backward, reference_convolution,
     reference_grouped_convolution, reference_matmul;

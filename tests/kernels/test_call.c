@@ -102,7 +102,8 @@ static void test_wrong_ids_and_targets_are_refused(void **state)
         int ids;
     } rows[] = {
         {OPCODE_EMBEDDING, 1},   {OPCODE_EMBEDDING_BACKWARD, 1}, {OPCODE_NLL_LOSS, 1}, {OPCODE_NLL_LOSS_BACKWARD, 1},
-        {OPCODE_TARGET_MASK, 0}, {OPCODE_CROSS_ENTROPY, 0},      {OPCODE_GATHER, 1}};
+        {OPCODE_TARGET_MASK, 0}, {OPCODE_CROSS_ENTROPY, 0},      {OPCODE_GATHER, 1},   {OPCODE_SCATTER, 1},
+        {OPCODE_SORT_IDS, 0},    {OPCODE_GROUP_ENDS, 0},         {OPCODE_PLACE_IDS, 0}};
     static const double wrong[] = {-1.0, -101.0, 1e15, -9e18};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         for (size_t k = 0; k < sizeof wrong / sizeof wrong[0]; k++) {

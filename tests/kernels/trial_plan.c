@@ -15,6 +15,9 @@ static trial_plan *const plans[OPCODE_COUNT] = {
     [OPCODE_COPY] = plan_element,
     [OPCODE_ADD] = plan_element,
     [OPCODE_MULTIPLY] = plan_element,
+    [OPCODE_DIVIDE] = plan_element,
+    [OPCODE_SIGMOID] = plan_element,
+    [OPCODE_SIGMOID_BACKWARD] = plan_element,
     [OPCODE_AFFINE] = plan_element,
     [OPCODE_POWER] = plan_element,
     [OPCODE_SQUARE_ROOT] = plan_element,
@@ -51,6 +54,11 @@ static trial_plan *const plans[OPCODE_COUNT] = {
     [OPCODE_ARGMAX] = plan_top_k,
     [OPCODE_GATHER] = plan_gather,
     [OPCODE_TOKEN_POSITIONS] = plan_token_positions,
+    [OPCODE_SCATTER] = plan_scatter,
+    [OPCODE_SORT_IDS] = plan_sort_ids,
+    [OPCODE_GROUP_ENDS] = plan_group_ends,
+    [OPCODE_PLACE_IDS] = plan_place_ids,
+    [OPCODE_GROUPED_MATMUL] = plan_grouped_matmul,
     [OPCODE_QUOTIENT] = plan_divide,
     [OPCODE_REMAINDER] = plan_divide,
     [OPCODE_MAX_POOL] = plan_max_pool,
@@ -205,7 +213,10 @@ bool plan_element(struct trial *trial, int variant)
     bool to_same = opcode == OPCODE_COPY && (repeat == 2 || (repeat == 3 && variant % 3 == 0) || from == DTYPE_NF4X2);
     trial_input(trial, from, trial_layout(trial, LAYOUT_BROADCAST), shape.rank, shape.size, low, high);
     if (opcode_input_count(opcode) == 2) {
-        low = opcode == OPCODE_DROPOUT_BACKWARD ? 0.0 : opcode == OPCODE_TANH_BACKWARD ? -1.0 : -6.0;
+        low = opcode == OPCODE_DROPOUT_BACKWARD ? 0.0
+              : opcode == OPCODE_DIVIDE         ? 0.5
+              : opcode == OPCODE_TANH_BACKWARD  ? -1.0
+                                                : -6.0;
         high = opcode == OPCODE_DROPOUT_BACKWARD || opcode == OPCODE_TANH_BACKWARD ? 1.0 : 6.0;
         trial_input(trial, second_dtype(trial), trial_layout(trial, LAYOUT_BROADCAST), shape.rank, shape.size, low,
                     high);

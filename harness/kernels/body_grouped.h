@@ -1,0 +1,62 @@
+/* Grouped rows: ids in rising order, where each group of equal ids ends, and products in which each group of rows has a
+ * matrix of its own. Indices come from memory that a kernel wrote: none leads outside a tensor. */
+#ifndef ASSAY_KERNELS_BODY_GROUPED_H
+#define ASSAY_KERNELS_BODY_GROUPED_H
+
+#include "harness/kernels/body.h"
+
+/* How many of the first `count` ids are below `bound`. */
+BODY int64_t ids_below(const int64_t *ids, int64_t count, int64_t bound)
+{
+    int64_t below = 0;
+    for (int64_t k = 0; k < count; k++) {
+        below += ids[k] < bound ? 1 : 0;
+    }
+    return below;
+}
+
+/* Writes the ids that equal `group`, and where they were, in their order, behind the `below` smaller ones. */
+BODY void group_collect(const int64_t *ids, int64_t count, int64_t group, int64_t below, int64_t *sorted,
+                        int64_t *places)
+{
+    for (int64_t k = 0; k < count; k++) {
+        if (ids[k] == group) {
+            sorted[below] = group;
+            places[below++] = k;
+        }
+    }
+}
+
+/* Rows [first, end) of a group, inside [0, rows). */
+struct group_rows {
+    int64_t first, end;
+};
+
+BODY int64_t group_end(const int32_t *ends, int64_t group, int64_t rows)
+{
+    int64_t end = group < 0 ? 0 : ends[group];
+    return end < 0 ? 0 : end > rows ? rows : end;
+}
+
+BODY struct group_rows group_rows_of(const int32_t *ends, int64_t group, int64_t rows)
+{
+    struct group_rows range = {group_end(ends, group - 1, rows), group_end(ends, group, rows)};
+    return range;
+}
+
+/* The group of a row: the first that ends behind it; `groups` where none does. */
+BODY int64_t group_of_row(const int32_t *ends, int64_t groups, int64_t row)
+{
+    int64_t low = 0, high = groups;
+    while (low < high) {
+        int64_t middle = (low + high) / 2;
+        if (ends[middle] > row) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    return low;
+}
+
+#endif
