@@ -10,7 +10,9 @@
 #include <string.h>
 
 #include "models/config_part.h"
+#include "models/decoder.h"
 #include "models/experts.h"
+#include "models/forward_experts.h"
 #include "models/rotary.h"
 #include "models/skeleton_builder.h"
 
@@ -253,6 +255,134 @@ static void mixture_skeleton(struct skeleton_builder *builder, enum head head)
     }
 }
 
+/* -- the forward pass */
+
+/* Queries or keys: of Qwen3 each head is normalised before heads and rows change places. */
+static struct value *heads_of(const struct forward_layer *layer, const char *name, const char *norm,
+                              struct value *hidden, int64_t heads)
+{
+    struct tape *tape = layer->forward->tape;
+    const struct config *config = layer->forward->config;
+    if (!config->head_norms) {
+        return decoder_heads(layer, name, hidden, heads);
+    }
+    int frame = tape_frame_open(tape);
+    int64_t size[] = {value_size(hidden, 0), value_size(hidden, 1), heads, config->head_dim};
+    struct value *projected = layer_linear(layer, name, hidden);
+    struct value *rows = tape_reshape(tape, projected, 4, size);
+    tape_drop(tape, projected);
+    value_rebind(tape, &rows, layer_rms_norm(layer, norm, rows));
+    return tape_frame_close(tape, frame, tape_transpose(tape, rows, 1, 2));
+}
+
+static struct value *attention(const struct forward_layer *layer, struct value *hidden)
+{
+    const struct config *config = layer->forward->config;
+    struct tape *tape = layer->forward->tape;
+    struct value *q = heads_of(layer, "self_attn.q_proj", "self_attn.q_norm", hidden, config->heads);
+    struct value *k = heads_of(layer, "self_attn.k_proj", "self_attn.k_norm", hidden, config->kv_heads);
+    struct value *v = decoder_heads(layer, "self_attn.v_proj", hidden, config->kv_heads);
+    struct value *rotated_q = rotary_turn(layer, q);
+    struct value *rotated_k = rotary_turn(layer, k);
+    value_rebind(tape, &q, rotated_q);
+    value_rebind(tape, &k, rotated_k);
+    return decoder_attend(layer, "self_attn.o_proj", false, q, k, v);
+}
+
+/* The weights of the experts that each token uses, [N, active]; *logits stays with the open frame, as the name `_`. */
+static struct value *route(const struct forward_layer *layer, struct value *rows, struct value **ids)
+{
+    const struct forward *f = layer->forward;
+    struct tape *tape = f->tape;
+    bool mixtral = mixture_type_of(f->config) == &types[0];
+    struct value *logits = tape_linear(tape, rows, forward_tensor(f, "%s.mlp.gate.weight", layer->prefix), NULL);
+    struct value *scores = mixtral ? tape_cast(tape, logits, DTYPE_FLOAT32) : NULL; /* .float(), else dtype= */
+    struct value *probabilities = tape_softmax(tape, mixtral ? scores : logits, true);
+    tape_drop(tape, scores);
+    struct value *weights = tape_top_k(tape, probabilities, f->config->active_experts, ids);
+    if (f->config->normalizes_routing) {
+        struct value *sum = tape_sum(tape, weights, -1, true);
+        value_rebind(tape, &weights, tape_divide_(tape, weights, sum));
+        tape_drop(tape, sum);
+    }
+    if (!mixtral) {
+        value_rebind(tape, &weights, tape_cast(tape, weights, value_dtype(logits)));
+    }
+    tape_drop(tape, probabilities);
+    return weights;
+}
+
+/* sigmoid(shared_expert_gate) * shared_expert, which was made before the others were chosen. */
+static struct value *with_shared(const struct forward_layer *layer, struct value *rows, struct value *shared,
+                                 struct value *chosen)
+{
+    struct tape *tape = layer->forward->tape;
+    int frame = tape_frame_open(tape);
+    struct value *gate = layer_linear(layer, "mlp.shared_expert_gate", rows);
+    value_rebind(tape, &gate, tape_sigmoid(tape, gate));
+    struct value *gated = tape_multiply(tape, shared, gate); /* the right one's gradient comes first */
+    tape_drop(tape, gate);
+    tape_drop(tape, shared);
+    return tape_frame_close(tape, frame, tape_add(tape, chosen, gated));
+}
+
+static struct value *mixture(const struct forward_layer *layer, struct value *hidden)
+{
+    const struct forward *f = layer->forward;
+    struct tape *tape = f->tape;
+    int frame = tape_frame_open(tape);
+    int64_t size[] = {value_size(hidden, 0), value_size(hidden, 1), f->config->hidden};
+    int64_t flat[] = {size[0] * size[1], size[2]};
+    struct value *rows = tape_reshape(tape, hidden, 2, flat);
+    struct value *shared = f->config->shared_ffn > 0 ? experts_dense_run(layer, "mlp.shared_expert", rows) : NULL;
+    struct value *ids;
+    struct value *weights = route(layer, rows, &ids);
+    struct value *made = experts_run(layer, rows, weights, ids);
+    if (shared != NULL) {
+        value_rebind(tape, &made, with_shared(layer, rows, shared, made));
+    }
+    return tape_frame_close(tape, frame, tape_reshape(tape, made, 3, size));
+}
+
+static struct value *mixture_layer(struct tape *tape, const void *context, struct value *input)
+{
+    const struct forward_layer *layer = context;
+    bool sparse = experts_in_layer(layer->forward->config, layer->index);
+    int frame = tape_frame_open(tape);
+    struct value *hidden = layer_rms_norm(layer, "input_layernorm", input);
+    struct value *attended = attention(layer, hidden);
+    tape_drop(tape, hidden);
+    hidden = tape_add(tape, input, attended);
+    tape_drop(tape, attended);
+    struct value *residual = hidden;
+    hidden = layer_rms_norm(layer, "post_attention_layernorm", residual);
+    value_rebind(tape, &hidden, sparse ? mixture(layer, hidden) : decoder_gated_feed_forward(layer, hidden));
+    value_rebind(tape, &hidden, tape_add(tape, residual, hidden));
+    return tape_frame_close(tape, frame, hidden);
+}
+
+static struct value *mixture_model(const struct forward *f, const char *root)
+{
+    int frame = tape_frame_open(f->tape);
+    char path[64];
+    snprintf(path, sizeof path, "%sembed_tokens", root);
+    struct value *hidden = forward_words(f, path, f->config->pad_token);
+    struct decoder_tables tables = decoder_tables_make(f, DECODER_MASKS_ONE, hidden);
+    decoder_rotary_make(f, &tables, DECODER_KINDS_ALL, root, "rotary_emb.inv_freq", hidden);
+    hidden = decoder_layers(f, mixture_layer, &tables, root, hidden);
+    snprintf(path, sizeof path, "%snorm", root);
+    return tape_frame_close(f->tape, frame, forward_rms_norm(f, path, hidden));
+}
+
+static struct value *mixture_forward(const struct forward *f)
+{
+    if (f->skeleton->head == HEAD_BARE) {
+        return mixture_model(f, "");
+    }
+    int frame = tape_frame_open(f->tape);
+    return tape_frame_close(f->tape, frame, decoder_head(f, mixture_model(f, "model.")));
+}
+
 static const char *const mixtral_types[] = {"mixtral", NULL};
 static const char *const qwen_types[] = {"qwen2_moe", "qwen3_moe", NULL};
 static const char *const lora_targets[] = {"q_proj", "v_proj", NULL};
@@ -265,6 +395,7 @@ const struct family family_mixtral = {
     .lora_targets = lora_targets,
     .read = mixture_read,
     .skeleton = mixture_skeleton,
+    .forward = mixture_forward,
 };
 
 const struct family family_qwen_moe = {
@@ -274,4 +405,5 @@ const struct family family_qwen_moe = {
     .generates = true,
     .read = mixture_read,
     .skeleton = mixture_skeleton,
+    .forward = mixture_forward,
 };

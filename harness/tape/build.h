@@ -97,6 +97,8 @@ struct value *tape_gelu(struct tape *tape, struct value *a, bool tanh_form);
 struct value *tape_gelu_function(struct tape *tape, struct value *a); /* BLOOM's own: it keeps its input alone */
 struct value *tape_silu(struct tape *tape, struct value *a);
 struct value *tape_relu(struct tape *tape, struct value *a);
+struct value *tape_sigmoid(struct tape *tape, struct value *a);
+struct value *tape_divide_(struct tape *tape, struct value *a, struct value *b); /* in place: a /= b */
 struct value *tape_relu_(struct tape *tape, struct value *a);
 struct value *tape_dropout(struct tape *tape, struct value *a, double probability); /* a itself where it does not act */
 struct value *tape_cast(struct tape *tape, struct value *a, enum dtype dtype); /* a itself where it has the dtype */
@@ -115,6 +117,7 @@ struct value *tape_concatenate(struct tape *tape, struct value *a, struct value 
 /* -- reductions and norms */
 struct value *tape_mean_last(struct tape *tape, struct value *a);    /* keeps the dimension, as size 1 */
 struct value *tape_mean_spatial(struct tape *tape, struct value *a); /* NCHW -> [N, C, 1, 1] */
+struct value *tape_sum(struct tape *tape, struct value *a, int dimension, bool keeps); /* keeps: it stays, as size 1 */
 struct value *tape_softmax(struct tape *tape, struct value *a, bool in_float32);
 struct value *tape_layernorm(struct tape *tape, struct value *a, struct value *weight, struct value *bias,
                              double epsilon);
@@ -164,7 +167,20 @@ struct value *tape_mask_numbers(struct tape *tape, struct value *mask, enum dtyp
 /* [B, g, S, D] -> [B, heads, S, D], each repeated heads / g times: a copy where g < heads, else a itself. */
 struct value *tape_repeat_heads(struct tape *tape, struct value *a, int64_t heads);
 
-/* -- selection, without a graph */
+/* -- groups: rows of a mixture of experts, sorted by expert (op_grouped.c) */
+/* a [n] or [n, h] at ids, i64 [m] -> [m] or [m, h]: a[ids]. */
+struct value *tape_rows(struct tape *tape, struct value *a, struct value *ids);
+/* i64 [m], each in [0, bound) -> the same, rising, and where each was. */
+struct value *tape_sort_ids(struct tape *tape, struct value *ids, int64_t bound, struct value **places);
+/* Sorted ids -> i32 [groups]: how many are of each group or of one before it. Its temporaries belong to the open frame. */
+struct value *tape_group_ends(struct tape *tape, struct value *ids, int64_t groups);
+/* places i64 [m], each of 0 to m - 1 once -> where each number stands. */
+struct value *tape_inverse_places(struct tape *tape, struct value *places);
+/* a [m, in], weight [groups, out, in], ends as tape_group_ends makes them -> [m, out]: the rows of each group times the
+ * transposed matrix of theirs. In the dtype of weight. */
+struct value *tape_grouped_linear(struct tape *tape, struct value *a, struct value *weight, struct value *ends);
+
+/* -- selection. Only tape_top_k has a graph: of its values */
 struct value *tape_argmax(struct tape *tape, struct value *a); /* [.., n] -> i64 [..] */
 /* [.., n] -> the count largest, falling, and where they were (i64). */
 struct value *tape_top_k(struct tape *tape, struct value *a, int64_t count, struct value **indices);

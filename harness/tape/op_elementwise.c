@@ -147,10 +147,9 @@ static const struct curve {
     enum opcode forward, backward;
     bool saves_result; /* else the input */
 } curves[] = {
-    {OPCODE_TANH, OPCODE_TANH_BACKWARD, true},
-    {OPCODE_GELU, OPCODE_GELU_BACKWARD, false},
-    {OPCODE_SILU, OPCODE_SILU_BACKWARD, false},
-    {OPCODE_RELU, OPCODE_RELU_BACKWARD, true},
+    {OPCODE_TANH, OPCODE_TANH_BACKWARD, true},       {OPCODE_GELU, OPCODE_GELU_BACKWARD, false},
+    {OPCODE_SILU, OPCODE_SILU_BACKWARD, false},      {OPCODE_RELU, OPCODE_RELU_BACKWARD, true},
+    {OPCODE_SIGMOID, OPCODE_SIGMOID_BACKWARD, true},
 };
 
 static void curve_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
@@ -196,6 +195,11 @@ struct value *tape_silu(struct tape *tape, struct value *a)
 struct value *tape_relu(struct tape *tape, struct value *a)
 {
     return curve_apply(tape, &curves[3], 0, a);
+}
+
+struct value *tape_sigmoid(struct tape *tape, struct value *a)
+{
+    return curve_apply(tape, &curves[4], 0, a);
 }
 
 struct value *tape_relu_(struct tape *tape, struct value *a)

@@ -1,4 +1,4 @@
-/* Selection without a graph: what choosing tokens is made of. */
+/* Selection: what choosing tokens and experts is made of. Only the values of the largest have a gradient. */
 #include "harness/tape/graph.h"
 
 struct value *tape_argmax(struct tape *tape, struct value *a)
@@ -14,6 +14,15 @@ struct value *tape_argmax(struct tape *tape, struct value *a)
     return result;
 }
 
+/* Zeros with the gradients at the places that were chosen. */
+static void top_k_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
+{
+    struct value *gradient = make_dense(tape, out[0]);
+    in[0] = value_new(tape, node->edges[0].dtype, &node->edges[0].shape, "TOP_K gradient");
+    struct value *values[] = {gradient, node->saved[0], in[0]};
+    tape_run(tape, OPCODE_SCATTER, NULL, 2, 3, values);
+}
+
 struct value *tape_top_k(struct tape *tape, struct value *a, int64_t count, struct value **indices)
 {
     *indices = NULL;
@@ -26,6 +35,7 @@ struct value *tape_top_k(struct tape *tape, struct value *a, int64_t count, stru
     *indices = value_new(tape, DTYPE_INT64, &shape, "TOP_K indices");
     struct value *values[] = {a, result, *indices};
     tape_run(tape, OPCODE_TOP_K, NULL, 1, 3, values);
+    node_save(tape, result != NULL ? node_new(tape, top_k_backward, 1, &a, result) : NULL, 0, *indices);
     return result;
 }
 

@@ -43,7 +43,8 @@ LOWER_PRECISION.add(torch.nn.functional.scaled_dot_product_attention)  # shadow_
 CATALOGUE = pathlib.Path("models/catalogue")
 MODELS = ("tiny-bert", "tiny-gemma", "tiny-gemma2", "tiny-gemma3", "tiny-gpt-neox", "tiny-gpt2", "tiny-llama",
           "tiny-mistral", "tiny-phi3", "tiny-qwen2", "tiny-qwen3", "tiny-vit", "tiny-resnet", "tiny-resnet-bottleneck",
-          "tiny-vgg", "tiny-convnext", "tiny-roberta", "tiny-distilbert", "tiny-opt", "tiny-opt-projected", "tiny-bloom")
+          "tiny-vgg", "tiny-convnext", "tiny-roberta", "tiny-distilbert", "tiny-opt", "tiny-opt-projected", "tiny-bloom",
+          "tiny-mixtral", "tiny-qwen2-moe", "tiny-qwen3-moe")
 HEADS = {"roberta": transformers.RobertaForMaskedLM, "distilbert": transformers.DistilBertForMaskedLM,
          "opt": transformers.OPTForCausalLM, "bloom": transformers.BloomForCausalLM,
          "bert": transformers.BertForMaskedLM, "gemma": transformers.GemmaForCausalLM,
@@ -51,7 +52,8 @@ HEADS = {"roberta": transformers.RobertaForMaskedLM, "distilbert": transformers.
          "gpt_neox": transformers.GPTNeoXForCausalLM, "gpt2": transformers.GPT2LMHeadModel,
          "llama": transformers.LlamaForCausalLM, "mistral": transformers.MistralForCausalLM,
          "phi3": transformers.Phi3ForCausalLM, "qwen2": transformers.Qwen2ForCausalLM,
-         "qwen3": transformers.Qwen3ForCausalLM, "vit": transformers.ViTForImageClassification,
+         "mixtral": transformers.MixtralForCausalLM, "qwen2_moe": transformers.Qwen2MoeForCausalLM,
+         "qwen3_moe": transformers.Qwen3MoeForCausalLM, "qwen3": transformers.Qwen3ForCausalLM, "vit": transformers.ViTForImageClassification,
          "convnext": transformers.ConvNextForImageClassification}
 DTYPES = {"float16": torch.float16, "bfloat16": torch.bfloat16}
 LOSS_SCALE = {"amp-float16": 1024.0}  # models/workload_tape.c
@@ -108,6 +110,8 @@ def real_step(raw, path, attention, tensors, dtype, autocast=None, scale=1.0):
     model = build(raw, path, attention)
     model.load_state_dict(part(tensors, "weight."), strict=True)
     model = model.to(dtype).train()
+    if dtype == torch.float64 and any("experts" in key for key in raw):
+        model.set_experts_implementation("eager")  # grouped_mm has no float64; the same sums, expert by expert
     inputs = part(tensors, "input.")
     with CudaAutocast(autocast) if autocast else contextlib.nullcontext():
         if "input_ids" in inputs:

@@ -219,13 +219,18 @@ def expert_cases():
         optimizer = optimizer_for(precision)
         for model in EXPERTS:
             for attention in ("sdpa", "eager"):
-                out.append(case_of(model, "train", precision, 2, 8, attention, optimizer, events=attention == "sdpa" and
+                out.append(case_of(model, "train", precision, 2, 8, attention, optimizer, events=attention == "eager" and
                                    precision != "amp-bfloat16"))
-                out.append(case_of(model, "infer", precision, 2, 8, attention, events=attention == "sdpa" and
+                out.append(case_of(model, "infer", precision, 2, 8, attention, events=attention == "eager" and
                                    precision == "float32"))
-                out.append(case_of(model, "train", precision, 2, 8, attention, optimizer, padding=True))
             out.append(case_of(model, "infer", precision, 2, 8, "sdpa", head="bare"))
+            out.append(case_of(model, "train", precision, 2, 8, "eager", optimizer, padding=True))
             out.append(case_of(model, "train", precision, 2, 8, "sdpa", optimizer, checkpointing=True))
+        for model in ("mistralai/Mixtral-8x7B-v0.1", "Qwen/Qwen1.5-MoE-A2.7B", "Qwen/Qwen3-30B-A3B",
+                      "deepseek-ai/DeepSeek-V2-Lite", "deepseek-ai/DeepSeek-V3"):
+            out.append(case_of(model, "train", precision, 2, 96, "sdpa", optimizer))
+            out.append(case_of(model, "infer", precision, 4, 512, "sdpa"))
+            out.append(case_of(model, "train", precision, 2, 96, "eager", optimizer, checkpointing=True))
     return out
 
 

@@ -60,6 +60,12 @@ class MathAttention:
         MathAttention.active = False
 
 
+# What autograd writes into zeros that it has just made, in place but where a dispatch mode is active.
+INTO_ZEROS = {torch.ops.aten.index_put.default: torch.ops.aten.index_put_.default,
+              torch.ops.aten.scatter.src: torch.ops.aten.scatter_.src,
+              torch.ops.aten.scatter_add.default: torch.ops.aten.scatter_add_.default}
+
+
 def grouped_product(one, two, offsets):
     """_grouped_mm of other types than bfloat16, which CUDA multiplies group by group into one result; the meta kernel
     refuses them. Rows of the result are padded to 16 bytes, as of bfloat16."""
@@ -154,6 +160,8 @@ class StorageLedger(TorchDispatchMode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         if func is torch.ops.aten._grouped_mm.default and args[0].is_meta and args[0].dtype != torch.bfloat16:
             func, args, kwargs = grouped_product, args[:3], None
+        if func in INTO_ZEROS and args[0].is_meta and torch._C._current_graph_task_id() != -1:
+            return torch.ops.aten.alias(INTO_ZEROS[func](*args, **(kwargs or {})))
         inner = self.inside(func)
         if inner is not None:
             with self:

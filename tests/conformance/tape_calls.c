@@ -73,6 +73,9 @@ static void workload_collect(struct tape_calls *calls, const struct config *conf
 
 static void model_collect(struct tape_calls *calls, const struct config *config)
 {
+    if (config->family->forward == NULL) {
+        return; /* nothing of it runs */
+    }
     static const char *const targets[] = {"host", "sm_80", "sm_90"};
     for (int precision = 0; precision < PRECISION_COUNT; precision++) {
         for (int attention = 0; attention < ATTENTION_COUNT; attention++) {

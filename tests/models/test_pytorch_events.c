@@ -217,6 +217,17 @@ static void math_attention_is_pytorchs(void **state)
     case_check("qwen2", ATTENTION_SDPA, PRECISION_FLOAT32, OPTIMIZER_ADAM_FOREACH, false);
 }
 
+/* Experts are chosen on the device: no size and no event depends on which. */
+static void experts_are_pytorchs(void **state)
+{
+    (void)state;
+    static const char *const models[] = {"tiny-mixtral", "tiny-qwen2-moe", "tiny-qwen3-moe"};
+    for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
+        case_check(models[i], ATTENTION_EAGER, PRECISION_FLOAT32, OPTIMIZER_ADAM_FOREACH, false);
+        case_check(models[i], ATTENTION_EAGER, PRECISION_BFLOAT16, OPTIMIZER_ADAMW_FUSED, false);
+    }
+}
+
 static void images_are_pytorchs(void **state)
 {
     (void)state;
@@ -277,7 +288,8 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(backward_and_step_are_pytorchs),
                                        cmocka_unit_test(decoders_are_pytorchs),
                                        cmocka_unit_test(math_attention_is_pytorchs),
-                                       cmocka_unit_test(images_are_pytorchs),
+                                       cmocka_unit_test(experts_are_pytorchs),
+        cmocka_unit_test(images_are_pytorchs),
                                        cmocka_unit_test(padded_batches_are_pytorchs),
                                        cmocka_unit_test(the_fused_loss_is_ligers),
                                        cmocka_unit_test(adapters_on_quantised_weights_are_pefts)};

@@ -157,6 +157,9 @@ int main(void)
         {"tape_and_encoders_agree", LIST_PATH "-encoders.jsonl", 130},
         /* learned positions behind an offset; biases by distance */
         {"tape_and_opt_and_bloom_agree", LIST_PATH "-opt-bloom.jsonl", 90},
+        /* experts, which are chosen on the device */
+        {"tape_and_pytorch_agree_on_experts", "peers/pytorch/shadow-experts-torch-2.11.0-transformers-5.23.0.jsonl",
+         90},
         /* Liger-Kernel's own cross entropy in the place of PyTorch's */
         {"tape_and_liger_agree", LIST_PATH "-liger-0.8.5.jsonl", 60},
     };
