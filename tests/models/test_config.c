@@ -234,7 +234,7 @@ static const struct {
     {"{\"model_type\": \"deepseek_v2\"}",
      ":1:1: num_experts_per_tok: it is missing; write how many experts a token uses"},
     {"{\"model_type\": \"deepseek_v2\", \"num_experts_per_tok\": 6, \"topk_method\": \"noaux_tc\"}",
-     ":1:69: topk_method: 'noaux_tc' is not known; known are greedy, group_limited_greedy"},
+     ":1:72: topk_method: 'noaux_tc' is not known; known are greedy, group_limited_greedy"},
     {"{\"model_type\": \"deepseek_v3\", \"n_group\": 7}",
      ":1:42: n_group: 7 groups do not divide the 256 experts; write a number that does"},
     {"{\"model_type\": \"deepseek_v3\", \"topk_group\": 9}",
