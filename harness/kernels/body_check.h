@@ -57,7 +57,25 @@ static inline const char *element_pattern(enum opcode opcode)
     }
 }
 
-/* Images, and what element_pattern has. */
+/* Grouped rows, and what element_pattern has. */
+static inline const char *grouped_pattern(enum opcode opcode)
+{
+    switch (opcode) {
+    case OPCODE_SCATTER:
+        return "FID";
+    case OPCODE_SORT_IDS:
+    case OPCODE_PLACE_IDS:
+        return "III";
+    case OPCODE_GROUP_ENDS:
+        return "IWWW";
+    case OPCODE_GROUPED_MATMUL:
+        return "ffWF";
+    default:
+        return element_pattern(opcode);
+    }
+}
+
+/* Images, and what grouped_pattern has. */
 static inline const char *image_pattern(enum opcode opcode)
 {
     switch (opcode) {
@@ -72,7 +90,7 @@ static inline const char *image_pattern(enum opcode opcode)
     case OPCODE_GROUPED_CONVOLUTION_BACKWARD_WEIGHT:
         return "ffF";
     default:
-        return element_pattern(opcode);
+        return grouped_pattern(opcode);
     }
 }
 
@@ -115,15 +133,6 @@ static inline const char *call_pattern(enum opcode opcode)
         return "FI";
     case OPCODE_GATHER:
         return "AiD";
-    case OPCODE_SCATTER:
-        return "FID";
-    case OPCODE_SORT_IDS:
-    case OPCODE_PLACE_IDS:
-        return "III";
-    case OPCODE_GROUP_ENDS:
-        return "IWWW";
-    case OPCODE_GROUPED_MATMUL:
-        return "ffWF";
     case OPCODE_QUOTIENT:
     case OPCODE_REMAINDER:
         return "ii";

@@ -84,6 +84,21 @@ static void test_defaults(void **state)
     assert_int_equal(falcon.head_dim, 64);
     assert_int_equal(falcon.ffn, 4 * 4544);
     assert_true(falcon.parallel_blocks && !falcon.alibi && !falcon.grouped_projection && !falcon.attention_bias);
+    struct config vit = config_of("{\"model_type\": \"vit\"}");
+    assert_int_equal(vit.pooler, 768);
+    assert_int_equal(vit.classes, 2);
+    struct config resnet = config_of("{\"architecture\": \"resnet50\"}");
+    assert_string_equal(resnet.family->name, "resnet");
+    assert_string_equal(resnet.model_type, "resnet");
+    assert_true(resnet.is_timm && resnet.bottleneck);
+    assert_int_equal(resnet.widths[3], 2048);
+    assert_int_equal(resnet.classes, 1000);
+}
+
+/* The same of mixtures of experts. */
+static void test_defaults_of_mixtures(void **state)
+{
+    (void)state;
     struct config mixtral = config_of("{\"model_type\": \"mixtral\"}");
     assert_int_equal(mixtral.experts, 8);
     assert_int_equal(mixtral.active_experts, 2);
@@ -103,15 +118,6 @@ static void test_defaults(void **state)
     assert_int_equal(deepseek.latent, 512);
     assert_int_equal(deepseek.first_expert_layer, 3);
     assert_true(deepseek.routing_scale == 2.5 && deepseek.rope_interleaved && deepseek.expert_groups == 8);
-    struct config vit = config_of("{\"model_type\": \"vit\"}");
-    assert_int_equal(vit.pooler, 768);
-    assert_int_equal(vit.classes, 2);
-    struct config resnet = config_of("{\"architecture\": \"resnet50\"}");
-    assert_string_equal(resnet.family->name, "resnet");
-    assert_string_equal(resnet.model_type, "resnet");
-    assert_true(resnet.is_timm && resnet.bottleneck);
-    assert_int_equal(resnet.widths[3], 2048);
-    assert_int_equal(resnet.classes, 1000);
 }
 
 static void test_fields(void **state)
@@ -368,9 +374,10 @@ static void test_overflow(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults),      cmocka_unit_test(test_fields),     cmocka_unit_test(test_wrong_values),
-        cmocka_unit_test(test_unknown_types), cmocka_unit_test(test_wrong_json), cmocka_unit_test(test_missing_file),
-        cmocka_unit_test(test_overflow),
+        cmocka_unit_test(test_defaults),      cmocka_unit_test(test_defaults_of_mixtures),
+        cmocka_unit_test(test_fields),        cmocka_unit_test(test_wrong_values),
+        cmocka_unit_test(test_unknown_types), cmocka_unit_test(test_wrong_json),
+        cmocka_unit_test(test_missing_file),  cmocka_unit_test(test_overflow),
     };
     return cmocka_run_group_tests(tests, scratch_file_make, scratch_file_remove);
 }
