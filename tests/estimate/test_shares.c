@@ -193,6 +193,38 @@ static void test_cache(void **state)
     known_check(&estimate, "kv_cache_bytes", 301858816 / 16);
 }
 
+/* Mixtral-8x7B: 32 layers of 8 experts of 3 * 4096 * 14,336; 46.7 billion parameters, as published. */
+static void test_experts(void **state)
+{
+    const int64_t experts = INT64_C(32) * 8 * 3 * 4096 * 14336;
+    const int64_t attention = INT64_C(32) * (2 * 4096 * 4096 + 2 * 4096 * 1024);
+    const int64_t whole = INT64_C(32) * (2 * 4096 + 8 * 4096) + 4096; /* norms and routers */
+    const int64_t words = INT64_C(2) * 32000 * 4096;
+    struct workload load = workload_default(MODE_LOAD);
+    struct parallel parallel = parallel_single();
+    (void)state;
+    load.precision = PRECISION_BFLOAT16;
+    load.head = HEAD_LM;
+    assert_int_equal(experts + attention + whole + words, 46702792704);
+    parallel.data = parallel.expert = 8;
+    struct estimate estimate = estimate_divided("shares", "Mixtral-8x7B-v0.1", load, &parallel);
+    known_check(&estimate, "weights_bytes", 2 * (experts / 8 + attention + whole + words));
+    parallel = parallel_single();
+    parallel.tensor = 8;
+    estimate = estimate_divided("shares", "Mixtral-8x7B-v0.1", load, &parallel);
+    known_check(&estimate, "weights_bytes", 2 * ((experts + attention + words) / 8 + whole));
+    /* with 2 expert ranks of 8 data-parallel ones, an expert is on 4 of them, and ZeRO 1 divides it among these */
+    struct workload workload = train(PRECISION_BFLOAT16, OPTIMIZER_ADAM_FOREACH);
+    parallel = parallel_single();
+    parallel.data = 8;
+    parallel.expert = 2;
+    parallel.zero = 1;
+    estimate = estimate_divided("shares", "Mixtral-8x7B-v0.1", workload, &parallel);
+    known_check(&estimate, "optimizer_bytes", 4 * (experts / 2 / 4 + (attention + whole + words) / 8));
+    unknown_check(&estimate, "activations_bytes"); /* the formula speaks of dense layers */
+    assert_false(estimator_would_apply("megatron", "Mixtral-8x7B-v0.1", workload, NULL));
+}
+
 static void check_fails(struct parallel parallel, const char *model, const char *text)
 {
     struct subject *subject = subject_new(model, workload_default(MODE_LOAD));
@@ -253,9 +285,9 @@ static void test_no_stack(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_undivided), cmocka_unit_test(test_zero),     cmocka_unit_test(test_tensor_like_megatron),
-        cmocka_unit_test(test_pipeline),  cmocka_unit_test(test_splits),   cmocka_unit_test(test_cache),
-        cmocka_unit_test(test_checks),    cmocka_unit_test(test_no_stack),
+        cmocka_unit_test(test_undivided), cmocka_unit_test(test_zero),   cmocka_unit_test(test_tensor_like_megatron),
+        cmocka_unit_test(test_pipeline),  cmocka_unit_test(test_splits), cmocka_unit_test(test_cache),
+        cmocka_unit_test(test_experts),   cmocka_unit_test(test_checks), cmocka_unit_test(test_no_stack),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
