@@ -29,8 +29,10 @@ static int64_t call_make(const struct kernel_bench *bench, const struct kernel_c
 {
     int64_t traffic = 0;
     int full_count = 0, short_count = 0;
-    *call = (struct operation_call){
-        .opcode = kernel->opcode, .input_count = opcode_input_count(kernel->opcode), .attributes = kernel->attributes};
+    *call = (struct operation_call){.opcode = kernel->opcode,
+                                    .input_count = (int)strlen(kernel->tensors) -
+                                                   opcode_output_count(kernel->opcode), /* optional ones included */
+                                    .attributes = kernel->attributes};
     for (const char *kind = kernel->tensors; *kind != '\0'; kind++) {
         char *data = kernel_tensor_is_short(*kind) ? bench->areas[AREA_COUNT - 1] + bench->short_bytes * short_count++
                                                    : bench->areas[full_count++];

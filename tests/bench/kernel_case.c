@@ -94,6 +94,9 @@ const struct unmeasured_operation unmeasured_operations[] = {
     {OPCODE_PLACE_IDS, "one number for each row of an expert"},
     {OPCODE_SCATTER, "one number for each expert of a token"},
     {OPCODE_GROUPED_MATMUL, "a product whose speed is not its purpose"},
+    {OPCODE_GROUPED_CONVOLUTION, "a plain loop whose speed is not its purpose"},
+    {OPCODE_GROUPED_CONVOLUTION_BACKWARD_INPUT, "a plain loop whose speed is not its purpose"},
+    {OPCODE_GROUPED_CONVOLUTION_BACKWARD_WEIGHT, "a plain loop whose speed is not its purpose"},
     {OPCODE_QUOTIENT, "a few numbers for each beam"},
     {OPCODE_REMAINDER, "a few numbers for each beam"},
 };
