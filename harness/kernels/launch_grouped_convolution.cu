@@ -5,20 +5,20 @@
 
 enum { GROUPED_LANES = 256 };
 
-struct grouped_launch {
+struct grouped_convolution_launch {
     struct operation_call call;
     struct grouped_convolution c;
     bool has_bias;
 };
 
 /* An element of a dense order: image, channel, row, column. */
-struct element {
+struct image_element {
     int64_t outer, channel, row, column;
 };
 
-BODY struct element element_of(int64_t k, int64_t channels, int64_t rows, int64_t columns)
+BODY struct image_element element_of(int64_t k, int64_t channels, int64_t rows, int64_t columns)
 {
-    struct element e;
+    struct image_element e;
     e.column = k % columns;
     e.row = k / columns % rows;
     e.channel = k / (columns * rows) % channels;
@@ -26,7 +26,7 @@ BODY struct element element_of(int64_t k, int64_t channels, int64_t rows, int64_
     return e;
 }
 
-BODY float result_gather(const struct grouped_launch &launch, struct element e)
+BODY float result_gather(const struct grouped_convolution_launch &launch, struct image_element e)
 {
     const struct grouped_convolution &c = launch.c;
     const struct tensor *image = &launch.call.tensors[c.image], *weight = &launch.call.tensors[c.weight];
@@ -45,7 +45,7 @@ BODY float result_gather(const struct grouped_launch &launch, struct element e)
 }
 
 /* Tap (i, j) met the element from window ((row + padding - i) / stride, ...), where that is whole. */
-BODY float image_gather(const struct grouped_launch &launch, struct element e)
+BODY float image_gather(const struct grouped_convolution_launch &launch, struct image_element e)
 {
     const struct grouped_convolution &c = launch.c;
     const struct tensor *result = &launch.call.tensors[c.result], *weight = &launch.call.tensors[c.weight];
@@ -65,25 +65,25 @@ BODY float image_gather(const struct grouped_launch &launch, struct element e)
     return sum;
 }
 
-static __global__ void grouped_kernel(const __grid_constant__ struct grouped_launch launch)
+static __global__ void grouped_kernel(const __grid_constant__ struct grouped_convolution_launch launch)
 {
     const struct grouped_convolution &c = launch.c;
     bool forward = launch.call.opcode == OPCODE_GROUPED_CONVOLUTION;
     const struct tensor *out = &launch.call.tensors[forward ? c.result : c.image];
     int64_t channels = out->size[1], rows = out->size[2], columns = out->size[3];
     for (int64_t k = thread_first(); k < c.images * channels * rows * columns; k += thread_step()) {
-        struct element e = element_of(k, channels, rows, columns);
+        struct image_element e = element_of(k, channels, rows, columns);
         float sum = forward ? result_gather(launch, e) : image_gather(launch, e);
         tensor_set(out, place_of(out, e.outer, e.channel, e.row, e.column), sum);
     }
 }
 
 /* The element's tap of one pixel of every image. */
-BODY float pixel_product(const struct grouped_launch &launch, struct element e, int64_t pixel)
+BODY float pixel_product(const struct grouped_convolution_launch &launch, struct image_element e, int64_t pixel)
 {
     const struct grouped_convolution &c = launch.c;
     const struct tensor *image = &launch.call.tensors[c.image], *result = &launch.call.tensors[c.result];
-    struct element at = element_of(pixel, 1, c.rows, c.columns);
+    struct image_element at = element_of(pixel, 1, c.rows, c.columns);
     int64_t row = at.row * c.stride - c.padding + e.row, column = at.column * c.stride - c.padding + e.column;
     if (row < 0 || column < 0 || row >= c.height || column >= c.width) {
         return 0.0f;
@@ -93,7 +93,7 @@ BODY float pixel_product(const struct grouped_launch &launch, struct element e, 
            tensor_get(image, place_of(image, at.outer, channel, row, column));
 }
 
-static __global__ void grouped_weight_kernel(const __grid_constant__ struct grouped_launch launch)
+static __global__ void grouped_weight_kernel(const __grid_constant__ struct grouped_convolution_launch launch)
 {
     __shared__ float shared[TEAM_SHARED_FLOATS];
     struct team team = block_team(shared);
@@ -101,7 +101,7 @@ static __global__ void grouped_weight_kernel(const __grid_constant__ struct grou
     const struct tensor *weight = &launch.call.tensors[c.weight];
     int64_t count = c.group_count * c.group_filters * c.group_channels * c.kernel * c.kernel;
     for (int64_t k = blockIdx.x; k < count; k += gridDim.x) {
-        struct element e = element_of(k, c.group_channels, c.kernel, c.kernel);
+        struct image_element e = element_of(k, c.group_channels, c.kernel, c.kernel);
         float sum = 0.0f;
         for (int64_t pixel = team.lane; pixel < c.images * c.rows * c.columns; pixel += team.lanes) {
             sum += pixel_product(launch, e, pixel);
@@ -113,9 +113,9 @@ static __global__ void grouped_weight_kernel(const __grid_constant__ struct grou
     }
 }
 
-static struct grouped_launch launch_of(const struct operation_call *call)
+static struct grouped_convolution_launch launch_of(const struct operation_call *call)
 {
-    struct grouped_launch launch;
+    struct grouped_convolution_launch launch;
     launch.call = *call;
     launch.c = grouped_convolution_of(call);
     launch.has_bias = call->opcode == OPCODE_GROUPED_CONVOLUTION && call->input_count > 2;

@@ -1,6 +1,8 @@
 /* Contracts read from the patterns of the kernels' check. Shapes have no part in it. */
 #include "tests/conformance/contract.h"
 
+#include <string.h>
+
 #include "harness/kernels/body_check.h"
 
 static const char *pattern_of(enum opcode opcode)
@@ -44,6 +46,7 @@ bool contract_of(enum opcode opcode, struct contract *contract)
             contract->operands[at].choice_count += contract->operands[at].takes[dtype];
         }
         if (*letter == 'D') { /* whatever the first tensor has: nothing is left to choose */
+            memcpy(contract->operands[at].takes, contract->operands[0].takes, sizeof contract->operands[at].takes);
             contract->operands[at].choice_count = 1;
         }
     }
