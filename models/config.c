@@ -90,10 +90,34 @@ static void family_unknown(struct field_reader *reader, const struct config *con
         text_format(&known, ", and timm's \"architecture\" ");
     }
     known_append(&known, true);
+    if (!timm && value[0] != '\0') {
+        text_format(&known, "; to read it as one of these, write its name after the model's: MODEL#llama");
+    }
     field_fault(reader, timm ? "architecture" : "model_type", "%s%s%s; known are %s",
                 value[0] != '\0' ? "'" : "it is missing", value, value[0] != '\0' ? "' is not known" : "",
                 text_string(&known));
     text_release(&known);
+}
+
+const char *config_read_as(const char *name, char bare[CONFIG_NAME_BYTES])
+{
+    const char *mark = strrchr(name, '#');
+    bool is_asked = mark != NULL && mark != name && family_of_type(mark + 1) != NULL;
+    snprintf(bare, CONFIG_NAME_BYTES, "%.*s", is_asked ? (int)(mark - name) : CONFIG_NAME_BYTES - 1, name);
+    return is_asked ? mark + 1 : NULL;
+}
+
+/* A type that is not known becomes the one that the name asks for. */
+static const struct family *family_asked(struct config *config)
+{
+    char bare[CONFIG_NAME_BYTES];
+    const char *type = config_read_as(config->name, bare);
+    if (type == NULL || config->model_type[0] == '\0') {
+        return NULL;
+    }
+    memcpy(config->stated_type, config->model_type, sizeof config->stated_type);
+    snprintf(config->model_type, sizeof config->model_type, "%s", type);
+    return family_of_type(type);
 }
 
 static void read_family(struct field_reader *reader, struct config *config)
@@ -106,6 +130,7 @@ static void read_family(struct field_reader *reader, struct config *config)
     bool timm = config->model_type[0] == '\0' && field_member(reader, "architecture") != NULL;
     const struct family *family =
         timm ? family_of_architecture(config->architecture) : family_of_type(config->model_type);
+    family = family == NULL ? family_asked(config) : family;
     if (family != NULL) {
         config->family = family;
         config->is_timm = timm;

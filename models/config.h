@@ -21,17 +21,18 @@ enum activation {
     ACTIVATION_RELU
 };
 
-enum { CONFIG_STAGES_MAXIMUM = 5 };
+enum { CONFIG_NAME_BYTES = 256, CONFIG_STAGES_MAXIMUM = 5 };
 
 /* Fields that a family does not have are 0. Every count is checked: positive, at most 2^40 (layers: at most 10,000),
  * divisible where it must be. A field that the file leaves out has the default of the real class (transformers 5.23,
  * timm 1.0.31). */
 struct config {
-    char name[256];              /* as the user typed it, or the path */
-    char model_type[64];         /* "bert", "llama", "mistral", "qwen2", "resnet", ... */
-    char architecture[64];       /* timm: "resnet50"; else the first of `architectures` or "" */
-    const struct family *family; /* a row of family.h */
-    bool is_timm;                /* a file of timm: it names an architecture instead of a model_type */
+    char name[CONFIG_NAME_BYTES]; /* as the user typed it, or the path */
+    char stated_type[64];         /* what the file says of a type that is not known and was read as another; else "" */
+    char model_type[64];          /* "bert", "llama", "mistral", "qwen2", "resnet", ... */
+    char architecture[64];        /* timm: "resnet50"; else the first of `architectures` or "" */
+    const struct family *family;  /* a row of family.h */
+    bool is_timm;                 /* a file of timm: it names an architecture instead of a model_type */
     int64_t hidden, layers, heads, kv_heads, head_dim, ffn, vocab, positions, token_types;
     enum activation activation;
     double norm_epsilon, hidden_dropout, attention_dropout, embedding_dropout;
@@ -86,6 +87,10 @@ struct config {
 /* From a config.json of at most 4 MiB. `name` is what the user typed. Keys that are not known are passed over: the real
  * files have dozens that do not touch sizes. Wrong values are errors: STATUS_INVALID, "FILE:LINE:COLUMN: cause; remedy"
  * for JSON, "FILE: key: cause; remedy" for values. STATUS_IO where the file cannot be read. */
+/* MODEL#TYPE reads a model_type that is not known as TYPE, one that is: because it was asked for, never by itself. Returns
+ * TYPE within name, or NULL; bare receives what stands before it. */
+const char *config_read_as(const char *name, char bare[CONFIG_NAME_BYTES]);
+
 enum status_code config_read(const char *path, const char *name, struct config *config, struct status *error);
 
 struct json;

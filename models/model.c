@@ -50,11 +50,13 @@ static enum status_code named_find(const struct model_places *places, const char
                                    struct status *error)
 {
     struct status trouble = {0};
-    enum status_code code = config_find(places->catalogue_dir, text, &model->config, &trouble);
+    char bare[CONFIG_NAME_BYTES];
+    const char *place = config_read_as(text, bare) != NULL ? bare : text;
+    enum status_code code = config_find(places->catalogue_dir, place, &model->config, &trouble);
     if (code == STATUS_OK) {
         return STATUS_OK;
     }
-    bool is_known = code != STATUS_INVALID || access(text, F_OK) == 0 || catalogue_knows(places->catalogue_dir, text);
+    bool is_known = code != STATUS_INVALID || access(place, F_OK) == 0 || catalogue_knows(places->catalogue_dir, place);
     return is_known ? status_set(error, code, "%s", trouble.text) : model_find_on_hub(text, &trouble, model, error);
 }
 
@@ -63,9 +65,15 @@ enum status_code model_find(const struct model_places *places, const char *text,
 {
     struct model result = {0};
     struct model_files files;
-    bool is_local = !catalogue_has(places->catalogue_dir, text) && model_files_find(text, &files);
+    char bare[CONFIG_NAME_BYTES];
+    const char *type = config_read_as(text, bare), *place = type != NULL ? bare : text;
+    bool is_local = !catalogue_has(places->catalogue_dir, place) && model_files_find(place, &files);
     enum status_code code =
         is_local ? files_read(&files, text, &result, error) : named_find(places, text, &result, error);
+    if (code == STATUS_OK && type != NULL && result.config.stated_type[0] == '\0') {
+        code = status_set(error, STATUS_INVALID, "%s: its type, %s, is known; leave '#%s' out", bare,
+                          result.config.model_type, type);
+    }
     if (code == STATUS_OK && result.checkpoint != NULL) {
         code = model_settle(&result, error);
     }

@@ -28,7 +28,7 @@ struct model {
  * folder that holds these;
  * 3. a name of the catalogue as people write it (config_find);
  * 4. a name on the Hugging Face hub: [hf://][OWNER/]NAME[@REVISION][/FILE], in its caches and then by the network (model_hub.h).
- * config.name is the name in the catalogue, or what was typed. STATUS_INVALID with the nearest names where nothing is found,
+ * MODEL#TYPE: see config_read_as. config.name is the name in the catalogue, or what was typed. STATUS_INVALID with the nearest names where nothing is found,
  * and with the names that fit where several do; STATUS_IO where the hub could not be asked. The caller releases the model. */
 enum status_code model_find(const struct model_places *places, const char *text, struct model *model,
                             struct status *error);

@@ -155,7 +155,8 @@ enum status_code model_find_on_hub(const char *text, const struct status *not_fo
     struct hub_settings settings;
     struct hub_place place = {.name = &name};
     struct model found = {0};
-    if (!hub_name_read(text, &name)) {
+    char bare[CONFIG_NAME_BYTES];
+    if (!hub_name_read(config_read_as(text, bare) != NULL ? bare : text, &name)) {
         return status_set(error, not_found->code, "%s", not_found->text);
     }
     enum status_code code = hub_settings_read(&settings, error);

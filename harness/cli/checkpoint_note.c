@@ -10,6 +10,12 @@ void checkpoint_warn(const char *command, const struct model *model)
 {
     const struct checkpoint_check *check = &model->check;
     const char *separator = "";
+    if (model->config.stated_type[0] != '\0') {
+        fprintf(
+            stderr,
+            "assay: %s: the type of %s, '%s', is not known; read as %s, as asked: its keys and tensors may be others\n",
+            command, model->config.name, model->config.stated_type, model->config.model_type);
+    }
     if (model->checkpoint == NULL || checkpoint_disagreement_count(check) == 0) {
         return;
     }

@@ -12,6 +12,7 @@
 
 #include "models/config.h"
 #include "models/family.h"
+#include "models/model.h"
 #include "models/skeleton.h"
 #include "tests/support/scratch_file.h"
 
@@ -371,13 +372,44 @@ static void test_overflow(void **state)
     }
 }
 
+/* A type that is not known is another only where the name says so; one that is known never is. */
+static void test_read_as(void **state)
+{
+    (void)state;
+    static const char unknown[] = "{\"model_type\": \"stablelm\", \"num_hidden_layers\": 3}";
+    struct config config;
+    struct model model;
+    struct status error = {0};
+    char name[320];
+    assert_int_equal(text_read(unknown, &config, &error), STATUS_INVALID);
+    assert_non_null(strstr(error.text, "'stablelm' is not known; known are "));
+    const struct model_places places = {.catalogue_dir = "models/catalogue"};
+    snprintf(name, sizeof name, "%s#qwen2", scratch_file_path);
+    assert_int_equal(model_find(&places, name, &model, &error), STATUS_OK);
+    assert_string_equal(model.config.family->name, "llama");
+    assert_string_equal(model.config.model_type, "qwen2");
+    assert_string_equal(model.config.stated_type, "stablelm");
+    assert_string_equal(model.config.name, name);
+    assert_int_equal(model.config.layers, 3);
+    model_release(&model);
+    assert_int_equal(model_find(&places, "gpt2#llama", &model, &error), STATUS_INVALID);
+    assert_string_equal(error.text, "gpt2: its type, gpt2, is known; leave '#llama' out");
+    snprintf(name, sizeof name, "%s#stablelm", scratch_file_path);
+    assert_int_equal(model_find(&places, name, &model, &error), STATUS_INVALID);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults),      cmocka_unit_test(test_defaults_of_mixtures),
-        cmocka_unit_test(test_fields),        cmocka_unit_test(test_wrong_values),
-        cmocka_unit_test(test_unknown_types), cmocka_unit_test(test_wrong_json),
-        cmocka_unit_test(test_missing_file),  cmocka_unit_test(test_overflow),
+        cmocka_unit_test(test_read_as),
+        cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_defaults_of_mixtures),
+        cmocka_unit_test(test_fields),
+        cmocka_unit_test(test_wrong_values),
+        cmocka_unit_test(test_unknown_types),
+        cmocka_unit_test(test_wrong_json),
+        cmocka_unit_test(test_missing_file),
+        cmocka_unit_test(test_overflow),
     };
     return cmocka_run_group_tests(tests, scratch_file_make, scratch_file_remove);
 }
