@@ -17,7 +17,7 @@
 enum { PATH_BYTES = 4096, NAME_BYTES = 256, NEAREST_COUNT = 3, CATALOGUE_MAXIMUM = 10000 };
 
 /* Owners that the hub put before the names of models older than itself. */
-static const char *const hub_owners[] = {"google-bert/", "openai-community/"};
+static const char *const hub_owners[] = {"google-bert/", "openai-community/", "distilbert/"};
 
 /* Endings that may be left out: the hub's format, and the recipe of timm's weights. */
 static const char *const endings[] = {"-hf", ".a1_in1k", ".tv_in1k"};

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "harness/hub/hub.h"
+#include "models/catalogue.h"
 #include "models/model_hub.h"
 
 static bool file_is_here(const char *path, int length)
@@ -40,7 +41,10 @@ enum status_code model_config_path(const struct model_places *places, const char
     if (code != STATUS_OK) {
         return code;
     }
-    int length = snprintf(found, sizeof found, "%s/%s/config.json", places->catalogue_dir, model.config.name);
+    bool is_listed = catalogue_has(places->catalogue_dir, model.config.name);
+    int length = is_listed
+                     ? snprintf(found, sizeof found, "%s/%s/config.json", places->catalogue_dir, model.config.name)
+                     : -1; /* a path may look like a name behind the catalogue's folder */
     model_release(&model);
     if (!file_is_here(found, length)) {
         length = snprintf(found, sizeof found, "%s/config.json", text);

@@ -97,7 +97,9 @@ enum status_code builder_file(struct checkpoint_builder *builder, const struct b
     struct checkpoint *checkpoint = builder->checkpoint;
     void *files = checkpoint->files;
     struct checkpoint_file file = {.size_bytes = source->size_bytes};
-    if (!size_add(builder->allowed_bytes, source->size_bytes, &builder->allowed_bytes)) {
+    int64_t counted_bytes =
+        source->size_bytes < CHECKPOINT_HEADER_BYTES_MAXIMUM ? source->size_bytes : CHECKPOINT_HEADER_BYTES_MAXIMUM;
+    if (!size_add(builder->allowed_bytes, counted_bytes, &builder->allowed_bytes)) {
         return status_set(builder->error, STATUS_OVERFLOW, "%s: the files are too large together", source->name);
     }
     enum status_code code =

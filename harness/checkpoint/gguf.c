@@ -50,7 +50,10 @@ void gguf_text(struct gguf *self, char *text, size_t capacity, const char *what)
 {
     uint64_t length = gguf_number(self, 8, what);
     text[0] = '\0';
-    if (self->code == STATUS_OK && (length >= capacity || length > (uint64_t)window_left(&self->window))) {
+    if (self->code == STATUS_OK && length < capacity && length > (uint64_t)window_left(&self->window)) {
+        gguf_fault(self, "the file ends inside %s; fetch it again", what);
+    }
+    if (self->code == STATUS_OK && length >= capacity) {
         gguf_fault(self, "%s of %" PRIu64 " bytes is claimed, and %zu is the most; fetch the file again", what, length,
                    capacity - 1);
     }

@@ -205,6 +205,9 @@ void gguf_entries(struct gguf *self)
     for (uint64_t i = 0; i < self->entry_count && self->code == STATUS_OK; i++) {
         struct checkpoint_entry entry = {.key = self->key, .file = self->file};
         gguf_text(self, self->key, sizeof self->key, "a key");
+        if (self->code == STATUS_OK && self->key[0] == '\0') {
+            gguf_fault(self, "a key has no characters; fetch the file again");
+        }
         enum value_type type = type_take(self);
         if (self->code == STATUS_OK) {
             value_read(self, type, &entry);

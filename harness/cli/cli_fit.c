@@ -61,7 +61,7 @@ static void device_lines(const struct device_count *count, struct text *text)
     } else if (count->found) {
         text_format(text,
                     "devices: %" PRId64
-                    ", which divide weights, gradients and optimizer (FSDP2), %s on each, by formula\n",
+                    ", which divide weights and what training keeps beside them (FSDP2), %s on each, by formula\n",
                     count->count, bytes);
     } else {
         text_format(text, "devices: not even %d; of %s on each, %s are not divided\n", DEVICE_COUNT_MAXIMUM, bytes,

@@ -200,7 +200,8 @@ const struct command command_models = {
     .operands = "[MODEL]",
     .summary = "the catalogue, or what one model consists of",
     .details =
-        "MODEL: a name of the catalogue, a config.json in Hugging Face's format, a folder that holds one, or a .gguf.\n"
+        "MODEL: a name of the catalogue, a config.json in Hugging Face's format, a folder that holds one, a .gguf, or\n"
+        "OWNER/NAME on the Hugging Face hub.\n"
         "Counts are those of the model without a head (--head lm: with it), tied parameters once. active: what one "
         "token\n"
         "is multiplied with, all but the experts that it does not use.\n",

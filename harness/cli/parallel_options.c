@@ -40,6 +40,11 @@ enum status_code parallel_options_read(const struct arguments *arguments, const 
         }
     }
     enum status_code code = parallel_check(&result, config, error);
+    if (code == STATUS_OK && result.data == 1 && (result.zero > 0 || result.fsdp)) {
+        code =
+            status_set(error, STATUS_INVALID, "--%s: there is nothing to divide among one rank; add --data-parallel N",
+                       result.fsdp ? "fsdp" : "zero");
+    }
     if (code == STATUS_OK) {
         *parallel = result;
     }

@@ -356,7 +356,8 @@ static enum status_code shares_compute(const struct estimate_input *input, struc
 
 const struct estimator estimator_shares = {
     .name = "shares",
-    .what = "what a rank holds of a divided model, tensor by tensor: ZeRO, FSDP, tensor, pipeline and expert parallel",
+    .what = "what a rank holds of a divided model: states by tensor, activations by formula, no logits, loss or "
+            "temporaries",
     .source = "this program: Megatron's, DeepSpeed's and PyTorch's ways to divide",
     .divides = true,
     .applies = shares_applies,

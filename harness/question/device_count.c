@@ -99,7 +99,7 @@ static enum status_code count_search(const struct estimate_input *input, int64_t
     while (code == STATUS_OK && count->found && high - low > 1) {
         struct device_count middle = *count;
         code = needed_find(input, low + (high - low) / 2, &middle, error);
-        if (code == STATUS_OK && middle.bytes <= memory_bytes) {
+        if (code == STATUS_OK && middle.has_rule && middle.bytes <= memory_bytes) {
             *count = middle;
             high = middle.count;
         } else {

@@ -98,7 +98,7 @@ static bool row_make(const struct tape_view *tape, const int *covers, const stru
         .module = arena_copy(arena, module),
         .tensor = arena_copy(arena, path_rest(storage->of != NULL ? storage->of : storage->label, module)),
         .rule = arena_copy(arena, text_string(&rule)),
-        .dtype = operand != NULL ? dtype_name(operand->dtype) : "unknown",
+        .dtype = operand != NULL && storage->category != CATEGORY_WORKSPACE ? dtype_name(operand->dtype) : "bytes",
         .category = storage->category,
         .taken_in = held->taken_in,
         .bytes = storage->bytes,

@@ -127,14 +127,16 @@ static enum status_code bracket_close(struct search *search, struct point *low, 
     return STATUS_OK;
 }
 
-/* Whether no size from this one on can run, and the tensors alone are why; that there is none is a reason too. */
+/* Whether no size from this one on can run, and the tensors alone are why; that there is none is a reason too. Tensors grow
+ * with the batch and with new tokens, but not always with the sequence: the workspaces of attention come and go. */
 static bool point_excludes(const struct search *search, const struct point *point)
 {
     const struct workload *workload = search->input->workload;
     bool grows = search->field == FIELD_NEW_TOKENS && workload->cache == CACHE_DYNAMIC;
     return point->outcome == OUTCOME_ABSENT ||
            (point->outcome == OUTCOME_REFUSED &&
-            (grows || !point->sized || point->trial.unbounded.requested_bytes_peak > search->memory_bytes));
+            (grows || !point->sized ||
+             (search->field != FIELD_SEQ && point->trial.unbounded.requested_bytes_peak > search->memory_bytes)));
 }
 
 /* high is the size above low. Those further up are looked at until one excludes all above it, or enough in a row are refused; where
@@ -211,7 +213,11 @@ enum status_code limit_find(const struct estimate_input *input, enum workload_fi
         code = status_set(error, STATUS_INVALID, "%s", low.reason);
     }
     if (code == STATUS_OK && low.outcome == OUTCOME_REFUSED) {
-        limit_note(&found, NULL, &low);
+        high = low;
+        code = neighbours_look(&search, &low, &high, &found, error);
+    }
+    if (code == STATUS_OK && low.outcome == OUTCOME_REFUSED) {
+        limit_note(&found, NULL, &high);
     } else if (code == STATUS_OK) {
         code = bracket_find(&search, &low, &high, error);
         code = code == STATUS_OK ? bracket_close(&search, &low, &high, error) : code;

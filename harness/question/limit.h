@@ -4,8 +4,8 @@
  * there and did not, or the model has no such size. Memory need not grow with the size: the allocator's segments are made of
  * sizes that came before, so that a larger batch may fit where a smaller one does not (pytorch/pytorch#125323; resnet18 trains
  * with a batch of 15 in 662 MiB and not with one of 14). So the sizes above are replayed one by one, and where one of them runs, it
- * is the answer and the search goes on above it. It ends where the tensors alone are more than the memory, which they are from
- * there on, since they grow with the size (excluded_from); or when LIMIT_NEIGHBOURS in a row have been refused, and then a size
+ * is the answer and the search goes on above it. It ends where the tensors of a batch alone are more than the memory, which they are
+ * from there on, since they grow with the batch (excluded_from; not with the sequence: workspaces of attention come and go); or when LIMIT_NEIGHBOURS in a row have been refused, and then a size
  * further up that would fit again is not excluded. New tokens with a growing cache need none of this: what runs for one token
  * more has run for one less before.
  *

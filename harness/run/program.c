@@ -104,20 +104,33 @@ static void pipe_take(struct program *program, int *pipe, void (*take)(struct pr
     }
 }
 
-/* Waits a moment for something to happen, and takes it. */
-static void program_listen(struct program *program)
+/* Takes what comes within a time; the number of pipes that had something. */
+static int pipes_listen(struct program *program, int wait_ms)
 {
     struct pollfd polls[] = {{.fd = program->output_pipe, .events = POLLIN},
                              {.fd = program->error_pipe, .events = POLLIN}};
-    int ready = poll(polls, 2, LISTEN_MS);
-    if (ready > 0) {
-        if (polls[0].revents != 0) {
-            pipe_take(program, &program->output_pipe, output_take);
-        }
-        if (polls[1].revents != 0) {
-            pipe_take(program, &program->error_pipe, complaint_take);
-        }
+    int ready = poll(polls, 2, wait_ms);
+    if (ready > 0 && polls[0].revents != 0) {
+        pipe_take(program, &program->output_pipe, output_take);
     }
+    if (ready > 0 && polls[1].revents != 0) {
+        pipe_take(program, &program->error_pipe, complaint_take);
+    }
+    return ready;
+}
+
+/* What lies in the pipes, unless something else goes on writing. */
+static void rest_take(struct program *program)
+{
+    enum { READS_MAXIMUM = 4096 };
+    for (int i = 0; i < READS_MAXIMUM && program->end == PROGRAM_RUNS && pipes_listen(program, 0) > 0; i++) {
+    }
+}
+
+/* Waits a moment for something to happen, and takes it. */
+static void program_listen(struct program *program)
+{
+    int ready = pipes_listen(program, LISTEN_MS);
     if (program->end != PROGRAM_RUNS) {
         return;
     }
@@ -125,7 +138,8 @@ static void program_listen(struct program *program)
     siginfo_t info = {.si_pid = 0};
     const struct program_request *request = program->request;
     if (ready == 0 && waitid(P_PID, (id_t)program->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0) {
-        program->end = PROGRAM_ENDED;
+        rest_take(program); /* what it wrote between the poll and its end */
+        program->end = program->end == PROGRAM_RUNS ? PROGRAM_ENDED : program->end;
     } else if (clock_ns() >= program->deadline_ns) {
         program->end = PROGRAM_LATE;
     } else if (request->is_to_stop != NULL && request->is_to_stop(request->context)) {

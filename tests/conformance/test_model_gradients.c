@@ -14,7 +14,7 @@
 #include "tests/support/device_use.h"
 
 static const char *const models[] = {
-    "bert", "gpt2", "llama", "mistral", "qwen2", "vit", "resnet", "resnet-bottleneck", "vgg", "convnext"};
+    "bert", "gpt2", "llama", "mistral", "qwen2", "vit", "resnet", "resnet-bottleneck", "convnext"};
 
 enum { MODEL_COUNT = sizeof models / sizeof models[0] };
 

@@ -151,7 +151,10 @@ static void processes_do_not_disturb_each_other(void **state)
             const char *path = NULL;
             bool found = hub_repository_path(repository, "config.json", 4096, &path, NULL) == STATUS_OK;
             char *content = found ? whole_file_read(path) : NULL;
-            _exit(content != NULL && strcmp(content, config) == 0 ? 0 : 1);
+            bool is_whole = content != NULL && strcmp(content, config) == 0;
+            free(content);
+            hub_repository_close(repository);
+            _exit(is_whole ? 0 : 1);
         }
     }
     for (int i = 0; i < PROCESSES; i++) {

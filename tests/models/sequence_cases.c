@@ -58,7 +58,8 @@ static bool has_case(int model, enum mode mode, enum precision precision, enum a
 {
     bool makes = attention == ATTENTION_EAGER || mode == MODE_LOAD || !caps_scores(model);
     bool few = precision == PRECISION_FLOAT32 || precision == PRECISION_BFLOAT16 || precision == PRECISION_AMP_FLOAT16;
-    return makes && (models[model].whole || few) && (mode != MODE_GENERATE || models[model].generates) &&
+    return makes && (models[model].whole || (few && attention != ATTENTION_NATIVE)) &&
+           (mode != MODE_GENERATE || models[model].generates) &&
            (attention == ATTENTION_SDPA || (mode != MODE_LOAD && models[model].attends && few)) &&
            (mode != MODE_TRAIN || !is_quantised(precision) || models[model].is_text);
 }
