@@ -110,6 +110,38 @@ struct value *decoder_gated_feed_forward(const struct forward_layer *layer, stru
     return tape_frame_close(f->tape, frame, layer_linear(layer, "mlp.down_proj", product));
 }
 
+/* Queries or keys: of Qwen3 each head is normalised before heads and rows change places. */
+static struct value *heads_normed(const struct forward_layer *layer, const char *name, const char *norm,
+                                  struct value *hidden, int64_t heads)
+{
+    struct tape *tape = layer->forward->tape;
+    const struct config *config = layer->forward->config;
+    if (!config->head_norms) {
+        return decoder_heads(layer, name, hidden, heads);
+    }
+    int frame = tape_frame_open(tape);
+    int64_t size[] = {value_size(hidden, 0), value_size(hidden, 1), heads, config->head_dim};
+    struct value *projected = layer_linear(layer, name, hidden);
+    struct value *rows = tape_reshape(tape, projected, 4, size);
+    tape_drop(tape, projected);
+    value_rebind(tape, &rows, layer_rms_norm(layer, norm, rows));
+    return tape_frame_close(tape, frame, tape_transpose(tape, rows, 1, 2));
+}
+
+struct value *decoder_attention(const struct forward_layer *layer, struct value *hidden)
+{
+    const struct forward *f = layer->forward;
+    struct tape *tape = f->tape;
+    struct value *q = heads_normed(layer, "self_attn.q_proj", "self_attn.q_norm", hidden, f->config->heads);
+    struct value *k = heads_normed(layer, "self_attn.k_proj", "self_attn.k_norm", hidden, f->config->kv_heads);
+    struct value *v = decoder_heads(layer, "self_attn.v_proj", hidden, f->config->kv_heads);
+    struct value *rotated_q = rotary_turn(layer, q);
+    struct value *rotated_k = rotary_turn(layer, k);
+    value_rebind(tape, &q, rotated_q);
+    value_rebind(tape, &k, rotated_k);
+    return decoder_attend(layer, "self_attn.o_proj", false, q, k, v);
+}
+
 struct value *decoder_head(const struct forward *f, struct value *hidden)
 {
     int frame = tape_frame_open(f->tape);

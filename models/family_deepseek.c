@@ -197,13 +197,6 @@ static void deepseek_read(struct field_reader *reader, struct config *config)
 
 /* -- the skeleton */
 
-static void skeleton_norm(struct skeleton_builder *builder, int parent, const char *name, const char *class_name,
-                          int64_t size)
-{
-    builder_module(builder, parent, name, class_name);
-    builder_vector(builder, "weight", (struct initial){.constant = 1}, size);
-}
-
 static void skeleton_attention(struct skeleton_builder *builder, int layer, const struct deepseek_type *own)
 {
     const struct config *config = builder->config;
@@ -213,12 +206,12 @@ static void skeleton_attention(struct skeleton_builder *builder, int layer, cons
         builder_linear(builder, attention, "q_proj", queries, config->hidden, false);
     } else {
         builder_linear(builder, attention, "q_a_proj", config->query_latent, config->hidden, config->attention_bias);
-        skeleton_norm(builder, attention, "q_a_layernorm", own->norm, config->query_latent);
+        builder_rms_norm(builder, attention, "q_a_layernorm", own->norm, config->query_latent);
         builder_linear(builder, attention, "q_b_proj", queries, config->query_latent, false);
     }
     builder_linear(builder, attention, "kv_a_proj_with_mqa", config->latent + config->rotary_dim, config->hidden,
                    config->attention_bias);
-    skeleton_norm(builder, attention, "kv_a_layernorm", own->norm, config->latent);
+    builder_rms_norm(builder, attention, "kv_a_layernorm", own->norm, config->latent);
     builder_linear(builder, attention, "kv_b_proj", config->heads * (config->nope_dim + config->value_dim),
                    config->latent, false);
     builder_linear(builder, attention, "o_proj", config->hidden, config->heads * config->value_dim,
@@ -257,10 +250,10 @@ static void deepseek_skeleton(struct skeleton_builder *builder, enum head head)
         } else {
             experts_dense_list(builder, layer, "mlp", own->mlp, config->ffn, config->mlp_bias);
         }
-        skeleton_norm(builder, layer, "input_layernorm", own->norm, config->hidden);
-        skeleton_norm(builder, layer, "post_attention_layernorm", own->norm, config->hidden);
+        builder_rms_norm(builder, layer, "input_layernorm", own->norm, config->hidden);
+        builder_rms_norm(builder, layer, "post_attention_layernorm", own->norm, config->hidden);
     }
-    skeleton_norm(builder, model, "norm", own->norm, config->hidden);
+    builder_rms_norm(builder, model, "norm", own->norm, config->hidden);
     builder_module(builder, model, "rotary_emb", own->rotary);
     rotary_buffers(builder, "", config->rotary_dim, config->rope_theta);
     if (lm) {

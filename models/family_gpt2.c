@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "models/config_part.h"
+#include "models/decoder.h"
 #include "models/forward.h"
 #include "models/skeleton_builder.h"
 
@@ -203,12 +204,7 @@ static struct value *gpt2_forward(const struct forward *f)
         return transformer(f, "");
     }
     int frame = tape_frame_open(f->tape);
-    struct value *hidden = transformer(f, "transformer.");
-    struct value *logits = forward_linear(f, "lm_head", forward_rows(f, hidden));
-    if (f->labels == NULL) {
-        return tape_frame_close(f->tape, frame, logits);
-    }
-    return tape_frame_close(f->tape, frame, forward_language_loss(f, logits, true));
+    return tape_frame_close(f->tape, frame, decoder_head(f, transformer(f, "transformer.")));
 }
 
 static const char *const model_types[] = {"gpt2", NULL};

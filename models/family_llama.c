@@ -128,13 +128,6 @@ static const struct llama_classes *llama_classes_of(const struct config *config)
     return &classes_of_types[0];
 }
 
-static void skeleton_norm(struct skeleton_builder *builder, int parent, const char *name, const char *class_name,
-                          int64_t size)
-{
-    builder_module(builder, parent, name, class_name);
-    builder_vector(builder, "weight", (struct initial){.constant = 1}, size);
-}
-
 static void skeleton_layer(struct skeleton_builder *builder, int parent, int64_t number,
                            const struct llama_classes *classes)
 {
@@ -149,15 +142,15 @@ static void skeleton_layer(struct skeleton_builder *builder, int parent, int64_t
     builder_linear(builder, attention, "v_proj", keys, config->hidden, config->attention_bias);
     builder_linear(builder, attention, "o_proj", config->hidden, queries, config->attention_output_bias);
     if (config->head_norms) {
-        skeleton_norm(builder, attention, "q_norm", classes->norm, config->head_dim);
-        skeleton_norm(builder, attention, "k_norm", classes->norm, config->head_dim);
+        builder_rms_norm(builder, attention, "q_norm", classes->norm, config->head_dim);
+        builder_rms_norm(builder, attention, "k_norm", classes->norm, config->head_dim);
     }
     int mlp = builder_module(builder, layer, "mlp", classes->mlp);
     builder_linear(builder, mlp, "gate_proj", config->ffn, config->hidden, config->mlp_bias);
     builder_linear(builder, mlp, "up_proj", config->ffn, config->hidden, config->mlp_bias);
     builder_linear(builder, mlp, "down_proj", config->hidden, config->ffn, config->mlp_bias);
-    skeleton_norm(builder, layer, "input_layernorm", classes->norm, config->hidden);
-    skeleton_norm(builder, layer, "post_attention_layernorm", classes->norm, config->hidden);
+    builder_rms_norm(builder, layer, "input_layernorm", classes->norm, config->hidden);
+    builder_rms_norm(builder, layer, "post_attention_layernorm", classes->norm, config->hidden);
 }
 
 static void llama_skeleton(struct skeleton_builder *builder, enum head head)
@@ -177,7 +170,7 @@ static void llama_skeleton(struct skeleton_builder *builder, enum head head)
     for (int64_t i = 0; i < config->layers; i++) {
         skeleton_layer(builder, layers, i, classes);
     }
-    skeleton_norm(builder, model, "norm", classes->norm, config->hidden);
+    builder_rms_norm(builder, model, "norm", classes->norm, config->hidden);
     builder_module(builder, model, "rotary_emb", classes->rotary);
     rotary_buffers(builder, "", config->rotary_dim, config->rope_theta);
     if (head == HEAD_LM) {
@@ -188,45 +181,12 @@ static void llama_skeleton(struct skeleton_builder *builder, enum head head)
 
 /* -- the forward pass */
 
-/* Queries or keys: of Qwen3 each head is normalised before heads and rows change places. */
-static struct value *heads_of(const struct forward_layer *layer, const char *name, const char *norm,
-                              struct value *hidden, int64_t heads)
-{
-    struct tape *tape = layer->forward->tape;
-    const struct config *config = layer->forward->config;
-    if (!config->head_norms) {
-        return decoder_heads(layer, name, hidden, heads);
-    }
-    int frame = tape_frame_open(tape);
-    int64_t size[] = {value_size(hidden, 0), value_size(hidden, 1), heads, config->head_dim};
-    struct value *projected = layer_linear(layer, name, hidden);
-    struct value *rows = tape_reshape(tape, projected, 4, size);
-    tape_drop(tape, projected);
-    value_rebind(tape, &rows, layer_rms_norm(layer, norm, rows));
-    return tape_frame_close(tape, frame, tape_transpose(tape, rows, 1, 2));
-}
-
-/* LlamaAttention; eager weights stay with the open frame. */
-static struct value *attention(const struct forward_layer *layer, struct value *hidden)
-{
-    const struct forward *f = layer->forward;
-    struct tape *tape = f->tape;
-    struct value *q = heads_of(layer, "self_attn.q_proj", "self_attn.q_norm", hidden, f->config->heads);
-    struct value *k = heads_of(layer, "self_attn.k_proj", "self_attn.k_norm", hidden, f->config->kv_heads);
-    struct value *v = decoder_heads(layer, "self_attn.v_proj", hidden, f->config->kv_heads);
-    struct value *rotated_q = rotary_turn(layer, q);
-    struct value *rotated_k = rotary_turn(layer, k);
-    value_rebind(tape, &q, rotated_q);
-    value_rebind(tape, &k, rotated_k);
-    return decoder_attend(layer, "self_attn.o_proj", false, q, k, v);
-}
-
 static struct value *llama_layer(struct tape *tape, const void *context, struct value *input)
 {
     const struct forward_layer *layer = context;
     int frame = tape_frame_open(tape);
     struct value *hidden = layer_rms_norm(layer, "input_layernorm", input);
-    struct value *attended = attention(layer, hidden);
+    struct value *attended = decoder_attention(layer, hidden);
     tape_drop(tape, hidden);
     hidden = tape_add(tape, input, attended);
     tape_drop(tape, attended);

@@ -179,13 +179,6 @@ static void mixture_read(struct field_reader *reader, struct config *config)
 
 /* -- the skeleton */
 
-static void skeleton_norm(struct skeleton_builder *builder, int parent, const char *name, const char *class_name,
-                          int64_t size)
-{
-    builder_module(builder, parent, name, class_name);
-    builder_vector(builder, "weight", (struct initial){.constant = 1}, size);
-}
-
 static void skeleton_attention(struct skeleton_builder *builder, int layer, const struct mixture_type *own)
 {
     const struct config *config = builder->config;
@@ -197,8 +190,8 @@ static void skeleton_attention(struct skeleton_builder *builder, int layer, cons
     builder_linear(builder, attention, "v_proj", keys, config->hidden, config->attention_bias);
     builder_linear(builder, attention, "o_proj", config->hidden, queries, config->attention_output_bias);
     if (config->head_norms) {
-        skeleton_norm(builder, attention, "q_norm", own->norm, config->head_dim);
-        skeleton_norm(builder, attention, "k_norm", own->norm, config->head_dim);
+        builder_rms_norm(builder, attention, "q_norm", own->norm, config->head_dim);
+        builder_rms_norm(builder, attention, "k_norm", own->norm, config->head_dim);
     }
 }
 
@@ -230,8 +223,8 @@ static void skeleton_layer(struct skeleton_builder *builder, int parent, int64_t
     } else {
         experts_dense_list(builder, layer, "mlp", own->mlp, config->ffn, false);
     }
-    skeleton_norm(builder, layer, "input_layernorm", own->norm, config->hidden);
-    skeleton_norm(builder, layer, "post_attention_layernorm", own->norm, config->hidden);
+    builder_rms_norm(builder, layer, "input_layernorm", own->norm, config->hidden);
+    builder_rms_norm(builder, layer, "post_attention_layernorm", own->norm, config->hidden);
 }
 
 static void mixture_skeleton(struct skeleton_builder *builder, enum head head)
@@ -246,7 +239,7 @@ static void mixture_skeleton(struct skeleton_builder *builder, enum head head)
     for (int64_t i = 0; i < config->layers; i++) {
         skeleton_layer(builder, layers, i, own);
     }
-    skeleton_norm(builder, model, "norm", own->norm, config->hidden);
+    builder_rms_norm(builder, model, "norm", own->norm, config->hidden);
     builder_module(builder, model, "rotary_emb", own->rotary);
     rotary_buffers(builder, "", config->rotary_dim, config->rope_theta);
     if (lm) {
@@ -256,38 +249,6 @@ static void mixture_skeleton(struct skeleton_builder *builder, enum head head)
 }
 
 /* -- the forward pass */
-
-/* Queries or keys: of Qwen3 each head is normalised before heads and rows change places. */
-static struct value *heads_of(const struct forward_layer *layer, const char *name, const char *norm,
-                              struct value *hidden, int64_t heads)
-{
-    struct tape *tape = layer->forward->tape;
-    const struct config *config = layer->forward->config;
-    if (!config->head_norms) {
-        return decoder_heads(layer, name, hidden, heads);
-    }
-    int frame = tape_frame_open(tape);
-    int64_t size[] = {value_size(hidden, 0), value_size(hidden, 1), heads, config->head_dim};
-    struct value *projected = layer_linear(layer, name, hidden);
-    struct value *rows = tape_reshape(tape, projected, 4, size);
-    tape_drop(tape, projected);
-    value_rebind(tape, &rows, layer_rms_norm(layer, norm, rows));
-    return tape_frame_close(tape, frame, tape_transpose(tape, rows, 1, 2));
-}
-
-static struct value *attention(const struct forward_layer *layer, struct value *hidden)
-{
-    const struct config *config = layer->forward->config;
-    struct tape *tape = layer->forward->tape;
-    struct value *q = heads_of(layer, "self_attn.q_proj", "self_attn.q_norm", hidden, config->heads);
-    struct value *k = heads_of(layer, "self_attn.k_proj", "self_attn.k_norm", hidden, config->kv_heads);
-    struct value *v = decoder_heads(layer, "self_attn.v_proj", hidden, config->kv_heads);
-    struct value *rotated_q = rotary_turn(layer, q);
-    struct value *rotated_k = rotary_turn(layer, k);
-    value_rebind(tape, &q, rotated_q);
-    value_rebind(tape, &k, rotated_k);
-    return decoder_attend(layer, "self_attn.o_proj", false, q, k, v);
-}
 
 /* The weights of the experts that each token uses, [N, active]; *logits stays with the open frame, as the name `_`. */
 static struct value *route(const struct forward_layer *layer, struct value *rows, struct value **ids)
@@ -350,7 +311,7 @@ static struct value *mixture_layer(struct tape *tape, const void *context, struc
     bool sparse = experts_in_layer(layer->forward->config, layer->index);
     int frame = tape_frame_open(tape);
     struct value *hidden = layer_rms_norm(layer, "input_layernorm", input);
-    struct value *attended = attention(layer, hidden);
+    struct value *attended = decoder_attention(layer, hidden);
     tape_drop(tape, hidden);
     hidden = tape_add(tape, input, attended);
     tape_drop(tape, attended);

@@ -217,6 +217,13 @@ int builder_embedding(struct skeleton_builder *builder, int parent, const char *
     return builder_matrix(builder, "weight", initial, rows, columns);
 }
 
+void builder_rms_norm(struct skeleton_builder *builder, int parent, const char *name, const char *class_name,
+                      int64_t size)
+{
+    builder_module(builder, parent, name, class_name);
+    builder_vector(builder, "weight", (struct initial){.constant = 1}, size);
+}
+
 void builder_layernorm(struct skeleton_builder *builder, int parent, const char *name)
 {
     builder_module(builder, parent, name, "LayerNorm");
