@@ -129,20 +129,25 @@ static void what_is_wrong_is_said(void **state)
     hub_scene_end(&scene);
 }
 
-/* Several at once: each has the whole file, and so has the cache. */
+/* Several at once: each has the whole file, and so has the cache. Whoever comes when the commit is written down and the
+ * file is not yet asks for the file of that commit. */
 static void processes_do_not_disturb_each_other(void **state)
 {
     (void)state;
     enum { PROCESSES = 4 };
     char *config = whole_file_read("models/catalogue/gpt2/config.json");
-    const struct served rows[] = {{.path = "/acme/some-model/resolve/main/config.json",
-                                   .headers = SCENE_COMMIT_HEADER,
-                                   .head = config,
-                                   .head_bytes = strlen(config),
-                                   .size_bytes = (int64_t)strlen(config)}};
+    struct served rows[] = {
+        {.path = "/acme/some-model/resolve/main/config.json", .headers = SCENE_COMMIT_HEADER, .head = config},
+        {.path = "/acme/some-model/resolve/" SCENE_COMMIT "/config.json", .headers = SCENE_COMMIT_HEADER, .head = config},
+    };
+    enum { ROWS = sizeof rows / sizeof rows[0] };
+    for (int i = 0; i < ROWS; i++) {
+        rows[i].head_bytes = strlen(config);
+        rows[i].size_bytes = (int64_t)strlen(config);
+    }
     struct hub_scene scene;
     pid_t children[PROCESSES];
-    hub_scene_begin(&scene, rows, 1);
+    hub_scene_begin(&scene, rows, ROWS);
     for (int i = 0; i < PROCESSES; i++) {
         children[i] = fork();
         assert_true(children[i] >= 0);
