@@ -14,6 +14,8 @@
 #include "harness/run/program.h"
 #include "harness/suite/suite_external.h"
 #include "models/model_config.h"
+#include "models/model_files.h"
+#include "models/model_hub.h"
 
 enum { KEPT_FILE_BYTES_MAXIMUM = 64 * 1024 * 1024, VERSION_BYTES = 120, CONFIG_ROOM = PATH_MAX };
 
@@ -107,8 +109,24 @@ static struct json *words_json(const char *const *words)
     return json_made(array, made);
 }
 
-/* All that an estimate depends on. */
-static struct json *question_json(const struct suite_external *external, const char *const *words, const char *version)
+/* The configuration that the command leads its program to, whole: that of {config}, or of a {model} that is a path. null where
+ * it leads to none. */
+static struct json *question_config(const struct suite_external *external, const struct identity *identity,
+                                    const char *config_path)
+{
+    struct model_files files = {0};
+    struct json *document = NULL;
+    bool is_path = *config_path == '\0' && suite_external_wants(external, "model") &&
+                   model_files_find(identity->model, &files) && *files.config != '\0';
+    const char *path = is_path ? files.config : config_path;
+    return *path != '\0' && json_parse_file(path, HUB_CONFIG_BYTES_MAXIMUM, &document, NULL) == STATUS_OK
+               ? document
+               : json_null_new();
+}
+
+/* All that an estimate depends on. Takes over config. */
+static struct json *question_json(const struct suite_external *external, const char *const *words, const char *version,
+                                  struct json *config)
 {
     struct json *question = json_object_new(), *quantities = json_object_new();
     bool made = question != NULL && quantities != NULL;
@@ -120,6 +138,9 @@ static struct json *question_json(const struct suite_external *external, const c
            json_set(question, "version", version != NULL ? json_string_new(version) : json_null_new()) &&
            json_set(question, "unit_bytes", json_integer_new(external->unit_bytes));
     if (!json_set(question, "quantities", quantities)) {
+        made = false;
+    }
+    if (!json_set(question, "config", config)) {
         made = false;
     }
     return json_made(question, made);
@@ -258,14 +279,16 @@ static struct json *estimate_of(struct asking *asking, int index, const struct s
     struct status why;
     bool is_whole = false;
     const struct model_places places = {.catalogue_dir = asking->options->catalogue_dir};
-    if (suite_external_wants_config(external) &&
+    if (suite_external_wants(external, "config") &&
         model_config_path(&places, case_->identity.model, config, &why) != STATUS_OK) {
         struct json *unknown = external_figures(external, NULL, NULL, why.text, &is_whole);
         return unknown != NULL && answer_add(asking, case_->id, unknown) ? asking->answers->estimate : NULL;
     }
     version_ask(asking, external, index);
     const char **words = command_words(external, &case_->identity, config, arena);
-    struct json *question = words != NULL ? question_json(external, words, asking->versions[index]) : NULL;
+    struct json *question = words != NULL ? question_json(external, words, asking->versions[index],
+                                                          question_config(external, &case_->identity, config))
+                                          : NULL;
     struct text key = {0};
     struct json *estimate = NULL;
     if (question != NULL && json_write(question, 0, &key, NULL) == STATUS_OK && !key.failed) {

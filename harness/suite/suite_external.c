@@ -278,13 +278,13 @@ bool suite_external_applies(const struct suite_external *external, const struct 
     return applies;
 }
 
-bool suite_external_wants_config(const struct suite_external *external)
+bool suite_external_wants(const struct suite_external *external, const char *placeholder)
 {
     for (const char **word = external->command; *word != NULL; word++) {
         const char *rest = *word, *name;
         int length = 0;
         while ((name = placeholder_next(&rest, &length, NULL)) != NULL) {
-            if (placeholder_is_config(name, (size_t)length)) {
+            if (strlen(placeholder) == (size_t)length && strncmp(name, placeholder, (size_t)length) == 0) {
                 return true;
             }
         }

@@ -45,7 +45,7 @@ bool suite_external_applies(const struct suite_external *external, const struct 
  * }} are braces. Only for an identity to which it applies. */
 void suite_external_word(const char *word, const struct identity *identity, const char *config_path, struct text *text);
 
-/* Whether the command asks for {config}. */
-bool suite_external_wants_config(const struct suite_external *external);
+/* Whether the command asks for {placeholder}: "config", "model" or another axis. */
+bool suite_external_wants(const struct suite_external *external, const char *placeholder);
 
 #endif

@@ -166,6 +166,35 @@ static void questions_are_asked_once(void **state)
     command_result_release(&result);
 }
 
+/* What config.json holds belongs to the question, whichever way the program is led to it. */
+static void changed_configuration_is_asked_about_again(void **state)
+{
+    static const char suite[] =
+        "  - {model: $S, mode: load}\n"
+        "external:\n"
+        "  of_file: {command: ['$S/fake', '{config}'], quantities: {total_bytes: /a}}\n"
+        "  of_folder: {command: ['$S/fake', '{model}/config.json'], quantities: {total_bytes: /a}}\n";
+    static const char *const estimators[] = {"of_file", "of_folder"};
+    struct command_scene *scene = *state;
+    char change[512];
+    script_write(scene->folder, "fake", "grep n_layer \"$1\" | sed 's/.*: *\\([0-9]*\\).*/{\"a\": \\1}/'");
+    for (int layers = 3; layers < 5; layers++) {
+        snprintf(change, sizeof change, "sed 's/\"n_layer\": *[0-9]*/\"n_layer\": %d/' %s >%s/config.json", layers,
+                 "models/catalogue/tiny-gpt2/config.json", scene->folder);
+        const char *const words[] = {"sh", "-c", change, NULL};
+        struct command_result result = command_run(words, NULL);
+        assert_int_equal(result.exit_code, 0);
+        command_result_release(&result);
+        assert_int_equal(run_suite_text(scene, suite), 0);
+        for (size_t i = 0; i < sizeof estimators / sizeof estimators[0]; i++) {
+            struct record_file records = records_of(scene_path(scene, "out"));
+            const struct json *estimates = json_get(records.runs[records.run_count - 1].cases[0], "estimates");
+            assert_int_equal(json_integer_or(json_get(json_get(estimates, estimators[i]), "total_bytes"), -1), layers);
+            record_file_release(&records);
+        }
+    }
+}
+
 /* A signal ends the program with the run, and no case is begun. */
 static void signal_ends_the_program_too(void **state)
 {
@@ -248,6 +277,7 @@ int main(void)
         SCENE_TEST(whatever_goes_wrong_the_figure_is_unknown_and_says_why),
         SCENE_TEST(program_that_is_not_installed_is_unknown_and_no_failure),
         SCENE_TEST(questions_are_asked_once),
+        SCENE_TEST(changed_configuration_is_asked_about_again),
         SCENE_TEST(signal_ends_the_program_too),
         SCENE_TEST(figures_are_judged),
         SCENE_TEST(mistakes_in_a_suite_have_their_place),
