@@ -56,8 +56,8 @@ enum status_code hub_repository_path(struct hub_repository *repository, const ch
 enum status_code hub_repository_source(struct hub_repository *repository, const char *file, struct byte_source **source,
                                        struct status *error);
 
-/* What was kept of large files at the top of the repository turned out to be wrong: it is removed, and asked for anew by the
- * next repository that is opened. */
+/* What was kept of large files turned out to be wrong: it is removed, and asked for anew by the next repository that is
+ * opened. */
 void hub_repository_forget(struct hub_repository *repository);
 
 /* What has been transferred for this repository. */

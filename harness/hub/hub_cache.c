@@ -1,9 +1,9 @@
 /* Hub cache: paths, and reading and writing files at them. Not a transfer, and not a choice of where to look. */
 #include "harness/hub/hub_cache.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 /* The first line of a head: it says how much follows, so that a damaged one is known. */
 static const char head_title[] = "assay-hub-head 1 ";
 
-enum { HEAD_BYTES_MAXIMUM = 128 * 1024 * 1024, HEAD_LINE_BYTES = 80, REFERENCE_BYTES = 128 };
+enum { HEAD_BYTES_MAXIMUM = 128 * 1024 * 1024, HEAD_LINE_BYTES = 80, REFERENCE_BYTES = 128, FOLDERS_OPEN_MAXIMUM = 16 };
 
 /* FOLDER/models--OWNER--NAME/PART/COMMIT/FILE; commit or file may be NULL. False where it is too long. */
 static bool cache_path(const char *folder, const char *repository, const char *part, const char *commit,
@@ -250,18 +250,21 @@ enum status_code hub_cache_keep_head(const char *folder, const char *repository,
     return entry_write(folder, repository, parts, line, &head->bytes, error);
 }
 
+static int entry_forget(const char *path, const struct stat *facts, int kind, struct FTW *place)
+{
+    (void)facts;
+    (void)place;
+    if (kind == FTW_F || kind == FTW_SL) {
+        unlink(path);
+    }
+    return 0;
+}
+
 void hub_cache_forget_heads(const char *folder, const char *repository, const char *commit)
 {
     char path[PATH_MAX];
-    DIR *directory = cache_path(folder, repository, "heads", commit, NULL, path) ? opendir(path) : NULL;
-    const struct dirent *entry;
-    while (directory != NULL && (entry = readdir(directory)) != NULL) {
-        if (cache_path(folder, repository, "heads", commit, entry->d_name, path) && is_file(path)) {
-            unlink(path);
-        }
-    }
-    if (directory != NULL) {
-        closedir(directory);
+    if (cache_path(folder, repository, "heads", commit, NULL, path)) {
+        nftw(path, entry_forget, FOLDERS_OPEN_MAXIMUM, FTW_PHYS);
     }
 }
 

@@ -54,7 +54,7 @@ enum status_code hub_cache_keep_absence(const char *folder, const char *reposito
                                         const char *file, struct status *error);
 enum status_code hub_cache_keep_head(const char *folder, const char *repository, const char *commit, const char *file,
                                      const struct hub_head *head, struct status *error);
-/* Removes the heads of a commit that lie at the top of the repository. */
+/* Removes the heads of a commit, in whatever folder of the repository their files lie. */
 void hub_cache_forget_heads(const char *folder, const char *repository, const char *commit);
 
 enum status_code hub_cache_keep_commit(const char *folder, const char *repository, const char *revision,

@@ -281,6 +281,33 @@ static void damaged_cache_is_asked_again(void **state)
     hub_scene_end(&scene);
 }
 
+/* A head of the right length whose content was wrong is told to be forgotten, in whichever folder its file lies. */
+static void forgotten_heads_are_asked_for_again(void **state)
+{
+    (void)state;
+    static const struct served rows[] = {
+        {.path = AT_COMMIT "m.gguf", .headers = SCENE_COMMIT_HEADER, .size_bytes = 100000},
+        {.path = AT_COMMIT "a/b/m.gguf", .headers = SCENE_COMMIT_HEADER, .size_bytes = 100000}};
+    static const char *const files[] = {"m.gguf", "a/b/m.gguf"};
+    struct hub_scene scene;
+    hub_scene_begin(&scene, rows, 2);
+    for (int time = 0; time < 3; time++) {
+        struct hub_repository *repository = hub_scene_open(&scene, "owner/model@" SCENE_COMMIT);
+        for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+            struct byte_source *source = NULL;
+            assert_int_equal(hub_repository_source(repository, files[i], &source, NULL), STATUS_OK);
+            byte_source_release(source);
+        }
+        /* kept by the first, and so not asked for by the second */
+        assert_int_equal(hub_server_asked_count(scene.server), time < 2 ? 2 : 4);
+        if (time == 1) {
+            hub_repository_forget(repository);
+        }
+        hub_repository_close(repository);
+    }
+    hub_scene_end(&scene);
+}
+
 static void cache_that_cannot_be_written_is_named(void **state)
 {
     (void)state;
@@ -304,6 +331,7 @@ int main(void)
         cmocka_unit_test(https_is_not_spoken_in_the_clear),
         cmocka_unit_test(offline_and_no_network_are_said),
         cmocka_unit_test(damaged_cache_is_asked_again),
+        cmocka_unit_test(forgotten_heads_are_asked_for_again),
         cmocka_unit_test(cache_that_cannot_be_written_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
