@@ -32,8 +32,8 @@ bool baseline_two_point(const struct counted_cases *counted, int64_t *predicted_
  * predicted is never among those. Needs three others with two different x. Others at x 100, 200 and 300 with 210, 410 and
  * 610 bytes give a = 10 and b = 2, and 400 is 810.
  * _tensors: x is the sum of tensors that replay predicted to be alive at the peak (requested_bytes_peak); the others are
- * all of the same kind of device. _weights: x is what lies in memory after loading, parameters and buffers; the others
- * are those of the same kind of device and mode. */
+ * all of the same kind of device. _weights: x is what replay predicted to lie in memory after loading, parameters and
+ * buffers; the others are those of the same kind of device and mode. */
 bool baseline_affine_tensors(const struct counted_cases *counted, int64_t *predicted_bytes);
 bool baseline_affine_weights(const struct counted_cases *counted, int64_t *predicted_bytes);
 

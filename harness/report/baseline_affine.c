@@ -76,9 +76,9 @@ bool baseline_affine_tensors(const struct counted_cases *counted, int64_t *predi
     return fits_make(counted, &over, predicted_bytes);
 }
 
-static int64_t loaded_bytes(const struct counted_case *one)
+static int64_t weights_bytes(const struct counted_case *one)
 {
-    return one->loaded_bytes;
+    return one->weights_bytes;
 }
 
 static bool same_device_and_mode(const struct counted_case *a, const struct counted_case *b)
@@ -89,6 +89,6 @@ static bool same_device_and_mode(const struct counted_case *a, const struct coun
 
 bool baseline_affine_weights(const struct counted_cases *counted, int64_t *predicted_bytes)
 {
-    static const struct abscissa over = {loaded_bytes, same_device_and_mode};
+    static const struct abscissa over = {weights_bytes, same_device_and_mode};
     return fits_make(counted, &over, predicted_bytes);
 }

@@ -78,6 +78,7 @@ static bool case_make(struct arena *arena, const struct case_view *view, struct 
                                   .device = device_make(arena, view),
                                   .measured_bytes = view->measured.peak_bytes[LEVEL_ALLOCATED],
                                   .tensor_bytes = view->predicted.peak_bytes[LEVEL_REQUESTED],
+                                  .weights_bytes = view->predicted.stages[STAGE_LOAD].end_bytes[LEVEL_REQUESTED],
                                   .loaded_bytes = view->measured.stages[STAGE_LOAD].end_bytes[LEVEL_REQUESTED]};
     made->series = made->device != NULL ? counted_case_key(arena, made, batch) : NULL;
     return made->series != NULL;

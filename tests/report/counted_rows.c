@@ -48,12 +48,21 @@ static void stage_append(struct text *text, const char *name, int64_t end_bytes,
                 name, end_bytes, peak_bytes, peak_bytes);
 }
 
+static int64_t predicted_weights(const struct counted_row *row)
+{
+    int64_t bytes = row->weights_bytes > 0 ? row->weights_bytes : row->loaded_bytes;
+    return bytes < row->tensor_bytes ? bytes : row->tensor_bytes;
+}
+
 static void estimates_append(struct text *text, const struct counted_row *row)
 {
     const char *separator = "";
     text_append(text, "\"estimates\":{");
     if (row->tensor_bytes > 0) {
-        text_format(text, "\"replay\":{\"requested_bytes_peak\":%" PRId64 "}", row->tensor_bytes);
+        text_format(text,
+                    "\"replay\":{\"requested_bytes_peak\":%" PRId64
+                    ",\"stages\":{\"load\":{\"requested_bytes\":%" PRId64 "}}}",
+                    row->tensor_bytes, predicted_weights(row));
         separator = ",";
     }
     for (int at = 0; at < ROW_PREDICTIONS && row->predictions[at].estimator != NULL; at++) {

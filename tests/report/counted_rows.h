@@ -20,7 +20,8 @@ struct counted_row {
     const char *model, *mode, *precision, *family, *status, *device, *verdicts;
     int64_t batch, seq, new_tokens; /* 0: null */
     int64_t measured_bytes, loaded_bytes;
-    int64_t tensor_bytes; /* requested peak of replay; 0: replay predicts nothing */
+    int64_t tensor_bytes;  /* requested peak of replay; 0: replay predicts nothing */
+    int64_t weights_bytes; /* what replay predicts to be loaded; 0: what was loaded, of its peak at most */
     struct row_prediction predictions[ROW_PREDICTIONS];
     bool invalid;
 };

@@ -146,16 +146,18 @@ static void no_case_is_predicted_from_itself(void **state)
         rows[at] = (struct counted_row){.id = ids[at],
                                         .batch = 1 + at,
                                         .tensor_bytes = 100 * (at + 1) + at * at,
+                                        .weights_bytes = 70 + at,
                                         .loaded_bytes = 70 + at,
                                         .measured_bytes = 300 * (at + 1) + 7 * at};
     }
     for (int which = 0; which < baseline_count(); which++) {
         struct predictions before, after;
         predict(rows, 6, baseline_at(which)->name, &before);
-        int64_t kept = rows[5].measured_bytes;
+        struct counted_row kept = rows[5];
         rows[5].measured_bytes = 777777;
+        rows[5].loaded_bytes = 55555;
         predict(rows, 6, baseline_at(which)->name, &after);
-        rows[5].measured_bytes = kept;
+        rows[5] = kept;
         assert_int_not_equal(before.bytes[5], BYTES_UNKNOWN);
         assert_int_equal(after.bytes[5], before.bytes[5]);
         predictions_release(&before);
