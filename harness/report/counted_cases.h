@@ -17,8 +17,9 @@ struct counted_case {
     const char *series;     /* the identity without its batch, and the device: equal texts differ in batch alone */
     int64_t measured_bytes; /* the highest allocated peak: what total_bytes is held against */
     int64_t tensor_bytes;   /* requested peak that replay predicted: the sum of live tensors; BYTES_UNKNOWN: none */
-    int64_t weights_bytes;  /* parameters and buffers as they are stored, as replay predicted them; BYTES_UNKNOWN: none */
-    int64_t loaded_bytes;   /* the same, measured: requested at the end of load; BYTES_UNKNOWN */
+    int64_t
+        weights_bytes;    /* parameters and buffers as they are stored, as replay predicted them; BYTES_UNKNOWN: none */
+    int64_t loaded_bytes; /* the same, measured: requested at the end of load; BYTES_UNKNOWN */
 };
 
 struct counted_cases {

@@ -138,7 +138,9 @@ static void processes_do_not_disturb_each_other(void **state)
     char *config = whole_file_read("models/catalogue/gpt2/config.json");
     struct served rows[] = {
         {.path = "/acme/some-model/resolve/main/config.json", .headers = SCENE_COMMIT_HEADER, .head = config},
-        {.path = "/acme/some-model/resolve/" SCENE_COMMIT "/config.json", .headers = SCENE_COMMIT_HEADER, .head = config},
+        {.path = "/acme/some-model/resolve/" SCENE_COMMIT "/config.json",
+         .headers = SCENE_COMMIT_HEADER,
+         .head = config},
     };
     enum { ROWS = sizeof rows / sizeof rows[0] };
     for (int i = 0; i < ROWS; i++) {
