@@ -1,21 +1,39 @@
 #!/bin/sh
-# Runs test programs one after the other and sums up what cmocka says of them. A program that crashes, hangs or runs
+# Runs test programs and sums up what cmocka says of them, in the order given. A program that crashes, hangs or runs
 # nothing counts as one failed test. The last line is "N passed, N failed, N skipped"; the exit status is 1 where
 # anything failed.
 #
 # usage: run-tests.sh BUILD_FOLDER PROGRAM...
 # TEST_TIMEOUT_S: seconds of one program. TEST_BUDGET_S: seconds of them all; what would begin later is a line "late",
-# and the exit status 3 where nothing failed.
+# and the exit status 3 where nothing failed. TEST_JOBS: how many programs at once; 1 where nothing is said, since those
+# that find a GPU measure it.
 set -u
+
+limit_s=${TEST_TIMEOUT_S:-300}
+budget_s=${TEST_BUDGET_S:-}
+
+log_of() {
+    printf '%s/tests/logs/%s.log' "$build" "$(echo "${1#"$build"/tests/}" | tr / -)"
+}
+
+# A program of several that run at once: its output into its log, and last its exit status, or "late", beside it.
+if [ "$1" = --one ]; then
+    build=$2
+    log=$(log_of "$3")
+    if [ -n "$budget_s" ] && [ $(($(date +%s) - TEST_BEGUN_S)) -ge "$budget_s" ]; then
+        status=late
+    else
+        timeout -k 10 "$limit_s" "$3" >"$log" 2>&1
+        status=$?
+    fi
+    echo "$status" >"$log.part" && mv "$log.part" "$log.status"
+    exit 0
+fi
 
 build=$1
 shift
-limit_s=${TEST_TIMEOUT_S:-300}
-budget_s=${TEST_BUDGET_S:-}
-begun_s=$(date +%s)
-late=0
-logs=$build/tests/logs
-mkdir -p "$logs" || exit 99
+rm -rf "$build/tests/logs"
+mkdir -p "$build/tests/logs" || exit 99
 # Threads that sleep while they wait, as in `assay run`: spinning ones take the cores from the others.
 export OMP_WAIT_POLICY="${OMP_WAIT_POLICY:-passive}"
 
@@ -30,16 +48,21 @@ count_of() {
 passed=0
 failed=0
 skipped=0
-for program in "$@"; do
-    name=${program#"$build"/tests/}
-    log=$logs/$(echo "$name" | tr / -).log
-    if [ -n "$budget_s" ] && [ $(($(date +%s) - begun_s)) -ge "$budget_s" ]; then
+late=0
+report() {
+    name=${1#"$build"/tests/}
+    log=$(log_of "$1")
+    while [ ! -e "$log.status" ] && [ ! -e "$ended" ]; do
+        kill -0 $$ 2>/dev/null || exit 130
+        sleep 0.05
+    done
+    status=$(cat "$log.status" 2>/dev/null || echo 99)
+    if [ "$status" = late ]; then
         echo "late $name: not begun, the $budget_s s of all tests are spent"
         late=$((late + 1))
-        continue
+        return
     fi
-    timeout -k 10 "$limit_s" "$program" >"$log" 2>&1
-    status=$?
+    [ -e "$log" ] || : >"$log"
     now_passed=$(count_of PASSED "$log")
     now_failed=$(count_of FAILED "$log")
     now_skipped=$(count_of SKIPPED "$log")
@@ -67,7 +90,24 @@ for program in "$@"; do
     passed=$((passed + now_passed))
     failed=$((failed + now_failed))
     skipped=$((skipped + now_skipped))
-done
-echo "$passed passed, $failed failed, $skipped skipped"
-[ "$failed" -eq 0 ] || exit 1
-[ "$late" -eq 0 ] || exit 3
+}
+
+report_all() {
+    for program in "$@"; do
+        report "$program"
+    done
+    echo "$passed passed, $failed failed, $skipped skipped"
+    [ "$failed" -eq 0 ] || exit 1
+    [ "$late" -eq 0 ] || exit 3
+    exit 0
+}
+
+# The programs run in the foreground, so that an interrupt reaches them; what reports waits for one after the other.
+ended=$build/tests/logs/ended
+TEST_BEGUN_S=$(date +%s)
+export TEST_BEGUN_S
+report_all "$@" &
+reporter=$!
+{ [ $# -eq 0 ] || printf '%s\0' "$@"; } | xargs -0 -r -n 1 -P "${TEST_JOBS:-1}" "$0" --one "$build"
+: >"$ended"
+wait "$reporter"

@@ -56,11 +56,57 @@ static void what_cmocka_does_not_say_is_a_failure(void **state)
     expect("exec sleep 30", 1, "ran longer than 1 s", "\n0 passed, 1 failed, 0 skipped\n");
 }
 
+/* The first waits for the second, which has long ended when it is reported. */
+static void programs_run_at_once_and_are_reported_in_order(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/assay-runner-XXXXXX";
+    char first[128], second[128], body[256];
+    assert_non_null(mkdtemp(folder));
+    snprintf(first, sizeof first, "%s/first", folder);
+    snprintf(second, sizeof second, "%s/second", folder);
+    snprintf(body, sizeof body, "until [ -e %s/begun ]; do sleep 0.02; done; echo '[  PASSED  ] 1 test(s).'", folder);
+    script_write(folder, "first", body);
+    snprintf(body, sizeof body, ": >%s/begun; echo '[  PASSED  ] 2 test(s).'", folder);
+    script_write(folder, "second", body);
+    const char *const words[] = {"ci/run-tests.sh", folder, first, second, NULL};
+    const char *const environment[] = {"TEST_TIMEOUT_S=60", "TEST_JOBS=2", NULL};
+    char expected[512];
+    snprintf(expected, sizeof expected, "ok   %s: 1 passed\nok   %s: 2 passed\n3 passed, 0 failed, 0 skipped\n", first,
+             second);
+    struct command_result result = command_run(words, environment);
+    assert_int_equal(result.exit_code, 0);
+    assert_string_equal(text_string(&result.output), expected);
+    command_result_release(&result);
+    scratch_folder_remove(folder);
+}
+
+/* What had no time is neither passed nor lost. */
+static void programs_beyond_the_budget_are_named(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/assay-runner-XXXXXX";
+    char program[128];
+    assert_non_null(mkdtemp(folder));
+    script_write(folder, "program", "echo '[  PASSED  ] 1 test(s).'");
+    snprintf(program, sizeof program, "%s/program", folder);
+    const char *const words[] = {"ci/run-tests.sh", folder, program, NULL};
+    const char *const environment[] = {"TEST_BUDGET_S=0", NULL};
+    struct command_result result = command_run(words, environment);
+    assert_int_equal(result.exit_code, 3);
+    assert_non_null(strstr(text_string(&result.output), "late "));
+    assert_non_null(strstr(text_string(&result.output), "\n0 passed, 0 failed, 0 skipped\n"));
+    command_result_release(&result);
+    scratch_folder_remove(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_cmocka_prints_is_summed),
         cmocka_unit_test(what_cmocka_does_not_say_is_a_failure),
+        cmocka_unit_test(programs_run_at_once_and_are_reported_in_order),
+        cmocka_unit_test(programs_beyond_the_budget_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
