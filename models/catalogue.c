@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 
 #include "harness/base/text.h"
+#include "harness/checkpoint/checkpoint.h"
 
 enum { PATH_BYTES = 4096, NAME_BYTES = 256, NEAREST_COUNT = 3, CATALOGUE_MAXIMUM = 10000 };
 
@@ -217,6 +218,45 @@ static void nearest_append(const struct catalogue *catalogue, const char *typed,
     }
 }
 
+/* Whether what was typed can only be meant as a path: a name of the hub has one '/' within it, and no such end. */
+static bool is_path(const char *typed)
+{
+    const char *slash = strchr(typed, '/');
+    size_t length = strlen(typed);
+    bool is_json = length > 5 && strcmp(typed + length - 5, ".json") == 0;
+    return *typed == '.' || *typed == '~' || slash == typed || is_json || checkpoint_is_named(typed) ||
+           (slash != NULL && strchr(slash + 1, '/') != NULL);
+}
+
+/* Why there is no model at a path. */
+static enum status_code path_fail(const char *path, struct status *error)
+{
+    struct stat facts;
+    if (stat(path, &facts) != 0) {
+        return status_set(error, STATUS_INVALID,
+                          "'%s': %s; write the path of a config.json, of a .safetensors or .gguf file or of a folder "
+                          "that holds one, or a name that assay models lists",
+                          path, strerror(errno));
+    }
+    return S_ISDIR(facts.st_mode)
+               ? status_set(error, STATUS_INVALID,
+                            "'%s' is a folder without a config.json, and without a .gguf that would be the only one; "
+                            "write the path of the one that is meant, or a name that assay models lists",
+                            path)
+               : status_set(error, STATUS_INVALID, "'%s' is no regular file; write the path of a config.json", path);
+}
+
+static void nearest_fail(const struct catalogue *catalogue, const char *typed, struct status *error)
+{
+    struct text nearest = {0};
+    nearest_append(catalogue, typed, &nearest);
+    status_set(error, STATUS_INVALID,
+               "model '%s' is neither in the catalogue nor the path of a config.json, a model file or a folder that "
+               "holds one; nearest names: %s",
+               typed, text_string(&nearest));
+    text_release(&nearest);
+}
+
 /* The one name that fits what was typed, NULL with the error where there is none or more than one. */
 static const char *catalogue_match(const struct catalogue *catalogue, const char *typed, struct status *error)
 {
@@ -233,14 +273,10 @@ static const char *catalogue_match(const struct catalogue *catalogue, const char
         found = NULL;
         status_set(error, STATUS_INVALID, "model '%s' fits several: %s; write one of these", typed,
                    text_string(&several));
+    } else if (count == 0 && (is_path(typed) || is_folder(typed))) {
+        path_fail(typed, error);
     } else if (count == 0) {
-        struct text nearest = {0};
-        nearest_append(catalogue, typed, &nearest);
-        status_set(error, STATUS_INVALID,
-                   "model '%s' is neither in the catalogue nor a config.json or a folder that "
-                   "holds one; nearest names: %s",
-                   typed, text_string(&nearest));
-        text_release(&nearest);
+        nearest_fail(catalogue, typed, error);
     }
     text_release(&several);
     return found;

@@ -262,8 +262,8 @@ static enum status_code architecture_find(const struct checkpoint *checkpoint, c
             text_format(&known, "%s%s", i > 0 ? ", " : "", families[i].architecture);
         }
         status_set(error, STATUS_INVALID,
-                   "%s: general.architecture: '%.80s' is not known; known are %s, so give the model's config.json, or "
-                   "read the weights alone with assay weights",
+                   "%s: general.architecture: '%.80s' is not known; known are %s, so name the model's "
+                   "config.json instead",
                    checkpoint->name, entry->text, text_string(&known));
         text_release(&known);
         return STATUS_INVALID;

@@ -39,7 +39,7 @@ static enum status_code files_read(const struct model_files *files, const char *
         code =
             status_set(error, STATUS_INVALID,
                        "%s: there is no config.json beside it, and its header does not say what the model is; put it "
-                       "there, or read the weights alone with assay weights",
+                       "there",
                        name);
     }
     return code;

@@ -4,7 +4,22 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/checkpoint/checkpoint.h"
 #include "models/catalogue.h"
+#include "models/model_files.h"
+
+enum status_code checkpoint_hint(const char *name, enum status_code code, struct status *error)
+{
+    struct model_files files;
+    struct checkpoint *checkpoint = NULL;
+    if (code == STATUS_INVALID && model_files_find(name, &files) && files.checkpoint[0] != '\0' &&
+        checkpoint_open(files.checkpoint, &checkpoint, NULL) == STATUS_OK) {
+        const struct status cause = *error;
+        status_set(error, code, "%s; assay weights %s reads what is stored all the same", cause.text, name);
+        checkpoint_release(checkpoint);
+    }
+    return code;
+}
 
 void checkpoint_warn(const char *command, const struct model *model)
 {

@@ -254,6 +254,7 @@ static enum status_code estimate_run(const struct arguments *arguments, enum exi
     enum status_code code = places.catalogue_dir == NULL
                                 ? status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a path")
                                 : model_find(&places, arguments->operands[0], &model, error);
+    code = checkpoint_hint(arguments->operands[0], code, error);
     bool is_case = case_options_given(arguments) || parallel_options_given(arguments) ||
                    arguments_value(arguments, "for") != NULL || arguments_value(arguments, "peak") != NULL ||
                    arguments_value(arguments, "constants") != NULL;

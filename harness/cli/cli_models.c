@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness/base/size.h"
+#include "harness/cli/checkpoint_note.h"
 #include "harness/cli/command.h"
 #include "harness/cli/output.h"
 #include "harness/cli/resource_path.h"
@@ -24,7 +25,7 @@ static enum status_code model_build(const char *folder, const char *name, enum h
                                     struct skeleton *skeleton, struct status *error)
 {
     const struct model_places places = {.catalogue_dir = folder};
-    enum status_code code = model_find(&places, name, model, error);
+    enum status_code code = checkpoint_hint(name, model_find(&places, name, model, error), error);
     return code == STATUS_OK ? skeleton_build(&model->config, head, skeleton, error) : code;
 }
 

@@ -112,6 +112,7 @@ static enum status_code case_read(const struct arguments *arguments, struct ques
     enum status_code code = places.catalogue_dir == NULL
                                 ? status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a path")
                                 : model_find(&places, arguments->operands[0], &question->model, error);
+    code = checkpoint_hint(arguments->operands[0], code, error);
     if (code == STATUS_OK) {
         code = case_options_read(arguments, &workload, error);
     }

@@ -219,7 +219,7 @@ static void wrong_models_exit_with_2_and_a_remedy(void **state)
         const char *error; /* part of it */
     } rows[] = {
         {"bert-base-casd", "nearest names: 'bert-base-cased'"},
-        {"tests/cli/data/absent.json", "neither in the catalogue nor a config.json"},
+        {"tests/cli/data/absent.json", "absent.json': No such file or directory"},
         {"tests/cli/data/cut-config.json", "cut-config.json:3:1: "},
         {"tests/cli/data/zero-heads-config.json", "zero-heads-config.json:1:219: num_attention_heads: "},
         {"tests/cli/data/undivided-config.json", "undivided-config.json:1:219: "},

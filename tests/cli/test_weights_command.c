@@ -131,10 +131,20 @@ static void other_commands_warn(void **state)
 static void what_cannot_be_compared_is_inconclusive(void **state)
 {
     (void)state;
-    struct command_result result = assay("weights", "tests/checkpoint/vectors/several.safetensors", NULL, NULL);
+    static const char alone[] = "tests/checkpoint/vectors/several.safetensors";
+    struct command_result result = assay("weights", alone, NULL, NULL);
     assert_int_equal(result.exit_code, 3);
     assert_non_null(strstr(text_string(&result.output), "\nnot held against a configuration: "));
+    assert_null(strstr(text_string(&result.output), "assay weights")); /* it is what answers */
     command_result_release(&result);
+    static const char *const others[] = {"estimate", "models", "explain"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        result = assay(others[i], alone, NULL, NULL);
+        assert_int_equal(result.exit_code, 2);
+        assert_non_null(strstr(text_string(&result.error),
+                               "; assay weights tests/checkpoint/vectors/several.safetensors reads what is stored"));
+        command_result_release(&result);
+    }
     result = assay("weights", "gpt2", NULL, NULL);
     assert_int_equal(result.exit_code, 2);
     assert_string_equal(

@@ -110,10 +110,11 @@ static void what_is_wrong_is_said(void **state)
     struct hub_scene scene;
     hub_scene_begin(&scene, rows, sizeof rows / sizeof rows[0]);
     assert_error(&scene, "acme/gated", NULL, "assay: acme/gated is gated at http://127.0.0.1:");
-    assert_error(
-        &scene, "acme/nothing", NULL,
-        "assay: model 'acme/nothing' is neither in the catalogue nor a config.json or a folder that holds one; "
-        "nearest names: ");
+    assert_error(&scene, "acme/nothing", NULL,
+                 "assay: model 'acme/nothing' is neither in the catalogue nor the path of a config.json, a model file "
+                 "or a folder "
+                 "that holds one; "
+                 "nearest names: ");
     assert_error(&scene, "acme/nothing", NULL, " has no repository acme/nothing, or it is private");
     assert_error(&scene, "acme/empty", NULL, "acme/empty has no config.json");
     assert_error(&scene, "acme/broken", NULL, "config.json:1:");
@@ -122,9 +123,9 @@ static void what_is_wrong_is_said(void **state)
     int asked_count = hub_server_asked_count(scene.server);
     /* a slip of the keyboard, and a path, ask nobody */
     assert_error(&scene, "gtp2", NULL, "nearest names: 'gpt2'");
-    assert_error(&scene, "./acme/nothing", NULL, "neither in the catalogue nor a config.json");
-    assert_error(&scene, "acme/nothing/config.json", NULL, "neither in the catalogue nor a config.json");
-    assert_error(&scene, "tests/hub", NULL, "neither in the catalogue nor a config.json");
+    assert_error(&scene, "./acme/nothing", NULL, "'./acme/nothing': No such file or directory; ");
+    assert_error(&scene, "acme/nothing/config.json", NULL, "'acme/nothing/config.json': No such file");
+    assert_error(&scene, "tests/hub", NULL, "'tests/hub' is a folder without a config.json");
     assert_int_equal(hub_server_asked_count(scene.server), asked_count);
     hub_scene_end(&scene);
 }

@@ -74,13 +74,22 @@ static void test_not_found(void **state)
         const char *typed, *message; /* as far as it does not depend on what else is in the catalogue */
     } rows[] = {
         {"bert-bas-cased",
-         "model 'bert-bas-cased' is neither in the catalogue nor a config.json or a folder that holds "
-         "one; nearest names: 'bert-base-cased', 'bert-base-uncased', 'bert-large-cased'"},
+         "model 'bert-bas-cased' is neither in the catalogue nor the path of a config.json, a model file or a "
+         "folder that holds one; nearest names: 'bert-base-cased', 'bert-base-uncased', 'bert-large-cased'"},
         {"someone/gpt2",
-         "model 'someone/gpt2' is neither in the catalogue nor a config.json or a folder that holds one; "
+         "model 'someone/gpt2' is neither in the catalogue nor the path of a config.json, a model file or a folder "
+         "that holds one; "
          "nearest names: 'gpt2', 'gpt2-xl', '"},
-        {"models", "model 'models' is neither in the catalogue nor a config.json or a folder that holds one; nearest "
-                   "names: '"},
+        {"models",
+         "'models' is a folder without a config.json, and without a .gguf that would be the only one; write "},
+        {"./gpt2.json", "'./gpt2.json': No such file or directory; write the path of a config.json, "},
+        {"gpt2.json", "'gpt2.json': No such file or directory; "},
+        {"gpt2.gguf", "'gpt2.gguf': No such file or directory; "},
+        {"some/where/gpt2", "'some/where/gpt2': No such file or directory; "},
+        {"/nowhere", "'/nowhere': No such file or directory; "},
+        {"~/gpt2", "'~/gpt2': No such file or directory; "},
+        {"README.md/config.json", "'README.md/config.json': Not a directory; "},
+        {"/dev/null", "'/dev/null' is no regular file; "},
         {"", "a model's name has 1 to 255 bytes, not 0; see the catalogue"},
     };
     (void)state;

@@ -139,7 +139,7 @@ static void metadata_that_say_no_model(void **state)
         {"\5\0\0\0\0\0\0\0llama", "\5\0\0\0\0\0\0\0mamba",
          ": general.architecture: 'mamba' is not known; known are llama, qwen2, qwen3, gemma, phi3, gptneox, gpt2, "
          "bert, "
-         "bloom, so give the model's config.json, or read the weights alone with assay weights",
+         "bloom, so name the model's config.json instead",
          13},
         {"head_count\4\0\0\0\4", "head_count\4\0\0\0\5",
          ", as config.json: num_attention_heads: 5 heads do not divide the hidden size 32; write a number of heads "
