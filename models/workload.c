@@ -242,8 +242,8 @@ enum status_code workload_check(const struct workload *workload, struct status *
     if (trains && workload->precision >= PRECISION_INT8 && workload->lora_rank == 0) {
         return status_set(
             error, STATUS_INVALID,
-            "precision %s: quantised weights are not trained; train adapters beside them with lora_rank: 8 "
-            "(--lora-rank 8), or write bfloat16",
+            "precision %s: quantised weights are not trained; train adapters beside them with lora_rank: 8, or "
+            "write bfloat16",
             precision_name(workload->precision));
     }
     if (trains && workload->optimizer == OPTIMIZER_NONE) {

@@ -68,6 +68,34 @@ enum status_code percentage_parse(const char *text, double *fraction, struct sta
     return STATUS_OK;
 }
 
+/* What is meant by digits with something behind them: 1000 by '1e3' and '1_000', 4000 or 4096 by '4k', no integer by '1.5', and
+ * 16 perhaps by '16abc'. number: of the digits before end. */
+static enum status_code integer_refuse(const char *text, const char *end, int64_t number, struct status *error)
+{
+    char *after = NULL, plain[24] = "";
+    double value = strtod(text, &after);
+    size_t count = 0;
+    for (const char *byte = text; *byte != '\0' && count + 1 < sizeof plain; byte++) {
+        plain[count] = *byte;
+        count += strchr("_,'", *byte) == NULL ? 1 : 0;
+    }
+    plain[count] = '\0';
+    bool is_separated = plain[strspn(plain, "-0123456789")] == '\0' && plain[0] != '\0' && count + 1 < sizeof plain;
+    if (*after == '\0' && fabs(value) < 0x1p53 && value == floor(value)) {
+        return status_set(error, STATUS_INVALID, "'%s' is not an integer; write %.0f", text, value);
+    }
+    if (is_separated) {
+        return status_set(error, STATUS_INVALID, "'%s' is not an integer; write %s", text, plain);
+    }
+    if ((*end == 'k' || *end == 'K') && end[1] == '\0' && number < INT64_MAX / 1024) {
+        return status_set(error, STATUS_INVALID, "'%s' is not an integer; write %" PRId64 " or %" PRId64, text,
+                          number * 1000, number * 1024);
+    }
+    return *end == '.'
+               ? status_set(error, STATUS_INVALID, "'%s' is not an integer; write a whole number", text)
+               : status_set(error, STATUS_INVALID, "'%s' is not an integer; write %.*s", text, (int)(end - text), text);
+}
+
 enum status_code integer_parse(const char *text, int64_t minimum, int64_t maximum, int64_t *value, struct status *error)
 {
     bool negative = *text == '-';
@@ -80,8 +108,7 @@ enum status_code integer_parse(const char *text, int64_t minimum, int64_t maximu
         return status_set(error, STATUS_INVALID, "'%s' is not an integer; write decimal digits, as in 16", text);
     }
     if (*cursor != '\0') {
-        return status_set(error, STATUS_INVALID, "'%s' is not an integer; write %.*s", text, (int)(cursor - text),
-                          text);
+        return integer_refuse(text, cursor, negative ? -number : number, error);
     }
     if (*first == '0' && count > 1) {
         return status_set(error, STATUS_INVALID, "'%s' has a leading zero; write %s%s", text, negative ? "-" : "",

@@ -2,6 +2,10 @@
 #include "harness/cli/case_options.h"
 
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/base/text.h"
 
 bool case_options_given(const struct arguments *arguments)
 {
@@ -39,4 +43,81 @@ enum status_code case_options_read(const struct arguments *arguments, struct wor
         *workload = result;
     }
     return code;
+}
+
+/* The key that stands at the beginning of text, as a whole word; FIELD_COUNT where none does. */
+static int key_at(const char *text)
+{
+    size_t length = strspn(text, "abcdefghijklmnopqrstuvwxyz_0123456789");
+    int field = 0;
+    while (field < FIELD_COUNT && (strlen(workload_field_key((enum workload_field)field)) != length ||
+                                   strncmp(workload_field_key((enum workload_field)field), text, length) != 0)) {
+        field++;
+    }
+    return field;
+}
+
+/* The length of the value that text begins with, as the field takes it; 0 where it begins with none. */
+static size_t value_length(enum workload_field field, const char *text)
+{
+    struct workload scratch = workload_default(MODE_LOAD);
+    char value[32];
+    size_t length = strcspn(text, " ,;:()");
+    snprintf(value, sizeof value, "%.*s", (int)length, text);
+    return length < sizeof value && workload_set(&scratch, workload_field_key(field), value, NULL) == STATUS_OK ? length
+                                                                                                                : 0;
+}
+
+/* Appends "--key", "--key value", "--switch" or "--switch=false". */
+static void option_append(struct text *text, enum workload_field field, const char *value, size_t length)
+{
+    bool is_switch = workload_field_kind(field) == FIELD_KIND_SWITCH;
+    text_append(text, "--");
+    for (const char *byte = workload_field_key(field); *byte != '\0'; byte++) {
+        text_append(text, *byte == '_' ? "-" : (const char[]){*byte, '\0'});
+    }
+    if (length > 0 && !(is_switch && strncmp(value, "true", length) == 0)) {
+        text_append(text, is_switch ? "=" : " ");
+        text_append_bytes(text, value, length);
+    }
+}
+
+/* One word of the message, and its value if it is a key. "key:" is always a suite's; "key value" is prose, but where the
+ * remedy asks to write it. Returns what follows. */
+static const char *word_reword(const char *word, bool is_remedy, struct text *text)
+{
+    int field = key_at(word);
+    size_t length = strcspn(word, " ");
+    if (field < FIELD_COUNT) {
+        const char *key = workload_field_key((enum workload_field)field), *after = word + strlen(key);
+        const char *value = after + (*after == ':' ? 1 : 0) + (*after != '\0' && after[*after == ':'] == ' ' ? 1 : 0);
+        size_t count = *after == ':' || *after == ' ' ? value_length((enum workload_field)field, value) : 0;
+        bool asked = is_remedy && count > 0 && workload_field_kind((enum workload_field)field) == FIELD_KIND_NAME;
+        if (*after == ':' || asked || strchr(key, '_') != NULL) {
+            count = *after == ':' || asked ? count : 0;
+            option_append(text, (enum workload_field)field, value, count);
+            return count > 0 ? value + count : after;
+        }
+    }
+    text_append_bytes(text, word, length);
+    return word + length;
+}
+
+void case_options_reword(const struct arguments *arguments, struct status *error)
+{
+    struct text text = {0};
+    const char *remedy = strstr(error->text, "; "), *word = error->text;
+    if (!case_options_given(arguments)) {
+        return;
+    }
+    while (*word != '\0') {
+        size_t spaces = strspn(word, " (");
+        text_append_bytes(&text, word, spaces);
+        word =
+            word[spaces] != '\0' ? word_reword(word + spaces, remedy != NULL && word > remedy, &text) : word + spaces;
+    }
+    if (!text.failed) {
+        status_set(error, error->code, "%s", text_string(&text));
+    }
+    text_release(&text);
 }

@@ -40,4 +40,8 @@ bool case_options_given(const struct arguments *arguments);
 /* The workload they say, checked. --mode must have been given. */
 enum status_code case_options_read(const struct arguments *arguments, struct workload *workload, struct status *error);
 
+/* Puts options into an error that speaks in the words of suites, where the case came from options: "write attention: eager"
+ * becomes "write --attention eager". Leaves everything else as it is. */
+void case_options_reword(const struct arguments *arguments, struct status *error);
+
 #endif

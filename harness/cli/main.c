@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "harness/base/nearest.h"
+#include "harness/cli/case_options.h"
 #include "harness/cli/command.h"
 #include "harness/cli/help.h"
 #include "harness/cli/output.h"
@@ -121,7 +122,11 @@ static enum status_code program_run(int count, char **words, enum exit_code *exi
     if (command->computes) {
         waiting_threads_sleep(words);
     }
-    return command->run(&arguments, exit_code, error);
+    code = command->run(&arguments, exit_code, error);
+    if (code == STATUS_INVALID) {
+        case_options_reword(&arguments, error);
+    }
+    return code;
 }
 
 /* The start of the ":NUMBER" that ends at end; NULL where there is none. */

@@ -12,7 +12,6 @@
 #define GITHUB "https://github.com/"
 #define MODAL  GITHUB "modal-labs/modal-client/pull/2797"
 
-/* The V100 has compute capability 7.0; PyTorch takes the same workspaces and kernels of attention on it as on 7.5. */
 static const struct gpu gpus[] = {
     {"NVIDIA H200", {"h200"}, "sm_90", 143771, "https://thundergolfer.com/blog/nvidia-gpu-memory-capacity"},
     {"NVIDIA H100 80GB HBM3", {"h100 80gb", "h100 sxm"}, "sm_90", 81559, GITHUB "NVIDIA/nccl/issues/1264"},
@@ -24,7 +23,7 @@ static const struct gpu gpus[] = {
     {"NVIDIA L40S", {"l40s"}, "sm_89", 46068, MODAL},
     {"NVIDIA L4", {"l4"}, "sm_89", 23034, MODAL},
     {"Tesla T4", {"t4"}, "sm_75", 15360, MODAL},
-    {"Tesla V100-SXM2-16GB", {"v100 16gb"}, "sm_75", 16384, GITHUB "1CatAI/1Cat-vLLM/issues/85"},
+    {"Tesla V100-SXM2-16GB", {"v100 16gb"}, "sm_70", 16384, GITHUB "1CatAI/1Cat-vLLM/issues/85"},
     {"NVIDIA RTX A4000",
      {"a4000"},
      "sm_86",
@@ -97,15 +96,17 @@ static enum status_code name_refuse(const char *name, const char *begun, struct 
         names[i] = name_plain(gpus[i].name, plains[i]);
     }
     const char *nearest = name_nearest(name_plain(name, buffer), names);
+    struct text known = {0};
     for (int i = 0; i < (int)GPU_COUNT; i++) {
-        if (names[i] == nearest) {
-            nearest = gpus[i].name;
-            break;
-        }
+        text_format(&known, "%s%s", i > 0 ? ", " : "", gpus[i].name);
+        nearest = names[i] == nearest ? gpus[i].name : nearest;
     }
-    return status_set(error, STATUS_INVALID,
-                      "'%s' is no GPU whose memory is known here; the nearest is %s; write its memory as --memory SIZE",
-                      name, nearest);
+    enum status_code code = status_set(error, STATUS_INVALID,
+                                       "'%s' is no GPU whose memory is known here; the nearest is %s, known are %s; "
+                                       "write one of these, or its memory as --memory SIZE",
+                                       name, nearest, text_string(&known));
+    text_release(&known);
+    return code;
 }
 
 enum status_code gpu_find(const char *name, const struct gpu **gpu, struct status *error)

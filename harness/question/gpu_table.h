@@ -27,7 +27,7 @@ int64_t gpu_memory_bytes(const struct gpu *gpu);
 
 /* "NVIDIA H200", "H200", "h200", "a100-40gb", "rtx 4090": letters and digits count, their case, the maker and what stands between
  * them do not. A name that several have, such as "A100", or that begins one, is STATUS_INVALID with the whole names; one that
- * nobody has is STATUS_INVALID with the nearest. */
+ * nobody has is STATUS_INVALID with the nearest and all. */
 enum status_code gpu_find(const char *name, const struct gpu **gpu, struct status *error);
 
 #endif

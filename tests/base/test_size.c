@@ -85,6 +85,22 @@ static void integers_are_read_whole_or_refused(void **state)
     assert_int_equal(integer_parse("00", 0, 100, &value, &error), STATUS_INVALID);
     assert_string_equal(error.text, "'00' has a leading zero; write 0");
     assert_int_equal(integer_parse("1e3", 0, 100, &value, &error), STATUS_INVALID);
+    assert_string_equal(error.text, "'1e3' is not an integer; write 1000");
+    static const char *const others[][2] = {
+        {"1_000", "write 1000"},
+        {"1,000,000", "write 1000000"},
+        {"-2e1", "write -20"},
+        {"16.0", "write 16"},
+        {"4k", "write 4000 or 4096"},
+        {"1.5", "write a whole number"},
+        {"1e400", "write 1"},
+        {"12x", "write 12"},
+        {"1234567890_1234567890_1234567890", "write 1234567890"},
+    };
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        assert_int_equal(integer_parse(others[i][0], 0, 100, &value, &error), STATUS_INVALID);
+        assert_string_equal(strrchr(error.text, ';') + 2, others[i][1]);
+    }
     assert_int_equal(integer_parse("", 0, 100, &value, &error), STATUS_INVALID);
     assert_int_equal(integer_parse("-", -1, 100, &value, &error), STATUS_INVALID);
     assert_int_equal(integer_parse("0", 1, 100, &value, &error), STATUS_INVALID);

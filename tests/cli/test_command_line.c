@@ -129,7 +129,7 @@ static void wrong_words_are_answered_in_one_line(void **state)
         {{"models", "--json", "--json"}, "assay: models: --json is given twice; keep one\n"},
         {{"models", "gpt2", "--head"}, "assay: models: --head needs a value; write --head bare|lm\n"},
         {{"models", "gpt2", "--head", "--json"}, "assay: models: --head needs a value; write --head bare|lm\n"},
-        {{"models", "gpt2", "--head", "tail"}, "assay: head: 'tail' is not known; write one of: bare, lm\n"},
+        {{"models", "gpt2", "--head", "tail"}, "assay: --head: 'tail' is not known; write one of: bare, lm\n"},
         {{"models", "gpt2", "bert-base-cased"},
          "assay: models: 'bert-base-cased' is one operand too many; write assay models [MODEL]\n"},
         {{"models", "--tensors"},
@@ -145,13 +145,13 @@ static void wrong_words_are_answered_in_one_line(void **state)
         {{"estimate", "gpt2", "--mode", "load", "--rule", "0.23"},
          "assay: estimate: --rule belongs to the table without --mode; leave one out\n"},
         {{"estimate", "gpt2", "--mode", "infer", "--checkpointing"},
-         "assay: checkpointing: mode infer has no backward pass; write false, or mode train\n"},
+         "assay: --checkpointing: mode infer has no backward pass; write false, or --mode train\n"},
         {{"estimate", "gpt2", "--mode", "train", "--tensor-parallel", "5"},
          "assay: tensor degree 5 does not divide the 12 heads of gpt2; write 4\n"},
         {{"estimate", "gpt2", "--mode", "train", "--pipeline-parallel", "5"},
          "assay: pipeline degree 5 does not divide the 12 layers of gpt2; write 4\n"},
         {{"estimate", "gpt2", "--mode", "train", "--data-parallel", "1e3"},
-         "assay: --data-parallel: '1e3' is not an integer; write 1\n"},
+         "assay: --data-parallel: '1e3' is not an integer; write 1000\n"},
         {{"estimate", "gpt2", "--mode", "load", "--data-parallel", "2", "--peak", "load"},
          "assay: estimate: --peak is about one device with the whole model; leave it or the degrees out\n"},
         {{"replay"}, "assay: replay: an operand is missing; write assay replay TRACE.json\n"},
@@ -176,7 +176,7 @@ static void wrong_files_are_answered_with_the_place(void **state)
         {{"plan", "tests/cli/data/unknown-key-suite.yaml"},
          "tests/cli/data/unknown-key-suite.yaml:6:5: unknown key 'bach' in a case; did you mean 'batch'?\n"},
         {{"plan", "tests/cli/data/wrong-type-suite.yaml"},
-         "tests/cli/data/wrong-type-suite.yaml:6:12: batch: '4k' is not an integer; write 4\n"},
+         "tests/cli/data/wrong-type-suite.yaml:6:12: batch: '4k' is not an integer; write 4000 or 4096\n"},
         {{"plan", "tests/cli/data/empty-suite.yaml"},
          "tests/cli/data/empty-suite.yaml:1:1: the suite expands to nothing: every combination is excluded; "
          "shorten 'exclude'\n"},
@@ -255,7 +255,12 @@ static void wrong_fields_of_a_case_exit_with_2_and_a_remedy(void **state)
         {"--precision", "float8", "write one of: float32"},
         {"--optimizer", "adam", "adam-foreach"},
         {"--for", "sm_1", "sm_90"},
-        {"--checkpointing=perhaps", NULL, "write one of: false, true"},
+        {"--checkpointing=perhaps", NULL, "--checkpointing: 'perhaps' is not known; write one of: false, true"},
+        /* a suite's words become options where options were given */
+        {"--head", "bare", "head bare: training needs a loss; write --head lm"},
+        {"--precision", "int8", "with --lora-rank 8, or write bfloat16"},
+        {"--seq", "4000", "--seq 4000 is more than the 1024 positions of gpt2; write at most 1024"},
+        {"--prepare-kbit", NULL, "assay: --prepare-kbit: mode train in float32 trains no adapters"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const char *const words[] = {"estimate", "gpt2", "--mode", "train", rows[i].option, rows[i].value, NULL};

@@ -140,7 +140,7 @@ static void test_check(void **state)
     assert_int_equal(workload_check(&workload, &error), STATUS_INVALID);
     assert_string_equal(error.text,
                         "precision int4: quantised weights are not trained; train adapters beside them with "
-                        "lora_rank: 8 (--lora-rank 8), or write bfloat16");
+                        "lora_rank: 8, or write bfloat16");
     workload.lora_rank = 8;
     assert_int_equal(workload_check(&workload, &error), STATUS_OK);
     workload = workload_default(MODE_TRAIN);
