@@ -266,7 +266,7 @@ enum status_code workload_check(const struct workload *workload, struct status *
     if (workload->prepare_kbit && !(trains && workload_is_bitsandbytes(workload) && workload->lora_rank > 0)) {
         return status_set(error, STATUS_INVALID,
                           "prepare_kbit: mode %s in %s trains no adapters on weights of bitsandbytes; write false, or "
-                          "mode train, precision int8 or int4, quantize linear and a lora_rank",
+                          "mode train, precision int8 or int4, quantize linear and lora_rank: 8",
                           mode_name(workload->mode), precision_name(workload->precision));
     }
     if (!trains && workload->checkpointing) {

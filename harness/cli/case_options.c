@@ -93,8 +93,7 @@ static const char *word_reword(const char *word, bool is_remedy, struct text *te
         const char *value = after + (*after == ':' ? 1 : 0) + (*after != '\0' && after[*after == ':'] == ' ' ? 1 : 0);
         size_t count = *after == ':' || *after == ' ' ? value_length((enum workload_field)field, value) : 0;
         bool asked = is_remedy && count > 0 && workload_field_kind((enum workload_field)field) == FIELD_KIND_NAME;
-        if (*after == ':' || asked || strchr(key, '_') != NULL) {
-            count = *after == ':' || asked ? count : 0;
+        if (*after == ':' || asked) {
             option_append(text, (enum workload_field)field, value, count);
             return count > 0 ? value + count : after;
         }
@@ -107,14 +106,21 @@ void case_options_reword(const struct arguments *arguments, struct status *error
 {
     struct text text = {0};
     const char *remedy = strstr(error->text, "; "), *word = error->text;
+    bool is_value = false; /* of the option before it */
     if (!case_options_given(arguments)) {
         return;
     }
     while (*word != '\0') {
-        size_t spaces = strspn(word, " (");
+        size_t spaces = strspn(word, " ("), length = strcspn(word + spaces, " ");
+        bool is_option = strncmp(word + spaces, "--", 2) == 0;
         text_append_bytes(&text, word, spaces);
-        word =
-            word[spaces] != '\0' ? word_reword(word + spaces, remedy != NULL && word > remedy, &text) : word + spaces;
+        if (is_value || is_option) {
+            text_append_bytes(&text, word + spaces, length);
+            word += spaces + length;
+        } else {
+            word = word_reword(word + spaces, remedy != NULL && word > remedy, &text);
+        }
+        is_value = is_option;
     }
     if (!text.failed) {
         status_set(error, error->code, "%s", text_string(&text));

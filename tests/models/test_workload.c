@@ -179,7 +179,7 @@ static void test_check_of_preparation(void **state)
     assert_int_equal(workload_check(&workload, &error), STATUS_INVALID);
     assert_string_equal(
         error.text, "prepare_kbit: mode train in fp8 trains no adapters on weights of bitsandbytes; write false, or "
-                    "mode train, precision int8 or int4, quantize linear and a lora_rank");
+                    "mode train, precision int8 or int4, quantize linear and lora_rank: 8");
     workload.precision = PRECISION_INT8;
     workload.quantize = QUANTIZE_ALL;
     assert_int_equal(workload_check(&workload, &error), STATUS_INVALID);
