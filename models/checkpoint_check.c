@@ -22,7 +22,8 @@ struct walk {
     const struct checkpoint_names *names;
     const struct skeleton *skeleton, *other;
     struct checkpoint_check *check;
-    int *stored_of; /* for each tensor of the skeleton: the stored one, or -1 */
+    int *stored_of;       /* for each tensor of the skeleton: the stored one, the first of its parts, or -1 */
+    int64_t *part_counts; /* for each tensor of the skeleton: how many parts of it are stored */
     int capacity;
     struct status *error;
     enum status_code code;
@@ -54,79 +55,113 @@ static void finding_add(struct walk *walk, const struct finding *finding)
     check->counts[finding->kind]++;
 }
 
-/* What the model has in place of a stored tensor. Paths and shapes are copied: skeletons do not outlive the check. */
-static void tensor_finding(struct walk *walk, enum finding_kind kind, const struct checkpoint_tensor *stored,
-                           const struct skeleton_tensor *tensor, enum dtype dtype)
+/* What the model has in place of a stored tensor. */
+struct expected {
+    int rank;
+    int64_t shape[TENSOR_RANK_MAXIMUM];
+    enum dtype dtype;
+};
+
+/* dtype: what the configuration says that it is stored in. */
+static struct expected expected_of(const struct skeleton *skeleton, const struct skeleton_tensor *tensor)
 {
-    int64_t *shape = NULL;
-    const char *path = NULL;
-    if (tensor != NULL) {
-        shape = arena_alloc(&walk->check->arena, (size_t)tensor->rank * sizeof *shape);
-        path = stored == NULL ? arena_copy(&walk->check->arena, tensor->path) : stored->name;
-        if (shape == NULL || path == NULL) {
+    struct expected expected = {.rank = tensor->rank,
+                                .dtype = tensor->rounds_with_model ? skeleton->config->dtype : tensor->dtype};
+    memcpy(expected.shape, tensor->size, sizeof expected.shape);
+    return expected;
+}
+
+static struct expected expected_part(const struct skeleton *skeleton, const struct skeleton_tensor *tensor,
+                                     struct expert_part part)
+{
+    struct expected expected = expected_of(skeleton, tensor);
+    expected.rank = 2;
+    expert_part_shape(tensor, part, expected.shape);
+    return expected;
+}
+
+/* expected: NULL where the model has nothing. name is copied: skeletons do not outlive the check. */
+static void tensor_finding(struct walk *walk, enum finding_kind kind, const char *name,
+                           const struct checkpoint_tensor *stored, const struct expected *expected)
+{
+    struct finding finding = {.kind = kind, .name = name, .stored = stored, .rank = -1};
+    if (expected != NULL) {
+        size_t bytes = (size_t)expected->rank * sizeof *expected->shape;
+        int64_t *shape = arena_alloc(&walk->check->arena, bytes);
+        finding.name = stored == NULL ? arena_copy(&walk->check->arena, name) : name;
+        if (shape == NULL || finding.name == NULL) {
             walk_no_memory(walk);
             return;
         }
-        memcpy(shape, tensor->size, (size_t)tensor->rank * sizeof *shape);
+        memcpy(shape, expected->shape, bytes);
+        finding.shape = shape;
+        finding.rank = expected->rank;
+        finding.dtype = expected->dtype;
     }
-    finding_add(walk, &(struct finding){.kind = kind,
-                                        .name = stored != NULL ? stored->name : path,
-                                        .stored = stored,
-                                        .rank = tensor != NULL ? tensor->rank : -1,
-                                        .shape = shape,
-                                        .dtype = dtype});
+    finding_add(walk, &finding);
 }
 
-static bool shape_agrees(const struct checkpoint_tensor *stored, const struct skeleton_tensor *tensor, bool transposed)
+static bool shape_agrees(const struct checkpoint_tensor *stored, const struct expected *expected, bool transposed)
 {
-    bool agrees = stored->rank == tensor->rank;
-    for (int i = 0; i < tensor->rank && agrees; i++) {
-        agrees = stored->shape[transposed ? tensor->rank - 1 - i : i] == tensor->size[i];
+    bool agrees = stored->rank == expected->rank;
+    for (int i = 0; i < expected->rank && agrees; i++) {
+        agrees = stored->shape[transposed ? expected->rank - 1 - i : i] == expected->shape[i];
     }
     return agrees;
 }
 
-/* What a tensor of the model is stored in, as its configuration says. */
-static enum dtype dtype_expected(const struct skeleton *skeleton, const struct skeleton_tensor *tensor)
+static void matched_look(struct walk *walk, const struct checkpoint_tensor *stored, struct stored_place place)
 {
-    return tensor->rounds_with_model ? skeleton->config->dtype : tensor->dtype;
-}
-
-static void matched_look(struct walk *walk, const struct checkpoint_tensor *stored, int index, bool transposed)
-{
-    const struct skeleton_tensor *tensor = &walk->skeleton->tensors[index];
-    enum dtype dtype = dtype_expected(walk->skeleton, tensor);
+    const struct skeleton_tensor *tensor = &walk->skeleton->tensors[place.index];
+    struct expected expected = place.meaning == NAME_PART ? expected_part(walk->skeleton, tensor, place.part)
+                                                          : expected_of(walk->skeleton, tensor);
     bool named_otherwise = walk->checkpoint->format == CHECKPOINT_GGUF;
     walk->check->matched_count++;
-    if (!shape_agrees(stored, tensor, transposed)) {
-        tensor_finding(walk, FINDING_SHAPE, stored, tensor, dtype);
+    if (!shape_agrees(stored, &expected, place.is_transposed)) {
+        tensor_finding(walk, FINDING_SHAPE, stored->name, stored, &expected);
     }
     if (tensor->is_buffer && !tensor->persistent) {
-        tensor_finding(walk, FINDING_BUFFER, stored, tensor, dtype);
-    } else if (!named_otherwise && (!stored->type->has_dtype || stored->type->dtype != dtype)) {
-        tensor_finding(walk, FINDING_DTYPE, stored, tensor, dtype);
+        tensor_finding(walk, FINDING_BUFFER, stored->name, stored, &expected);
+    } else if (!named_otherwise && (!stored->type->has_dtype || stored->type->dtype != expected.dtype)) {
+        tensor_finding(walk, FINDING_DTYPE, stored->name, stored, &expected);
     }
+}
+
+/* Takes the place in the model that no other stored tensor has. */
+static bool place_take(struct walk *walk, int number, struct stored_place place)
+{
+    bool is_part = place.meaning == NAME_PART;
+    if (!is_part && place.meaning != NAME_TENSOR) {
+        return false;
+    }
+    bool is_free = walk->stored_of[place.index] < 0;
+    if (is_free) {
+        walk->stored_of[place.index] = number;
+    }
+    if (is_part && (is_free || walk->part_counts[place.index] > 0)) {
+        walk->part_counts[place.index]++;
+        return true;
+    }
+    return is_free;
 }
 
 static void stored_look(struct walk *walk, int number)
 {
     const struct checkpoint_tensor *stored = &walk->checkpoint->tensors[number];
-    int index = -1;
-    bool transposed = false;
-    enum name_meaning meaning = checkpoint_name_meaning(walk->names, walk->skeleton, stored, &index, &transposed);
-    if (meaning == NAME_TENSOR && walk->stored_of[index] < 0) {
-        walk->stored_of[index] = number;
-        matched_look(walk, stored, index, transposed);
+    struct stored_place place = checkpoint_name_place(walk->names, walk->skeleton, stored);
+    if (place_take(walk, number, place)) {
+        matched_look(walk, stored, place);
         return;
     }
+    enum name_meaning meaning = place.meaning;
     if (meaning == NAME_UNKNOWN) {
-        meaning = checkpoint_name_meaning(walk->names, walk->other, stored, &index, &transposed);
-        meaning = meaning == NAME_TENSOR ? NAME_HEAD : meaning;
+        meaning = checkpoint_name_place(walk->names, walk->other, stored).meaning;
+        meaning = meaning == NAME_TENSOR || meaning == NAME_PART ? NAME_HEAD : meaning;
     }
     enum finding_kind kind = meaning == NAME_BUFFER ? FINDING_BUFFER
                              : meaning == NAME_HEAD ? FINDING_HEAD
                                                     : FINDING_EXTRA;
-    tensor_finding(walk, kind, stored, NULL, DTYPE_FLOAT32);
+    tensor_finding(walk, kind, stored->name, stored, NULL);
 }
 
 /* A tensor that shares its storage is there where its owner is; where it alone is, so is the owner. */
@@ -141,9 +176,39 @@ static void tied_look(struct walk *walk)
         if (walk->stored_of[tensor->tied_to] < 0) {
             walk->stored_of[tensor->tied_to] = walk->stored_of[i];
         } else {
-            tensor_finding(walk, FINDING_TIED, &walk->checkpoint->tensors[walk->stored_of[i]], tensor,
-                           dtype_expected(skeleton, tensor));
+            const struct checkpoint_tensor *stored = &walk->checkpoint->tensors[walk->stored_of[i]];
+            struct expected expected = expected_of(skeleton, tensor);
+            tensor_finding(walk, FINDING_TIED, stored->name, stored, &expected);
         }
+    }
+}
+
+/* A tensor of which some parts are stored: by the name of the first that is not. There are more parts than stored ones, so
+ * that no more names are tried than the file has. */
+static void parts_look(struct walk *walk, int index)
+{
+    const struct skeleton_tensor *tensor = &walk->skeleton->tensors[index];
+    const char *first = walk->checkpoint->tensors[walk->stored_of[index]].name;
+    char name[CHECKPOINT_NAME_BYTES];
+    struct expert_part part;
+    int64_t expected_count = 0;
+    expert_part_read(first, name, sizeof name, &part);
+    if (!size_multiply(tensor->size[0], part.part_count, &expected_count) ||
+        walk->part_counts[index] >= expected_count) {
+        return;
+    }
+    for (int64_t i = 0; i < expected_count; i++) {
+        part.expert = i / part.part_count;
+        part.part = (int)(i % part.part_count);
+        if (expert_part_name(first, part, name, sizeof name) && checkpoint_find(walk->checkpoint, name) == NULL) {
+            break;
+        }
+    }
+    struct expected expected = expected_part(walk->skeleton, tensor, part);
+    int count_before = walk->check->finding_count;
+    tensor_finding(walk, FINDING_MISSING, name, NULL, &expected);
+    if (walk->check->finding_count > count_before) {
+        walk->check->findings[count_before].more_count = expected_count - walk->part_counts[index] - 1;
     }
 }
 
@@ -156,11 +221,13 @@ static void missing_look(struct walk *walk)
         if (!tensor->persistent || tensor->tied_to >= 0) {
             continue;
         }
-        enum dtype dtype = dtype_expected(skeleton, tensor);
+        struct expected expected = expected_of(skeleton, tensor);
         if (walk->stored_of[i] < 0) {
-            tensor_finding(walk, FINDING_MISSING, NULL, tensor, dtype);
+            tensor_finding(walk, FINDING_MISSING, tensor->path, NULL, &expected);
+        } else if (walk->part_counts[i] > 0) {
+            parts_look(walk, i);
         }
-        if (!size_multiply(tensor->element_count, dtype_bytes(dtype), &bytes) ||
+        if (!size_multiply(tensor->element_count, dtype_bytes(expected.dtype), &bytes) ||
             !size_add(walk->check->expected_bytes, bytes, &walk->check->expected_bytes)) {
             walk->code =
                 status_set(walk->error, STATUS_OVERFLOW, "%s: its bytes do not fit 63 bits", skeleton->config->name);
@@ -176,12 +243,14 @@ static enum status_code skeleton_compare(const struct checkpoint *checkpoint, co
         .checkpoint = checkpoint, .names = names, .skeleton = skeleton, .other = other, .check = check, .error = error};
     *check = (struct checkpoint_check){.head = skeleton->head};
     walk.stored_of = arena_alloc(&check->arena, (size_t)skeleton->tensor_count * sizeof(int));
-    if (walk.stored_of == NULL) {
+    walk.part_counts = arena_alloc(&check->arena, (size_t)skeleton->tensor_count * sizeof *walk.part_counts);
+    if (walk.stored_of == NULL || walk.part_counts == NULL) {
         walk_no_memory(&walk);
         return walk.code;
     }
     for (int i = 0; i < skeleton->tensor_count; i++) {
         walk.stored_of[i] = -1;
+        walk.part_counts[i] = 0;
     }
     if (checkpoint->claimed_total_bytes >= 0 && checkpoint->claimed_total_bytes != checkpoint->stored_bytes) {
         finding_add(&walk, &(struct finding){.kind = FINDING_TOTAL, .name = "total_size", .rank = -1});
@@ -280,20 +349,24 @@ int64_t checkpoint_vocab(const struct checkpoint_check *check, const struct conf
     return vocab;
 }
 
-static bool sizes_copy(const struct checkpoint_tensor *stored, bool transposed, struct skeleton_tensor *tensor)
+/* The shape of the tensor as this stored one, or this part of it, has it. False where no model's tensor can have it. */
+static bool sizes_copy(const struct checkpoint_tensor *stored, struct stored_place place,
+                       struct skeleton_tensor *tensor)
 {
-    if (stored->rank > TENSOR_RANK_MAXIMUM) {
+    bool is_part = place.meaning == NAME_PART;
+    if (stored->rank > TENSOR_RANK_MAXIMUM || (is_part && stored->rank != 2)) {
         return false;
     }
-    tensor->element_count = 1;
-    tensor->rank = stored->rank;
     for (int i = 0; i < stored->rank; i++) {
-        tensor->size[i] = stored->shape[transposed ? stored->rank - 1 - i : i];
-        if (tensor->size[i] == 0 || !size_multiply(tensor->element_count, tensor->size[i], &tensor->element_count)) {
-            return false;
-        }
+        tensor->size[is_part ? i + 1 : i] = stored->shape[place.is_transposed ? stored->rank - 1 - i : i];
     }
-    return true;
+    bool fits = !is_part || size_multiply(tensor->size[1], place.part.part_count, &tensor->size[1]);
+    tensor->rank = is_part ? 3 : stored->rank;
+    tensor->element_count = 1;
+    for (int i = 0; i < tensor->rank && fits; i++) {
+        fits = tensor->size[i] > 0 && size_multiply(tensor->element_count, tensor->size[i], &tensor->element_count);
+    }
+    return fits;
 }
 
 static enum status_code shapes_take(const struct checkpoint *checkpoint, const struct checkpoint_names *names,
@@ -301,17 +374,18 @@ static enum status_code shapes_take(const struct checkpoint *checkpoint, const s
 {
     for (int i = 0; i < checkpoint->tensor_count; i++) {
         const struct checkpoint_tensor *stored = &checkpoint->tensors[i];
-        int index = -1;
-        bool transposed = false;
-        if (checkpoint_name_meaning(names, skeleton, stored, &index, &transposed) != NAME_TENSOR) {
+        struct stored_place place = checkpoint_name_place(names, skeleton, stored);
+        if (place.meaning != NAME_TENSOR && place.meaning != NAME_PART) {
             continue;
         }
-        struct skeleton_tensor *tensor = &skeleton->tensors[index];
+        struct skeleton_tensor *tensor = &skeleton->tensors[place.index];
         tensor = tensor->tied_to >= 0 ? &skeleton->tensors[tensor->tied_to] : tensor;
-        if (shape_agrees(stored, tensor, transposed)) {
+        struct expected expected =
+            place.meaning == NAME_PART ? expected_part(skeleton, tensor, place.part) : expected_of(skeleton, tensor);
+        if (shape_agrees(stored, &expected, place.is_transposed)) {
             continue;
         }
-        if (!sizes_copy(stored, transposed, tensor)) {
+        if (!sizes_copy(stored, place, tensor)) {
             return status_set(error, STATUS_INVALID,
                               "%s: tensor '%.100s': its shape is not one that a model's tensor can have; assay weights "
                               "lists what differs",

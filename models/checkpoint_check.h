@@ -1,7 +1,8 @@
 /* Checkpoint check: what a model file stores against what its configuration says, tensor by tensor.
  *
  * A stored name is looked for in the skeleton as it is, with or without the prefix that the model has in the model with a
- * head ("model.", "bert."), under the names that older releases wrote (LayerNorm.gamma), and GGUF's by their table. */
+ * head ("model.", "bert."), under the names that older releases wrote (LayerNorm.gamma), as one expert's part of a tensor
+ * that the model joins (stored_experts.h), and GGUF's by their table. */
 #ifndef ASSAY_MODELS_CHECKPOINT_CHECK_H
 #define ASSAY_MODELS_CHECKPOINT_CHECK_H
 
@@ -37,7 +38,10 @@ static inline bool finding_is_remark(enum finding_kind kind)
 
 struct finding {
     enum finding_kind kind;
-    const char *name; /* of the stored tensor; MISSING: its path in the model; TOTAL: "total_size" */
+    /* Of the stored tensor; MISSING: its path in the model, or the name that a file with other parts of it would give the
+     * first part that it has not; TOTAL: "total_size". */
+    const char *name;
+    int64_t more_count; /* MISSING, where it is a part: of that many more parts of its tensor it is true too */
     const struct checkpoint_tensor *stored; /* NULL: MISSING and TOTAL */
     /* What the model has; rank -1: EXTRA and TOTAL. dtype: that of the configuration */
     int rank;
@@ -51,7 +55,7 @@ struct checkpoint_check {
     struct finding *findings;
     int finding_count;
     int counts[FINDING_KIND_COUNT];
-    int matched_count;      /* tensors in both, whether they agree or not */
+    int matched_count;      /* stored tensors that the model has, whether they agree or not */
     int64_t expected_bytes; /* of the model's parameters and persistent buffers in the dtype of the configuration */
 };
 

@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAME_BYTES = 1024 };
-
 /* What transformers passes over (_keys_to_ignore_on_load_unexpected of 4.x, and buffers that became non-persistent).
  * rank 0: any. */
 static const struct {
@@ -50,7 +48,7 @@ struct checkpoint_names checkpoint_names_of(const struct checkpoint *checkpoint,
 
 static int find_with_prefix(const struct checkpoint_names *names, const struct skeleton *skeleton, const char *name)
 {
-    char path[NAME_BYTES + CHECKPOINT_PREFIX_BYTES];
+    char path[CHECKPOINT_NAME_BYTES + CHECKPOINT_PREFIX_BYTES];
     size_t prefix = strlen(names->prefix);
     int index = skeleton_find(skeleton, name);
     if (index < 0 && prefix > 0 && strncmp(name, names->prefix, prefix) == 0) {
@@ -65,47 +63,70 @@ static int find_with_prefix(const struct checkpoint_names *names, const struct s
 
 /* TensorFlow's names of a norm's two parameters, which the first files of BERT have, and the head of GPT-NeoX before
  * transformers 5. */
-static int find_renamed(const struct checkpoint_names *names, const struct skeleton *skeleton, const char *name)
+static const char *const renamed_endings[][2] = {
+    {".gamma", ".weight"}, {".beta", ".bias"}, {"embed_out.weight", "lm_head.weight"}, {NULL, NULL}};
+
+/* Names that transformers 5 changed in its classes and keeps in files: the router of Mixtral, and all of ViT's blocks. One
+ * after the other: each makes way for the next. */
+static const char *const renamed_parts[][2] = {{".block_sparse_moe.gate.", ".mlp.gate."},
+                                               {"encoder.layer.", "layers."},
+                                               {".attention.attention.query.", ".attention.q_proj."},
+                                               {".attention.attention.key.", ".attention.k_proj."},
+                                               {".attention.attention.value.", ".attention.v_proj."},
+                                               {".attention.output.dense.", ".attention.o_proj."},
+                                               {".intermediate.dense.", ".mlp.fc1."},
+                                               {".output.dense.", ".mlp.fc2."},
+                                               {NULL, NULL}};
+
+/* Puts by in the place of the count bytes at `at` in path. False where it does not fit. */
+static bool part_exchange(char path[CHECKPOINT_NAME_BYTES], size_t at, size_t count, const char *by)
 {
-    static const char *const renamed[][2] = {
-        {".gamma", ".weight"}, {".beta", ".bias"}, {"embed_out.weight", "lm_head.weight"}};
-    char path[NAME_BYTES];
-    size_t length = strlen(name);
-    for (size_t i = 0; i < sizeof renamed / sizeof renamed[0]; i++) {
-        size_t ending = strlen(renamed[i][0]);
-        if (length >= ending && length < NAME_BYTES - 8 && strcmp(name + length - ending, renamed[i][0]) == 0) {
-            snprintf(path, sizeof path, "%.*s%s", (int)(length - ending), name, renamed[i][1]);
-            return find_with_prefix(names, skeleton, path);
-        }
+    size_t length = strlen(path), by_length = strlen(by);
+    if (length - count + by_length >= CHECKPOINT_NAME_BYTES) {
+        return false;
     }
-    return -1;
+    memmove(path + at + by_length, path + at + count, length - at - count + 1);
+    memcpy(path + at, by, by_length);
+    return true;
 }
 
-enum name_meaning checkpoint_name_meaning(const struct checkpoint_names *names, const struct skeleton *skeleton,
-                                          const struct checkpoint_tensor *stored, int *index, bool *is_transposed)
+static int find_renamed(const struct checkpoint_names *names, const struct skeleton *skeleton, const char *name)
 {
-    char path[NAME_BYTES];
-    const char *name = stored->name;
-    const struct gguf_name *row = NULL;
-    size_t length = strlen(name);
-    *is_transposed = false;
-    if (length >= NAME_BYTES) {
-        return NAME_UNKNOWN;
+    char path[CHECKPOINT_NAME_BYTES];
+    bool changed = false;
+    snprintf(path, sizeof path, "%s", name);
+    for (size_t i = 0; renamed_endings[i][0] != NULL && !changed; i++) {
+        size_t length = strlen(path), ending = strlen(renamed_endings[i][0]);
+        changed = length >= ending && strcmp(path + length - ending, renamed_endings[i][0]) == 0 &&
+                  part_exchange(path, length - ending, ending, renamed_endings[i][1]);
     }
-    if (names->gguf != NULL && gguf_path(names->gguf, name, path, sizeof path, &row)) {
-        if (row->path == NULL) {
-            return NAME_BUFFER;
+    for (size_t i = 0; renamed_parts[i][0] != NULL; i++) {
+        const char *found = strstr(path, renamed_parts[i][0]);
+        if (found != NULL) {
+            changed = part_exchange(path, (size_t)(found - path), strlen(renamed_parts[i][0]), renamed_parts[i][1]) ||
+                      changed;
         }
-        *is_transposed = row->is_transposed && stored->rank == 2;
-        name = path;
     }
-    *index = find_with_prefix(names, skeleton, name);
-    if (*index < 0) {
-        *index = find_renamed(names, skeleton, name);
+    return changed ? find_with_prefix(names, skeleton, path) : -1;
+}
+
+/* The part of a joined tensor that an expert's name is, where the skeleton has that tensor and as many experts. */
+static bool find_part(const struct checkpoint_names *names, const struct skeleton *skeleton, const char *name,
+                      struct stored_place *place)
+{
+    char path[CHECKPOINT_NAME_BYTES];
+    struct expert_part part;
+    int index = expert_part_read(name, path, sizeof path, &part) ? find_with_prefix(names, skeleton, path) : -1;
+    if (index < 0 || skeleton->tensors[index].rank != 3 || part.expert >= skeleton->tensors[index].size[0]) {
+        return false;
     }
-    if (*index >= 0) {
-        return NAME_TENSOR;
-    }
+    *place = (struct stored_place){.meaning = NAME_PART, .index = index, .part = part};
+    return true;
+}
+
+static enum name_meaning passed_over_meaning(const struct checkpoint_tensor *stored)
+{
+    size_t length = strlen(stored->name);
     for (size_t i = 0; i < sizeof passed_over / sizeof passed_over[0]; i++) {
         size_t ending = strlen(passed_over[i].ending);
         bool ends = length >= ending && strcmp(stored->name + length - ending, passed_over[i].ending) == 0;
@@ -114,4 +135,35 @@ enum name_meaning checkpoint_name_meaning(const struct checkpoint_names *names, 
         }
     }
     return NAME_UNKNOWN;
+}
+
+struct stored_place checkpoint_name_place(const struct checkpoint_names *names, const struct skeleton *skeleton,
+                                          const struct checkpoint_tensor *stored)
+{
+    char path[CHECKPOINT_NAME_BYTES];
+    const char *name = stored->name;
+    const struct gguf_name *row = NULL;
+    struct stored_place place = {.meaning = NAME_UNKNOWN};
+    if (strlen(name) >= CHECKPOINT_NAME_BYTES) {
+        return place;
+    }
+    if (names->gguf != NULL && gguf_path(names->gguf, name, path, sizeof path, &row)) {
+        if (row->path == NULL) {
+            return (struct stored_place){.meaning = NAME_BUFFER};
+        }
+        place.is_transposed = row->is_transposed && stored->rank == 2;
+        name = path;
+    }
+    place.index = find_with_prefix(names, skeleton, name);
+    if (place.index < 0) {
+        place.index = find_renamed(names, skeleton, name);
+    }
+    if (place.index >= 0) {
+        place.meaning = NAME_TENSOR;
+        return place;
+    }
+    if (!find_part(names, skeleton, name, &place)) {
+        place = (struct stored_place){.meaning = passed_over_meaning(stored)};
+    }
+    return place;
 }

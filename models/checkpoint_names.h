@@ -7,8 +7,9 @@
 #include "harness/checkpoint/checkpoint.h"
 #include "models/gguf_family.h"
 #include "models/skeleton.h"
+#include "models/stored_experts.h"
 
-enum { CHECKPOINT_PREFIX_BYTES = 64 };
+enum { CHECKPOINT_PREFIX_BYTES = 64, CHECKPOINT_NAME_BYTES = 1024 };
 
 /* What the names of a file are written in. */
 struct checkpoint_names {
@@ -21,15 +22,22 @@ struct checkpoint_names checkpoint_names_of(const struct checkpoint *checkpoint,
                                             const struct skeleton *headed);
 
 enum name_meaning {
-    NAME_TENSOR, /* of the skeleton: *index */
+    NAME_TENSOR, /* of the skeleton: index */
+    NAME_PART,   /* of a tensor of the skeleton that joins what several stored ones hold: index, part */
     NAME_BUFFER, /* one that older releases wrote, or that is computed from the configuration */
     NAME_HEAD,   /* of a head that the family's models with a head do not have */
     NAME_UNKNOWN
 };
 
-/* What a stored tensor is to a skeleton. *index: of the skeleton's tensor, for NAME_TENSOR alone; *is_transposed: it is
- * stored with its two sizes exchanged. */
-enum name_meaning checkpoint_name_meaning(const struct checkpoint_names *names, const struct skeleton *skeleton,
-                                          const struct checkpoint_tensor *stored, int *index, bool *is_transposed);
+/* What a stored tensor is to a skeleton. What its meaning does not have is 0. */
+struct stored_place {
+    enum name_meaning meaning;
+    int index;          /* of the skeleton's tensor */
+    bool is_transposed; /* it is stored with its two sizes exchanged */
+    struct expert_part part;
+};
+
+struct stored_place checkpoint_name_place(const struct checkpoint_names *names, const struct skeleton *skeleton,
+                                          const struct checkpoint_tensor *stored);
 
 #endif

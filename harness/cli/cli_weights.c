@@ -92,6 +92,9 @@ static void finding_line(const struct finding *finding, const struct checkpoint 
                     dtype_name(finding->dtype));
         shape_append(finding->rank, finding->shape, text);
     }
+    if (finding->more_count > 0) {
+        text_format(text, ", and %" PRId64 " more of its layer", finding->more_count);
+    }
     text_append(text, "\n");
 }
 

@@ -86,7 +86,9 @@ static struct json *findings_json(const struct checkpoint_check *check, bool rem
         made = json_set(row, "kind", json_string_new(finding_kind_name(finding->kind))) &&
                json_set(row, "tensor", json_string_new(finding->name)) &&
                json_set(row, "stored", stored_json(finding->stored)) &&
-               json_set(row, "configuration", expected_json(finding)) && json_append(list, json_share(row));
+               json_set(row, "configuration", expected_json(finding)) &&
+               (finding->more_count == 0 || json_set(row, "more_count", json_integer_new(finding->more_count))) &&
+               json_append(list, json_share(row));
         json_release(row);
     }
     return json_made(list, made);

@@ -98,6 +98,24 @@ static void config_copy(const char *folder, const char *model)
     free(config);
 }
 
+void model_folder_write(char folder[64], const char *model, const char *header, int64_t data_bytes)
+{
+    char path[128];
+    size_t length = strlen(header);
+    snprintf(folder, 64, "/tmp/assay-model-XXXXXX");
+    assert_non_null(mkdtemp(folder));
+    config_copy(folder, model);
+    snprintf(path, sizeof path, "%s/model.safetensors", folder);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    for (int i = 0; i < 8; i++) {
+        assert_true(putc((int)(length >> (8 * i) & 0xFF), file) != EOF);
+    }
+    assert_int_equal(fwrite(header, 1, length, file), length);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(truncate(path, (off_t)(8 + length) + data_bytes), 0);
+}
+
 void model_folder_make(char folder[64], const char *model, enum head head, const struct edit *edits, int edit_count)
 {
     char path[128];
@@ -109,18 +127,7 @@ void model_folder_make(char folder[64], const char *model, enum head head, const
     assert_int_equal(skeleton_build(&config, head, &skeleton, NULL), STATUS_OK);
     header_make(&header, &skeleton);
     skeleton_release(&skeleton);
-    snprintf(folder, 64, "/tmp/assay-model-XXXXXX");
-    assert_non_null(mkdtemp(folder));
-    config_copy(folder, model);
-    snprintf(path, sizeof path, "%s/model.safetensors", folder);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    for (int i = 0; i < 8; i++) {
-        assert_true(putc((int)(header.text.length >> (8 * i) & 0xFF), file) != EOF);
-    }
-    assert_int_equal(fwrite(header.text.data, 1, header.text.length, file), header.text.length);
-    assert_int_equal(fclose(file), 0);
-    assert_int_equal(truncate(path, (off_t)(8 + header.text.length) + header.end), 0);
+    model_folder_write(folder, model, text_string(&header.text), header.end);
     text_release(&header.text);
 }
 

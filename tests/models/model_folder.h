@@ -18,6 +18,8 @@ struct edit {
 /* A folder in /tmp with the config.json of a model of the catalogue and its model.safetensors, edits made; float32. Fails the
  * running test where it cannot be made. */
 void model_folder_make(char folder[64], const char *model, enum head head, const struct edit *edits, int edit_count);
+/* The same with a header as it is to stand in the file, of data_bytes of tensors. */
+void model_folder_write(char folder[64], const char *model, const char *header, int64_t data_bytes);
 void model_folder_remove(const char *folder);
 
 #endif

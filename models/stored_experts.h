@@ -1,0 +1,35 @@
+/* Stored experts: files keep each expert's matrices by themselves, the model joins those of a layer.
+ *
+ * Two spellings (transformers 5.23, conversion_mapping.py), which hold for what transformers itself writes too:
+ *   Mixtral          model.layers.3.block_sparse_moe.experts.5.w1|w3|w2.weight
+ *   Qwen, DeepSeek   model.layers.3.mlp.experts.5.gate_proj|up_proj|down_proj.weight
+ * The first two are the halves of mlp.experts.gate_up_proj [E, 2F, H], one above the other, the third one is
+ * mlp.experts.down_proj [E, H, F].
+ *
+ * Worked number: a layer of Mixtral-8x7B has 8 * 3 stored matrices for two tensors of the model. */
+#ifndef ASSAY_MODELS_STORED_EXPERTS_H
+#define ASSAY_MODELS_STORED_EXPERTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "models/skeleton.h"
+
+/* Part number `part` of the part_count that each expert has in a joined tensor. */
+struct expert_part {
+    int64_t expert;
+    int part, part_count;
+};
+
+/* What a stored name is a part of: the path of the joined tensor, written to path. False: it is no expert's. */
+bool expert_part_read(const char *name, char *path, size_t path_bytes, struct expert_part *part);
+
+/* The name of another part of the same tensor as name is, which expert_part_read knows: part.expert and part.part. False
+ * where it does not fit. */
+bool expert_part_name(const char *name, struct expert_part part, char *other, size_t other_bytes);
+
+/* How a part of a joined tensor of rank 3 is stored: shape [R, C] of [E, part_count * R, C]. */
+void expert_part_shape(const struct skeleton_tensor *joined, struct expert_part part, int64_t shape[2]);
+
+#endif
