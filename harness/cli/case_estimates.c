@@ -78,6 +78,9 @@ static void estimate_lines(const struct estimator *estimator, const struct estim
         quantity_line(&estimate->quantities[i], text);
     }
     generation_lines(estimate, text);
+    if (estimate->note[0] != '\0') {
+        text_format(text, "  unknown: %s\n", estimate->note);
+    }
 }
 
 enum status_code case_estimates(const struct estimate_input *input, struct json *estimates, struct text *text,

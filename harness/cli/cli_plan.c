@@ -31,6 +31,16 @@ struct plan {
     struct text text;
 };
 
+static const struct json *replayed_peak(const struct json *estimates)
+{
+    return json_get(json_get(estimates, "replay"), "allocated_bytes_peak");
+}
+
+static bool is_known(const struct json *figure)
+{
+    return json_kind(figure) == JSON_KIND_INTEGER;
+}
+
 static enum status_code case_predict(struct plan *plan, const struct suite_case *case_, struct json **estimates,
                                      struct status *error)
 {
@@ -53,6 +63,10 @@ static enum status_code case_predict(struct plan *plan, const struct suite_case 
                                        .target = target};
         code = prediction_json(&input, estimates, &failure, error);
     }
+    if (code == STATUS_OK && failure.code == STATUS_OK && !is_known(replayed_peak(*estimates))) {
+        status_set(&failure, STATUS_INVALID, "%s",
+                   json_string_or(json_get(json_get(*estimates, "replay"), "note"), "replay does not say why"));
+    }
     if (code == STATUS_OK && failure.code != STATUS_OK) {
         fprintf(stderr, "assay: plan: %s cannot be predicted: %s\n", case_->id, failure.text);
         plan->unknown_count++;
@@ -65,9 +79,8 @@ static enum status_code case_predict(struct plan *plan, const struct suite_case 
 static void case_line(const struct suite_case *case_, const struct json *estimates, struct text *text)
 {
     char size[SIZE_TEXT_BYTES];
-    const struct json *peak = json_get(json_get(estimates, "replay"), "allocated_bytes_peak");
-    bool known = json_kind(peak) == JSON_KIND_INTEGER;
-    text_format(text, "%12s  %s\n", known ? size_format(json_integer_or(peak, 0), size) : "-", case_->id);
+    const struct json *peak = replayed_peak(estimates);
+    text_format(text, "%12s  %s\n", is_known(peak) ? size_format(json_integer_or(peak, 0), size) : "-", case_->id);
 }
 
 static enum status_code case_add(struct plan *plan, const struct suite_case *case_, struct status *error)

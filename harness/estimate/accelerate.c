@@ -253,8 +253,9 @@ static enum status_code accelerate_compute(const struct estimate_input *input, s
     bool half_training = precision != PRECISION_FLOAT32;
     if (input->workload->mode != MODE_TRAIN) {
         struct accelerate_row row = accelerate_row_of(&sizes, accelerate_storage_of(precision), options.rule);
-        if (input->workload->mode == MODE_GENERATE) { /* no rule for a cache */
+        if (input->workload->mode == MODE_GENERATE) {
             estimate_add_unknown(estimate, "total_bytes");
+            estimate_note(estimate, true, "accelerate has no rule for keys and values");
         } else {
             estimate_add(estimate, "total_bytes", llround(row.total_bytes));
         }

@@ -60,7 +60,8 @@ static enum status_code corrected_compute(const struct estimate_input *input, st
         estimate_add(estimate, "total_bytes", (total - integers) * (whole ? 4 : 2) + integers);
         return STATUS_OK;
     }
-    estimate_add_or_unknown(estimate, "total_bytes", workload->mode != MODE_GENERATE, total); /* no rule for a cache */
+    estimate_add_or_unknown(estimate, "total_bytes", workload->mode != MODE_GENERATE, total);
+    estimate_note(estimate, workload->mode == MODE_GENERATE, "accelerate has no rule for keys and values");
     estimate_add(estimate, "largest_layer_bytes", largest);
     return STATUS_OK;
 }

@@ -84,9 +84,10 @@ static enum status_code anatomy_compute(const struct estimate_input *input, stru
         estimate_add(estimate, "total_bytes", count * rule->weights);
         return STATUS_OK;
     }
-    if (workload->mode != MODE_TRAIN) { /* no rule for what a forward pass needs besides the weights */
+    if (workload->mode != MODE_TRAIN) {
         estimate_add_unknown(estimate, "activations_bytes");
         estimate_add_unknown(estimate, "total_bytes");
+        estimate_note(estimate, true, "it has no rule for what a forward pass takes besides the weights");
         return STATUS_OK;
     }
     int64_t optimizer = count * optimizer_bytes_of(rule, workload->optimizer);
@@ -99,6 +100,8 @@ static enum status_code anatomy_compute(const struct estimate_input *input, stru
     if (workload->checkpointing || !rule_has_activations(input)) {
         estimate_add_unknown(estimate, "activations_bytes");
         estimate_add_unknown(estimate, "total_bytes");
+        estimate_note(estimate, workload->checkpointing, "it has no rule for blocks that are recomputed");
+        estimate_note(estimate, true, rule_activations_note);
         return STATUS_OK;
     }
     if (!activations_of(input, rule->activation, &activations) || !size_add(states, activations, &total)) {

@@ -123,6 +123,8 @@ static enum status_code training_add(const struct estimate_input *input, const s
     }
     estimate_add_or_unknown(estimate, "activations_bytes", has_rule, parts.activations);
     estimate_add_or_unknown(estimate, "total_bytes", has_rule && parts.summed, total);
+    estimate_note(estimate, !has_rule, rule_activations_note);
+    estimate_note(estimate, !parts.summed, "the text sums up devices of ZeRO stage 1, or with data alone");
     return STATUS_OK;
 }
 
@@ -137,9 +139,10 @@ static enum status_code eleutherai_compute(const struct estimate_input *input, s
         return training_add(input, rule, count, estimate, error);
     }
     estimate_add(estimate, "weights_bytes", weights);
-    /* the fifth is of a forward pass; it says nothing of a cache that grows */
     estimate_add_or_unknown(estimate, "total_bytes", workload->mode != MODE_GENERATE,
                             workload->mode == MODE_LOAD ? weights : weights + weights / 5);
+    estimate_note(estimate, workload->mode == MODE_GENERATE,
+                  "its fifth is of a forward pass, and says nothing of keys and values");
     return STATUS_OK;
 }
 

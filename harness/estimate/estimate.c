@@ -96,6 +96,13 @@ void estimate_add_text(struct estimate *estimate, const char *name, const char *
     quantity->text = text;
 }
 
+void estimate_note(struct estimate *estimate, bool unknown, const char *why)
+{
+    if (unknown && estimate->note[0] == '\0') {
+        snprintf(estimate->note, sizeof estimate->note, "%s", why);
+    }
+}
+
 const struct estimate_quantity *estimate_get(const struct estimate *estimate, const char *name)
 {
     for (int i = 0; i < estimate->count; i++) {
@@ -137,5 +144,6 @@ struct json *estimate_to_json(const struct estimate *estimate)
     for (int i = 0; i < estimate->count && done; i++) {
         done = nested_set(object, estimate->quantities[i].name, value_new(&estimate->quantities[i]));
     }
+    done = done && (estimate->note[0] == '\0' || json_set(object, "note", json_string_new(estimate->note)));
     return json_made(object, done);
 }

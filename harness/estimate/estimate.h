@@ -1,7 +1,7 @@
 /* Estimates: one table of predictors, each a pure function of a model and a workload, and of how it is divided.
  *
- * A predictor gives named quantities. One that it has no rule for is unknown (null), never 0. The quantity that a verdict
- * compares is total_bytes; the others say what it is made of. Of a divided model all are those of one device, the one that
+ * A predictor gives named quantities. One that it has no rule for is unknown (null), never 0, and a note says why. The quantity
+ * that a verdict compares is total_bytes; the others say what it is made of. Of a divided model all are those of one device, the one that
  * holds most. */
 #ifndef ASSAY_ESTIMATE_ESTIMATE_H
 #define ASSAY_ESTIMATE_ESTIMATE_H
@@ -43,6 +43,7 @@ struct estimate {
     const char *estimator;
     int count;
     struct estimate_quantity quantities[ESTIMATE_QUANTITIES_MAXIMUM];
+    char note[STATUS_TEXT_BYTES]; /* why something is unknown; "" where nothing is */
 };
 
 struct estimator {
@@ -72,11 +73,14 @@ void estimate_add(struct estimate *estimate, const char *name, int64_t value);
 void estimate_add_or_unknown(struct estimate *estimate, const char *name, bool known, int64_t value);
 void estimate_add_unknown(struct estimate *estimate, const char *name);
 void estimate_add_text(struct estimate *estimate, const char *name, const char *text);
+/* Where unknown: says why. The first reason stays. */
+void estimate_note(struct estimate *estimate, bool unknown, const char *why);
 
 /* The quantity, or NULL. */
 const struct estimate_quantity *estimate_get(const struct estimate *estimate, const char *name);
 
-/* An object with one member for each quantity, unknown ones null, in order. NULL where memory ran out. */
+/* An object with one member for each quantity, unknown ones null, in order, and the note where there is one. NULL where memory
+ * ran out. */
 struct json *estimate_to_json(const struct estimate *estimate);
 
 /* The rows; each is defined in the file of its name. */

@@ -106,6 +106,7 @@ static enum status_code hf_mem_compute(const struct estimate_input *input, struc
         estimate_add_or_unknown(estimate, "kv_cache_bytes", named, cache);
     }
     estimate_add_or_unknown(estimate, "total_bytes", !generates || named, total);
+    estimate_note(estimate, generates && !named, "it looks for keys that a config.json of this type does not have");
     return STATUS_OK;
 }
 

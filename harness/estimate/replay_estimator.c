@@ -10,6 +10,7 @@
 #include "harness/base/size.h"
 #include "harness/estimate/estimate.h"
 #include "harness/replay/replay.h"
+#include "models/family.h"
 #include "models/workload_tape.h"
 
 static bool replay_applies(const struct estimate_input *input)
@@ -78,7 +79,24 @@ static void beyond_add(struct estimate *estimate, const char *name, int64_t rese
         estimate_add(estimate, name, sum);
     } else {
         estimate_add_unknown(estimate, name);
+        estimate_note(estimate, true, "the constants of the device do not say what it takes besides in this mode");
     }
+}
+
+/* There is no list of operations to walk, and so nothing that the user could mend. */
+static bool is_not_modelled(const struct estimate_input *input)
+{
+    return input->workload->mode != MODE_LOAD && input->config->family->forward == NULL;
+}
+
+static void nothing_add(const struct estimate_input *input, struct estimate *estimate)
+{
+    static const char *const peaks[] = {"requested_bytes_peak", "allocated_bytes_peak", "reserved_bytes_peak"};
+    for (size_t i = 0; i < sizeof peaks / sizeof peaks[0]; i++) {
+        estimate_add_unknown(estimate, peaks[i]);
+    }
+    snprintf(estimate->note, sizeof estimate->note, "of %s models only loading is modelled",
+             input->config->family->name);
 }
 
 /* The quantities of the driver and the kernel. A mode that did not calibrate has no growth, and so none of them. */
@@ -104,6 +122,10 @@ static enum status_code replay_compute(const struct estimate_input *input, struc
     struct device *device = NULL;
     struct replay_result result;
     enum status_code code = target_find(input->target, &target, error);
+    if (code == STATUS_OK && is_not_modelled(input)) {
+        nothing_add(input, estimate);
+        return STATUS_OK;
+    }
     if (code == STATUS_OK) {
         code = workload_tape(input->config, input->skeleton, input->workload, target, &tape, error);
     }

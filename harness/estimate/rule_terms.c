@@ -82,6 +82,9 @@ bool rule_is_text_stack(const struct estimate_input *input)
            !(has_stack(skeleton, "encoder") && has_stack(skeleton, "decoder"));
 }
 
+const char rule_activations_note[] =
+    "its formula of activations is one of a stack of layers with an attention and a feed-forward part each";
+
 bool rule_has_activations(const struct estimate_input *input)
 {
     const struct family *family = input->config->family;

@@ -20,6 +20,7 @@ bool rule_is_text_stack(const struct estimate_input *input);
 
 /* Whether a formula in layers, heads and hidden size says what training keeps: such a stack, or one over patches. */
 bool rule_has_activations(const struct estimate_input *input);
+extern const char rule_activations_note[]; /* why none says it of others */
 
 bool rule_is_amp(enum precision precision);
 bool rule_is_16bit(enum precision precision); /* float16 or bfloat16 throughout */

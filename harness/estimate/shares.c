@@ -317,6 +317,10 @@ static enum status_code shares_add(const struct shares *shares, struct estimate 
                                                                    : "between");
     }
     estimate_add_or_unknown(estimate, "total_bytes", has_rule, total);
+    estimate_note(estimate, !has_rule && !trains, "it has no rule for what a forward pass takes besides the weights");
+    estimate_note(estimate, !has_rule, rule_activations_note);
+    estimate_note(estimate, workload->mode == MODE_GENERATE && !has_cache_rule(shares->input),
+                  "it has no rule for keys and values that are kept as one latent row");
     return STATUS_OK;
 }
 

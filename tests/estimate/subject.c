@@ -90,6 +90,7 @@ void unknown_check(const struct estimate *estimate, const char *name)
     assert_non_null(quantity);
     assert_false(quantity->known);
     assert_int_equal(quantity->value, 0);
+    assert_string_not_equal(estimate->note, ""); /* the reason */
 }
 
 struct workload train(enum precision precision, enum optimizer optimizer)

@@ -26,6 +26,7 @@ bool estimator_would_apply(const char *estimator, const char *model, struct work
                            const struct parallel *parallel);
 
 void known_check(const struct estimate *estimate, const char *name, int64_t value);
+/* It is unknown, and a note says why. */
 void unknown_check(const struct estimate *estimate, const char *name);
 
 /* Training on batches of 8 sequences of 512. */

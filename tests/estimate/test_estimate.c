@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "models/family.h"
 #include "tests/estimate/subject.h"
 
 static void test_table(void **state)
@@ -173,14 +174,38 @@ static void test_json(void **state)
     estimate_add(&estimate, "stages.load.bytes", 1);
     estimate_add_unknown(&estimate, "stages.load.peak");
     estimate_add(&estimate, "stages.step.bytes", 2);
+    estimate_note(&estimate, false, "not said");
+    estimate_note(&estimate, true, "no rule for a peak");
+    estimate_note(&estimate, true, "the first stays");
     struct json *document = estimate_to_json(&estimate);
     assert_int_equal(json_write(document, 0, &text, NULL), STATUS_OK);
     assert_string_equal(text_string(&text),
                         "{\"total_bytes\": 7, \"peak_stage\": \"backward\", \"stages\": {\"load\": {\"bytes\": 1, "
-                        "\"peak\": null}, \"step\": {\"bytes\": 2}}}");
+                        "\"peak\": null}, \"step\": {\"bytes\": 2}}, "
+                        "\"note\": \"no rule for a peak\"}");
     text_release(&text);
     json_release(document);
     assert_null(estimate_get(&estimate, "total"));
+}
+
+/* A family without a forward pass: replay says that it does not know, and the rules that need none are asked all the same. */
+static void test_mode_that_is_not_modelled(void **state)
+{
+    struct subject *subject = subject_new("gpt2", workload_default(MODE_INFER));
+    struct family family = *subject->config.family;
+    (void)state;
+    family.forward = NULL;
+    subject->config.family = &family;
+    struct estimate estimate = subject_estimate("replay", subject, NULL);
+    unknown_check(&estimate, "allocated_bytes_peak");
+    assert_string_equal(estimate.note, "of gpt2 models only loading is modelled");
+    estimate = subject_estimate("accelerate", subject, NULL);
+    known_check(&estimate, "total_bytes", 497759232);
+    subject->workload = workload_default(MODE_LOAD);
+    estimate = subject_estimate("replay", subject, NULL);
+    known_check(&estimate, "requested_bytes_peak", 497759232);
+    assert_string_equal(estimate.note, "");
+    subject_release(subject);
 }
 
 static struct constants_spread spread_of(int64_t median)
@@ -254,6 +279,7 @@ int main(void)
         cmocka_unit_test(test_generation),
         cmocka_unit_test(test_overflow),
         cmocka_unit_test(test_json),
+        cmocka_unit_test(test_mode_that_is_not_modelled),
         cmocka_unit_test(test_constants),
         cmocka_unit_test(test_constants_of_another_mode),
     };
