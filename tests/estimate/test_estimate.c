@@ -272,16 +272,11 @@ static void test_constants_of_another_mode(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table),
-        cmocka_unit_test(test_accelerate_cases),
-        cmocka_unit_test(test_anatomy),
-        cmocka_unit_test(test_eleutherai),
-        cmocka_unit_test(test_generation),
-        cmocka_unit_test(test_overflow),
-        cmocka_unit_test(test_json),
-        cmocka_unit_test(test_mode_that_is_not_modelled),
-        cmocka_unit_test(test_constants),
-        cmocka_unit_test(test_constants_of_another_mode),
+        cmocka_unit_test(test_table),      cmocka_unit_test(test_accelerate_cases),
+        cmocka_unit_test(test_anatomy),    cmocka_unit_test(test_eleutherai),
+        cmocka_unit_test(test_generation), cmocka_unit_test(test_overflow),
+        cmocka_unit_test(test_json),       cmocka_unit_test(test_mode_that_is_not_modelled),
+        cmocka_unit_test(test_constants),  cmocka_unit_test(test_constants_of_another_mode),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
