@@ -45,6 +45,57 @@ enum status_code case_options_read(const struct arguments *arguments, struct wor
     return code;
 }
 
+/* Appends "--key", "--key value", "--switch" or "--switch=false". */
+static void option_append(struct text *text, enum workload_field field, const char *value, size_t length)
+{
+    bool is_switch = workload_field_kind(field) == FIELD_KIND_SWITCH;
+    text_append(text, "--");
+    for (const char *byte = workload_field_key(field); *byte != '\0'; byte++) {
+        text_append(text, *byte == '_' ? "-" : (const char[]){*byte, '\0'});
+    }
+    if (length > 0 && !(is_switch && strncmp(value, "true", length) == 0)) {
+        text_append(text, is_switch ? "=" : " ");
+        text_append_bytes(text, value, length);
+    }
+}
+
+/* What would make an axis say something, besides leaving it out. */
+static const char *axis_remedy(enum axis axis)
+{
+    switch (axis) {
+    case AXIS_LORA_TARGETS:
+        return ", or add --lora-rank 8";
+    case AXIS_QUANTIZE:
+        return ", or write --precision int8, int4 or fp8";
+    case AXIS_NEW_TOKENS:
+        return ", or write --mode generate";
+    default:
+        return "";
+    }
+}
+
+enum status_code case_options_check(const struct arguments *arguments, const struct identity *identity,
+                                    struct status *error)
+{
+    for (int axis = AXIS_MODE + 1; axis < AXIS_COUNT; axis++) {
+        const char *key = axis_name((enum axis)axis);
+        enum workload_field field = (enum workload_field)(axis - AXIS_MODE + FIELD_MODE);
+        bool says_no = workload_field_kind(field) != FIELD_KIND_NAME &&
+                       workload_field_value(&identity->workload, field) == 0 && field != FIELD_SEQ;
+        if (arguments_value(arguments, key) != NULL && !says_no && !identity_has(identity, (enum axis)axis)) {
+            struct text option = {0};
+            option_append(&option, field, "", 0);
+            status_set(error, STATUS_INVALID, "%s: %s says nothing about %s in mode %s, %s; leave it out%s",
+                       arguments->command->name, text_string(&option), identity->model,
+                       mode_name(identity->workload.mode), precision_name(identity->workload.precision),
+                       axis_remedy((enum axis)axis));
+            text_release(&option);
+            return STATUS_INVALID;
+        }
+    }
+    return STATUS_OK;
+}
+
 /* The key that stands at the beginning of text, as a whole word; FIELD_COUNT where none does. */
 static int key_at(const char *text)
 {
@@ -66,20 +117,6 @@ static size_t value_length(enum workload_field field, const char *text)
     snprintf(value, sizeof value, "%.*s", (int)length, text);
     return length < sizeof value && workload_set(&scratch, workload_field_key(field), value, NULL) == STATUS_OK ? length
                                                                                                                 : 0;
-}
-
-/* Appends "--key", "--key value", "--switch" or "--switch=false". */
-static void option_append(struct text *text, enum workload_field field, const char *value, size_t length)
-{
-    bool is_switch = workload_field_kind(field) == FIELD_KIND_SWITCH;
-    text_append(text, "--");
-    for (const char *byte = workload_field_key(field); *byte != '\0'; byte++) {
-        text_append(text, *byte == '_' ? "-" : (const char[]){*byte, '\0'});
-    }
-    if (length > 0 && !(is_switch && strncmp(value, "true", length) == 0)) {
-        text_append(text, is_switch ? "=" : " ");
-        text_append_bytes(text, value, length);
-    }
 }
 
 /* One word of the message, and its value if it is a key. "key:" is always a suite's; "key value" is prose, but where the

@@ -3,6 +3,7 @@
 #define ASSAY_CLI_CASE_OPTIONS_H
 
 #include "harness/cli/command.h"
+#include "harness/suite/identity.h"
 #include "models/workload.h"
 
 /* The rows, for the table of a command that takes a case. */
@@ -39,6 +40,11 @@ bool case_options_given(const struct arguments *arguments);
 
 /* The workload they say, checked. --mode must have been given. */
 enum status_code case_options_read(const struct arguments *arguments, struct workload *workload, struct status *error);
+
+/* Whether every option that was given says something about the case, as suites have it (identity.h). What says no (a switch that is
+ * false, a rank of 0) is true of every case. STATUS_INVALID with a remedy. */
+enum status_code case_options_check(const struct arguments *arguments, const struct identity *identity,
+                                    struct status *error);
 
 /* Puts options into an error that speaks in the words of suites, where the case came from options: "write attention: eager"
  * becomes "write --attention eager". Leaves everything else as it is. */

@@ -229,7 +229,10 @@ static enum status_code case_print(const struct arguments *arguments, const stru
         return code;
     }
     struct identity identity = identity_make(arguments->operands[0], &workload, model->config.family);
-    code = model_skeleton(model, &identity.workload, &skeleton, error);
+    code = case_options_check(arguments, &identity, error);
+    if (code == STATUS_OK) {
+        code = model_skeleton(model, &identity.workload, &skeleton, error);
+    }
     if (code == STATUS_OK) {
         struct estimate_input input = {.config = &model->config,
                                        .skeleton = &skeleton,

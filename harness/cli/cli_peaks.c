@@ -254,12 +254,18 @@ static enum status_code peaks_run(const struct arguments *arguments, enum exit_c
     if (code != STATUS_OK) {
         return code;
     }
-    for (int i = 0; i < arguments->list_count; i++) { /* the id names the largest case */
+    for (int i = 0; i < arguments->list_count && code == STATUS_OK; i++) { /* the id names the largest case */
+        code = limit_field_check(&question.input, axes[i].field, error);
         question.identity.workload = limit_workload(&question.identity.workload, axes[i].field, axes[i].last);
     }
+    if (code != STATUS_OK) {
+        status_prefix(error, "peaks: --over");
+    }
     struct peaks_row *rows = calloc(ROWS_MAXIMUM, sizeof *rows);
-    code = rows == NULL ? status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for the peaks")
-                        : peaks_print(arguments, &question, axes, rows, error);
+    if (rows == NULL) {
+        code = status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for the peaks");
+    }
+    code = code == STATUS_OK ? peaks_print(arguments, &question, axes, rows, error) : code;
     free(rows);
     question_case_close(&question);
     return code;

@@ -122,6 +122,9 @@ static enum status_code case_read(const struct arguments *arguments, struct ques
         question->input = (struct estimate_input){
             .config = config, .checkpoint = question->model.checkpoint, .workload = &question->identity.workload};
         checkpoint_warn(arguments->command->name, &question->model);
+        code = case_options_check(arguments, &question->identity, error);
+    }
+    if (code == STATUS_OK) {
         code = model_skeleton(&question->model, &question->identity.workload, &question->skeleton, error);
         question->input.skeleton = &question->skeleton;
     }

@@ -181,7 +181,7 @@ static void limit_note(struct limit *limit, const struct point *low, const struc
     snprintf(limit->reason, sizeof limit->reason, "%s", high->reason);
 }
 
-static enum status_code field_check(const struct estimate_input *input, enum workload_field field, struct status *error)
+enum status_code limit_field_check(const struct estimate_input *input, enum workload_field field, struct status *error)
 {
     const struct workload *workload = input->workload;
     bool absent = workload->mode == MODE_LOAD || (field == FIELD_SEQ && workload->seq == 0) ||
@@ -202,7 +202,7 @@ enum status_code limit_find(const struct estimate_input *input, enum workload_fi
                             .maximum = limit_maximum(input->config, input->workload, field)};
     struct limit found = {.field = field};
     struct point low = {0}, high = {0};
-    enum status_code code = field_check(input, field, error);
+    enum status_code code = limit_field_check(input, field, error);
     if (code == STATUS_OK) {
         code = point_look(&search, 1, &low, error);
     }

@@ -38,6 +38,9 @@ struct limit {
 enum status_code limit_find(const struct estimate_input *input, enum workload_field field, int64_t memory_bytes,
                             struct limit *limit, struct status *error);
 
+/* Whether the case has the field, so that it can be of another size: STATUS_INVALID where its mode or its model has none. */
+enum status_code limit_field_check(const struct estimate_input *input, enum workload_field field, struct status *error);
+
 /* The most of a field that a model has, whatever the memory. */
 int64_t limit_maximum(const struct config *config, const struct workload *workload, enum workload_field field);
 

@@ -275,6 +275,48 @@ static void wrong_fields_of_a_case_exit_with_2_and_a_remedy(void **state)
     }
 }
 
+/* As in suites: an option that says nothing about the case is a slip, and not passed over. */
+static void options_that_say_nothing_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *words[WORDS_MAXIMUM];
+        const char *error; /* part of it */
+    } rows[] = {
+        {{"estimate", "timm/resnet18.a1_in1k", "--mode", "infer", "--seq", "8"},
+         "assay: estimate: --seq says nothing about timm/resnet18.a1_in1k in mode infer, float32; leave it out\n"},
+        {{"estimate", "timm/resnet18.a1_in1k", "--mode", "infer", "--padding"}, "--padding says nothing about"},
+        {{"estimate", "timm/resnet18.a1_in1k", "--mode", "infer", "--attention", "eager"}, "--attention says nothing"},
+        {{"estimate", "timm/resnet18.a1_in1k", "--mode", "train", "--lora-rank", "8"}, "--lora-rank says nothing"},
+        {{"estimate", "gpt2", "--mode", "train", "--new-tokens", "8"}, "leave it out, or write --mode generate\n"},
+        {{"estimate", "gpt2", "--mode", "load", "--new-tokens", "8"},
+         "--new-tokens says nothing about gpt2 in mode load"},
+        {{"estimate", "gpt2", "--mode", "load", "--batch", "8"}, "--batch says nothing about gpt2 in mode load"},
+        {{"estimate", "gpt2", "--mode", "infer", "--quantize", "all"}, "or write --precision int8, int4 or fp8\n"},
+        {{"explain", "gpt2", "--mode", "train", "--lora-targets", "linear"}, "leave it out, or add --lora-rank 8\n"},
+        {{"fit", "gpt2", "--mode", "load", "--seq", "8", "--memory", "1GiB"},
+         "assay: fit: --seq says nothing about gpt2"},
+        {{"peaks", "gpt2", "--mode", "train", "--over", "new_tokens=1..8"},
+         "assay: peaks: --over: a case of gpt2 in mode train has no new_tokens; choose another\n"},
+        {{"peaks", "gpt2", "--mode", "load", "--over", "batch=1..8"}, "a case of gpt2 in mode load has no batch"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct command_result result = assay(rows[i].words);
+        if (strstr(text_string(&result.error), rows[i].error) == NULL) {
+            fail_msg("%s %s: %s", rows[i].words[0], rows[i].words[4], text_string(&result.error));
+        }
+        assert_string_equal(text_string(&result.output), "");
+        assert_int_equal(result.exit_code, 2);
+        command_result_release(&result);
+    }
+    /* what says no is true of every case */
+    const char *const words[] = {"estimate",        "timm/resnet18.a1_in1k", "--mode", "train",
+                                 "--padding=false", "--lora-rank=0",         NULL};
+    struct command_result result = assay(words);
+    assert_int_equal(result.exit_code, 0);
+    command_result_release(&result);
+}
+
 /* The other cases are planned; the exit code is the one that a run would end with. */
 static void a_case_that_cannot_be_predicted_is_told(void **state)
 {
@@ -389,6 +431,7 @@ int main(void)
         cmocka_unit_test(wrong_files_are_answered_with_the_place),
         cmocka_unit_test(wrong_models_exit_with_2_and_a_remedy),
         cmocka_unit_test(wrong_fields_of_a_case_exit_with_2_and_a_remedy),
+        cmocka_unit_test(options_that_say_nothing_are_refused),
         cmocka_unit_test(a_case_that_cannot_be_predicted_is_told),
         cmocka_unit_test(json_is_one_document),
         cmocka_unit_test(help_names_every_command_and_each_answers),
