@@ -1,6 +1,6 @@
 # Rule of thumb: where so many times the weights is enough for inference, a line for each model, over batch x length.
 # Call: gnuplot -d -c rule.gp rule.tsv IMAGE svg|png WIDTH HEIGHT FACTOR
-# Block 0: place, tokens, peak / weights, 0 too little, 1 enough, 2 wasteful. Block 1: place, series. Block 2: place, tokens
+# Block 0: place, tokens, peak / weights, 0 too little, 1 close, 2 wasteful. Block 1: place, series. Block 2: place, tokens
 # where the series crosses the factor.
 if (ARGC < 6) { print "usage: gnuplot -d -c rule.gp DATA IMAGE svg|png WIDTH HEIGHT FACTOR"; exit status 2 }
 
@@ -43,7 +43,7 @@ plot ARG1 index 1 using (low):1:ytic(2) with points pointtype -1 notitle, \
      ARG1 index 0 using 2:($4 == 2 ? $1 : NaN) with points pointtype 6 pointsize 1.1 linewidth 1.6 \
          linecolor rgb "#7f7f7f" title "wasteful", \
      ARG1 index 0 using 2:($4 == 1 ? $1 : NaN) with points pointtype 7 pointsize 1.1 linecolor rgb "#0072b2" \
-         title "enough", \
+         title "close", \
      ARG1 index 0 using 2:($4 == 0 ? $1 : NaN) with points pointtype 9 pointsize 1.3 linecolor rgb "#d55e00" \
          title "too little", \
      ARG1 index 2 using 2:($1 - 0.38):(0):(0.76) with vectors nohead linewidth 2 linecolor rgb "#222222" \

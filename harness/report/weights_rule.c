@@ -15,7 +15,7 @@ static enum status_code memory_error(struct status *error)
 
 const char *rule_word_name(enum rule_word word)
 {
-    static const char *const names[RULE_WORD_COUNT] = {"too little", "enough", "wasteful"};
+    static const char *const names[RULE_WORD_COUNT] = {"too little", "close", "wasteful"};
     return names[word];
 }
 
@@ -43,7 +43,7 @@ static bool cell_make(const struct weights_rule *rule, const struct counted_case
     cell->ratio = peak / weights;
     cell->word = peak > rule->factor * weights                            ? RULE_TOO_LITTLE
                  : rule->factor * weights > (1.0 + rule->wasteful) * peak ? RULE_WASTEFUL
-                                                                          : RULE_ENOUGH;
+                                                                          : RULE_CLOSE;
     return true;
 }
 

@@ -14,7 +14,9 @@ static struct json *totals_value(const struct rule_totals *totals)
     struct json *value = json_object_new();
     bool made = json_set(value, "cases", json_integer_new(totals->case_count)) &&
                 json_set(value, "too_little", json_integer_new(totals->word_count[RULE_TOO_LITTLE])) &&
-                json_set(value, "enough", json_integer_new(totals->word_count[RULE_ENOUGH])) &&
+                json_set(value, "enough",
+                         json_integer_new(totals->word_count[RULE_CLOSE] + totals->word_count[RULE_WASTEFUL])) &&
+                json_set(value, "close", json_integer_new(totals->word_count[RULE_CLOSE])) &&
                 json_set(value, "wasteful", json_integer_new(totals->word_count[RULE_WASTEFUL]));
     return json_made(value, made);
 }

@@ -89,11 +89,12 @@ const struct rule_cell *rule_cell_find(const struct rule_series *series, int64_t
 void rule_totals_append(struct text *text, const struct weights_rule *rule, const struct rule_totals *totals,
                         const char *kind)
 {
-    int enough = totals->word_count[RULE_ENOUGH] + totals->word_count[RULE_WASTEFUL];
+    int enough = totals->word_count[RULE_CLOSE] + totals->word_count[RULE_WASTEFUL];
     if (totals->case_count > 0) {
-        text_format(text, "%g x weights is enough for %d of %d %s cases (%.0f %%), wasteful for %d of these",
+        text_format(text,
+                    "%g x weights is enough for %d of %d %s cases (%.0f %%), close for %d and wasteful for %d of these",
                     rule->factor, enough, totals->case_count, kind, 100.0 * enough / totals->case_count,
-                    totals->word_count[RULE_WASTEFUL]);
+                    totals->word_count[RULE_CLOSE], totals->word_count[RULE_WASTEFUL]);
     }
 }
 
@@ -122,7 +123,8 @@ void rule_explanation_append(struct text *text, const struct weights_rule *rule)
     text_format(
         text,
         "Figures: highest allocated peak / weights, the parameters and buffers that lie in memory after loading. "
-        "! too little: more than %g. ~ wasteful: %g x weights is more than the peak and %g %% of it. Tokens: batch x "
+        "! too little: more than %g. ~ wasteful: %g x weights is more than the peak and %g %% of it. No mark: close, "
+        "which is enough and not wasteful. Tokens: batch x "
         "(sequence + new tokens), of images the batch. The context of a GPU and its libraries come on top.",
         rule->factor, rule->factor, 100.0 * rule->wasteful);
 }

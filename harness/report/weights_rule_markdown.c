@@ -19,7 +19,7 @@ static void totals_append(struct text *text, const struct weights_rule *rule, co
 
 static void boundaries_append(struct text *text, const struct weights_rule *rule)
 {
-    text_append(text, "\n## Where it stops\n\n| model | cases | too little | enough | wasteful | boundary |\n"
+    text_append(text, "\n## Where it stops\n\n| model | cases | too little | close | wasteful | boundary |\n"
                       "|---|--:|--:|--:|--:|---|\n");
     for (int index = 0; index < rule->series_count; index++) {
         const struct rule_series *series = &rule->series[index];
@@ -31,7 +31,7 @@ static void boundaries_append(struct text *text, const struct weights_rule *rule
         text_append(text, "| ");
         markdown_append(text, series->title);
         text_format(text, "%s | %d | %d | %d | %d | ", series->meta ? " (predicted)" : "", series->cell_count,
-                    word_count[RULE_TOO_LITTLE], word_count[RULE_ENOUGH], word_count[RULE_WASTEFUL]);
+                    word_count[RULE_TOO_LITTLE], word_count[RULE_CLOSE], word_count[RULE_WASTEFUL]);
         rule_boundary_append(&boundary, series);
         markdown_append(text, text_string(&boundary));
         text_append(text, " |\n");

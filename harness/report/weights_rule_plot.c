@@ -44,7 +44,7 @@ enum status_code weights_rule_plot(const struct weights_rule *rule, const char *
 {
     struct plot_place place = {.script_directory = script_directory, .plot_directory = plot_directory, .notes = notes};
     struct plot_page page = {.mark_count = rule->series_count, .width = 1220, .tolerance = rule->factor};
-    text_append(&page.data, "# place\ttokens\tratio\tword: 0 too little, 1 enough, 2 wasteful\tcase\n");
+    text_append(&page.data, "# place\ttokens\tratio\tword: 0 too little, 1 close, 2 wasteful\tcase\n");
     for (int index = 0; index < rule->series_count; index++) {
         cells_write(&page, &rule->series[index], index + 1);
     }

@@ -6,9 +6,9 @@
 #include "harness/report/weights_rule.h"
 #include "harness/report/wording.h"
 
-enum rule_word { RULE_TOO_LITTLE, RULE_ENOUGH, RULE_WASTEFUL, RULE_WORD_COUNT };
+enum rule_word { RULE_TOO_LITTLE, RULE_CLOSE, RULE_WASTEFUL, RULE_WORD_COUNT };
 
-const char *rule_word_name(enum rule_word word); /* "too little", "enough", "wasteful" */
+const char *rule_word_name(enum rule_word word); /* "too little", "close", "wasteful" */
 
 /* One case. */
 struct rule_cell {
@@ -37,7 +37,7 @@ struct rule_series {
 
 /* How many cases there are of each word. */
 struct rule_totals {
-    int case_count, word_count[RULE_WORD_COUNT]; /* RULE_ENOUGH: not the wasteful ones */
+    int case_count, word_count[RULE_WORD_COUNT]; /* enough: the close ones and the wasteful */
 };
 
 struct weights_rule {
@@ -51,7 +51,8 @@ struct weights_rule {
     struct rule_totals measured, predicted;
 };
 
-/* "1.2 x weights is enough for 31 of 45 measured cases (69 %), 12 of them wasteful". Nothing where there are none. */
+/* "1.2 x weights is enough for 31 of 45 measured cases (69 %), close for 19 and wasteful for 12 of these". Nothing where there
+ * are none. */
 void rule_totals_append(struct text *text, const struct weights_rule *rule, const struct rule_totals *totals,
                         const char *kind);
 

@@ -12,8 +12,8 @@
 #include "harness/base/json.h"
 #include "harness/report/escape.h"
 #include "harness/report/report.h"
+#include "tests/report/golden_text.h"
 #include "tests/report/records_fixture.h"
-#include "tests/support/whole_file.h"
 
 static struct text rendered(enum records_kind kind, enum report_format format, const struct report_style *style)
 {
@@ -30,27 +30,23 @@ static struct text rendered(enum records_kind kind, enum report_format format, c
     return text;
 }
 
-static void golden_check(enum report_format format, int width, const char *path)
+static struct text small_rendered(enum report_format format, int width)
 {
-    struct text text = rendered(RECORDS_SMALL, format, &(struct report_style){.width = width});
-    char *golden = whole_file_read(path);
-    assert_string_equal(text_string(&text), golden);
-    text_release(&text);
-    free(golden);
+    return rendered(RECORDS_SMALL, format, &(struct report_style){.width = width});
 }
 
 static void texts_are_golden(void **state)
 {
     (void)state;
-    golden_check(REPORT_TABLE, 40, "tests/report/golden/small-40.txt");
-    golden_check(REPORT_TABLE, 80, "tests/report/golden/small-80.txt");
-    golden_check(REPORT_TABLE, 200, "tests/report/golden/small-200.txt");
-    golden_check(REPORT_SUMMARY, 40, "tests/report/golden/summary-40.txt");
-    golden_check(REPORT_SUMMARY, 80, "tests/report/golden/summary-80.txt");
-    golden_check(REPORT_SUMMARY, 100, "tests/report/golden/summary-100.txt");
-    golden_check(REPORT_MARKDOWN, 0, "tests/report/golden/small.md");
-    golden_check(REPORT_CSV, 0, "tests/report/golden/small.csv");
-    golden_check(REPORT_JUNIT, 0, "tests/report/golden/small-junit.xml");
+    golden_text_check(small_rendered(REPORT_TABLE, 40), "tests/report/golden/small-40.txt");
+    golden_text_check(small_rendered(REPORT_TABLE, 80), "tests/report/golden/small-80.txt");
+    golden_text_check(small_rendered(REPORT_TABLE, 200), "tests/report/golden/small-200.txt");
+    golden_text_check(small_rendered(REPORT_SUMMARY, 40), "tests/report/golden/summary-40.txt");
+    golden_text_check(small_rendered(REPORT_SUMMARY, 80), "tests/report/golden/summary-80.txt");
+    golden_text_check(small_rendered(REPORT_SUMMARY, 100), "tests/report/golden/summary-100.txt");
+    golden_text_check(small_rendered(REPORT_MARKDOWN, 0), "tests/report/golden/small.md");
+    golden_text_check(small_rendered(REPORT_CSV, 0), "tests/report/golden/small.csv");
+    golden_text_check(small_rendered(REPORT_JUNIT, 0), "tests/report/golden/small-junit.xml");
 }
 
 static void lines_fit(enum records_kind kind, enum report_format format, int width)
