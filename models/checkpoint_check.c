@@ -75,8 +75,7 @@ static struct expected expected_part(const struct skeleton *skeleton, const stru
                                      struct expert_part part)
 {
     struct expected expected = expected_of(skeleton, tensor);
-    expected.rank = 2;
-    expert_part_shape(tensor, part, expected.shape);
+    expected.rank = expert_part_shape(tensor, part, expected.shape);
     return expected;
 }
 
@@ -188,19 +187,23 @@ static void tied_look(struct walk *walk)
 static void parts_look(struct walk *walk, int index)
 {
     const struct skeleton_tensor *tensor = &walk->skeleton->tensors[index];
-    const char *first = walk->checkpoint->tensors[walk->stored_of[index]].name;
+    const struct checkpoint_tensor *first = &walk->checkpoint->tensors[walk->stored_of[index]];
+    struct expert_part part = checkpoint_name_place(walk->names, walk->skeleton, first).part;
+    int64_t expected_count = expert_part_total(tensor, part);
     char name[CHECKPOINT_NAME_BYTES];
-    struct expert_part part;
-    int64_t expected_count = 0;
-    expert_part_read(first, name, sizeof name, &part);
-    if (!size_multiply(tensor->size[0], part.part_count, &expected_count) ||
-        walk->part_counts[index] >= expected_count) {
+    if (walk->part_counts[index] >= expected_count) {
+        return;
+    }
+    if (part.expert == EXPERTS_ALL) {
+        struct expected whole = expected_of(walk->skeleton, tensor);
+        tensor_finding(walk, FINDING_MISSING, tensor->path, NULL, &whole);
         return;
     }
     for (int64_t i = 0; i < expected_count; i++) {
         part.expert = i / part.part_count;
         part.part = (int)(i % part.part_count);
-        if (expert_part_name(first, part, name, sizeof name) && checkpoint_find(walk->checkpoint, name) == NULL) {
+        if (!expert_part_name(first->name, part, name, sizeof name) ||
+            checkpoint_find(walk->checkpoint, name) == NULL) {
             break;
         }
     }
@@ -354,11 +357,12 @@ static bool sizes_copy(const struct checkpoint_tensor *stored, struct stored_pla
                        struct skeleton_tensor *tensor)
 {
     bool is_part = place.meaning == NAME_PART;
-    if (stored->rank > TENSOR_RANK_MAXIMUM || (is_part && stored->rank != 2)) {
+    int first = is_part && place.part.expert != EXPERTS_ALL ? 1 : 0; /* one expert's has no size of E */
+    if (stored->rank > TENSOR_RANK_MAXIMUM || (is_part && stored->rank + first != 3)) {
         return false;
     }
     for (int i = 0; i < stored->rank; i++) {
-        tensor->size[is_part ? i + 1 : i] = stored->shape[place.is_transposed ? stored->rank - 1 - i : i];
+        tensor->size[first + i] = stored->shape[place.is_transposed ? stored->rank - 1 - i : i];
     }
     bool fits = !is_part || size_multiply(tensor->size[1], place.part.part_count, &tensor->size[1]);
     tensor->rank = is_part ? 3 : stored->rank;

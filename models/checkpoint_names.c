@@ -25,9 +25,8 @@ struct checkpoint_names checkpoint_names_of(const struct checkpoint *checkpoint,
                                             const struct skeleton *headed)
 {
     struct checkpoint_names names = {0};
-    const struct checkpoint_entry *entry = checkpoint_entry(checkpoint, "general.architecture");
-    if (checkpoint->format == CHECKPOINT_GGUF && entry != NULL && entry->text != NULL) {
-        names.gguf = gguf_family_find(entry->text);
+    if (checkpoint->format == CHECKPOINT_GGUF) {
+        names.gguf = gguf_family_of(checkpoint);
     }
     const char *path = bare->tensor_count > 0 ? bare->tensors[0].path : "";
     size_t length = strlen(path);
@@ -137,6 +136,27 @@ static enum name_meaning passed_over_meaning(const struct checkpoint_tensor *sto
     return NAME_UNKNOWN;
 }
 
+/* By a row of the table of GGUF's names; path: what the row makes of the stored name. */
+static struct stored_place gguf_place(const struct checkpoint_names *names, const struct skeleton *skeleton,
+                                      const struct checkpoint_tensor *stored, const char *path,
+                                      const struct gguf_name *row)
+{
+    bool is_half = row->form == GGUF_EXPERTS_FIRST_HALF || row->form == GGUF_EXPERTS_SECOND_HALF;
+    if (row->path == NULL) {
+        return (struct stored_place){.meaning = NAME_BUFFER};
+    }
+    int index = find_with_prefix(names, skeleton, path);
+    if (index < 0 || (is_half && skeleton->tensors[index].rank != 3)) {
+        return (struct stored_place){.meaning = NAME_UNKNOWN};
+    }
+    struct stored_place place = {.meaning = is_half ? NAME_PART : NAME_TENSOR, .index = index};
+    place.is_transposed = row->form == GGUF_TRANSPOSED && stored->rank == 2;
+    if (is_half) {
+        place.part = (struct expert_part){EXPERTS_ALL, row->form == GGUF_EXPERTS_SECOND_HALF ? 1 : 0, 2};
+    }
+    return place;
+}
+
 struct stored_place checkpoint_name_place(const struct checkpoint_names *names, const struct skeleton *skeleton,
                                           const struct checkpoint_tensor *stored)
 {
@@ -148,11 +168,7 @@ struct stored_place checkpoint_name_place(const struct checkpoint_names *names, 
         return place;
     }
     if (names->gguf != NULL && gguf_path(names->gguf, name, path, sizeof path, &row)) {
-        if (row->path == NULL) {
-            return (struct stored_place){.meaning = NAME_BUFFER};
-        }
-        place.is_transposed = row->is_transposed && stored->rank == 2;
-        name = path;
+        return gguf_place(names, skeleton, stored, path, row);
     }
     place.index = find_with_prefix(names, skeleton, name);
     if (place.index < 0) {

@@ -37,38 +37,87 @@ static const struct gguf_fact llama_facts[] = {
 static const struct gguf_fact plain_facts[] = {FACTS_LLAMA, FACT_END};
 
 static const struct gguf_name llama_names[] = {
-    {"token_embd", "model.embed_tokens", false},
-    {"output_norm", "model.norm", false},
-    {"output", "lm_head", false},
-    {"rope_freqs", NULL, false},
-    {"blk.#.attn_rot_embd", NULL, false},
-    {"blk.#.attn_norm", "model.layers.#.input_layernorm", false},
-    {"blk.#.attn_q", "model.layers.#.self_attn.q_proj", false},
-    {"blk.#.attn_q_norm", "model.layers.#.self_attn.q_norm", false},
-    {"blk.#.attn_k_norm", "model.layers.#.self_attn.k_norm", false},
-    {"blk.#.attn_k", "model.layers.#.self_attn.k_proj", false},
-    {"blk.#.attn_v", "model.layers.#.self_attn.v_proj", false},
-    {"blk.#.attn_output", "model.layers.#.self_attn.o_proj", false},
-    {"blk.#.ffn_norm", "model.layers.#.post_attention_layernorm", false},
-    {"blk.#.ffn_gate", "model.layers.#.mlp.gate_proj", false},
-    {"blk.#.ffn_up", "model.layers.#.mlp.up_proj", false},
-    {"blk.#.ffn_down", "model.layers.#.mlp.down_proj", false},
-    {NULL, NULL, false},
+    {"token_embd", "model.embed_tokens", GGUF_AS_IS},
+    {"output_norm", "model.norm", GGUF_AS_IS},
+    {"output", "lm_head", GGUF_AS_IS},
+    {"rope_freqs", NULL, GGUF_AS_IS},
+    {"blk.#.attn_rot_embd", NULL, GGUF_AS_IS},
+    {"blk.#.attn_norm", "model.layers.#.input_layernorm", GGUF_AS_IS},
+    {"blk.#.attn_q", "model.layers.#.self_attn.q_proj", GGUF_AS_IS},
+    {"blk.#.attn_q_norm", "model.layers.#.self_attn.q_norm", GGUF_AS_IS},
+    {"blk.#.attn_k_norm", "model.layers.#.self_attn.k_norm", GGUF_AS_IS},
+    {"blk.#.attn_k", "model.layers.#.self_attn.k_proj", GGUF_AS_IS},
+    {"blk.#.attn_v", "model.layers.#.self_attn.v_proj", GGUF_AS_IS},
+    {"blk.#.attn_output", "model.layers.#.self_attn.o_proj", GGUF_AS_IS},
+    {"blk.#.ffn_norm", "model.layers.#.post_attention_layernorm", GGUF_AS_IS},
+    {"blk.#.ffn_gate", "model.layers.#.mlp.gate_proj", GGUF_AS_IS},
+    {"blk.#.ffn_up", "model.layers.#.mlp.up_proj", GGUF_AS_IS},
+    {"blk.#.ffn_down", "model.layers.#.mlp.down_proj", GGUF_AS_IS},
+    {NULL, NULL, GGUF_AS_IS},
+};
+
+static const struct gguf_fact mixtral_facts[] = {
+    FACTS_LLAMA,
+    {GGUF_FACT_KEY, "expert_count", "num_local_experts"},
+    {GGUF_FACT_KEY, "expert_used_count", "num_experts_per_tok"},
+    FACT_END,
+};
+
+#define FACTS_QWEN_MOE                                                                                                 \
+    FACTS_LLAMA, {GGUF_FACT_KEY, "expert_count", "num_experts"},                                                       \
+        {GGUF_FACT_KEY, "expert_used_count", "num_experts_per_tok"},                                                   \
+    {                                                                                                                  \
+        GGUF_FACT_KEY, "expert_feed_forward_length", "moe_intermediate_size"                                           \
+    }
+
+static const struct gguf_fact qwen2_moe_facts[] = {
+    FACTS_QWEN_MOE,
+    {GGUF_FACT_KEY, "expert_shared_feed_forward_length", "shared_expert_intermediate_size"},
+    FACT_END,
+};
+
+static const struct gguf_fact qwen3_moe_facts[] = {FACTS_QWEN_MOE, FACT_END};
+
+static const struct gguf_name expert_names[] = {
+    {"token_embd", "model.embed_tokens", GGUF_AS_IS},
+    {"output_norm", "model.norm", GGUF_AS_IS},
+    {"output", "lm_head", GGUF_AS_IS},
+    {"rope_freqs", NULL, GGUF_AS_IS},
+    {"blk.#.attn_norm", "model.layers.#.input_layernorm", GGUF_AS_IS},
+    {"blk.#.attn_q", "model.layers.#.self_attn.q_proj", GGUF_AS_IS},
+    {"blk.#.attn_q_norm", "model.layers.#.self_attn.q_norm", GGUF_AS_IS},
+    {"blk.#.attn_k_norm", "model.layers.#.self_attn.k_norm", GGUF_AS_IS},
+    {"blk.#.attn_k", "model.layers.#.self_attn.k_proj", GGUF_AS_IS},
+    {"blk.#.attn_v", "model.layers.#.self_attn.v_proj", GGUF_AS_IS},
+    {"blk.#.attn_output", "model.layers.#.self_attn.o_proj", GGUF_AS_IS},
+    {"blk.#.ffn_norm", "model.layers.#.post_attention_layernorm", GGUF_AS_IS},
+    {"blk.#.ffn_gate_inp", "model.layers.#.mlp.gate", GGUF_AS_IS},
+    {"blk.#.ffn_gate_exps", "model.layers.#.mlp.experts.gate_up_proj", GGUF_EXPERTS_FIRST_HALF},
+    {"blk.#.ffn_up_exps", "model.layers.#.mlp.experts.gate_up_proj", GGUF_EXPERTS_SECOND_HALF},
+    {"blk.#.ffn_down_exps", "model.layers.#.mlp.experts.down_proj", GGUF_EXPERTS},
+    {"blk.#.ffn_gate_inp_shexp", "model.layers.#.mlp.shared_expert_gate", GGUF_AS_IS},
+    {"blk.#.ffn_gate_shexp", "model.layers.#.mlp.shared_expert.gate_proj", GGUF_AS_IS},
+    {"blk.#.ffn_up_shexp", "model.layers.#.mlp.shared_expert.up_proj", GGUF_AS_IS},
+    {"blk.#.ffn_down_shexp", "model.layers.#.mlp.shared_expert.down_proj", GGUF_AS_IS},
+    {"blk.#.ffn_gate", "model.layers.#.mlp.gate_proj", GGUF_AS_IS},
+    {"blk.#.ffn_up", "model.layers.#.mlp.up_proj", GGUF_AS_IS},
+    {"blk.#.ffn_down", "model.layers.#.mlp.down_proj", GGUF_AS_IS},
+    {NULL, NULL, GGUF_AS_IS},
 };
 
 static const struct gguf_name phi3_names[] = {
-    {"token_embd", "model.embed_tokens", false},
-    {"output_norm", "model.norm", false},
-    {"output", "lm_head", false},
-    {"rope_factors_long", NULL, false},
-    {"rope_factors_short", NULL, false},
-    {"blk.#.attn_norm", "model.layers.#.input_layernorm", false},
-    {"blk.#.attn_qkv", "model.layers.#.self_attn.qkv_proj", false},
-    {"blk.#.attn_output", "model.layers.#.self_attn.o_proj", false},
-    {"blk.#.ffn_norm", "model.layers.#.post_attention_layernorm", false},
-    {"blk.#.ffn_up", "model.layers.#.mlp.gate_up_proj", false},
-    {"blk.#.ffn_down", "model.layers.#.mlp.down_proj", false},
-    {NULL, NULL, false},
+    {"token_embd", "model.embed_tokens", GGUF_AS_IS},
+    {"output_norm", "model.norm", GGUF_AS_IS},
+    {"output", "lm_head", GGUF_AS_IS},
+    {"rope_factors_long", NULL, GGUF_AS_IS},
+    {"rope_factors_short", NULL, GGUF_AS_IS},
+    {"blk.#.attn_norm", "model.layers.#.input_layernorm", GGUF_AS_IS},
+    {"blk.#.attn_qkv", "model.layers.#.self_attn.qkv_proj", GGUF_AS_IS},
+    {"blk.#.attn_output", "model.layers.#.self_attn.o_proj", GGUF_AS_IS},
+    {"blk.#.ffn_norm", "model.layers.#.post_attention_layernorm", GGUF_AS_IS},
+    {"blk.#.ffn_up", "model.layers.#.mlp.gate_up_proj", GGUF_AS_IS},
+    {"blk.#.ffn_down", "model.layers.#.mlp.down_proj", GGUF_AS_IS},
+    {NULL, NULL, GGUF_AS_IS},
 };
 
 static const struct gguf_fact gpt_neox_facts[] = {
@@ -84,16 +133,16 @@ static const struct gguf_fact gpt_neox_facts[] = {
 };
 
 static const struct gguf_name gpt_neox_names[] = {
-    {"token_embd", "gpt_neox.embed_in", false},
-    {"output_norm", "gpt_neox.final_layer_norm", false},
-    {"output", "lm_head", false},
-    {"blk.#.attn_norm", "gpt_neox.layers.#.input_layernorm", false},
-    {"blk.#.attn_qkv", "gpt_neox.layers.#.attention.query_key_value", false},
-    {"blk.#.attn_output", "gpt_neox.layers.#.attention.dense", false},
-    {"blk.#.ffn_norm", "gpt_neox.layers.#.post_attention_layernorm", false},
-    {"blk.#.ffn_up", "gpt_neox.layers.#.mlp.dense_h_to_4h", false},
-    {"blk.#.ffn_down", "gpt_neox.layers.#.mlp.dense_4h_to_h", false},
-    {NULL, NULL, false},
+    {"token_embd", "gpt_neox.embed_in", GGUF_AS_IS},
+    {"output_norm", "gpt_neox.final_layer_norm", GGUF_AS_IS},
+    {"output", "lm_head", GGUF_AS_IS},
+    {"blk.#.attn_norm", "gpt_neox.layers.#.input_layernorm", GGUF_AS_IS},
+    {"blk.#.attn_qkv", "gpt_neox.layers.#.attention.query_key_value", GGUF_AS_IS},
+    {"blk.#.attn_output", "gpt_neox.layers.#.attention.dense", GGUF_AS_IS},
+    {"blk.#.ffn_norm", "gpt_neox.layers.#.post_attention_layernorm", GGUF_AS_IS},
+    {"blk.#.ffn_up", "gpt_neox.layers.#.mlp.dense_h_to_4h", GGUF_AS_IS},
+    {"blk.#.ffn_down", "gpt_neox.layers.#.mlp.dense_4h_to_h", GGUF_AS_IS},
+    {NULL, NULL, GGUF_AS_IS},
 };
 
 static const struct gguf_fact gpt2_facts[] = {
@@ -108,17 +157,17 @@ static const struct gguf_fact gpt2_facts[] = {
 };
 
 static const struct gguf_name gpt2_names[] = {
-    {"token_embd", "transformer.wte", false},
-    {"position_embd", "transformer.wpe", false},
-    {"output_norm", "transformer.ln_f", false},
-    {"output", "lm_head", false},
-    {"blk.#.attn_norm", "transformer.h.#.ln_1", false},
-    {"blk.#.attn_qkv", "transformer.h.#.attn.c_attn", true},
-    {"blk.#.attn_output", "transformer.h.#.attn.c_proj", true},
-    {"blk.#.ffn_norm", "transformer.h.#.ln_2", false},
-    {"blk.#.ffn_up", "transformer.h.#.mlp.c_fc", true},
-    {"blk.#.ffn_down", "transformer.h.#.mlp.c_proj", true},
-    {NULL, NULL, false},
+    {"token_embd", "transformer.wte", GGUF_AS_IS},
+    {"position_embd", "transformer.wpe", GGUF_AS_IS},
+    {"output_norm", "transformer.ln_f", GGUF_AS_IS},
+    {"output", "lm_head", GGUF_AS_IS},
+    {"blk.#.attn_norm", "transformer.h.#.ln_1", GGUF_AS_IS},
+    {"blk.#.attn_qkv", "transformer.h.#.attn.c_attn", GGUF_TRANSPOSED},
+    {"blk.#.attn_output", "transformer.h.#.attn.c_proj", GGUF_TRANSPOSED},
+    {"blk.#.ffn_norm", "transformer.h.#.ln_2", GGUF_AS_IS},
+    {"blk.#.ffn_up", "transformer.h.#.mlp.c_fc", GGUF_TRANSPOSED},
+    {"blk.#.ffn_down", "transformer.h.#.mlp.c_proj", GGUF_TRANSPOSED},
+    {NULL, NULL, GGUF_AS_IS},
 };
 
 /* The converter leaves the pooler and the heads out. */
@@ -135,19 +184,19 @@ static const struct gguf_fact bert_facts[] = {
 };
 
 static const struct gguf_name bert_names[] = {
-    {"token_embd", "embeddings.word_embeddings", false},
-    {"position_embd", "embeddings.position_embeddings", false},
-    {"token_types", "embeddings.token_type_embeddings", false},
-    {"token_embd_norm", "embeddings.LayerNorm", false},
-    {"blk.#.attn_q", "encoder.layer.#.attention.self.query", false},
-    {"blk.#.attn_k", "encoder.layer.#.attention.self.key", false},
-    {"blk.#.attn_v", "encoder.layer.#.attention.self.value", false},
-    {"blk.#.attn_output", "encoder.layer.#.attention.output.dense", false},
-    {"blk.#.attn_output_norm", "encoder.layer.#.attention.output.LayerNorm", false},
-    {"blk.#.ffn_up", "encoder.layer.#.intermediate.dense", false},
-    {"blk.#.ffn_down", "encoder.layer.#.output.dense", false},
-    {"blk.#.layer_output_norm", "encoder.layer.#.output.LayerNorm", false},
-    {NULL, NULL, false},
+    {"token_embd", "embeddings.word_embeddings", GGUF_AS_IS},
+    {"position_embd", "embeddings.position_embeddings", GGUF_AS_IS},
+    {"token_types", "embeddings.token_type_embeddings", GGUF_AS_IS},
+    {"token_embd_norm", "embeddings.LayerNorm", GGUF_AS_IS},
+    {"blk.#.attn_q", "encoder.layer.#.attention.self.query", GGUF_AS_IS},
+    {"blk.#.attn_k", "encoder.layer.#.attention.self.key", GGUF_AS_IS},
+    {"blk.#.attn_v", "encoder.layer.#.attention.self.value", GGUF_AS_IS},
+    {"blk.#.attn_output", "encoder.layer.#.attention.output.dense", GGUF_AS_IS},
+    {"blk.#.attn_output_norm", "encoder.layer.#.attention.output.LayerNorm", GGUF_AS_IS},
+    {"blk.#.ffn_up", "encoder.layer.#.intermediate.dense", GGUF_AS_IS},
+    {"blk.#.ffn_down", "encoder.layer.#.output.dense", GGUF_AS_IS},
+    {"blk.#.layer_output_norm", "encoder.layer.#.output.LayerNorm", GGUF_AS_IS},
+    {NULL, NULL, GGUF_AS_IS},
 };
 
 static const struct gguf_fact bloom_facts[] = {
@@ -160,25 +209,33 @@ static const struct gguf_fact bloom_facts[] = {
 };
 
 static const struct gguf_name bloom_names[] = {
-    {"token_embd", "transformer.word_embeddings", false},
-    {"token_embd_norm", "transformer.word_embeddings_layernorm", false},
-    {"output_norm", "transformer.ln_f", false},
-    {"output", "lm_head", false},
-    {"blk.#.attn_norm", "transformer.h.#.input_layernorm", false},
-    {"blk.#.attn_qkv", "transformer.h.#.self_attention.query_key_value", false},
-    {"blk.#.attn_output", "transformer.h.#.self_attention.dense", false},
-    {"blk.#.ffn_norm", "transformer.h.#.post_attention_layernorm", false},
-    {"blk.#.ffn_up", "transformer.h.#.mlp.dense_h_to_4h", false},
-    {"blk.#.ffn_down", "transformer.h.#.mlp.dense_4h_to_h", false},
-    {NULL, NULL, false},
+    {"token_embd", "transformer.word_embeddings", GGUF_AS_IS},
+    {"token_embd_norm", "transformer.word_embeddings_layernorm", GGUF_AS_IS},
+    {"output_norm", "transformer.ln_f", GGUF_AS_IS},
+    {"output", "lm_head", GGUF_AS_IS},
+    {"blk.#.attn_norm", "transformer.h.#.input_layernorm", GGUF_AS_IS},
+    {"blk.#.attn_qkv", "transformer.h.#.self_attention.query_key_value", GGUF_AS_IS},
+    {"blk.#.attn_output", "transformer.h.#.self_attention.dense", GGUF_AS_IS},
+    {"blk.#.ffn_norm", "transformer.h.#.post_attention_layernorm", GGUF_AS_IS},
+    {"blk.#.ffn_up", "transformer.h.#.mlp.dense_h_to_4h", GGUF_AS_IS},
+    {"blk.#.ffn_down", "transformer.h.#.mlp.dense_4h_to_h", GGUF_AS_IS},
+    {NULL, NULL, GGUF_AS_IS},
 };
 
+/* Where an architecture has several rows, the one without a marker is the last of them. */
 static const struct gguf_family families[] = {
-    {"llama", "llama", llama_facts, llama_names}, {"qwen2", "qwen2", plain_facts, llama_names},
-    {"qwen3", "qwen3", plain_facts, llama_names}, {"gemma", "gemma", plain_facts, llama_names},
-    {"phi3", "phi3", plain_facts, phi3_names},    {"gptneox", "gpt_neox", gpt_neox_facts, gpt_neox_names},
-    {"gpt2", "gpt2", gpt2_facts, gpt2_names},     {"bert", "bert", bert_facts, bert_names},
-    {"bloom", "bloom", bloom_facts, bloom_names},
+    {"llama", "expert_count", "mixtral", mixtral_facts, expert_names},
+    {"llama", NULL, "llama", llama_facts, llama_names},
+    {"qwen2", NULL, "qwen2", plain_facts, llama_names},
+    {"qwen2moe", NULL, "qwen2_moe", qwen2_moe_facts, expert_names},
+    {"qwen3", NULL, "qwen3", plain_facts, llama_names},
+    {"qwen3moe", NULL, "qwen3_moe", qwen3_moe_facts, expert_names},
+    {"gemma", NULL, "gemma", plain_facts, llama_names},
+    {"phi3", NULL, "phi3", plain_facts, phi3_names},
+    {"gptneox", NULL, "gpt_neox", gpt_neox_facts, gpt_neox_names},
+    {"gpt2", NULL, "gpt2", gpt2_facts, gpt2_names},
+    {"bert", NULL, "bert", bert_facts, bert_names},
+    {"bloom", NULL, "bloom", bloom_facts, bloom_names},
 };
 
 enum { FAMILY_COUNT = sizeof families / sizeof families[0], KEY_BYTES = 160 };
@@ -188,11 +245,24 @@ const struct gguf_family *gguf_family_at(int index)
     return index >= 0 && index < FAMILY_COUNT ? &families[index] : NULL;
 }
 
-const struct gguf_family *gguf_family_find(const char *architecture)
+static const struct checkpoint_entry *family_entry(const struct checkpoint *checkpoint,
+                                                   const struct gguf_family *family, const char *name)
 {
-    for (int i = 0; i < FAMILY_COUNT; i++) {
-        if (strcmp(families[i].architecture, architecture) == 0) {
-            return &families[i];
+    char key[KEY_BYTES];
+    snprintf(key, sizeof key, "%s.%s", family->architecture, name);
+    return checkpoint_entry(checkpoint, key);
+}
+
+const struct gguf_family *gguf_family_of(const struct checkpoint *checkpoint)
+{
+    const struct checkpoint_entry *entry = checkpoint_entry(checkpoint, "general.architecture");
+    for (int i = 0; i < FAMILY_COUNT && entry != NULL && entry->text != NULL; i++) {
+        const struct gguf_family *family = &families[i];
+        const struct checkpoint_entry *marker =
+            family->marker != NULL ? family_entry(checkpoint, family, family->marker) : NULL;
+        bool is_marked = marker != NULL && marker->kind == CHECKPOINT_VALUE_INTEGER && marker->integer > 0;
+        if (strcmp(family->architecture, entry->text) == 0 && (family->marker == NULL || is_marked)) {
+            return family;
         }
     }
     return NULL;
@@ -218,13 +288,11 @@ static struct json *entry_json(const struct checkpoint_entry *entry)
 static bool fact_add(const struct checkpoint *checkpoint, const struct gguf_family *family,
                      const struct gguf_fact *fact, struct json *document)
 {
-    char key[KEY_BYTES];
     const struct checkpoint_tensor *tensor = checkpoint_find(checkpoint, fact->source);
     const struct checkpoint_entry *entry = NULL;
     switch (fact->kind) {
     case GGUF_FACT_KEY:
-        snprintf(key, sizeof key, "%s.%s", family->architecture, fact->source);
-        entry = checkpoint_entry(checkpoint, key);
+        entry = family_entry(checkpoint, family, fact->source);
         return entry == NULL || json_set(document, fact->key, entry_json(entry));
     case GGUF_FACT_ROWS:
         return tensor == NULL || tensor->rank == 0 || json_set(document, fact->key, json_integer_new(tensor->shape[0]));
@@ -239,9 +307,7 @@ static bool fact_add(const struct checkpoint *checkpoint, const struct gguf_fami
 /* The base of the rotary angles has an object of its own in config.json. */
 static bool rope_add(const struct checkpoint *checkpoint, const struct gguf_family *family, struct json *document)
 {
-    char key[KEY_BYTES];
-    snprintf(key, sizeof key, "%s.rope.freq_base", family->architecture);
-    const struct checkpoint_entry *entry = checkpoint_entry(checkpoint, key);
+    const struct checkpoint_entry *entry = family_entry(checkpoint, family, "rope.freq_base");
     struct json *rope = entry != NULL ? json_object_new() : NULL;
     return entry == NULL ||
            (json_set(rope, "rope_theta", entry_json(entry)) && json_set(document, "rope_parameters", rope));
@@ -255,11 +321,13 @@ static enum status_code architecture_find(const struct checkpoint *checkpoint, c
         return status_set(error, STATUS_INVALID, "%s: its metadata have no general.architecture; fetch the file again",
                           checkpoint->name);
     }
-    *family = gguf_family_find(entry->text);
+    *family = gguf_family_of(checkpoint);
     if (*family == NULL) {
         struct text known = {0};
         for (int i = 0; i < FAMILY_COUNT; i++) {
-            text_format(&known, "%s%s", i > 0 ? ", " : "", families[i].architecture);
+            if (families[i].marker == NULL) {
+                text_format(&known, "%s%s", known.length > 0 ? ", " : "", families[i].architecture);
+            }
         }
         status_set(error, STATUS_INVALID,
                    "%s: general.architecture: '%.80s' is not known; known are %s, so name the model's "
@@ -329,11 +397,12 @@ bool gguf_path(const struct gguf_family *family, const char *tensor, char *path,
             continue;
         }
         const char *mark = row->path != NULL ? strchr(row->path, '#') : NULL;
+        const char *ending = row->form >= GGUF_EXPERTS ? "" : tensor + length;
         int front = mark != NULL ? (int)(mark - row->path) : 0;
         int written = row->path == NULL ? snprintf(path, path_bytes, "%s", "")
-                      : mark == NULL    ? snprintf(path, path_bytes, "%s%s", row->path, tensor + length)
+                      : mark == NULL    ? snprintf(path, path_bytes, "%s%s", row->path, ending)
                                         : snprintf(path, path_bytes, "%.*s%.*s%s%s", front, row->path, (int)digit_count,
-                                                   digits, mark + 1, tensor + length);
+                                                   digits, mark + 1, ending);
         if (written < 0 || (size_t)written >= path_bytes) {
             return false;
         }

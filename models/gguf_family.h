@@ -25,18 +25,30 @@ struct gguf_fact {
     const char *key;    /* of config.json */
 };
 
+/* How a tensor of GGUF is stored beside the model's. */
+enum gguf_form {
+    GGUF_AS_IS,
+    GGUF_TRANSPOSED, /* a Conv1D, which the converter turns around */
+    /* Of all experts of a layer, which the model keeps in parameters without ".weight": the whole of one, or a half of
+     * gate_up_proj [E, 2F, H], which holds both one above the other. */
+    GGUF_EXPERTS,
+    GGUF_EXPERTS_FIRST_HALF,
+    GGUF_EXPERTS_SECOND_HALF
+};
+
 /* '#' stands for the number of a block in both, without ".weight" and ".bias" at the end. */
 struct gguf_name {
     const char *gguf;
-    const char
-        *path; /* of the model with its head, or of the bare one where that has no prefix; NULL: computed from the
-                           configuration, and no tensor of the model */
-    bool is_transposed; /* a Conv1D, which the converter turns around */
+    const char *path; /* of the model with its head, or of the bare one where that has no prefix; NULL: computed from
+                         the configuration, and no tensor of the model */
+    enum gguf_form form;
 };
 
 struct gguf_family {
     const char *architecture; /* general.architecture */
-    const char *model_type;   /* of config.json */
+    const char *marker; /* a key behind "ARCHITECTURE." that its files have and others of its architecture have not, or
+                                 have as 0; NULL: none */
+    const char *model_type; /* of config.json */
     const struct gguf_fact *facts;
     const struct gguf_name *names; /* both end with a row of NULLs */
 };
@@ -44,8 +56,8 @@ struct gguf_family {
 /* Row number index of the table, NULL past the end. */
 const struct gguf_family *gguf_family_at(int index);
 
-/* NULL where the architecture is not known. */
-const struct gguf_family *gguf_family_find(const char *architecture);
+/* Of a file's metadata; NULL where they have no architecture, or it is not known. */
+const struct gguf_family *gguf_family_of(const struct checkpoint *checkpoint);
 
 /* The configuration that a file's metadata and tensors say. STATUS_INVALID "FILE: cause; remedy" where its architecture is
  * not known, or where the family refuses what it says. */

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/size.h"
+
 static const char folder[] = ".experts.";
 
 static const struct spelling {
@@ -77,8 +79,19 @@ bool expert_part_name(const char *name, struct expert_part part, char *other, si
     return length >= 0 && (size_t)length < other_bytes;
 }
 
-void expert_part_shape(const struct skeleton_tensor *joined, struct expert_part part, int64_t shape[2])
+int64_t expert_part_total(const struct skeleton_tensor *joined, struct expert_part part)
 {
-    shape[0] = joined->size[1] / part.part_count;
-    shape[1] = joined->size[2];
+    int64_t count = 0, experts = part.expert == EXPERTS_ALL ? 1 : joined->size[0];
+    return size_multiply(experts, part.part_count, &count) ? count : INT64_MAX;
+}
+
+int expert_part_shape(const struct skeleton_tensor *joined, struct expert_part part, int64_t shape[3])
+{
+    int rank = 0;
+    if (part.expert == EXPERTS_ALL) {
+        shape[rank++] = joined->size[0];
+    }
+    shape[rank++] = joined->size[1] / part.part_count;
+    shape[rank++] = joined->size[2];
+    return rank;
 }

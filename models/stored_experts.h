@@ -18,9 +18,14 @@
 
 /* Part number `part` of the part_count that each expert has in a joined tensor. */
 struct expert_part {
-    int64_t expert;
+    int64_t expert; /* EXPERTS_ALL: that part of all experts of the layer is one stored tensor [E, R, C] (GGUF) */
     int part, part_count;
 };
+
+enum { EXPERTS_ALL = -1 };
+
+/* How many such parts make up a joined tensor of rank 3; INT64_MAX where they do not fit. */
+int64_t expert_part_total(const struct skeleton_tensor *joined, struct expert_part part);
 
 /* What a stored name is a part of: the path of the joined tensor, written to path. False: it is no expert's. */
 bool expert_part_read(const char *name, char *path, size_t path_bytes, struct expert_part *part);
@@ -29,7 +34,8 @@ bool expert_part_read(const char *name, char *path, size_t path_bytes, struct ex
  * where it does not fit. */
 bool expert_part_name(const char *name, struct expert_part part, char *other, size_t other_bytes);
 
-/* How a part of a joined tensor of rank 3 is stored: shape [R, C] of [E, part_count * R, C]. */
-void expert_part_shape(const struct skeleton_tensor *joined, struct expert_part part, int64_t shape[2]);
+/* How a part of a joined tensor [E, part_count * R, C] is stored, written to shape: [R, C], or [E, R, C] of all experts. The
+ * rank. */
+int expert_part_shape(const struct skeleton_tensor *joined, struct expert_part part, int64_t shape[3]);
 
 #endif

@@ -82,6 +82,41 @@ def write_gguf(path, endianness, split=None):
     writer.close()
 
 
+def write_experts(path, architecture):
+    """Two experts in one block, as the converter of Mixtral and of Qwen joins them."""
+    writer = gguf.GGUFWriter(path, architecture)
+    writer.add_context_length(64)
+    writer.add_embedding_length(32)
+    writer.add_block_count(1)
+    writer.add_feed_forward_length(64)
+    writer.add_head_count(4)
+    writer.add_head_count_kv(2)
+    writer.add_key_length(8)
+    writer.add_layer_norm_rms_eps(1e-5)
+    writer.add_rope_freq_base(10000.0)
+    writer.add_expert_count(2)
+    writer.add_expert_used_count(1)
+    if architecture != "llama":
+        writer.add_expert_feed_forward_length(64)
+    shapes = {"token_embd": (12, 32), "output": (12, 32), "output_norm": (32,), "blk.0.attn_norm": (32,),
+              "blk.0.ffn_norm": (32,), "blk.0.attn_q": (32, 32), "blk.0.attn_k": (16, 32), "blk.0.attn_v": (16, 32),
+              "blk.0.attn_output": (32, 32), "blk.0.ffn_gate_inp": (2, 32), "blk.0.ffn_gate_exps": (2, 64, 32),
+              "blk.0.ffn_up_exps": (2, 64, 32), "blk.0.ffn_down_exps": (2, 32, 64)}
+    if architecture != "llama":
+        shapes |= {"blk.0.attn_q_norm": (8,), "blk.0.attn_k_norm": (8,)}
+    for name, shape in shapes.items():
+        values = numpy.ones(shape, numpy.float32)
+        if name.endswith("_exps"):
+            kind = GGMLQuantizationType.Q4_0
+            writer.add_tensor(f"{name}.weight", gguf.quants.quantize(values, kind), raw_dtype=kind)
+        else:
+            writer.add_tensor(f"{name}.weight", values)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
 def described(path):
     """What the library's own reader finds."""
     reader = gguf.GGUFReader(path)
@@ -89,7 +124,7 @@ def described(path):
              "bytes": int(tensor.n_bytes), "offset": int(tensor.data_offset)} for tensor in reader.tensors]
 
 
-ARCHITECTURES = ("llama", "qwen2", "qwen3", "gemma", "phi3", "gptneox", "gpt2", "bert", "bloom")
+ARCHITECTURES = ("llama", "qwen2", "qwen2moe", "qwen3", "qwen3moe", "gemma", "phi3", "gptneox", "gpt2", "bert", "bloom")
 PREFIXES = ("model.layers.1.", "transformer.h.1.", "gpt_neox.layers.1.", "encoder.layer.1.", "embeddings.", "lm_head",
             "model.embed_tokens", "model.norm", "transformer.w", "transformer.ln_f", "gpt_neox.embed_in",
             "gpt_neox.final_layer_norm")
@@ -110,6 +145,8 @@ def main():
     write_dtypes(folder)
     write_gguf(folder / "tiny-llama.gguf", gguf.GGUFEndian.LITTLE)
     write_gguf(folder / "tiny-llama-big-endian.gguf", gguf.GGUFEndian.BIG)
+    write_experts(folder / "tiny-mixtral.gguf", "llama")
+    write_experts(folder / "tiny-qwen3-moe.gguf", "qwen3moe")
     for name in ("several", "none", "dtypes"):
         data = (folder / f"{name}.safetensors").read_bytes()
         length = struct.unpack("<Q", data[:8])[0]
