@@ -9,10 +9,11 @@
  * that assay weights reads them. Returns the code. */
 enum status_code checkpoint_hint(const char *name, enum status_code code, struct status *error);
 
-/* One line where the two disagree, nothing where they agree or there is no model file. */
+/* One line for each of these: a type that was read as another, weights that are published in fp8, a model file that disagrees
+ * with the configuration. */
 void checkpoint_warn(const char *command, const struct model *model);
 
-/* The same for every model of a suite, once each. Those of the catalogue have no model files. */
+/* The same for every model of a suite, once each. */
 void suite_checkpoints_warn(const char *command, const struct suite *suite, const char *catalogue_dir);
 
 #endif

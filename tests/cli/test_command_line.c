@@ -317,6 +317,31 @@ static void options_that_say_nothing_are_refused(void **state)
     command_result_release(&result);
 }
 
+/* What a configuration says of its file and is not modelled is told, once, and what is modelled instead. */
+static void weights_in_fp8_are_told(void **state)
+{
+    (void)state;
+    static const char told[] = ": the weights of deepseek-ai/DeepSeek-V3 are published in fp8, with scales "
+                               "(quantization_config); they are weighed in the precision that is asked for, as "
+                               "transformers gives them with dequantize\n";
+    static const char *const commands[][WORDS_MAXIMUM] = {
+        {"estimate", "deepseek-ai/DeepSeek-V3"},
+        {"fit", "deepseek-ai/DeepSeek-V3", "--mode", "load", "--memory", "1TiB"},
+        {"plan", "tests/cli/data/fp8-suite.yaml"},
+    };
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        char expected[512];
+        snprintf(expected, sizeof expected, "assay: %s%s", commands[i][0], told);
+        struct command_result result = assay(commands[i]);
+        assert_string_equal(text_string(&result.error), expected);
+        command_result_release(&result);
+    }
+    const char *const words[] = {"estimate", "deepseek-ai/DeepSeek-V2", NULL};
+    struct command_result result = assay(words);
+    assert_string_equal(text_string(&result.error), "");
+    command_result_release(&result);
+}
+
 /* The other cases are planned; the exit code is the one that a run would end with. */
 static void a_case_that_cannot_be_predicted_is_told(void **state)
 {
@@ -432,6 +457,7 @@ int main(void)
         cmocka_unit_test(wrong_models_exit_with_2_and_a_remedy),
         cmocka_unit_test(wrong_fields_of_a_case_exit_with_2_and_a_remedy),
         cmocka_unit_test(options_that_say_nothing_are_refused),
+        cmocka_unit_test(weights_in_fp8_are_told),
         cmocka_unit_test(a_case_that_cannot_be_predicted_is_told),
         cmocka_unit_test(json_is_one_document),
         cmocka_unit_test(help_names_every_command_and_each_answers),
