@@ -112,7 +112,7 @@ static enum status_code table_print(const struct arguments *arguments, const str
         struct text text = {0};
         code = accelerate_table(model, rows, table.count, &text, error);
         if (code == STATUS_OK) {
-            code = output_text(&text, error);
+            code = output_lines(&text, error);
         }
         text_release(&text);
     }
@@ -158,7 +158,7 @@ static enum status_code estimates_give(const struct estimate_input *input, const
                     (peak_stage == NULL || json_set(document, "peak", json_share(peak)));
         code = output_json(made ? document : NULL, error);
     } else if (code == STATUS_OK) {
-        code = output_text(&text, error);
+        code = output_lines(&text, error);
     }
     json_release(peak);
     json_release(estimates);

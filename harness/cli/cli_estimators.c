@@ -40,7 +40,7 @@ static enum status_code lines_print(struct status *error)
         text_format(&text, "%-20s  %s\n%22s%s%s\n", estimator->name, estimator->what, "", estimator->source,
                     estimator->divides ? "; divided models too" : "");
     }
-    enum status_code code = output_text(&text, error);
+    enum status_code code = output_lines(&text, error);
     text_release(&text);
     return code;
 }

@@ -154,7 +154,7 @@ static enum status_code explanation_print(const struct arguments *arguments, con
     question_case_heading(question, &text);
     sum_lines(&explanation->moment, &text);
     group_lines(&explanation->moment, groups, count, all, &text);
-    code = output_text(&text, error);
+    code = output_lines(&text, error);
     text_release(&text);
     return code;
 }

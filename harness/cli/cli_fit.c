@@ -174,7 +174,7 @@ static enum status_code fit_print(const struct arguments *arguments, const struc
         json_release(document);
     } else if (code == STATUS_OK) {
         fit_lines(question, &fit, count, &text);
-        code = output_text(&text, error);
+        code = output_lines(&text, error);
     }
     if (code == STATUS_OK) {
         *exit_code = fit.verdict == FIT_YES  ? EXIT_CODE_PASS

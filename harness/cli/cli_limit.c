@@ -146,7 +146,7 @@ static enum status_code limit_print(const struct arguments *arguments, struct qu
         json_release(document);
     } else {
         limit_lines(question, &limit, bytes, &text);
-        code = output_text(&text, error);
+        code = output_lines(&text, error);
     }
     text_release(&text);
     *exit_code = limit.size > 0 ? EXIT_CODE_PASS : EXIT_CODE_FAIL;

@@ -70,19 +70,83 @@ static struct json *tensors_json(const struct skeleton *skeleton)
     return json_made(list, made);
 }
 
-static void model_line(const struct skeleton *skeleton, struct text *text)
+/* The list of models: what a narrow terminal has no room for is left out from the right. */
+enum { COLUMN_NAME, COLUMN_COUNT = 6 };
+
+static const struct {
+    const char *heading;
+    int width;
+    bool is_word;
+} columns[COLUMN_COUNT] = {
+    {"model", 42, true},   {"family", 10, true},      {"parameters", 15, false},
+    {"active", 15, false}, {"in float32", 12, false}, {"buffers", 11, false},
+};
+
+struct model_table {
+    int name_width, column_count;
+    struct text text;
+};
+
+/* longest: of the names that it will have. */
+static struct model_table table_begin(int longest)
 {
-    char parameters[SIZE_TEXT_BYTES];
-    char buffers[SIZE_TEXT_BYTES];
-    text_format(text, "%-42s %-10s %15" PRId64 " %15" PRId64 " %12s %11s\n", skeleton->config->name,
-                skeleton->config->family->name, skeleton->parameter_count, skeleton->active_parameter_count,
-                size_format(skeleton->parameter_bytes, parameters), size_format(skeleton->buffer_bytes, buffers));
+    int room = table_width(), needed = -1, heading = text_width(columns[COLUMN_NAME].heading);
+    longest = longest > heading ? longest : heading;
+    struct model_table table = {.name_width = columns[COLUMN_NAME].width};
+    for (int i = 0; i < COLUMN_COUNT; i++) {
+        needed += columns[i].width + 1;
+    }
+    table.name_width = needed > room && longest < table.name_width ? longest : table.name_width;
+    needed = table.name_width;
+    do {
+        table.column_count++;
+        needed += table.column_count < COLUMN_COUNT ? columns[table.column_count].width + 1 : 0;
+    } while (table.column_count < COLUMN_COUNT && needed <= room);
+    return table;
 }
 
-static void model_heading(struct text *text)
+static void table_line(struct model_table *table, const char *const cells[COLUMN_COUNT])
 {
-    text_format(text, "%-42s %-10s %15s %15s %12s %11s\n", "model", "family", "parameters", "active", "in float32",
-                "buffers");
+    for (int i = 0; i < table->column_count; i++) {
+        int width = i == COLUMN_NAME ? table->name_width : columns[i].width;
+        text_format(&table->text, "%s%*s", i > 0 ? " " : "", columns[i].is_word ? -width : width, cells[i]);
+    }
+    text_append(&table->text, "\n");
+}
+
+static void model_line(const struct skeleton *skeleton, struct model_table *table)
+{
+    char parameters[24], active[24], bytes[SIZE_TEXT_BYTES], buffers[SIZE_TEXT_BYTES];
+    snprintf(parameters, sizeof parameters, "%" PRId64, skeleton->parameter_count);
+    snprintf(active, sizeof active, "%" PRId64, skeleton->active_parameter_count);
+    const char *const cells[COLUMN_COUNT] = {skeleton->config->name,
+                                             skeleton->config->family->name,
+                                             parameters,
+                                             active,
+                                             size_format(skeleton->parameter_bytes, bytes),
+                                             size_format(skeleton->buffer_bytes, buffers)};
+    table_line(table, cells);
+}
+
+static void model_heading(struct model_table *table)
+{
+    const char *cells[COLUMN_COUNT];
+    for (int i = 0; i < COLUMN_COUNT; i++) {
+        cells[i] = columns[i].heading;
+    }
+    table_line(table, cells);
+}
+
+/* What is left out is named, as reports do. Releases the table. */
+static enum status_code table_end(struct model_table *table, struct status *error)
+{
+    for (int i = table->column_count; i < COLUMN_COUNT; i++) {
+        text_format(&table->text, "%s%s%s", i == table->column_count ? "\nnot shown here: " : ", ", columns[i].heading,
+                    i == COLUMN_COUNT - 1 ? "\n" : "");
+    }
+    enum status_code code = output_lines(&table->text, error);
+    text_release(&table->text);
+    return code;
 }
 
 static void tensor_line(const struct skeleton *skeleton, const struct skeleton_tensor *tensor, struct text *text)
@@ -104,17 +168,22 @@ static void tensor_line(const struct skeleton *skeleton, const struct skeleton_t
 static enum status_code catalogue_print(const char *folder, bool as_json, struct status *error)
 {
     struct catalogue catalogue = {0};
-    struct text text = {0};
     struct json *list = json_array_new();
     struct json *document = NULL;
-    model_heading(&text);
     enum status_code code = catalogue_read(folder, &catalogue, error);
+    int longest = 0;
+    for (int i = 0; i < catalogue.count; i++) {
+        int length = (int)strlen(catalogue.names[i]);
+        longest = length > longest ? length : longest;
+    }
+    struct model_table table = table_begin(longest);
+    model_heading(&table);
     for (int i = 0; i < catalogue.count && code == STATUS_OK; i++) {
         struct model model = {0};
         struct skeleton skeleton = {0};
         code = model_build(folder, catalogue.names[i], HEAD_BARE, &model, &skeleton, error);
         if (code == STATUS_OK) {
-            model_line(&skeleton, &text);
+            model_line(&skeleton, &table);
             if (!json_append(list, model_json(&skeleton))) {
                 code = status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for the catalogue");
             }
@@ -127,11 +196,11 @@ static enum status_code catalogue_print(const char *folder, bool as_json, struct
         bool made = json_set(document, "models", json_share(list));
         code = output_json(made ? document : NULL, error);
     } else if (code == STATUS_OK) {
-        code = output_text(&text, error);
+        code = table_end(&table, error);
     }
     json_release(document);
     json_release(list);
-    text_release(&text);
+    text_release(&table.text);
     catalogue_release(&catalogue);
     return code;
 }
@@ -147,18 +216,18 @@ static enum status_code model_print(const char *folder, const char *name, enum h
         bool made = document != NULL && (!with_tensors || json_set(document, "tensors", tensors_json(&skeleton)));
         code = output_json(made ? document : NULL, error);
         json_release(document);
-    } else if (code == STATUS_OK) {
+    } else if (code == STATUS_OK && with_tensors) {
         struct text text = {0};
-        if (with_tensors) {
-            for (int i = 0; i < skeleton.tensor_count; i++) {
-                tensor_line(&skeleton, &skeleton.tensors[i], &text);
-            }
-        } else {
-            model_heading(&text);
-            model_line(&skeleton, &text);
+        for (int i = 0; i < skeleton.tensor_count; i++) {
+            tensor_line(&skeleton, &skeleton.tensors[i], &text);
         }
-        code = output_text(&text, error);
+        code = output_lines(&text, error);
         text_release(&text);
+    } else if (code == STATUS_OK) {
+        struct model_table table = table_begin((int)strlen(skeleton.config->name));
+        model_heading(&table);
+        model_line(&skeleton, &table);
+        code = table_end(&table, error);
     }
     skeleton_release(&skeleton);
     model_release(&model);

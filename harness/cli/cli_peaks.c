@@ -239,7 +239,7 @@ static enum status_code peaks_print(const struct arguments *arguments, const str
     } else {
         grid_lines(question, axes, rows, row_count, &text);
     }
-    code = output_text(&text, error);
+    code = output_lines(&text, error);
     text_release(&text);
     return code;
 }

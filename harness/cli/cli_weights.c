@@ -148,7 +148,7 @@ static enum status_code weights_print(const struct weights *weights, struct stat
     group_lines("by module, layers together", &weights->by_module, &text);
     file_lines(weights->model.checkpoint, &text);
     check_lines(weights, &text);
-    enum status_code code = output_text(&text, error);
+    enum status_code code = output_lines(&text, error);
     text_release(&text);
     return code;
 }

@@ -66,7 +66,7 @@ static enum status_code help_print(const struct command *command, struct status 
     } else {
         program_help(commands, &text);
     }
-    enum status_code code = output_text(&text, error);
+    enum status_code code = output_lines(&text, error);
     text_release(&text);
     return code;
 }

@@ -2,6 +2,7 @@
 #include "harness/cli/output.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -20,6 +21,72 @@ enum status_code output_text(const struct text *text, struct status *error)
         return status_set(error, STATUS_IO, "the result could not be written to standard output: %s", strerror(errno));
     }
     return STATUS_OK;
+}
+
+static int width_of(const char *text, size_t length)
+{
+    int width = 0;
+    for (size_t i = 0; i < length; i++) {
+        width += ((unsigned char)text[i] & 0xC0) != 0x80;
+    }
+    return width;
+}
+
+/* Where the words of a line begin that are to be folded: behind its last run of blanks in its first half. */
+static size_t fold_start(const char *line, size_t length, int width)
+{
+    size_t start = strspn(line, " ");
+    for (size_t i = start; i + 1 < length && width_of(line, i) <= width / 2; i++) {
+        bool is_run = line[i] != ' ' && i >= 2 && line[i - 1] == ' ' && line[i - 2] == ' ';
+        start = is_run ? i : start;
+    }
+    return start;
+}
+
+static void line_fold(const char *line, size_t length, int width, struct text *text)
+{
+    size_t start = fold_start(line, length, width);
+    int indent = width_of(line, start) + (start == strspn(line, " ") ? 2 : 0), column = width_of(line, start);
+    text_append_bytes(text, line, start);
+    for (size_t at = start; at < length;) {
+        size_t blanks = strspn(line + at, " "), word = strcspn(line + at + blanks, " \n");
+        int columns = width_of(line + at, blanks + word);
+        if (at > start && column + columns > width) {
+            text_format(text, "\n%*s", indent, "");
+            column = indent + columns - (int)blanks;
+            at += blanks;
+            blanks = 0;
+        } else {
+            column += columns;
+        }
+        text_append_bytes(text, line + at, blanks + word);
+        at += blanks + word;
+    }
+}
+
+enum status_code output_lines(const struct text *text, struct status *error)
+{
+    int width = table_width();
+    if (text->failed || width == INT_MAX) {
+        return output_text(text, error);
+    }
+    struct text folded = {0};
+    for (const char *line = text_string(text); *line != '\0';) {
+        size_t length = strcspn(line, "\n");
+        if (width_of(line, length) > width) {
+            line_fold(line, length, width, &folded);
+        } else {
+            text_append_bytes(&folded, line, length);
+        }
+        line += length;
+        if (*line == '\n') {
+            text_append(&folded, "\n");
+            line++;
+        }
+    }
+    enum status_code code = output_text(&folded, error);
+    text_release(&folded);
+    return code;
 }
 
 enum status_code output_json(const struct json *value, struct status *error)
@@ -50,6 +117,11 @@ int terminal_width(FILE *stream)
     return (int)(columns < WIDTH_MINIMUM ? WIDTH_MINIMUM : columns > WIDTH_MAXIMUM ? WIDTH_MAXIMUM : columns);
 }
 
+int table_width(void)
+{
+    return isatty(fileno(stdout)) == 1 ? terminal_width(stdout) : INT_MAX;
+}
+
 bool terminal_is_lively(FILE *stream)
 {
     const char *no_colour = getenv("NO_COLOR");
@@ -61,9 +133,5 @@ bool terminal_is_lively(FILE *stream)
 
 int text_width(const char *text)
 {
-    int width = 0;
-    for (; *text != '\0'; text++) {
-        width += ((unsigned char)*text & 0xC0) != 0x80;
-    }
-    return width;
+    return width_of(text, strlen(text));
 }

@@ -12,11 +12,18 @@
 /* Writes text to stdout and flushes. STATUS_IO where not all of it arrived (a full disk, a closed pipe). */
 enum status_code output_text(const struct text *text, struct status *error);
 
+/* The same of lines for people: in a terminal those that are longer than it is wide are folded between words, below the column in
+ * which their last part begins. A word that is longer stays whole. */
+enum status_code output_lines(const struct text *text, struct status *error);
+
 /* Writes one JSON document and a newline. value may be NULL: memory ran out while it was made. */
 enum status_code output_json(const struct json *value, struct status *error);
 
 /* Columns of the terminal that stream is; where it is none: $COLUMNS, else 100. */
 int terminal_width(FILE *stream);
+
+/* The columns that a table should keep to: of the terminal that stdout is, INT_MAX where it is none. */
+int table_width(void);
 
 /* Whether colours and moving cursors may be used: a terminal, NO_COLOR not set, TERM not "dumb". */
 bool terminal_is_lively(FILE *stream);
