@@ -22,7 +22,7 @@ static void lines_fit_the_terminal(void **state)
         "estimate gpt2 --mode train",
         "weights tests/checkpoint/vectors/tiny-llama.gguf",
         "fit gpt2 --mode train --on H200",
-        "limit tiny-gpt2 --mode infer --seq 8 --memory 8MiB --of batch",
+        "limit tiny-gpt2 --mode infer --seq 8 --memory 64MiB --of batch",
     };
     static const int widths[] = {80, 100};
     command_needed("script");
