@@ -24,6 +24,8 @@ static inline const char *element_pattern(enum opcode opcode)
         return "I";
     case OPCODE_COPY:
         return "aa";
+    case OPCODE_ABSOLUTE:
+    case OPCODE_CLAMP:
     case OPCODE_AFFINE:
     case OPCODE_POWER:
     case OPCODE_SQUARE_ROOT:
@@ -37,8 +39,9 @@ static inline const char *element_pattern(enum opcode opcode)
     case OPCODE_SIGMOID:
     case OPCODE_SUM:
         return "ff";
-    case OPCODE_ADD:
     case OPCODE_MULTIPLY:
+        return "fnf";
+    case OPCODE_ADD:
     case OPCODE_DIVIDE:
     case OPCODE_SIGMOID_BACKWARD:
     case OPCODE_TANH_BACKWARD:
@@ -94,7 +97,30 @@ static inline const char *image_pattern(enum opcode opcode)
     }
 }
 
-/* Tensors of a call, inputs then outputs, one letter each: f floating, s float32, i int64, b bool, u uint8, a any, d that
+/* Quantised storage, and what image_pattern has. */
+static inline const char *quantized_pattern(enum opcode opcode)
+{
+    switch (opcode) {
+    case OPCODE_EXTREME:
+        return "FF";
+    case OPCODE_QUANTIZE:
+        return "FQS";
+    case OPCODE_DEQUANTIZE:
+        return "QS(I)F";
+    case OPCODE_PACK_BITS:
+        return "UUU";
+    case OPCODE_UNPACK_BITS:
+        return "UU";
+    case OPCODE_QUANTIZED_LINEAR:
+        return "FQS(F)F";
+    case OPCODE_DEQUANTIZE_SUMS:
+        return "WSSF";
+    default:
+        return image_pattern(opcode);
+    }
+}
+
+/* Tensors of a call, inputs then outputs, one letter each: f floating, n floating or uint8, s float32, i int64, b bool, u uint8, a any, d that
  * of the first tensor (the shape's check sees to it), q codes of quantised storage (int8, float8_e4m3fn, nf4x2), k int8,
  * e float8_e4m3fn, w int32. Capital letters: dense. In brackets: may be left out. "" for an
  * opcode that is not known here. */
@@ -151,16 +177,8 @@ static inline const char *call_pattern(enum opcode opcode)
         return "FSS(S)FUUSS";
     case OPCODE_UNSCALE:
         return "FS";
-    case OPCODE_QUANTIZE:
-        return "FQS";
-    case OPCODE_DEQUANTIZE:
-        return "QS(I)F";
-    case OPCODE_QUANTIZED_LINEAR:
-        return "FQS(F)F";
-    case OPCODE_DEQUANTIZE_SUMS:
-        return "WSSF";
     default:
-        return image_pattern(opcode);
+        return quantized_pattern(opcode);
     }
 }
 
@@ -206,7 +224,8 @@ static inline const char *tensor_check(const struct tensor *tensor, char letter)
     enum dtype dtype = tensor->dtype;
     bool floating = dtype == DTYPE_FLOAT32 || dtype == DTYPE_FLOAT16 || dtype == DTYPE_BFLOAT16;
     bool codes = dtype == DTYPE_INT8 || dtype == DTYPE_FLOAT8_E4M3FN || dtype == DTYPE_NF4X2;
-    if ((unsigned)dtype >= DTYPE_COUNT || (lower == 'f' && !floating) || (lower == 's' && dtype != DTYPE_FLOAT32) ||
+    if ((unsigned)dtype >= DTYPE_COUNT || (lower == 'f' && !floating) ||
+        (lower == 'n' && !floating && dtype != DTYPE_UINT8) || (lower == 's' && dtype != DTYPE_FLOAT32) ||
         (lower == 'i' && dtype != DTYPE_INT64) || (lower == 'b' && dtype != DTYPE_BOOL) || (lower == 'q' && !codes) ||
         (lower == 'u' && dtype != DTYPE_UINT8) || (lower == 'w' && dtype != DTYPE_INT32) ||
         (lower == 'k' && dtype != DTYPE_INT8) || (lower == 'e' && dtype != DTYPE_FLOAT8_E4M3FN)) {

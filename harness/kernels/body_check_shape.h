@@ -34,9 +34,11 @@ static inline bool all_rows_agree(const struct operation_call *call)
 static inline const char *copy_check(const struct operation_call *call)
 {
     enum dtype from = call->tensors[0].dtype, to = call->tensors[1].dtype;
+    bool from_floating = from == DTYPE_FLOAT32 || from == DTYPE_FLOAT16 || from == DTYPE_BFLOAT16;
     bool to_floating = to == DTYPE_FLOAT32 || to == DTYPE_FLOAT16 || to == DTYPE_BFLOAT16;
-    if (from != to && (!to_floating || from == DTYPE_NF4X2)) {
-        return "COPY converts to floating dtypes only, and not from nf4x2";
+    bool to_codes = from_floating && (to == DTYPE_FLOAT8_E4M3FN || to == DTYPE_UINT8);
+    if (from != to && ((!to_floating && !to_codes) || from == DTYPE_NF4X2)) {
+        return "COPY converts to floating dtypes, of those to float8_e4m3fn and uint8, and not from nf4x2";
     }
     return shapes_verdict(all_agree(call));
 }
@@ -287,67 +289,6 @@ static inline int64_t code_elements(enum dtype dtype, int64_t count)
     return dtype == DTYPE_NF4X2 ? (count + 1) / 2 : count;
 }
 
-/* codes and scales of `count` elements in blocks of `block`. A byte of two codes must not belong to two blocks. */
-static inline const char *quantized_check(const struct tensor *codes, const struct tensor *scales, int64_t count,
-                                          int64_t block)
-{
-    if (block < 1 || (codes->dtype == DTYPE_NF4X2 && block % 2 != 0)) {
-        return attributes_wrong;
-    }
-    bool fit = count_of(codes) == code_elements(codes->dtype, count) && count_of(scales) == (count + block - 1) / block;
-    return shapes_verdict(fit);
-}
-
-static inline const char *dequantize_check(const struct operation_call *call)
-{
-    const struct tensor *t = call->tensors;
-    const struct tensor *out = &t[call->input_count];
-    int64_t rows = call->attributes.i[1];
-    if (call->input_count == 2) {
-        return quantized_check(&t[0], &t[1], count_of(out), call->attributes.i[0]);
-    }
-    struct rows gathered = rows_of(out);
-    if (rows < 0 || out->rank < 1 || gathered.count != count_of(&t[2])) {
-        return rows < 0 ? attributes_wrong : shapes_wrong;
-    }
-    return quantized_check(&t[0], &t[1], rows * gathered.columns, call->attributes.i[0]);
-}
-
-static inline const char *quantized_linear_check(const struct operation_call *call)
-{
-    const struct tensor *t = call->tensors;
-    const struct tensor *out = &t[call->input_count];
-    if (t[0].rank < 1 || out->rank < 1) {
-        return shapes_wrong;
-    }
-    struct rows a = rows_of(&t[0]), to = rows_of(out);
-    bool fit = a.count == to.count && (call->input_count == 3 || count_of(&t[3]) == to.columns);
-    return fit ? quantized_check(&t[1], &t[2], to.columns * a.columns, call->attributes.i[0]) : shapes_wrong;
-}
-
-static inline const char *sums_check(const struct operation_call *call)
-{
-    const struct tensor *t = call->tensors;
-    struct rows rows = rows_of(&t[0]);
-    bool fit = t[0].rank >= 1 && shapes_agree(&t[0], &t[3]) && rows_of(&t[3]).columns == rows.columns;
-    return shapes_verdict(fit && count_of(&t[1]) == rows.count && count_of(&t[2]) == rows.columns);
-}
-
-static inline const char *quantized_storage_check(const struct operation_call *call)
-{
-    const struct tensor *t = call->tensors;
-    switch (call->opcode) {
-    case OPCODE_QUANTIZE:
-        return quantized_check(&t[1], &t[2], count_of(&t[0]), call->attributes.i[0]);
-    case OPCODE_DEQUANTIZE:
-        return dequantize_check(call);
-    case OPCODE_QUANTIZED_LINEAR:
-        return quantized_linear_check(call);
-    default:
-        return sums_check(call);
-    }
-}
-
 static inline const char *creation_check(const struct operation_call *call)
 {
     const struct tensor *out = &call->tensors[0];
@@ -397,6 +338,14 @@ static inline const char *image_check(const struct operation_call *call)
     default:
         return shapes_verdict(all_agree(call));
     }
+}
+
+#include "harness/kernels/body_check_codes.h"
+
+static inline const char *dropout_check(const struct operation_call *call)
+{
+    double probability = call->attributes.f[0];
+    return probability >= 0.0 && probability <= 1.0 ? shapes_verdict(all_agree(call)) : attributes_wrong;
 }
 
 static inline const char *shape_check(const struct operation_call *call)
@@ -456,16 +405,10 @@ static inline const char *shape_check(const struct operation_call *call)
     case OPCODE_SGD_MOMENTUM:
     case OPCODE_UNSCALE:
         return update_check(call);
-    case OPCODE_QUANTIZE:
-    case OPCODE_DEQUANTIZE:
-    case OPCODE_QUANTIZED_LINEAR:
-    case OPCODE_DEQUANTIZE_SUMS:
-        return quantized_storage_check(call);
     case OPCODE_DROPOUT:
-        return call->attributes.f[0] >= 0.0 && call->attributes.f[0] <= 1.0 ? shapes_verdict(all_agree(call))
-                                                                            : attributes_wrong;
+        return dropout_check(call);
     default:
-        return image_check(call);
+        return quantized_storage_check(call);
     }
 }
 

@@ -16,6 +16,9 @@ struct element_parameters {
     X(multiply, MULTIPLY, 0)                                                                                           \
     X(divide, DIVIDE, 0)                                                                                               \
     X(affine, AFFINE, 0)                                                                                               \
+    X(absolute, ABSOLUTE, 0)                                                                                           \
+    X(clamp, CLAMP, 0)                                                                                                 \
+    X(clamp_whole, CLAMP, 1)                                                                                           \
     X(power, POWER, 0)                                                                                                 \
     X(power_two, POWER, 2)                                                                                             \
     X(power_three, POWER, 3)                                                                                           \
@@ -43,6 +46,7 @@ static inline int element_form(const struct operation_call *call)
     switch (call->opcode) {
     case OPCODE_POWER:
         return call->attributes.f[0] == 2.0 ? 2 : call->attributes.f[0] == 3.0 ? 3 : 0;
+    case OPCODE_CLAMP:
     case OPCODE_GELU:
     case OPCODE_GELU_BACKWARD:
         return call->attributes.i[0] == 1 ? 1 : 0;
@@ -80,6 +84,24 @@ ELEMENT(affine)
 {
     (void)b;
     return p.f0 * a + p.f1;
+}
+
+ELEMENT(absolute)
+{
+    (void)b, (void)p;
+    return fabsf(a);
+}
+
+ELEMENT(clamp)
+{
+    (void)b;
+    float raised = a > p.f0 ? a : p.f0;
+    return raised < p.f1 ? raised : p.f1;
+}
+
+ELEMENT(clamp_whole)
+{
+    return element_clamp(rintf(a), b, p);
 }
 
 ELEMENT(power)

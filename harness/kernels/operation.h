@@ -28,12 +28,16 @@
  * ATTENTION_MASK (seen i64 dense [B, T]) -> out bool dense [B, 1, S, T]; true where seen is not 0 (without it
  *                            everywhere), column <= row + i[0] and, where i[1] > 0, column > row + i[0] - i[1]
  * -- copies and element-wise arithmetic (out dense unless "any"; in place allowed)
- * COPY          a any     -> out any; converts any dtype but nf4x2 to floating ones, and copies any dtype to itself. Not
- *                            in place.
+ * COPY          a any     -> out any; converts any dtype but nf4x2 to floating ones, floating ones to float8_e4m3fn
+ *                            (rounded to nearest, beyond 464 NaN) and, of 0 to 255, to uint8 (cut to whole numbers), and
+ *                            copies any dtype to itself. Not in place.
  * ADD           a any, b any -> out any; out = a + f[0] * b
- * MULTIPLY      a any, b any -> out any
+ * MULTIPLY      a any, b any -> out any; b may be uint8
  * DIVIDE        a any, b any -> out any
  * AFFINE        a any     -> out any; out = f[0] * a + f[1]
+ * ABSOLUTE      a any     -> out any
+ * CLAMP         a any     -> out any; the nearest number of f[0] to f[1] (f[1] where they are crossed); i[0] = 1: first
+ *                            rounded to a whole number, ties to even. NaN becomes f[0]
  * POWER         a any     -> out; a ** f[0]; exact products for the exponents 2 and 3
  * SQUARE_ROOT   a         -> out
  * RECIPROCAL_ROOT a       -> out; 1 / sqrt(a)
@@ -47,6 +51,8 @@
  * DROPOUT_BACKWARD grad, mask -> out; grad * mask * f[0]
  * -- reductions
  * SUM           a any     -> out, same rank; size 1 (or the full size) in each dimension: sums over the rest; * f[0]
+ * EXTREME       a dense [rows, columns] -> out dense [rows]; i[0] = 1: the highest of each row, 0: the lowest. NaN is
+ *                            passed over; of an empty row the infinity that is beyond all
  * SOFTMAX       a dense [rows, columns] -> out;   LOG_SOFTMAX likewise. in place allowed
  * SOFTMAX_BACKWARD grad, result -> out;   LOG_SOFTMAX_BACKWARD grad, result -> out
  * NLL_LOSS      logp dense [N, C], target i64 [N] -> loss [1], total_weight [1]; mean over targets that are not
@@ -128,6 +134,9 @@
  *                            codes rounded to nearest, int8 ties to even, nf4 ties to the lower level. A block of zeros
  *                            has scale 0
  * DEQUANTIZE    codes, scales, (ids i64) -> out dense; with ids: rows of a matrix of i[1] rows, as EMBEDDING takes them
+ * PACK_BITS     a u8 dense [n] -> shifted u8 dense [n], packed u8 dense [n] updates; the lowest i[0] bits (2 or 4) of a,
+ *                            i[0] * i[1] bits higher, and packed with them set too; i[1] below 8 / i[0]
+ * UNPACK_BITS   packed u8 dense [n] -> out u8 dense [8 / i[0] n]; element j n + k: bits i[0] j and up of packed[k]
  * QUANTIZED_LINEAR a dense [.., k], codes of [n, k], scales, (bias [n]) -> out dense [.., n]; a times the transposed
  *                            matrix, dequantised in registers: for few rows
  * DEQUANTIZE_SUMS sums i32 dense [.., n], row scales f32 [rows], column scales f32 [n] -> out dense;
@@ -169,6 +178,8 @@
     X(MULTIPLY, 2, 1)                                                                                                  \
     X(DIVIDE, 2, 1)                                                                                                    \
     X(AFFINE, 1, 1)                                                                                                    \
+    X(ABSOLUTE, 1, 1)                                                                                                  \
+    X(CLAMP, 1, 1)                                                                                                     \
     X(POWER, 1, 1)                                                                                                     \
     X(SQUARE_ROOT, 1, 1)                                                                                               \
     X(RECIPROCAL_ROOT, 1, 1)                                                                                           \
@@ -187,6 +198,7 @@
     X(DROPOUT, 1, 2)                                                                                                   \
     X(DROPOUT_BACKWARD, 2, 1)                                                                                          \
     X(SUM, 1, 1)                                                                                                       \
+    X(EXTREME, 1, 1)                                                                                                   \
     X(SOFTMAX, 1, 1)                                                                                                   \
     X(LOG_SOFTMAX, 1, 1)                                                                                               \
     X(SOFTMAX_BACKWARD, 2, 1)                                                                                          \
@@ -226,6 +238,8 @@
     X(ATTENTION_BACKWARD, 6, 3)                                                                                        \
     X(QUANTIZE, 1, 2)                                                                                                  \
     X(DEQUANTIZE, 2, 1)                                                                                                \
+    X(PACK_BITS, 1, 2)                                                                                                 \
+    X(UNPACK_BITS, 1, 1)                                                                                               \
     X(QUANTIZED_LINEAR, 3, 1)                                                                                          \
     X(DEQUANTIZE_SUMS, 3, 1)                                                                                           \
     X(INTEGER_MATMUL, 2, 1)                                                                                            \

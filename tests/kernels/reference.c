@@ -20,6 +20,8 @@ static reference_function *const references[OPCODE_COUNT] = {
     [OPCODE_DIVIDE] = reference_element,
     [OPCODE_SIGMOID] = reference_element,
     [OPCODE_SIGMOID_BACKWARD] = reference_element,
+    [OPCODE_ABSOLUTE] = reference_element,
+    [OPCODE_CLAMP] = reference_element,
     [OPCODE_AFFINE] = reference_element,
     [OPCODE_POWER] = reference_element,
     [OPCODE_SQUARE_ROOT] = reference_element,
@@ -37,6 +39,9 @@ static reference_function *const references[OPCODE_COUNT] = {
     [OPCODE_DROPOUT] = reference_dropout,
     [OPCODE_DROPOUT_BACKWARD] = reference_element,
     [OPCODE_SUM] = reference_sum,
+    [OPCODE_EXTREME] = reference_extreme,
+    [OPCODE_PACK_BITS] = reference_bits,
+    [OPCODE_UNPACK_BITS] = reference_bits,
     [OPCODE_SOFTMAX] = reference_softmax,
     [OPCODE_LOG_SOFTMAX] = reference_softmax,
     [OPCODE_SOFTMAX_BACKWARD] = reference_softmax_backward,
@@ -172,13 +177,25 @@ static double sigmoid(double x)
     return 1.0 / (1.0 + exp(-x));
 }
 
+static double copied(enum dtype from, enum dtype to, double a)
+{
+    if (from == to || (to != DTYPE_UINT8 && to != DTYPE_FLOAT8_E4M3FN)) {
+        return a;
+    }
+    return to == DTYPE_UINT8 ? trunc(a) : reference_float8(a);
+}
+
 static double element(const struct operation_call *call, double a, double b)
 {
     const double *f = call->attributes.f;
     bool form = call->attributes.i[0] == 1;
     switch (call->opcode) {
     case OPCODE_COPY:
-        return a;
+        return copied(call->tensors[0].dtype, call->tensors[1].dtype, a);
+    case OPCODE_ABSOLUTE:
+        return fabs(a);
+    case OPCODE_CLAMP:
+        return fmin(fmax(form ? nearbyint(a) : a, (double)(float)f[0]), (double)(float)f[1]);
     case OPCODE_ADD:
         return a + f[0] * b;
     case OPCODE_MULTIPLY:

@@ -12,6 +12,9 @@
  * written; the memory of the tensors is not looked at. */
 typedef void reference_function(const struct operation_call *call, double *const *values);
 
+/* The float8_e4m3fn that is nearest to a number of up to 464. */
+double reference_float8(double value);
+
 bool reference_has(enum opcode opcode);
 void reference_run(const struct operation_call *call, double *const *values);
 
@@ -29,6 +32,7 @@ reference_function reference_max_pool, reference_max_pool_backward, reference_co
     reference_grouped_convolution, reference_matmul;
 reference_function reference_attention, reference_attention_backward, reference_optimizer;
 reference_function reference_dynamic_map, reference_adam_8bit;
+reference_function reference_extreme, reference_bits;
 reference_function reference_integer_matmul, reference_scaled_matmul;
 reference_function reference_quantize, reference_dequantize, reference_quantized_linear, reference_dequantize_sums;
 

@@ -38,7 +38,7 @@ static double float8_magnitude(int code)
     return code < 8 ? code * 0x1p-9 : ldexp(8 + code % 8, code / 8 - 10);
 }
 
-static double float8_nearest(double value)
+double reference_float8(double value)
 {
     int best = 0;
     for (int code = 1; code < 127; code++) {
@@ -78,7 +78,7 @@ static void block_quantize(enum dtype dtype, const double *a, int64_t first, int
         if (dtype == DTYPE_INT8) {
             codes[k] = nearbyint(scaled);
         } else if (dtype == DTYPE_FLOAT8_E4M3FN) {
-            codes[k] = float8_nearest(scaled);
+            codes[k] = reference_float8(scaled);
         } else {
             /* The low half of a last odd byte stays at code 7, which is 0. */
             codes[k / 2] = k % 2 == 0 ? 16.0 * level_nearest(scaled) + 7.0 : codes[k / 2] - 7.0 + level_nearest(scaled);
@@ -126,5 +126,36 @@ void reference_dequantize_sums(const struct operation_call *call, double *const 
     int64_t columns = call->tensors[0].size[1];
     for (int64_t k = 0; k < tensor_element_count(&call->tensors[0]); k++) {
         values[3][k] = values[0][k] * values[1][k / columns] * values[2][k % columns] / (127.0 * 127.0);
+    }
+}
+
+void reference_extreme(const struct operation_call *call, double *const *values)
+{
+    const struct tensor *a = &call->tensors[0];
+    bool is_highest = call->attributes.i[0] == 1;
+    for (int64_t row = 0; row < a->size[0]; row++) {
+        double extreme = is_highest ? -INFINITY : INFINITY;
+        for (int64_t k = row * a->size[1]; k < (row + 1) * a->size[1]; k++) {
+            extreme = is_highest ? fmax(extreme, values[0][k]) : fmin(extreme, values[0][k]);
+        }
+        values[1][row] = extreme;
+    }
+}
+
+void reference_bits(const struct operation_call *call, double *const *values)
+{
+    int bits = (int)call->attributes.i[0], place = (int)call->attributes.i[1];
+    int64_t count = tensor_element_count(&call->tensors[0]);
+    for (int64_t k = 0; k < count; k++) {
+        unsigned byte = (unsigned)values[0][k];
+        if (call->opcode == OPCODE_PACK_BITS) {
+            unsigned shifted = byte % (1u << bits) << (bits * place);
+            values[1][k] = shifted;
+            values[2][k] = (unsigned)values[2][k] | shifted;
+            continue;
+        }
+        for (int j = 0; j < 8 / bits; j++) {
+            values[1][j * count + k] = (byte >> (bits * j)) % (1u << bits);
+        }
     }
 }

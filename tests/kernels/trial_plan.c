@@ -18,6 +18,8 @@ static trial_plan *const plans[OPCODE_COUNT] = {
     [OPCODE_DIVIDE] = plan_element,
     [OPCODE_SIGMOID] = plan_element,
     [OPCODE_SIGMOID_BACKWARD] = plan_element,
+    [OPCODE_ABSOLUTE] = plan_element,
+    [OPCODE_CLAMP] = plan_element,
     [OPCODE_AFFINE] = plan_element,
     [OPCODE_POWER] = plan_element,
     [OPCODE_SQUARE_ROOT] = plan_element,
@@ -35,6 +37,9 @@ static trial_plan *const plans[OPCODE_COUNT] = {
     [OPCODE_DROPOUT] = plan_dropout,
     [OPCODE_DROPOUT_BACKWARD] = plan_element,
     [OPCODE_SUM] = plan_sum,
+    [OPCODE_EXTREME] = plan_extreme,
+    [OPCODE_PACK_BITS] = plan_bits,
+    [OPCODE_UNPACK_BITS] = plan_bits,
     [OPCODE_SOFTMAX] = plan_rows,
     [OPCODE_LOG_SOFTMAX] = plan_rows,
     [OPCODE_SOFTMAX_BACKWARD] = plan_rows,
@@ -183,9 +188,19 @@ static void element_range(struct trial *trial, double *low, double *high)
     *high = wave ? 2000.0 : 6.0;
 }
 
-static enum dtype second_dtype(struct trial *trial)
+/* Codes times their scale: the last repeat of MULTIPLY. */
+static enum dtype second_dtype(struct trial *trial, int repeat)
 {
-    return trial->call.opcode == OPCODE_DROPOUT_BACKWARD ? DTYPE_BOOL : trial_dtype(trial);
+    bool codes = trial->call.opcode == OPCODE_MULTIPLY && repeat == 3;
+    return trial->call.opcode == OPCODE_DROPOUT_BACKWARD ? DTYPE_BOOL : codes ? DTYPE_UINT8 : trial_dtype(trial);
+}
+
+/* The dtype that COPY converts to: in the first repeat every third shape is a code's. */
+static enum dtype copied_dtype(struct trial *trial, int variant, bool to_same, enum dtype from)
+{
+    static const enum dtype codes[] = {DTYPE_UINT8, DTYPE_FLOAT8_E4M3FN};
+    bool to_code = trial->call.opcode == OPCODE_COPY && variant < SHAPE_COUNT && variant % 3 == 1;
+    return to_same ? from : to_code ? trial_dtype_among(trial, codes, 2) : trial_dtype(trial);
 }
 
 bool plan_element(struct trial *trial, int variant)
@@ -210,6 +225,9 @@ bool plan_element(struct trial *trial, int variant)
         from = trial_dtype_among(trial, others, sizeof others / sizeof others[0]);
         low = 0.0, high = from == DTYPE_BOOL ? 1.0 : 120.0;
     }
+    if (opcode == OPCODE_COPY && repeat == 0) {
+        low = 0.0, high = 250.0; /* what uint8 holds */
+    }
     bool to_same = opcode == OPCODE_COPY && (repeat == 2 || (repeat == 3 && variant % 3 == 0) || from == DTYPE_NF4X2);
     trial_input(trial, from, trial_layout(trial, LAYOUT_BROADCAST), shape.rank, shape.size, low, high);
     if (opcode_input_count(opcode) == 2) {
@@ -218,10 +236,11 @@ bool plan_element(struct trial *trial, int variant)
               : opcode == OPCODE_TANH_BACKWARD  ? -1.0
                                                 : -6.0;
         high = opcode == OPCODE_DROPOUT_BACKWARD || opcode == OPCODE_TANH_BACKWARD ? 1.0 : 6.0;
-        trial_input(trial, second_dtype(trial), trial_layout(trial, LAYOUT_BROADCAST), shape.rank, shape.size, low,
-                    high);
+        enum dtype second = second_dtype(trial, repeat);
+        low = second == DTYPE_UINT8 ? 0.0 : low;
+        trial_input(trial, second, trial_layout(trial, LAYOUT_BROADCAST), shape.rank, shape.size, low, high);
     }
-    trial_output(trial, to_same ? from : trial_dtype(trial), trial_layout(trial, LAYOUT_PERMUTED), shape.rank,
+    trial_output(trial, copied_dtype(trial, variant, to_same, from), trial_layout(trial, LAYOUT_PERMUTED), shape.rank,
                  shape.size);
     return true;
 }

@@ -108,3 +108,36 @@ bool plan_dequantize_sums(struct trial *trial, int variant)
     trial_output(trial, trial_dtype(trial), LAYOUT_DENSE, 2, m);
     return true;
 }
+
+/* Both ends. */
+bool plan_extreme(struct trial *trial, int variant)
+{
+    if (variant >= 2 * MATRIX_COUNT) {
+        return false;
+    }
+    const int64_t *m = matrices[variant / 2];
+    trial->call.attributes.i[0] = variant % 2;
+    trial_input(trial, trial_dtype(trial), LAYOUT_DENSE, 2, m, -3.0, 3.0);
+    trial_output(trial, trial_dtype(trial), LAYOUT_DENSE, 2, (const int64_t[]){m[0], 1});
+    return true;
+}
+
+/* Both widths at each of their places. */
+bool plan_bits(struct trial *trial, int variant)
+{
+    static const int64_t widths[][2] = {{4, 0}, {4, 1}, {2, 0}, {2, 1}, {2, 2}, {2, 3}};
+    enum { WIDTHS = sizeof widths / sizeof widths[0] };
+    if (variant >= WIDTHS * MATRIX_COUNT) {
+        return false;
+    }
+    const int64_t *width = widths[variant % WIDTHS], *m = matrices[variant / WIDTHS];
+    bool packs = trial->call.opcode == OPCODE_PACK_BITS;
+    trial->call.attributes.i[0] = width[0];
+    trial->call.attributes.i[1] = width[1];
+    trial_input(trial, DTYPE_UINT8, LAYOUT_DENSE, 2, m, 0.0, 255.0);
+    trial_output(trial, DTYPE_UINT8, LAYOUT_DENSE, 2, (const int64_t[]){packs ? m[0] : 8 / width[0] * m[0], m[1]});
+    if (packs) {
+        trial_update(trial, DTYPE_UINT8, 2, m, 0.0, 255.0);
+    }
+    return true;
+}
