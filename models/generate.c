@@ -180,6 +180,29 @@ int64_t generate_tokens_maximum(const struct config *config)
     return LAYER_PASSES_MAXIMUM / config->layers;
 }
 
+/* What QuantizedCache refuses, and a single group, which quanto measures along the other axis. */
+static enum status_code quantized_cache_check(const struct config *config, const struct workload *workload,
+                                              struct status *error)
+{
+    const char *dtype = cache_dtype_name(workload->cache_dtype);
+    if (config->sliding_window > 0) {
+        return status_set(error, STATUS_INVALID,
+                          "cache_dtype %s: %s has layers with a sliding window, which a quantised cache does not take; "
+                          "write cache_dtype: auto",
+                          dtype, config->name);
+    }
+    int64_t width = config->kv_heads * config->head_dim, elements = width * workload->seq;
+    bool whole = elements % STATES_GROUP == 0 && elements * workload->batch > STATES_GROUP;
+    if (workload->cache_dtype != CACHE_DTYPE_FP8 && !whole) {
+        return status_set(
+            error, STATUS_INVALID,
+            "cache_dtype %s: a prompt of %lld tokens with %lld numbers each is not a whole number of groups "
+            "of %d; write another seq, or cache_dtype: auto",
+            dtype, (long long)workload->seq, (long long)width, STATES_GROUP);
+    }
+    return STATUS_OK;
+}
+
 enum status_code generate_check(const struct config *config, const struct workload *workload, struct status *error)
 {
     int64_t fed = workload->seq + workload->new_tokens - 1;
@@ -215,7 +238,7 @@ enum status_code generate_check(const struct config *config, const struct worklo
             workload->beams > 1 ? "beams" : "cache", (long long)workload->seq, (long long)workload->new_tokens,
             (long long)config->sliding_window, config->name);
     }
-    return STATUS_OK;
+    return workload->cache_dtype != CACHE_DTYPE_AUTO ? quantized_cache_check(config, workload, error) : STATUS_OK;
 }
 
 static void positions_make(struct generation *generation)
@@ -236,6 +259,7 @@ struct value *generate_build(const struct forward *forward)
         .forward = *forward, .prompt = workload->seq, .new_tokens = workload->new_tokens, .beams = workload->beams};
     int64_t fed = workload->seq + workload->new_tokens - 1; /* the last token is chosen, not read */
     generation.cache = cache_open(tape, forward->config, workload->cache, fed);
+    generation.cache.dtype = workload->cache_dtype;
     generation.forward.cache = &generation.cache;
     if (!forward->config->family->lacks_position_ids) {
         positions_make(&generation);

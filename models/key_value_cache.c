@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "models/quantized_cache.h"
+
 struct key_value_cache cache_open(struct tape *tape, const struct config *config, enum cache kind, int64_t tokens)
 {
     struct key_value_cache cache = {
@@ -23,6 +25,7 @@ void cache_drop(struct key_value_cache *cache)
         tape_let_go(cache->tape, layer->keys);
         tape_let_go(cache->tape, layer->values);
         tape_let_go(cache->tape, layer->scalar);
+        quantized_cache_drop(cache->tape, layer);
         *layer = (struct cache_layer){0};
     }
 }
@@ -41,9 +44,8 @@ static struct value *tensor_new(struct tape *tape, struct value *states, enum dt
     return tape_hold(tape, tape_leaf(tape, CATEGORY_KV_CACHE, dtype, 4, size, false, label));
 }
 
-/* torch.cat of what there was (NULL: nothing) and the states, held. Autocast brings both to one dtype first. */
-static struct value *tensor_grown(struct tape *tape, struct value *kept, struct value *states, enum dtype dtype,
-                                  const char *label)
+struct value *cache_tensor_grown(struct tape *tape, struct value *kept, struct value *states, enum dtype dtype,
+                                 const char *label)
 {
     int frame = tape_frame_open(tape);
     int64_t before = value_size(kept, 2), added = value_size(states, 2);
@@ -112,9 +114,9 @@ static void dynamic_update(struct key_value_cache *cache, struct cache_layer *la
     struct tape *tape = cache->tape;
     enum dtype dtype = value_dtype(*keys);
     struct value *old_keys = layer->keys, *old_values = layer->values;
-    layer->keys = tensor_grown(tape, old_keys, *keys, dtype, "key cache");
+    layer->keys = cache_tensor_grown(tape, old_keys, *keys, dtype, "key cache");
     tape_let_go(tape, old_keys);
-    layer->values = tensor_grown(tape, old_values, *values, dtype, "value cache");
+    layer->values = cache_tensor_grown(tape, old_values, *values, dtype, "value cache");
     tape_let_go(tape, old_values);
     *keys = layer->keys;
     *values = layer->values;
@@ -147,8 +149,8 @@ static void sliding_update(struct key_value_cache *cache, struct cache_layer *la
     if (layer->scalar == NULL) {
         layer->scalar = scalar_new(tape, "sliding window");
     }
-    *keys = tensor_lend(tape, tensor_grown(tape, old_keys, *keys, dtype, "key cache"));
-    *values = tensor_lend(tape, tensor_grown(tape, old_values, *values, dtype, "value cache"));
+    *keys = tensor_lend(tape, cache_tensor_grown(tape, old_keys, *keys, dtype, "key cache"));
+    *values = tensor_lend(tape, cache_tensor_grown(tape, old_values, *values, dtype, "value cache"));
     layer->keys = tokens_keep(tape, *keys, kept);
     tape_let_go(tape, old_keys);
     layer->values = tokens_keep(tape, *values, kept);
@@ -163,6 +165,10 @@ void cache_update(struct key_value_cache *cache, int64_t layer, struct value **k
     }
     struct cache_layer *kept = &cache->layer[layer];
     struct value *new_keys = *keys, *new_values = *values;
+    if (cache->dtype != CACHE_DTYPE_AUTO) {
+        quantized_cache_update(cache, kept, keys, values);
+        return;
+    }
     if (cache->kind == CACHE_STATIC) {
         static_update(cache, kept, *keys, *values);
         *keys = kept->keys;
@@ -183,10 +189,9 @@ int64_t cache_window_kept(const struct key_value_cache *cache)
 }
 
 /* index_select over the rows */
-static void tensor_reorder(struct tape *tape, struct value **kept, struct value *ids)
+struct value *cache_tensor_reordered(struct tape *tape, struct value *old, struct value *ids)
 {
     int frame = tape_frame_open(tape);
-    struct value *old = *kept;
     int64_t groups = value_size(ids, 0), rows = value_size(ids, 1);
     int64_t flat[] = {groups, rows, value_size(old, 1) * value_size(old, 2) * value_size(old, 3)};
     int64_t column[] = {groups, rows, 1};
@@ -194,13 +199,23 @@ static void tensor_reorder(struct tape *tape, struct value **kept, struct value 
     tape_gather_into(tape, tape_reshape(tape, old, 3, flat), tape_reshape(tape, ids, 3, column),
                      tape_reshape(tape, made, 3, flat));
     tape_frame_close(tape, frame, NULL);
+    return made;
+}
+
+static void tensor_reorder(struct tape *tape, struct value **kept, struct value *ids)
+{
+    struct value *old = *kept;
+    *kept = cache_tensor_reordered(tape, old, ids);
     tape_let_go(tape, old);
-    *kept = made;
 }
 
 void cache_reorder(struct key_value_cache *cache, struct value *ids)
 {
     for (int64_t i = 0; i < cache->layers && !tape_failed(cache->tape); i++) {
+        if (cache->dtype != CACHE_DTYPE_AUTO) {
+            quantized_cache_reorder(cache->tape, &cache->layer[i], ids);
+            continue;
+        }
         tensor_reorder(cache->tape, &cache->layer[i].keys, ids);
         tensor_reorder(cache->tape, &cache->layer[i].values, ids);
     }

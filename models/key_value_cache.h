@@ -3,6 +3,7 @@
  * dynamic (transformers' DynamicCache): every token makes a new tensor of all tokens for each, and the old one is given
  * back when the new one is there, so that the two coexist. static (StaticCache): one tensor for prompt and new tokens,
  * taken and zeroed when the layer first runs; new states are written into it and attention looks at all of it.
+ * quantised (QuantizedCache): models/quantized_cache.h.
  * A layer with a sliding window of w keeps the last w - 1 tokens: of a dynamic cache a view, which holds the tensor of
  * all that attention has read last until the next token has made a new one.
  *
@@ -12,13 +13,14 @@
 #ifndef ASSAY_MODELS_KEY_VALUE_CACHE_H
 #define ASSAY_MODELS_KEY_VALUE_CACHE_H
 
-#include "harness/tape/build.h"
+#include "harness/tape/quantized_states.h"
 #include "models/config.h"
 #include "models/workload.h"
 
 struct key_value_cache {
     struct tape *tape;
     enum cache kind;
+    enum cache_dtype dtype; /* automatic after cache_open */
     const struct config *config;
     int64_t layers;
     int64_t length;   /* tokens seen before the pass that runs */
@@ -28,7 +30,8 @@ struct key_value_cache {
 
 struct cache_layer {
     struct value *keys, *values; /* [rows, key heads, tokens, head size]; NULL before the first pass */
-    struct value *scalar;        /* what a layer counts on the device; NULL: nothing */
+    struct quantized_states quantized_keys, quantized_values; /* keys and values are then the residual */
+    struct value *scalar;                                     /* what a layer counts on the device; NULL: nothing */
 };
 
 /* tokens: the most that will be seen. Errors are the tape's. The cache must be released. */
@@ -48,5 +51,12 @@ int64_t cache_window_kept(const struct key_value_cache *cache);
 
 /* Every row becomes a copy of row ids[g, k] of its group: i64 [groups, rows / groups]. New tensors, layer by layer. */
 void cache_reorder(struct key_value_cache *cache, struct value *ids);
+
+/* -- for models/quantized_cache.c */
+/* torch.cat of what there was (NULL: nothing) and the states, held. Autocast brings both to one dtype first. */
+struct value *cache_tensor_grown(struct tape *tape, struct value *kept, struct value *states, enum dtype dtype,
+                                 const char *label);
+/* A held copy whose rows are in the order of ids, as cache_reorder has them. */
+struct value *cache_tensor_reordered(struct tape *tape, struct value *kept, struct value *ids);
 
 #endif

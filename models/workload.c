@@ -9,6 +9,7 @@
 
 static const char *const mode_names[MODE_COUNT] = {"load", "infer", "generate", "train"};
 static const char *const cache_names[CACHE_COUNT] = {"dynamic", "static"};
+static const char *const cache_dtype_names[CACHE_DTYPE_COUNT] = {"auto", "fp8", "int4", "int2"};
 static const char *const precision_names[PRECISION_COUNT] = {"float32",      "float16", "bfloat16", "amp-float16",
                                                              "amp-bfloat16", "int8",    "int4",     "fp8"};
 static const char *const quantize_names[QUANTIZE_COUNT] = {"linear", "all"};
@@ -46,6 +47,7 @@ static const struct field_row {
     [FIELD_SEQ] = COUNT_ROW(seq, 1),
     [FIELD_NEW_TOKENS] = COUNT_ROW(new_tokens, 1),
     [FIELD_CACHE] = NAME_ROW(cache, cache_names, 0, CACHE_COUNT),
+    [FIELD_CACHE_DTYPE] = NAME_ROW(cache_dtype, cache_dtype_names, 0, CACHE_DTYPE_COUNT),
     [FIELD_BEAMS] = COUNT_ROW(beams, 1),
     [FIELD_ATTENTION] = NAME_ROW(attention, attention_names, 0, ATTENTION_COUNT),
     [FIELD_PADDING] = SWITCH_ROW(padding),
@@ -112,6 +114,11 @@ const char *precision_name(enum precision precision)
 const char *cache_name(enum cache cache)
 {
     return cache_names[cache];
+}
+
+const char *cache_dtype_name(enum cache_dtype dtype)
+{
+    return cache_dtype_names[dtype];
 }
 
 const char *quantize_name(enum quantize quantize)
@@ -236,6 +243,38 @@ bool workload_is_bitsandbytes(const struct workload *workload)
            workload->quantize == QUANTIZE_LINEAR;
 }
 
+static enum status_code cache_check(const struct workload *workload, struct status *error)
+{
+    bool quantized = workload->cache_dtype != CACHE_DTYPE_AUTO;
+    const char *dtype = cache_dtype_name(workload->cache_dtype);
+    if (workload->mode != MODE_GENERATE && (workload->cache != CACHE_DYNAMIC || quantized || workload->beams != 1)) {
+        return status_set(error, STATUS_INVALID, "%s: mode %s does not generate; leave it out, or write mode generate",
+                          workload->beams != 1 ? "beams"
+                          : quantized          ? "cache_dtype"
+                                               : "cache",
+                          mode_name(workload->mode));
+    }
+    if (quantized && workload->cache == CACHE_STATIC) {
+        return status_set(error, STATUS_INVALID,
+                          "cache_dtype %s: a static cache has the dtype of its keys; write cache: dynamic, or "
+                          "cache_dtype: auto",
+                          dtype);
+    }
+    bool amp = workload->precision == PRECISION_AMP_FLOAT16 || workload->precision == PRECISION_AMP_BFLOAT16;
+    if (quantized && amp) {
+        return status_set(error, STATUS_INVALID,
+                          "cache_dtype %s: autocast gives keys and values two dtypes, which is not modelled for a "
+                          "quantised cache; write precision bfloat16, or cache_dtype: auto",
+                          dtype);
+    }
+    if (quantized && workload->cache_dtype != CACHE_DTYPE_FP8 && workload->beams > 1) {
+        return status_set(error, STATUS_INVALID,
+                          "cache_dtype %s: beams are modelled for fp8 and auto; write one of these, or beams: 1",
+                          dtype);
+    }
+    return STATUS_OK;
+}
+
 enum status_code workload_check(const struct workload *workload, struct status *error)
 {
     bool trains = workload->mode == MODE_TRAIN;
@@ -296,12 +335,8 @@ enum status_code workload_check(const struct workload *workload, struct status *
     if (workload->mode == MODE_GENERATE && workload->head == HEAD_BARE) {
         return status_set(error, STATUS_INVALID, "head bare: a token is chosen by the head; write head lm");
     }
-    if (workload->mode != MODE_GENERATE && (workload->cache != CACHE_DYNAMIC || workload->beams != 1)) {
-        return status_set(error, STATUS_INVALID, "%s: mode %s does not generate; leave it out, or write mode generate",
-                          workload->beams != 1 ? "beams" : "cache", mode_name(workload->mode));
-    }
     if (trains && workload->logits == LOGITS_LAST) {
         return status_set(error, STATUS_INVALID, "logits last: the loss of training is taken over all; write all");
     }
-    return STATUS_OK;
+    return cache_check(workload, error);
 }

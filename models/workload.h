@@ -21,6 +21,8 @@ enum precision {
 };
 /* How keys and values are kept while generating: grown by copying, or allocated once for prompt and new tokens. */
 enum cache { CACHE_DYNAMIC, CACHE_STATIC, CACHE_COUNT };
+/* How a dynamic cache is stored: in the dtype of the keys, or as transformers' QuantizedCache does (quantized_cache.h). */
+enum cache_dtype { CACHE_DTYPE_AUTO, CACHE_DTYPE_FP8, CACHE_DTYPE_INT4, CACHE_DTYPE_INT2, CACHE_DTYPE_COUNT };
 enum quantize { QUANTIZE_LINEAR, QUANTIZE_ALL, QUANTIZE_COUNT }; /* what int8, int4 and fp8 store so: quantization.h */
 enum attention { ATTENTION_SDPA, ATTENTION_EAGER, ATTENTION_NATIVE, ATTENTION_COUNT };
 enum optimizer {
@@ -49,7 +51,8 @@ struct workload {
     int64_t seq;        /* >= 1; 0 for images, where the configuration gives the size */
     int64_t new_tokens; /* generate: >= 1; otherwise without meaning */
     enum cache cache;
-    int64_t beams; /* >= 1; 1: greedy */
+    enum cache_dtype cache_dtype; /* generate; other than auto: of a dynamic cache */
+    int64_t beams;                /* >= 1; 1: greedy */
     enum attention attention;
     bool padding; /* text: sequences of different lengths under an attention mask */
     enum optimizer optimizer;
@@ -77,6 +80,7 @@ struct workload {
     X(SEQ, seq)                                                                                                        \
     X(NEW_TOKENS, new_tokens)                                                                                          \
     X(CACHE, cache)                                                                                                    \
+    X(CACHE_DTYPE, cache_dtype)                                                                                        \
     X(BEAMS, beams)                                                                                                    \
     X(ATTENTION, attention)                                                                                            \
     X(PADDING, padding)                                                                                                \
@@ -112,6 +116,7 @@ const char *workload_field_name(enum workload_field field, int64_t value);
 const char *mode_name(enum mode mode);
 const char *precision_name(enum precision precision);
 const char *cache_name(enum cache cache);
+const char *cache_dtype_name(enum cache_dtype dtype);
 const char *quantize_name(enum quantize quantize);
 const char *attention_name(enum attention attention);
 const char *optimizer_name(enum optimizer optimizer); /* "none" for OPTIMIZER_NONE */
@@ -122,7 +127,7 @@ const char *head_name(enum head head);
 
 /* The defaults of a mode: float32 (quantised: linear), batch 1, seq 128, sdpa, adamw-fused when training, no
  * adapters, 1 micro-batch; all logits,
- * but the last alone when generating, as transformers does; 32 new tokens, a dynamic cache, 1 beam. */
+ * but the last alone when generating, as transformers does; 32 new tokens, a dynamic cache in the dtype of the keys, 1 beam. */
 struct workload workload_default(enum mode mode);
 
 /* Sets one field, named by its key, from text.

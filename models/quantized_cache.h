@@ -1,0 +1,24 @@
+/* Quantised key-value cache: transformers' QuantizedCache, layer by layer. For models/key_value_cache.c only.
+ *
+ * What attention reads is always there as a whole in the dtype of the model, made anew for every layer and token; what is
+ * quantised is what stays in between.
+ *   fp8         every token's codes are appended, so that all codes are there twice for a moment.
+ *   int4, int2  the prompt is quantised; later tokens wait in the dtype of the model until there are 128 of them, the
+ *               residual length, then everything is quantised anew.
+ * The first pass attends to its own keys and values as they came. */
+#ifndef ASSAY_MODELS_QUANTIZED_CACHE_H
+#define ASSAY_MODELS_QUANTIZED_CACHE_H
+
+#include "models/key_value_cache.h"
+
+enum { CACHE_RESIDUAL_TOKENS = 128 };
+
+/* cache_update of a layer; the states are handed over as there. */
+void quantized_cache_update(struct key_value_cache *cache, struct cache_layer *layer, struct value **keys,
+                            struct value **values);
+/* Gives what is quantised back. */
+void quantized_cache_drop(struct tape *tape, struct cache_layer *layer);
+/* cache_reorder of a layer: the codes of fp8 alone, row by row. */
+void quantized_cache_reorder(struct tape *tape, struct cache_layer *layer, struct value *ids);
+
+#endif
