@@ -16,6 +16,7 @@
         {"seq", OPTION_VALUE, "N", "tokens of a sample (default: 128); not for images"},                               \
         {"new-tokens", OPTION_VALUE, "N", "tokens that are generated (generate; default: 32)"},                        \
         {"cache", OPTION_VALUE, "dynamic|static", "keys and values grow by copying, or lie ready (generate)"},         \
+        {"cache-dtype", OPTION_VALUE, "D", "auto (default): that of the keys; fp8, int4, int2: quantised (generate)"}, \
         {"beams", OPTION_VALUE, "N", "beams of the search (generate; default: 1, greedy)"},                            \
         {"attention", OPTION_VALUE, "A", "sdpa (default): as PyTorch chooses; eager: scores stored; native: ours"},    \
         {"padding", OPTION_BOOLEAN, NULL, "sequences of different lengths, under an attention mask (text)"},           \

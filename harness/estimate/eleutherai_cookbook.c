@@ -55,7 +55,8 @@ static bool cookbook_applies(const struct estimate_input *input)
     const struct workload *workload = input->workload;
     bool fsdp = input->parallel != NULL && input->parallel->fsdp;
     bool trains = workload->mode == MODE_TRAIN && workload->optimizer != OPTIMIZER_ADAM_8BIT && !fsdp;
-    bool infers = (workload->mode == MODE_INFER || workload->mode == MODE_GENERATE) && workload->beams == 1;
+    bool infers = (workload->mode == MODE_INFER || workload->mode == MODE_GENERATE) && workload->beams == 1 &&
+                  workload->cache_dtype == CACHE_DTYPE_AUTO;
     return rule_is_text_stack(input) && rule_weight_bytes(workload->precision) > 0 && workload->lora_rank == 0 &&
            ffn_read(input->config) > 0 && (trains || infers);
 }

@@ -4,6 +4,7 @@
  * Its tensors are those of the headers, and keys and values of the type that the configuration names (float16 for
  * GGUF), in whatever precision the case runs. Where there is no file, they are those that one saved in the precision
  * of the case would have: parameters and persistent buffers, tied ones once, and keys and values of that type.
+ * A cache in fp8 (--kv-cache-dtype) has a byte for each element, without scales; int4 and int2 it does not know.
  * Tokens are those of the prompt and all new ones (--max-model-len), in layers with a window too: where some layers
  * have one and some have none, 0.5.6 counts what engines reserve; of latent attention as if every head had keys and
  * values of hidden / heads. Beams it does not know. It reads num_key_value_heads alone, so that Falcon has as many
@@ -40,12 +41,16 @@ static bool hf_mem_applies(const struct estimate_input *input)
 {
     const struct workload *workload = input->workload;
     bool has_bytes = input->checkpoint != NULL || rule_weight_bytes(workload->precision) > 0;
-    return workload->mode != MODE_TRAIN && has_bytes && workload->beams == 1;
+    return workload->mode != MODE_TRAIN && has_bytes && workload->beams == 1 &&
+           (workload->cache_dtype == CACHE_DTYPE_AUTO || workload->cache_dtype == CACHE_DTYPE_FP8);
 }
 
 /* Of an element of keys and values. */
 static int64_t cache_element_bytes(const struct estimate_input *input)
 {
+    if (input->workload->cache_dtype == CACHE_DTYPE_FP8) {
+        return 1;
+    }
     if (input->checkpoint == NULL) {
         return rule_weight_bytes(input->workload->precision);
     }

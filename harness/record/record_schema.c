@@ -67,6 +67,7 @@ static const struct field CASE_FIELDS[] = {
     {"identity.seq", KIND_INTEGER | KIND_NULL, true},
     {"identity.new_tokens", KIND_INTEGER | KIND_NULL, false},
     {"identity.cache", KIND_STRING | KIND_NULL, false},
+    {"identity.cache_dtype", KIND_STRING | KIND_NULL, false},
     {"identity.beams", KIND_INTEGER | KIND_NULL, false},
     {"identity.attention", KIND_STRING | KIND_NULL, true},
     {"identity.padding", KIND_BOOLEAN | KIND_NULL, false},

@@ -107,6 +107,7 @@ static void identity_read(const struct json *identity, struct case_view *view)
     view->logits = json_string_or(json_get(identity, "logits"), NULL);
     view->head = json_string_or(json_get(identity, "head"), NULL);
     view->cache = json_string_or(json_get(identity, "cache"), NULL);
+    view->cache_dtype = json_string_or(json_get(identity, "cache_dtype"), NULL);
     view->batch = json_integer_or(json_get(identity, "batch"), -1);
     view->seq = json_integer_or(json_get(identity, "seq"), -1);
     view->accumulate = json_integer_or(json_get(identity, "accumulate"), -1);
@@ -172,6 +173,9 @@ static bool label_make(struct report *report, struct case_view *view)
             text_format(&label, " +%lld", (long long)view->new_tokens);
         }
         label_append(&label, unless(view->cache, "dynamic"));
+        if (view->cache_dtype != NULL) {
+            text_format(&label, " cache-%s", view->cache_dtype);
+        }
         if (view->beams > 1) {
             text_format(&label, " beams%lld", (long long)view->beams);
         }

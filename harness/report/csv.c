@@ -21,7 +21,7 @@ static void integer_add(struct text *text, int64_t value)
 
 static void header_write(const struct report *report, struct text *text)
 {
-    text_append(text, "id,model,mode,precision,quantize,batch,seq,new_tokens,cache,beams,attention,padding,"
+    text_append(text, "id,model,mode,precision,quantize,batch,seq,new_tokens,cache,cache_dtype,beams,attention,padding,"
                       "optimizer,loss,lora_rank,lora_targets,prepare_kbit,checkpointing,accumulate,"
                       "logits,tf32,tf32_convolutions,head,attention_backend,status,valid,invalid_reason,device,");
     for (int index = 0; index < report->estimator_count; index++) {
@@ -48,6 +48,7 @@ static void identity_write(const struct report *report, const struct case_view *
     integer_add(text, view->seq);
     integer_add(text, view->new_tokens);
     cell_add(text, view->cache);
+    cell_add(text, view->cache_dtype);
     integer_add(text, view->beams);
     cell_add(text, view->attention);
     cell_add(text, view->padding ? "true" : "false");

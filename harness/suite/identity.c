@@ -46,6 +46,7 @@ static unsigned axes_of(const struct workload *workload, const struct family *fa
     }
     if (workload->mode == MODE_GENERATE) {
         axes |= 1u << AXIS_NEW_TOKENS | 1u << AXIS_CACHE | 1u << AXIS_BEAMS;
+        axes |= workload->cache_dtype != CACHE_DTYPE_AUTO ? 1u << AXIS_CACHE_DTYPE : 0;
     }
     if (workload->mode == MODE_TRAIN) {
         axes |= 1u << AXIS_OPTIMIZER | 1u << AXIS_LOSS | 1u << AXIS_CHECKPOINTING | 1u << AXIS_ACCUMULATE;
@@ -126,6 +127,7 @@ static const struct {
     {AXIS_SEQ, "s%", true},
     {AXIS_NEW_TOKENS, "n%", true},
     {AXIS_CACHE, "%", false},
+    {AXIS_CACHE_DTYPE, "cache-%", false},
     {AXIS_BEAMS, "beams%", false},
     {AXIS_ATTENTION, "%", false},
     {AXIS_PADDING, "padding", false},

@@ -220,6 +220,12 @@ static void test_hf_mem(void **state)
     struct estimate estimate = estimate_of("hf-mem", "Llama-3.1-8B", workload);
     known_check(&estimate, "weights_bytes", 16060522496);
     known_check(&estimate, "kv_cache_bytes", 301989888);
+    workload.cache_dtype = CACHE_DTYPE_FP8;
+    estimate = estimate_of("hf-mem", "Llama-3.1-8B", workload);
+    known_check(&estimate, "kv_cache_bytes", 150994944);
+    workload.cache_dtype = CACHE_DTYPE_INT4;
+    assert_false(estimator_would_apply("hf-mem", "Llama-3.1-8B", workload, NULL));
+    workload.cache_dtype = CACHE_DTYPE_AUTO;
     estimate = estimate_of("hf-mem", "gpt2", workload);
     known_check(&estimate, "weights_bytes", INT64_C(2) * 124439808);
     unknown_check(&estimate, "kv_cache_bytes");

@@ -62,6 +62,11 @@ static void test_names(void **state)
         assert_int_equal(workload_set(&workload, "attention", attention_name((enum attention)i), NULL), STATUS_OK);
         assert_int_equal(workload.attention, i);
     }
+    for (int i = 0; i < CACHE_DTYPE_COUNT; i++) {
+        const char *name = cache_dtype_name((enum cache_dtype)i);
+        assert_int_equal(workload_set(&workload, "cache_dtype", name, NULL), STATUS_OK);
+        assert_int_equal(workload.cache_dtype, i);
+    }
     for (int i = 0; i < QUANTIZE_COUNT; i++) {
         assert_int_equal(workload_set(&workload, "quantize", quantize_name((enum quantize)i), NULL), STATUS_OK);
         assert_int_equal(workload.quantize, i);
@@ -88,7 +93,7 @@ static void test_wrong_fields(void **state)
         {"head", "default", "head: 'default' is not known; write one of: bare, lm"},
         {"colour", "red",
          "'colour' is not a field of a case; known are mode, precision, quantize, batch, seq, new_tokens, cache, "
-         "beams, "
+         "cache_dtype, beams, "
          "attention, padding, optimizer, loss, lora_rank, lora_targets, prepare_kbit, "
          "checkpointing, "
          "accumulate, logits, tf32, tf32_convolutions, head"},
@@ -166,6 +171,31 @@ static void test_check(void **state)
     assert_int_equal(workload_check(&workload, &error), STATUS_INVALID);
 }
 
+static void test_check_of_quantised_caches(void **state)
+{
+    struct status error = {0};
+    struct workload workload = workload_default(MODE_INFER);
+    (void)state;
+    workload.cache_dtype = CACHE_DTYPE_FP8;
+    assert_int_equal(workload_check(&workload, &error), STATUS_INVALID);
+    assert_string_equal(error.text, "cache_dtype: mode infer does not generate; leave it out, or write mode generate");
+    workload = workload_default(MODE_GENERATE);
+    workload.cache_dtype = CACHE_DTYPE_INT4;
+    assert_int_equal(workload_check(&workload, &error), STATUS_OK);
+    workload.beams = 2;
+    assert_int_equal(workload_check(&workload, &error), STATUS_INVALID);
+    assert_string_equal(error.text, "cache_dtype int4: beams are modelled for fp8 and auto; write one of these, or "
+                                    "beams: 1");
+    workload.beams = 1;
+    workload.precision = PRECISION_AMP_BFLOAT16;
+    assert_int_equal(workload_check(&workload, &error), STATUS_INVALID);
+    workload.precision = PRECISION_BFLOAT16;
+    workload.cache = CACHE_STATIC;
+    assert_int_equal(workload_check(&workload, &error), STATUS_INVALID);
+    assert_string_equal(error.text, "cache_dtype int4: a static cache has the dtype of its keys; write cache: dynamic, "
+                                    "or cache_dtype: auto");
+}
+
 static void test_check_of_preparation(void **state)
 {
     struct status error = {0};
@@ -206,8 +236,13 @@ static void test_check_of_tf32(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults),      cmocka_unit_test(test_set),   cmocka_unit_test(test_names),
-        cmocka_unit_test(test_wrong_fields),  cmocka_unit_test(test_check), cmocka_unit_test(test_check_of_preparation),
+        cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_set),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_wrong_fields),
+        cmocka_unit_test(test_check),
+        cmocka_unit_test(test_check_of_quantised_caches),
+        cmocka_unit_test(test_check_of_preparation),
         cmocka_unit_test(test_check_of_tf32),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -98,14 +98,16 @@ static void identities_are_json_with_null_for_what_says_nothing(void **state)
     struct suite suite = suite_text_open(SUITE_HEAD "cases:\n  - {model: tiny-bert, mode: [load, train], batch: 4}\n");
     const char *wanted[] = {
         "{\"model\": \"tiny-bert\", \"mode\": \"load\", \"precision\": \"float32\", \"quantize\": null, \"batch\": "
-        "null, \"seq\": null, \"new_tokens\": null, \"cache\": null, \"beams\": null, \"attention\": null, "
+        "null, \"seq\": null, \"new_tokens\": null, \"cache\": null, \"cache_dtype\": null, \"beams\": null, "
+        "\"attention\": null, "
         "\"padding\": null, \"optimizer\": null, \"loss\": null, \"lora_rank\": null, \"lora_targets\": null, "
         "\"prepare_kbit\": null, "
         "\"checkpointing\": "
         "null, \"accumulate\": null, \"logits\": null, \"tf32\": null, \"tf32_convolutions\": null, \"head\": "
         "\"bare\"}",
         "{\"model\": \"tiny-bert\", \"mode\": \"train\", \"precision\": \"float32\", \"quantize\": null, \"batch\": 4, "
-        "\"seq\": 128, \"new_tokens\": null, \"cache\": null, \"beams\": null, \"attention\": \"sdpa\", \"padding\": "
+        "\"seq\": 128, \"new_tokens\": null, \"cache\": null, \"cache_dtype\": null, \"beams\": null, \"attention\": "
+        "\"sdpa\", \"padding\": "
         "false, \"optimizer\": \"adamw-fused\", \"loss\": \"composed\", \"lora_rank\": 0, \"lora_targets\": null, "
         "\"prepare_kbit\": null, "
         "\"checkpointing\": "

@@ -219,7 +219,7 @@ static const struct refusal REFUSALS[] = {
     {CASE("exclude: [{}]"), "s.yaml:4:47: an empty exclude would drop all; name an axis"},
     {CASE("exclude: [{tags: x}]"),
      "s.yaml:4:48: unknown key 'tags' in exclude; known are model, mode, precision, "
-     "quantize, batch, seq, new_tokens, cache, beams, "
+     "quantize, batch, seq, new_tokens, cache, cache_dtype, beams, "
      "attention, padding, optimizer, loss, lora_rank, lora_targets, prepare_kbit, checkpointing, accumulate, "
      "logits, tf32, tf32_convolutions, head"},
     {CASE("exclude: [{batch: 1}]"),
