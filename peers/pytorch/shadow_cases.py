@@ -139,6 +139,26 @@ def generate_cases():
     return out
 
 
+def quantized_cache_cases():
+    """Caches in 8, 4 and 2 bits: below the residual length of 128 tokens, beyond it twice, and beyond it in the prompt."""
+    out = []
+    for dtype in ("fp8", "int4", "int2"):
+        for precision in ("float32", "bfloat16"):
+            for model in ("tiny/gpt2", "tiny/llama", "tiny/llama-gqa", "tiny/qwen2"):
+                for attention in ("sdpa", "eager"):
+                    out.append(case_of(model, "generate", precision, 2, 8, attention, new_tokens=4, cache_dtype=dtype))
+            out.append(case_of("tiny/llama-gqa", "generate", precision, 1, 8, "eager", new_tokens=260,
+                               cache_dtype=dtype))
+            for model in ("gpt2", "llama-3.2-1b", "qwen2.5-0.5b"):
+                out.append(case_of(model, "generate", precision, 4, 512, "sdpa", new_tokens=16, cache_dtype=dtype))
+                out.append(case_of(model, "generate", precision, 1, 900, "eager", new_tokens=4, cache_dtype=dtype))
+            out.append(case_of("gpt2", "generate", precision, 1, 200, "sdpa", new_tokens=131, cache_dtype=dtype))
+    for model in ("tiny/gpt2", "tiny/llama-gqa", "tiny/qwen2"):
+        for precision in ("float32", "bfloat16"):
+            out.append(case_of(model, "generate", precision, 2, 8, "sdpa", new_tokens=4, beams=3, cache_dtype="fp8"))
+    return out
+
+
 def adapter_cases():
     """Adapters of LoRA on frozen models, and 8-bit Adam: what needs peft and bitsandbytes besides."""
     out = []
@@ -339,6 +359,6 @@ def has_form(case):
 
 
 def cases():
-    return (tiny_cases() + layer_pairs() + full_cases() + generate_cases() + adapter_cases() + quantized_cases() +
-            fused_loss_cases() + decoder_cases() + decoder_generate_cases() +
+    return (tiny_cases() + layer_pairs() + full_cases() + generate_cases() + quantized_cache_cases() +
+            adapter_cases() + quantized_cases() + fused_loss_cases() + decoder_cases() + decoder_generate_cases() +
             encoder_cases() + list(filter(has_form, learned_position_cases())) + expert_cases())

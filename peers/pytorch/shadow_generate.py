@@ -35,20 +35,65 @@ def replaced(owner, name, new):
         setattr(owner, name, old)
 
 
+def stored(states):
+    """The tensors behind quantised states: codes and a scale (fp8), or quanto's packed codes, scales and shifts."""
+    return list(states) if isinstance(states, tuple) else [states._data._data, states._scale, states._shift]
+
+
 def cache_bytes(cache):
     """Bytes of the keys and values that a cache holds."""
     kept = [tensor for layer in cache.layers if layer.is_initialized for tensor in (layer.keys, layer.values)]
+    for layer in cache.layers:
+        if getattr(layer, "_quantized_keys", None) is not None:
+            kept += stored(layer._quantized_keys) + stored(layer._quantized_values)
     return sum({tensor.untyped_storage()._cdata: tensor.untyped_storage().nbytes() for tensor in kept}.values())
 
 
+QUANTO = {}  # name of an operator of quanto: the Python that it registers
+
+
+def quanto_load():
+    """Imports quanto and notes the Python behind its operators, which runs where no dispatch mode sees inside."""
+    impl = torch.library.impl
+
+    def noting_impl(name, types, *more, **keywords):
+        register = impl(name, types, *more, **keywords)
+
+        def noting_register(function):
+            QUANTO.setdefault(name, function)
+            return register(function)
+        return noting_register
+
+    with replaced(torch.library, "impl", noting_impl):
+        import optimum.quanto  # noqa: F401
+
+
+def quantized_cache(dtype):
+    """Settings of generate()."""
+    if dtype != "fp8":
+        quanto_load()
+    config = {"backend": "fp8"} if dtype == "fp8" else {"backend": "quanto", "nbits": int(dtype[3:])}
+    return {"cache_implementation": "quantized", "cache_config": config}
+
+
+def quanto_kernel_of(func):
+    """What a ledger runs instead of an operator of quanto, to see inside it: its Python where a GPU runs that too;
+    unpacking is one kernel there, with one output (library/extensions/cuda/unpack.cu)."""
+    if func._schema.name == "quanto::unpack":
+        return lambda packed, bits: packed.new_empty([packed.shape[0] * (8 // bits), *packed.shape[1:]])
+    return QUANTO.get(func._schema.name)
+
+
 def generate(case, model, inputs, stages, precision):
-    """Runs one generation under the context `precision`; (what the caller receives, the largest size of the cache).
-    Stages: `forward` is the prefill and what comes before it, `generate` all the rest."""
+    """Runs one generation under the context `precision`; (what the caller receives, the largest size of the cache, of a
+    quantised one the last). Stages: `forward` is the prefill and what comes before it, `generate` all the rest."""
     mixin = utils.GenerationMixin
     settings = {"max_new_tokens": case["new_tokens"], "do_sample": False, "use_cache": True, "pad_token_id": 0,
                 "eos_token_id": None, "num_beams": case.get("beams", 1)}
     if case.get("cache") == "static":
         settings["cache_implementation"] = "static"
+    if case.get("cache_dtype"):
+        settings.update(quantized_cache(case["cache_dtype"]))
     if case.get("logits") == "all":
         settings["logits_to_keep"] = 0
     model.generation_config.eos_token_id = None
@@ -62,7 +107,8 @@ def generate(case, model, inputs, stages, precision):
 
     def counted_update(self, outputs, model_kwargs, *more, **keywords):
         steps[0] += 1
-        largest[0] = max(largest[0], cache_bytes(outputs.past_key_values))
+        size = cache_bytes(outputs.past_key_values)
+        largest[0] = size if case.get("cache_dtype") else max(largest[0], size)
         return update(self, outputs, model_kwargs, *more, **keywords)
 
     def stop_at_length(self, unfinished, tokens, length):

@@ -48,6 +48,8 @@ def ledger_for(case, device, keep_events=False):
     ledger = StorageLedger(device, keep_events)
     if case["precision"] in peer_models.QUANTIZED:
         ledger.inside = shadow_bitsandbytes().kernel_of
+    if case.get("cache_dtype"):
+        ledger.inside = shadow_generate.quanto_kernel_of
     return ledger
 
 
@@ -165,7 +167,8 @@ def optional_versions(todo):
     needed = {"peft": any(case.get("lora_rank") for case in todo),
               "bitsandbytes": any(case["optimizer"] == "adam-8bit" or case["precision"] in peer_models.QUANTIZED
                                   for case in todo),
-              "liger-kernel": any(case.get("loss") == "fused" for case in todo)}
+              "liger-kernel": any(case.get("loss") == "fused" for case in todo),
+              "optimum-quanto": any(case.get("cache_dtype") in ("int4", "int2") for case in todo)}
     return {name: importlib.metadata.version(name) for name, wanted in needed.items() if wanted}
 
 

@@ -9,6 +9,7 @@ in tiny_losses.py. Prompt: id[k] = (7 * k + 3) mod vocabulary over the flattened
 token. `margin`: the smallest distance of a chosen logit to the next one, to tell a tie from a mistake; of beams it is
 the distance of the best sequence's score to that of the second.
 """
+import importlib.metadata
 import json
 import sys
 
@@ -19,6 +20,7 @@ from peer_models import MODELS
 from tiny_losses import mix
 
 BATCH, SEQ, NEW_TOKENS, BEAMS = 2, 8, 12, 3
+QUANTIZED, BEYOND_RESIDUAL = ("fp8", "int4", "int2"), 132  # QuantizedCache keeps up to 127 tokens as they came
 
 
 def fill(model):
@@ -31,14 +33,14 @@ def fill(model):
             parameter.copy_(values.view(parameter.shape))
 
 
-def generate(name, attention, beams, **settings):
+def generate(name, attention, beams, new_tokens=NEW_TOKENS, **settings):
     _, kind, _, config = MODELS["tiny/" + name]
     config.use_cache = True
     model = kind._from_config(config, attn_implementation=attention).eval()
     fill(model)
     model.generation_config.eos_token_id = None
     ids = ((7 * torch.arange(BATCH * SEQ) + 3) % config.vocab_size).view(BATCH, SEQ)
-    out = model.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=NEW_TOKENS, do_sample=False,
+    out = model.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=new_tokens, do_sample=False,
                          num_beams=beams, num_return_sequences=min(beams, 2), pad_token_id=0, output_scores=True,
                          return_dict_in_generate=True, disable_compile=True, **settings)
     if beams > 1:
@@ -48,6 +50,13 @@ def generate(name, attention, beams, **settings):
     return out.sequences.tolist(), min(gaps)
 
 
+def quantized(name, attention, dtype, new_tokens=NEW_TOKENS):
+    """Over a QuantizedCache of fp8 or of quanto's integers."""
+    config = {"backend": "fp8"} if dtype == "fp8" else {"backend": "quanto", "nbits": int(dtype[3:])}
+    tokens, margin = generate(name, attention, 1, new_tokens, cache_implementation="quantized", cache_config=config)
+    return {"cache_dtype": dtype, "new_tokens": new_tokens, "margin": margin, "tokens": tokens}
+
+
 def rows():
     for name in ("gpt2", "llama", "llama-gqa", "qwen2"):
         for attention in ("sdpa", "eager"):
@@ -55,12 +64,17 @@ def rows():
                 tokens, margin = generate(name, attention, beams)
                 fixed, _ = generate(name, attention, beams, cache_implementation="static")
                 yield {"model": "tiny/" + name, "attention": attention, "beams": beams, "margin": margin,
-                       "tokens": tokens, "tokens_static": fixed}
+                       "tokens": tokens, "tokens_static": fixed,
+                       "tokens_quantized": [quantized(name, attention, dtype) for dtype in QUANTIZED if beams == 1]}
+    for dtype in QUANTIZED:
+        yield {"model": "tiny/llama-gqa", "attention": "eager", "beams": 1,
+               "tokens_quantized": [quantized("llama-gqa", "eager", dtype, BEYOND_RESIDUAL)]}
 
 
 def main():
     torch.set_num_threads(1)
-    head = {"torch": torch.__version__, "transformers": transformers.__version__}
+    head = {"torch": torch.__version__, "transformers": transformers.__version__,
+            "optimum-quanto": importlib.metadata.version("optimum-quanto")}
     json.dump({"versions": head, "batch": BATCH, "seq": SEQ, "new_tokens": NEW_TOKENS, "rows": list(rows())},
               sys.stdout)
     print()

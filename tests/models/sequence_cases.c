@@ -110,6 +110,13 @@ static void variants_add(struct sequence_case *cases, int *count, int model)
         case_add(cases, count, model, &generate);
         generate.beams = 2;
         case_add(cases, count, model, &generate);
+        generate.cache = CACHE_DYNAMIC;
+        generate.seq = 8; /* two groups of 64 */
+        for (int dtype = CACHE_DTYPE_FP8; dtype < CACHE_DTYPE_COUNT && models[model].whole; dtype++) {
+            generate.cache_dtype = (enum cache_dtype)dtype;
+            generate.beams = dtype == CACHE_DTYPE_FP8 ? 2 : 1;
+            case_add(cases, count, model, &generate);
+        }
     }
 }
 

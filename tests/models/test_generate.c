@@ -17,7 +17,7 @@
 
 static const char tokens_path[] = "peers/pytorch/tiny_tokens.json";
 
-enum { TOKENS_MAXIMUM = 256 };
+enum { TOKENS_MAXIMUM = 320 };
 
 struct tokens {
     int64_t rows, columns;
@@ -122,6 +122,23 @@ static struct tokens tokens_read(const struct json *rows)
     return tokens;
 }
 
+/* Over transformers' QuantizedCache, within the residual and beyond it. */
+static void quantized_tokens_compare(const char *model, enum attention attention, const struct json *rows)
+{
+    for (size_t i = 0; i < json_count(rows); i++) {
+        const struct json *row = json_at(rows, i);
+        struct status error = {0};
+        struct workload workload = generation(CACHE_DYNAMIC, attention, 1);
+        workload.new_tokens = json_integer_or(json_get(row, "new_tokens"), 0);
+        assert_int_equal(
+            workload_set(&workload, "cache_dtype", json_string_or(json_get(row, "cache_dtype"), ""), &error),
+            STATUS_OK);
+        struct tokens ours = generated(model, &workload);
+        struct tokens theirs = tokens_read(json_get(row, "tokens"));
+        tokens_compare(cache_dtype_name(workload.cache_dtype), &ours, &theirs);
+    }
+}
+
 static void tokens_are_pytorchs(void **state)
 {
     (void)state;
@@ -132,18 +149,23 @@ static void tokens_are_pytorchs(void **state)
     }
     const struct json *rows = json_get(document, "rows");
     assert_true(json_count(rows) >= 16);
+    size_t quantized_rows = 0;
     for (size_t i = 0; i < json_count(rows); i++) {
         const struct json *row = json_at(rows, i);
         const char *model = json_string_or(json_get(row, "model"), "");
         bool eager = strcmp(json_string_or(json_get(row, "attention"), ""), "eager") == 0;
         int64_t beams = json_integer_or(json_get(row, "beams"), 1);
-        for (int cache = 0; cache < CACHE_COUNT; cache++) {
+        const struct json *quantized = json_get(row, "tokens_quantized");
+        quantized_tokens_compare(model, eager ? ATTENTION_EAGER : ATTENTION_SDPA, quantized);
+        quantized_rows += json_count(quantized);
+        for (int cache = 0; cache < CACHE_COUNT && json_get(row, "tokens") != NULL; cache++) {
             struct workload workload = generation((enum cache)cache, eager ? ATTENTION_EAGER : ATTENTION_SDPA, beams);
             struct tokens ours = generated(model, &workload);
             struct tokens theirs = tokens_read(json_get(row, cache == CACHE_STATIC ? "tokens_static" : "tokens"));
             tokens_compare(model, &ours, &theirs);
         }
     }
+    assert_true(quantized_rows >= 27);
     json_release(document);
 }
 
@@ -258,6 +280,21 @@ static void what_cannot_be_is_refused(void **state)
             "beams: a prompt of 4090 and 32 new tokens reach the sliding window of 4096 of mistralai/Mistral-7B-v0.1, "
             "which is modelled for a dynamic cache without beams; write cache: dynamic and beams: 1, or fewer tokens");
     workload.beams = 1;
+    workload.seq = 8;
+    workload.cache_dtype = CACHE_DTYPE_FP8;
+    refused("mistralai/Mistral-7B-v0.1", workload,
+            "cache_dtype fp8: mistralai/Mistral-7B-v0.1 has layers with a sliding window, which a quantised cache does "
+            "not take; write cache_dtype: auto");
+    workload.cache_dtype = CACHE_DTYPE_INT4;
+    workload.seq = 3;
+    refused("tiny-llama", workload,
+            "cache_dtype int4: a prompt of 3 tokens with 16 numbers each is not a whole number of groups of 64; write "
+            "another seq, or cache_dtype: auto");
+    workload.seq = 4;
+    refused("tiny-llama", workload,
+            "cache_dtype int4: a prompt of 4 tokens with 16 numbers each is not a whole number of groups of 64; write "
+            "another seq, or cache_dtype: auto");
+    workload.cache_dtype = CACHE_DTYPE_AUTO;
     workload.new_tokens = 1 << 20;
     refused("meta-llama/Llama-3.1-8B", workload,
             "new_tokens: 1048576 through the 32 layers of meta-llama/Llama-3.1-8B are more than a tape holds; write at "
