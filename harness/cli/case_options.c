@@ -68,6 +68,9 @@ static const char *axis_remedy(enum axis axis)
     case AXIS_QUANTIZE:
         return ", or write --precision int8, int4 or fp8";
     case AXIS_NEW_TOKENS:
+    case AXIS_CACHE:
+    case AXIS_CACHE_DTYPE:
+    case AXIS_BEAMS:
         return ", or write --mode generate";
     default:
         return "";

@@ -289,6 +289,7 @@ static void options_that_say_nothing_are_refused(void **state)
         {{"estimate", "timm/resnet18.a1_in1k", "--mode", "infer", "--attention", "eager"}, "--attention says nothing"},
         {{"estimate", "timm/resnet18.a1_in1k", "--mode", "train", "--lora-rank", "8"}, "--lora-rank says nothing"},
         {{"estimate", "gpt2", "--mode", "train", "--new-tokens", "8"}, "leave it out, or write --mode generate\n"},
+        {{"estimate", "gpt2", "--mode", "infer", "--cache", "dynamic"}, "leave it out, or write --mode generate\n"},
         {{"estimate", "gpt2", "--mode", "load", "--new-tokens", "8"},
          "--new-tokens says nothing about gpt2 in mode load"},
         {{"estimate", "gpt2", "--mode", "load", "--batch", "8"}, "--batch says nothing about gpt2 in mode load"},

@@ -208,6 +208,52 @@ static void test_mode_that_is_not_modelled(void **state)
     subject_release(subject);
 }
 
+static bool has_unknown(const struct estimate *estimate)
+{
+    bool unknown = false;
+    for (int i = 0; i < estimate->count; i++) {
+        unknown = unknown || !estimate->quantities[i].known;
+    }
+    return unknown;
+}
+
+/* Every rule that applies, of every kind of model, mode and division: a note where something is unknown, and only there. */
+static void test_what_is_unknown_has_a_reason(void **state)
+{
+    static const char *const models[] = {"gpt2",
+                                         "bert-base-cased",
+                                         "timm/resnet18.a1_in1k",
+                                         "google/vit-base-patch16-224",
+                                         "google-t5/t5-small",
+                                         "tiiuae/falcon-7b",
+                                         "deepseek-ai/DeepSeek-V2",
+                                         "mistralai/Mixtral-8x7B-v0.1"};
+    static const struct parallel divisions[] = {{.data = 2, .tensor = 1, .pipeline = 1, .expert = 1, .zero = 3},
+                                                {.data = 1, .tensor = 2, .pipeline = 2, .expert = 1}};
+    int unknown_count = 0;
+    (void)state;
+    for (size_t i = 0; i < sizeof models / sizeof models[0] * MODE_COUNT * 3; i++) {
+        struct workload workload = workload_default((enum mode)(i / 3 % MODE_COUNT));
+        workload.checkpointing = workload.mode == MODE_TRAIN && i % 3 == 0;
+        struct subject *subject = subject_new(models[i / (3 * MODE_COUNT)], workload);
+        struct estimate_input input = subject_input(subject, i % 3 > 0 ? &divisions[i % 3 - 1] : NULL);
+        for (int k = 1; estimator_at(k) != NULL; k++) { /* 0 is replay */
+            struct estimate estimate;
+            if (!estimator_applies(estimator_at(k), &input) ||
+                estimate_compute(estimator_at(k), &input, &estimate, NULL) != STATUS_OK) {
+                continue;
+            }
+            if (has_unknown(&estimate) != (estimate.note[0] != '\0')) {
+                fail_msg("%s of %s in mode %s: '%s'", estimate.estimator, subject->config.name,
+                         mode_name(workload.mode), estimate.note);
+            }
+            unknown_count += has_unknown(&estimate) ? 1 : 0;
+        }
+        subject_release(subject);
+    }
+    assert_true(unknown_count > 50);
+}
+
 static struct constants_spread spread_of(int64_t median)
 {
     return (struct constants_spread){.known = true, .median = median, .minimum = 0, .maximum = median, .count = 1};
@@ -272,11 +318,17 @@ static void test_constants_of_another_mode(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table),      cmocka_unit_test(test_accelerate_cases),
-        cmocka_unit_test(test_anatomy),    cmocka_unit_test(test_eleutherai),
-        cmocka_unit_test(test_generation), cmocka_unit_test(test_overflow),
-        cmocka_unit_test(test_json),       cmocka_unit_test(test_mode_that_is_not_modelled),
-        cmocka_unit_test(test_constants),  cmocka_unit_test(test_constants_of_another_mode),
+        cmocka_unit_test(test_table),
+        cmocka_unit_test(test_accelerate_cases),
+        cmocka_unit_test(test_anatomy),
+        cmocka_unit_test(test_eleutherai),
+        cmocka_unit_test(test_generation),
+        cmocka_unit_test(test_overflow),
+        cmocka_unit_test(test_json),
+        cmocka_unit_test(test_mode_that_is_not_modelled),
+        cmocka_unit_test(test_constants),
+        cmocka_unit_test(test_constants_of_another_mode),
+        cmocka_unit_test(test_what_is_unknown_has_a_reason),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
