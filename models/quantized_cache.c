@@ -2,11 +2,9 @@
  */
 #include "models/quantized_cache.h"
 
-static enum states_form form_of(const struct key_value_cache *cache)
+enum states_form cache_states_form(enum cache_dtype dtype)
 {
-    return cache->dtype == CACHE_DTYPE_FP8    ? STATES_FLOAT8
-           : cache->dtype == CACHE_DTYPE_INT4 ? STATES_INT4
-                                              : STATES_INT2;
+    return dtype == CACHE_DTYPE_FP8 ? STATES_FLOAT8 : dtype == CACHE_DTYPE_INT4 ? STATES_INT4 : STATES_INT2;
 }
 
 static void states_hold(struct tape *tape, const struct quantized_states *states)
@@ -37,7 +35,7 @@ static void states_renew(struct key_value_cache *cache, struct quantized_states 
 {
     struct tape *tape = cache->tape;
     int frame = tape_frame_open(tape);
-    struct quantized_states made = tape_states_quantize(tape, form_of(cache), states);
+    struct quantized_states made = tape_states_quantize(tape, cache_states_form(cache->dtype), states);
     if (!tape_failed(tape)) {
         states_hold(tape, &made);
         states_let_go(tape, kept);

@@ -1,4 +1,4 @@
-/* Quantised key-value cache: transformers' QuantizedCache, layer by layer. For models/key_value_cache.c only.
+/* Quantised key-value cache: transformers' QuantizedCache, layer by layer.
  *
  * What attention reads is always there as a whole in the dtype of the model, made anew for every layer and token; what is
  * quantised is what stays in between.
@@ -10,6 +10,9 @@
 #define ASSAY_MODELS_QUANTIZED_CACHE_H
 
 #include "models/key_value_cache.h"
+
+/* Of a dtype that is not automatic. */
+enum states_form cache_states_form(enum cache_dtype dtype);
 
 enum { CACHE_RESIDUAL_TOKENS = 128 };
 

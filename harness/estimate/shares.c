@@ -14,10 +14,12 @@
  * float32 copies that DeepSpeed or Megatron add are in their own rules.
  *
  * Activations: rule_terms.h, of 16-bit or float32 elements, for the layers of the stage, times the micro-batches
- * that wait there: min(accumulate, P - k), one forward one backward. Keys and values of a generation: 2 layers
- * tokens rows heads of a rank, in layers with a window at most its tokens. Left out: logits and loss, temporaries,
- * workspaces, buckets of communication, allocator, context; sequence and context parallelism. Inference has no rule
- * for activations, and so no total.
+ * that wait there: min(accumulate, P - k), one forward one backward. Without gradients those of llm_analysis.h, the
+ * logits on the last stage. Keys and values of a generation: 2 layers tokens rows heads of a rank, in layers with a
+ * window at most its tokens, quantised ones as quantized_states.h has them. A generation's total is that of the prefill
+ * (its activations beside a cache of the prompt) or of the last token (its own beside the whole cache), whichever is
+ * more. Left out: logits and loss of training, temporaries, workspaces, buckets of communication, allocator, context;
+ * sequence and context parallelism.
  *
  * Worked number: gpt2 in float32, 8 ranks, FSDP2, AdamW fused: of wte [50257, 768] the first rank has 6,283 rows, of
  * all tensors 15,555,648 elements: 62,222,592 bytes of weights, as many of gradients, 124,445,184 + 4 * 148 of
@@ -27,8 +29,13 @@
 
 #include "harness/base/size.h"
 #include "harness/estimate/accelerate.h"
+#include "harness/estimate/llm_analysis.h"
 #include "harness/estimate/rule_terms.h"
 #include "harness/estimate/tensor_split.h"
+#include "harness/tape/quantized_states.h"
+#include "models/family.h"
+#include "models/quantized_cache.h"
+#include "models/workload_tape.h"
 
 enum { BEFORE_LAYERS = -1, AFTER_LAYERS = -2, FLAT_ALIGNMENT = 2 /* nccl_start_alignment_factor of DeepSpeed */ };
 
@@ -43,6 +50,7 @@ struct shares {
 /* One pipeline stage; bytes of a rank of it. */
 struct stage_share {
     int64_t weights, buffers, gradients, optimizer, activations, cache;
+    int64_t passing;        /* activations and cache at the moment of a case without gradients that has most of both */
     int64_t flat_counts[2]; /* trained elements that the ranks divide as one buffer: dense ones, experts */
     int64_t flat_element_bytes;
 };
@@ -187,11 +195,10 @@ static bool activations_add(const struct shares *shares, int stage)
            size_multiply(bytes, shares->parallel.pipeline > 1 ? waiting : 1, &shares->stages[stage].activations);
 }
 
-/* Tokens that the layers of a stage keep, summed: in a layer with a window no more than it sees. */
-static int64_t tokens_kept(const struct shares *shares, int stage)
+/* Tokens that the layers of a stage keep of so many, summed: in a layer with a window no more than it sees. */
+static int64_t tokens_kept(const struct shares *shares, int stage, int64_t tokens)
 {
     const struct config *config = shares->input->config;
-    int64_t tokens = shares->input->workload->seq + shares->input->workload->new_tokens - 1;
     int64_t window = config->sliding_window > 0 && config->sliding_window < tokens ? config->sliding_window : tokens;
     int64_t layer_count = config->layers / shares->parallel.pipeline;
     int64_t sum = 0;
@@ -201,19 +208,78 @@ static int64_t tokens_kept(const struct shares *shares, int stage)
     return sum;
 }
 
-static bool cache_add(const struct shares *shares, int stage)
+/* Elements of the keys of one layer and token on a rank. */
+static bool key_elements(const struct shares *shares, int64_t *elements)
 {
     const struct config *config = shares->input->config;
-    const struct workload *workload = shares->input->workload;
     int64_t tensor = shares->parallel.tensor;
-    const int64_t factors[] = {2,
-                               tokens_kept(shares, stage),
-                               workload->batch,
-                               workload->beams,
-                               config->kv_heads < tensor ? 1 : config->kv_heads / tensor,
-                               config->head_dim,
-                               shares->element_bytes};
-    return rule_product(factors, 7, &shares->stages[stage].cache);
+    const int64_t factors[] = {shares->input->workload->batch, shares->input->workload->beams,
+                               config->kv_heads < tensor ? 1 : config->kv_heads / tensor, config->head_dim};
+    return rule_product(factors, 4, elements);
+}
+
+/* Keys and values after so many tokens, prompt included: what is quantised, and what waits to be. */
+static bool quantized_cache_bytes(const struct shares *shares, int64_t tokens, int64_t *bytes)
+{
+    const struct workload *workload = shares->input->workload;
+    enum states_form form = cache_states_form(workload->cache_dtype);
+    int64_t waiting = form == STATES_FLOAT8 ? 0 : (tokens - workload->seq) % CACHE_RESIDUAL_TOKENS;
+    int64_t each = 0, quantized = 0, stored = 0, residual = 0;
+    return key_elements(shares, &each) && size_multiply(each, tokens - waiting, &quantized) &&
+           states_stored_bytes(form, quantized, shares->element_bytes, &stored) &&
+           size_multiply(each, waiting * shares->element_bytes, &residual) && size_add(stored, residual, &stored) &&
+           size_multiply(stored, 2 * (shares->input->config->layers / shares->parallel.pipeline), bytes);
+}
+
+static bool cache_bytes(const struct shares *shares, int stage, int64_t tokens, int64_t *bytes)
+{
+    int64_t each = 0;
+    if (shares->input->workload->cache_dtype != CACHE_DTYPE_AUTO) {
+        return quantized_cache_bytes(shares, tokens, bytes);
+    }
+    return key_elements(shares, &each) &&
+           size_multiply(each, 2 * tokens_kept(shares, stage, tokens) * shares->element_bytes, bytes);
+}
+
+/* A pass of so many tokens on a stage. */
+static bool pass_activations(const struct shares *shares, int stage, int64_t tokens, int64_t *bytes)
+{
+    const struct workload *workload = shares->input->workload;
+    const struct config *config = shares->input->config;
+    bool is_last = stage == shares->parallel.pipeline - 1;
+    bool has_logits = is_last && workload_head(workload) == HEAD_LM && !config->family->is_image;
+    struct inference_pass pass = {.tokens = tokens,
+                                  .rows = workload->batch * workload->beams,
+                                  .hidden = config->hidden,
+                                  .heads = config->heads,
+                                  .ffn = config->ffn,
+                                  .vocab = has_logits ? config->vocab : 0,
+                                  .logit_rows = workload->logits == LOGITS_LAST ? 1 : tokens,
+                                  .element_bytes = workload->precision == PRECISION_FLOAT32 ? 4 : 2,
+                                  .tensor = shares->parallel.tensor,
+                                  .scores = workload->attention == ATTENTION_EAGER};
+    return llm_analysis_activations(&pass, bytes);
+}
+
+/* Inference and generation: the pass over the prompt, and the one over the last token that is read. */
+static bool passes_add(const struct shares *shares, int stage)
+{
+    const struct workload *workload = shares->input->workload;
+    struct stage_share *share = &shares->stages[stage];
+    int64_t prompt = 0, last = 0, tokens = rule_sequence(shares->input);
+    if (!pass_activations(shares, stage, tokens, &share->activations)) {
+        return false;
+    }
+    share->passing = share->activations;
+    if (workload->mode != MODE_GENERATE) {
+        return true;
+    }
+    bool fits = cache_bytes(shares, stage, tokens, &prompt) &&
+                cache_bytes(shares, stage, tokens + workload->new_tokens - 1, &share->cache) &&
+                pass_activations(shares, stage, 1, &last) && size_add(prompt, share->activations, &prompt) &&
+                size_add(share->cache, last, &last);
+    share->passing = prompt > last ? prompt : last;
+    return fits;
 }
 
 static bool stages_fill(struct shares *shares)
@@ -228,8 +294,8 @@ static bool stages_fill(struct shares *shares)
         if (workload->mode == MODE_TRAIN && rule_has_activations(shares->input)) {
             fits = activations_add(shares, stage);
         }
-        if (workload->mode == MODE_GENERATE) {
-            fits = fits && cache_add(shares, stage);
+        if (workload->mode == MODE_INFER || workload->mode == MODE_GENERATE) {
+            fits = fits && passes_add(shares, stage);
         }
     }
     return fits;
@@ -248,7 +314,8 @@ static bool worst_of(const struct shares *shares, int *worst, int64_t *bytes)
     for (int stage = 0; stage < shares->parallel.pipeline && fits; stage++) {
         const struct stage_share *one = &shares->stages[stage];
         int64_t sum = 0;
-        fits = size_add(one->activations, one->cache, &sum) && size_add(sum, states_of(one), &sum);
+        int64_t beside = shares->input->workload->mode == MODE_TRAIN ? one->activations : one->passing;
+        fits = size_add(beside, states_of(one), &sum);
         *worst = sum > *bytes ? stage : *worst;
         *bytes = sum > *bytes ? sum : *bytes;
     }
@@ -284,7 +351,7 @@ static enum status_code shares_add(const struct shares *shares, struct estimate 
 {
     const struct workload *workload = shares->input->workload;
     bool trains = workload->mode == MODE_TRAIN;
-    bool has_rule = trains ? rule_has_activations(shares->input) : workload->mode == MODE_LOAD;
+    bool has_rule = workload->mode == MODE_LOAD || rule_has_activations(shares->input);
     int worst = 0;
     int64_t total = 0;
     int64_t gathered = 0;
@@ -317,7 +384,6 @@ static enum status_code shares_add(const struct shares *shares, struct estimate 
                                                                    : "between");
     }
     estimate_add_or_unknown(estimate, "total_bytes", has_rule, total);
-    estimate_note(estimate, !has_rule && !trains, "it has no rule for what a forward pass takes besides the weights");
     estimate_note(estimate, !has_rule, rule_activations_note);
     estimate_note(estimate, workload->mode == MODE_GENERATE && !has_cache_rule(shares->input),
                   "it has no rule for keys and values that are kept as one latent row");
@@ -360,8 +426,7 @@ static enum status_code shares_compute(const struct estimate_input *input, struc
 
 const struct estimator estimator_shares = {
     .name = "shares",
-    .what = "what a rank holds of a divided model: states by tensor, activations by formula, no logits, loss or "
-            "temporaries",
+    .what = "what a rank holds of a divided model: states by tensor, activations by formula, no temporaries",
     .source = "this program: Megatron's, DeepSpeed's and PyTorch's ways to divide",
     .divides = true,
     .applies = shares_applies,

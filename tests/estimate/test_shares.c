@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "harness/estimate/llm_analysis.h"
 #include "harness/estimate/tensor_split.h"
 #include "tests/estimate/subject.h"
 
@@ -181,7 +182,24 @@ static void test_cache(void **state)
     parallel.pipeline = 2;
     struct estimate estimate = estimate_divided("shares", "Llama-3.1-8B", workload, &parallel);
     known_check(&estimate, "kv_cache_bytes", 301858816 / 8);
-    unknown_check(&estimate, "total_bytes");
+    /* 8,192 numbers of buffers aside: half of the layers, a quarter of each, the last norm and a quarter of the head; a
+     * cache of the prompt and the prefill's attention, which is more than the whole cache and the logits of one token */
+    const int64_t layer = (2 * 4096 * 4096 + 2 * 1024 * 4096 + 3 * 4096 * 14336) / 4 + 2 * 4096;
+    known_check(&estimate, "weights_bytes", 2 * (16 * layer + 4096 + 128256 / 4 * 4096));
+    known_check(&estimate, "activations_bytes", 50331648);
+    known_check(&estimate, "total_bytes", value_of(&estimate, "states_bytes") + 268435456 / 8 + 50331648);
+    workload.seq = 2;
+    estimate = estimate_divided("shares", "Llama-3.1-8B", workload, &parallel);
+    known_check(&estimate, "total_bytes",
+                value_of(&estimate, "states_bytes") + value_of(&estimate, "kv_cache_bytes") + 64128);
+    workload.seq = 2048;
+    workload.cache_dtype = CACHE_DTYPE_INT4; /* 2,176 tokens quantised, 127 not: 96,862,208 on one device */
+    estimate = estimate_divided("shares", "Llama-3.1-8B", workload, &parallel);
+    known_check(&estimate, "kv_cache_bytes", 96862208 / 8);
+    workload.cache_dtype = CACHE_DTYPE_FP8; /* a scale for keys and one for values of each layer, on every rank */
+    estimate = estimate_divided("shares", "Llama-3.1-8B", workload, &parallel);
+    known_check(&estimate, "kv_cache_bytes", (150929664 - 2 * 32 * 4) / 8 + 2 * 16 * 4);
+    workload.cache_dtype = CACHE_DTYPE_AUTO;
     struct workload windows = workload_default(MODE_GENERATE); /* window 6, in 2 of 3 layers; 2 key heads of 12 */
     struct parallel single = parallel_single();
     windows.seq = 40;
@@ -191,6 +209,55 @@ static void test_cache(void **state)
     parallel.tensor = 16;                                                    /* 8 key heads */
     estimate = estimate_divided("shares", "Llama-3.1-8B", workload, &parallel);
     known_check(&estimate, "kv_cache_bytes", 301858816 / 16);
+}
+
+/* What llm-analysis 0.2.2 itself says (get_activation_memory_per_layer and _output_embedding, with sp_size=1). */
+static void test_passes(void **state)
+{
+    static const struct {
+        struct inference_pass pass; /* tokens, rows, hidden, heads, ffn, vocab, logit rows, element bytes, tensor */
+        int64_t fused, scores, logits, one_token;
+    } rows[] = {
+        {{2048, 1, 4096, 32, 14336, 128256, 2048, 2, 4, false}, 50331648, 134217728, 131334144, 24576},
+        {{2048, 1, 4096, 32, 14336, 128256, 2048, 2, 1, false}, 58720256, 536870912, 525336576, 28672},
+        {{512, 8, 768, 12, 3072, 50257, 512, 2, 1, false}, 25165824, 100663296, 411705344, 49152},
+        {{1024, 4, 4096, 32, 11008, 32000, 1024, 2, 2, false}, 100663296, 268435456, 131072000, 98304},
+        {{512, 8, 768, 12, 3072, 50257, 512, 4, 4, false}, 37748736, 50331648, 205852672, 73728},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct inference_pass pass = rows[i].pass;
+        int64_t bytes = 0, logits = rows[i].logits;
+        assert_true(llm_analysis_activations(&pass, &bytes));
+        assert_int_equal(bytes, logits > rows[i].fused ? logits : rows[i].fused);
+        pass.vocab = 0;
+        assert_true(llm_analysis_activations(&pass, &bytes));
+        assert_int_equal(bytes, rows[i].fused);
+        pass.scores = true;
+        assert_true(llm_analysis_activations(&pass, &bytes));
+        assert_int_equal(bytes, rows[i].scores);
+        pass.scores = false;
+        pass.tokens = 1;
+        assert_true(llm_analysis_activations(&pass, &bytes));
+        assert_int_equal(bytes, rows[i].one_token);
+        pass.tokens = INT64_MAX / 4096;
+        assert_false(llm_analysis_activations(&pass, &bytes));
+    }
+    /* the share of a rank, with logits where the model ends; none for a model with experts */
+    struct workload infer = workload_default(MODE_INFER);
+    struct parallel parallel = parallel_single();
+    infer.precision = PRECISION_BFLOAT16;
+    infer.seq = 2048;
+    parallel.tensor = 4;
+    struct estimate estimate = estimate_divided("shares", "Llama-3.1-8B", infer, &parallel);
+    known_check(&estimate, "activations_bytes", 131334144);
+    known_check(&estimate, "total_bytes", value_of(&estimate, "states_bytes") + 131334144);
+    infer.head = HEAD_BARE;
+    estimate = estimate_divided("shares", "Llama-3.1-8B", infer, &parallel);
+    known_check(&estimate, "activations_bytes", 50331648);
+    estimate = estimate_divided("shares", "Mixtral-8x7B-v0.1", infer, &parallel);
+    unknown_check(&estimate, "activations_bytes");
+    unknown_check(&estimate, "total_bytes");
 }
 
 /* Mixtral-8x7B: 32 layers of 8 experts of 3 * 4096 * 14,336; 46.7 billion parameters, as published. */
@@ -285,9 +352,10 @@ static void test_no_stack(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_undivided), cmocka_unit_test(test_zero),   cmocka_unit_test(test_tensor_like_megatron),
-        cmocka_unit_test(test_pipeline),  cmocka_unit_test(test_splits), cmocka_unit_test(test_cache),
-        cmocka_unit_test(test_experts),   cmocka_unit_test(test_checks), cmocka_unit_test(test_no_stack),
+        cmocka_unit_test(test_undivided), cmocka_unit_test(test_zero),    cmocka_unit_test(test_tensor_like_megatron),
+        cmocka_unit_test(test_pipeline),  cmocka_unit_test(test_splits),  cmocka_unit_test(test_cache),
+        cmocka_unit_test(test_passes),    cmocka_unit_test(test_experts), cmocka_unit_test(test_checks),
+        cmocka_unit_test(test_no_stack),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
