@@ -45,8 +45,9 @@ struct config {
     bool head_norms;                                         /* queries and keys of a head are normalised */
     bool parallel_residual;                                  /* attention and feed-forward read the same hidden state */
     double attention_scale;                                  /* of scores; 0: 1 / sqrt(head_dim) */
-    double score_cap, logit_cap;                             /* x becomes cap * tanh(x / cap); 0: it stays */
-    int64_t pooler;                                          /* width of ViT's pooler */
+    bool rotary_follows; /* rotary tables are made anew for the length of each sequence: such a model only loads */
+    double score_cap, logit_cap;              /* x becomes cap * tanh(x / cap); 0: it stays */
+    int64_t pooler;                           /* width of ViT's pooler */
     int64_t decoder_layers, position_buckets; /* of an encoder-decoder; of the table of relative positions */
     bool gated;                               /* its feed-forward has a second matrix */
     bool tied_head;                           /* the language-model head shares the embedding */

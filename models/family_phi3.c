@@ -16,19 +16,23 @@
 
 /* -- the configuration */
 
-/* "su" and "yarn" are older names of longrope, whose tables follow the length of the sequence. */
-static void phi3_refuse_scaled(struct field_reader *reader)
+/* "su" and "yarn" are older names of longrope, whose tables follow the length of the sequence: the class computes them anew
+ * at each pass. */
+static bool phi3_tables_follow(struct field_reader *reader)
 {
     static const char *const keys[] = {"rope_scaling", "rope_parameters"};
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         const struct json *object = field_member(reader, keys[i]);
         const char *type = json_string_or(json_get(object, "rope_type"), json_string_or(json_get(object, "type"), ""));
+        if (strcmp(type, "longrope") == 0 || strcmp(type, "su") == 0 || strcmp(type, "yarn") == 0) {
+            return true;
+        }
         if (type[0] != '\0' && strcmp(type, "default") != 0) {
             field_fault(reader, keys[i],
-                        "rotary tables of type '%.40s' are not modelled; take a model of the original context (4k)",
-                        type);
+                        "rotary tables of type '%.40s' are not modelled; known are default and longrope", type);
         }
     }
+    return false;
 }
 
 static void phi3_read(struct field_reader *reader, struct config *config)
@@ -53,7 +57,7 @@ static void phi3_read(struct field_reader *reader, struct config *config)
     }
     config_grouped_check(reader, config);
     config_rope(reader, config);
-    phi3_refuse_scaled(reader);
+    config->rotary_follows = phi3_tables_follow(reader);
     double factor = field_real(reader, "partial_rotary_factor", 0, 1, 1);
     config->rotary_dim = (int64_t)((double)config->head_dim * factor);
     if (reader->code == STATUS_OK && (config->rotary_dim < 2 || config->rotary_dim % 2 != 0)) {

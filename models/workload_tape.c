@@ -387,6 +387,12 @@ static enum status_code fit_check(const struct config *config, const struct work
         return status_set(error, STATUS_INVALID, "mode %s: of %s models only loading is modelled; write mode load",
                           mode_name(workload->mode), config->family->name);
     }
+    if (config->rotary_follows) {
+        return status_set(error, STATUS_INVALID,
+                          "mode %s: the rotary tables of %s follow the length of the sequence (longrope), which is not "
+                          "modelled; write mode load, or take the model of the original context",
+                          mode_name(workload->mode), config->name);
+    }
     if (workload->checkpointing && config->family->refuses_checkpointing) {
         return status_set(error, STATUS_INVALID,
                           "checkpointing: the class of %s cannot recompute its blocks; write false", config->name);

@@ -25,6 +25,10 @@ static void defaults_are_those_of_the_classes(void **state)
     assert_int_equal(phi3.pad_token, 32000);
     assert_int_equal(phi3.rotary_dim, 96);
     assert_int_equal(phi3.sliding_window, 0);
+    assert_false(phi3.rotary_follows);
+    assert_true(config_of("{\"model_type\": \"phi3\", \"rope_scaling\": {\"type\": \"su\"}}").rotary_follows);
+    assert_true(
+        config_of("{\"model_type\": \"phi3\", \"rope_parameters\": {\"rope_type\": \"longrope\"}}").rotary_follows);
     struct config gemma = config_of("{\"model_type\": \"gemma\", \"hidden_act\": \"gelu\"}");
     assert_int_equal(gemma.activation, ACTIVATION_GELU_TANH);
     assert_true(gemma.tied_head && gemma.score_cap == 0 && gemma.attention_scale == 0);
@@ -84,8 +88,8 @@ static void what_is_wrong_is_told(void **state)
          "num_key_value_heads: null is not a whole number; write one from 1 to 1099511627776"},
         {"{\"model_type\": \"gemma3_text\", \"head_dim\": 15}",
          "head_dim: 15 is odd; rotary embeddings need an even size of a head"},
-        {"{\"model_type\": \"phi3\", \"rope_scaling\": {\"type\": \"longrope\"}}",
-         "rope_scaling: rotary tables of type 'longrope' are not modelled; take a model of the original context (4k)"},
+        {"{\"model_type\": \"phi3\", \"rope_scaling\": {\"type\": \"dynamic\"}}",
+         "rope_scaling: rotary tables of type 'dynamic' are not modelled; known are default and longrope"},
         {"{\"model_type\": \"gpt_neox\", \"rotary_pct\": 0.01}",
          "rotary_pct: it turns 0 of the 96 elements of a head; write a part that makes an even number, 2 or more"},
         {"{\"model_type\": \"gpt_neox\", \"num_attention_heads\": 7}",

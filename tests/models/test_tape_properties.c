@@ -289,6 +289,32 @@ static void sequences_that_do_not_fit_are_refused(void **state)
         "write attention: eager");
 }
 
+/* Phi-3 with longrope: its tensors are those of Phi-3, what runs is not. */
+static void tables_that_follow_only_load(void **state)
+{
+    struct config config;
+    struct skeleton skeleton;
+    struct status error;
+    struct tape *tape = NULL;
+    const struct target *target = NULL;
+    struct workload workload = workload_default(MODE_LOAD);
+    (void)state;
+    assert_int_equal(config_find("models/catalogue", "tiny-phi3", &config, NULL), STATUS_OK);
+    assert_int_equal(target_find("sm_90", &target, NULL), STATUS_OK);
+    config.rotary_follows = true;
+    assert_int_equal(skeleton_build(&config, HEAD_LM, &skeleton, NULL), STATUS_OK);
+    assert_int_equal(workload_tape(&config, &skeleton, &workload, target, &tape, &error), STATUS_OK);
+    tape_release(tape);
+    tape = NULL;
+    workload = workload_default(MODE_TRAIN);
+    assert_int_equal(workload_tape(&config, &skeleton, &workload, target, &tape, &error), STATUS_INVALID);
+    assert_string_equal(
+        error.text, "mode train: the rotary tables of tiny-phi3 follow the length of the sequence (longrope), which "
+                    "is not modelled; write mode load, or take the model of the original context");
+    assert_null(tape);
+    skeleton_release(&skeleton);
+}
+
 /* T5's wo stays float32 where from_pretrained is asked for float16, and only there: 12 of 512 x 2048 in t5-small. */
 static void float16_spares_what_the_class_names(void **state)
 {
@@ -307,6 +333,7 @@ int main(void)
         cmocka_unit_test(every_quantised_case_is_well_formed), cmocka_unit_test(every_optimizer_is_well_formed),
         cmocka_unit_test(large_models_are_well_formed),        cmocka_unit_test(more_batch_takes_more),
         cmocka_unit_test(what_is_asked_to_be_leaner_is),       cmocka_unit_test(sequences_that_do_not_fit_are_refused),
+        cmocka_unit_test(tables_that_follow_only_load),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
