@@ -173,7 +173,7 @@ static bool label_make(struct report *report, struct case_view *view)
             text_format(&label, " +%lld", (long long)view->new_tokens);
         }
         label_append(&label, unless(view->cache, "dynamic"));
-        if (view->cache_dtype != NULL) {
+        if (unless(view->cache_dtype, "auto") != NULL) {
             text_format(&label, " cache-%s", view->cache_dtype);
         }
         if (view->beams > 1) {

@@ -82,7 +82,7 @@ struct case_view {
     const char *disturbance;      /* the reasons, "; " between them; "" where it is not invalid */
     const char *model, *mode, *precision, *quantize, *attention, *optimizer, *loss, *lora_targets, *logits, *head,
         *cache;
-    const char *cache_dtype;                                      /* NULL: that of the keys */
+    const char *cache_dtype;                                      /* NULL: of a static cache, or none */
     int64_t batch, seq, lora_rank, accumulate, new_tokens, beams; /* negative: absent */
     bool padding, prepare_kbit, checkpointing, tf32, tf32_convolutions;
     const char *attention_backend; /* whose storages were measured; NULL: no attention, or an older record */

@@ -96,7 +96,7 @@ static const char *title_make(struct weights_rule *rule, const struct case_view 
     word_append(&title, view->quantize, "linear");
     text_append(&title, generates ? " generate" : "");
     word_append(&title, view->cache, "dynamic");
-    if (view->cache_dtype != NULL) {
+    if (view->cache_dtype != NULL && strcmp(view->cache_dtype, "auto") != 0) {
         text_format(&title, " cache-%s", view->cache_dtype);
     }
     if (view->beams > 1) {

@@ -46,7 +46,7 @@ static unsigned axes_of(const struct workload *workload, const struct family *fa
     }
     if (workload->mode == MODE_GENERATE) {
         axes |= 1u << AXIS_NEW_TOKENS | 1u << AXIS_CACHE | 1u << AXIS_BEAMS;
-        axes |= workload->cache_dtype != CACHE_DTYPE_AUTO ? 1u << AXIS_CACHE_DTYPE : 0;
+        axes |= workload->cache == CACHE_DYNAMIC ? 1u << AXIS_CACHE_DTYPE : 0;
     }
     if (workload->mode == MODE_TRAIN) {
         axes |= 1u << AXIS_OPTIMIZER | 1u << AXIS_LOSS | 1u << AXIS_CHECKPOINTING | 1u << AXIS_ACCUMULATE;

@@ -63,7 +63,8 @@ static void ids_name_what_is_unusual(void **state)
         "     optimizer: sgd-momentum, loss: fused, checkpointing: true, accumulate: 4, precision: amp-bfloat16}\n"
         "  - {model: tiny-gpt2, mode: infer, logits: last}\n"
         "  - {model: tiny-gpt2, mode: train, lora_rank: 8, lora_targets: [attention, linear]}\n"
-        "  - {model: tiny-gpt2, mode: [load, infer], head: [bare, lm]}\n");
+        "  - {model: tiny-gpt2, mode: [load, infer], head: [bare, lm]}\n"
+        "  - {model: tiny-gpt2, mode: generate, cache_dtype: [auto, fp8], beams: 2}\n");
     const char *ids[] = {"tiny-gpt2/train/amp-bfloat16/b2/s16/eager/sgd-momentum/loss-fused/checkpointing/accumulate4",
                          "tiny-gpt2/infer/float32/b1/s128/logits-last",
                          "tiny-gpt2/train/float32/b1/s128/adamw-fused/lora8",
@@ -71,8 +72,10 @@ static void ids_name_what_is_unusual(void **state)
                          "tiny-gpt2/load/float32",
                          "tiny-gpt2/load/float32/head-lm",
                          "tiny-gpt2/infer/float32/b1/s128/head-bare",
-                         "tiny-gpt2/infer/float32/b1/s128"};
-    suite_ids_check(&suite, ids, 8);
+                         "tiny-gpt2/infer/float32/b1/s128",
+                         "tiny-gpt2/generate/float32/b1/s128/n32/beams2",
+                         "tiny-gpt2/generate/float32/b1/s128/n32/cache-fp8/beams2"};
+    suite_ids_check(&suite, ids, 10);
     suite_release(&suite);
 }
 
