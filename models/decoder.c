@@ -72,13 +72,12 @@ struct value *decoder_heads(const struct forward_layer *layer, const char *name,
     return tape_frame_close(tape, frame, heads_view(layer->forward, layer_linear(layer, name, hidden), heads));
 }
 
-struct value *decoder_attend(const struct forward_layer *layer, const char *name, bool joined, struct value *q,
-                             struct value *k, struct value *v)
+struct value *decoder_attend_all(const struct forward_layer *layer, const char *name, bool joined, struct value *q,
+                                 struct value *k, struct value *v, struct value **weights)
 {
     const struct forward *f = layer->forward;
     const struct config *config = f->config;
     struct tape *tape = f->tape;
-    layer_cache(layer, &k, &v);
     double scale = config->attention_scale > 0 ? config->attention_scale : 1.0 / sqrt((double)config->head_dim);
     struct attention_form form = {.scale = scale,
                                   .dropout = config->attention_dropout,
@@ -89,13 +88,20 @@ struct value *decoder_attend(const struct forward_layer *layer, const char *name
                                   .casts_weights = true,
                                   .weights_dtype = value_dtype(q),
                                   .mask = layer->mask};
-    struct value *weights = NULL;
-    struct value *out = forward_attention(f, &form, q, k, v, &weights);
+    struct value *out = forward_attention(f, &form, q, k, v, weights);
     value_rebind(tape, &out, layer_linear(layer, name, out));
     tape_drop(tape, q);
     tape_drop(tape, k);
     tape_drop(tape, v);
     return out;
+}
+
+struct value *decoder_attend(const struct forward_layer *layer, const char *name, bool joined, struct value *q,
+                             struct value *k, struct value *v)
+{
+    struct value *weights = NULL;
+    layer_cache(layer, &k, &v);
+    return decoder_attend_all(layer, name, joined, q, k, v, &weights);
 }
 
 struct value *decoder_gated_feed_forward(const struct forward_layer *layer, struct value *hidden)

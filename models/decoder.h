@@ -35,6 +35,10 @@ struct value *decoder_heads(const struct forward_layer *layer, const char *name,
 struct value *decoder_attend(const struct forward_layer *layer, const char *name, bool joined, struct value *q,
                              struct value *k, struct value *v);
 
+/* Attention and the projection alone, of keys and values of all tokens. *weights: of the eager form, else NULL. */
+struct value *decoder_attend_all(const struct forward_layer *layer, const char *name, bool joined, struct value *q,
+                                 struct value *k, struct value *v, struct value **weights);
+
 /* LlamaAttention: "self_attn.q_proj" and its like of hidden, where config->head_norms "q_norm" and "k_norm" of each head
  * (Qwen3), turned by positions and attended. Eager weights stay with the open frame. */
 struct value *decoder_attention(const struct forward_layer *layer, struct value *hidden);

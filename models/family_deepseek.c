@@ -10,10 +10,14 @@
 #include "models/family.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "models/config_part.h"
 #include "models/experts.h"
+#include "models/forward_experts.h"
+#include "models/grouped_routing.h"
+#include "models/latent_attention.h"
 #include "models/rotary.h"
 #include "models/skeleton_builder.h"
 
@@ -262,6 +266,61 @@ static void deepseek_skeleton(struct skeleton_builder *builder, enum head head)
     }
 }
 
+/* -- the forward pass */
+
+static struct value *mixture(const struct forward_layer *layer, struct value *hidden)
+{
+    const struct forward *f = layer->forward;
+    struct tape *tape = f->tape;
+    bool v2 = deepseek_type_of(f->config) == &types[0];
+    int frame = tape_frame_open(tape);
+    int64_t size[] = {value_size(hidden, 0), value_size(hidden, 1), f->config->hidden};
+    int64_t flat[] = {size[0] * size[1], size[2]};
+    struct value *ids, *weights = (v2 ? routing_softmax : routing_sigmoid)(layer, hidden, &ids);
+    struct value *rows = tape_reshape(tape, hidden, 2, flat); /* another view than the router's: gradients come apart */
+    struct value *made = tape_reshape(tape, experts_run(layer, rows, weights, ids), 3, size);
+    struct value *shared = experts_dense_run(layer, "mlp.shared_experts", hidden);
+    return tape_frame_close(tape, frame, tape_add(tape, made, shared));
+}
+
+static struct value *deepseek_layer(struct tape *tape, const void *context, struct value *input)
+{
+    const struct forward_layer *layer = context;
+    bool sparse = experts_in_layer(layer->forward->config, layer->index);
+    int frame = tape_frame_open(tape);
+    struct value *hidden = layer_rms_norm(layer, "input_layernorm", input);
+    struct value *attended = latent_attention(layer, hidden);
+    tape_drop(tape, hidden);
+    struct value *residual = tape_add(tape, input, attended);
+    tape_drop(tape, attended);
+    hidden = layer_rms_norm(layer, "post_attention_layernorm", residual);
+    value_rebind(tape, &hidden, sparse ? mixture(layer, hidden) : decoder_gated_feed_forward(layer, hidden));
+    value_rebind(tape, &hidden, tape_add(tape, residual, hidden));
+    return tape_frame_close(tape, frame, hidden);
+}
+
+static struct value *deepseek_model(const struct forward *f, const char *root)
+{
+    int frame = tape_frame_open(f->tape);
+    char path[64];
+    snprintf(path, sizeof path, "%sembed_tokens", root);
+    struct value *hidden = forward_words(f, path, f->config->pad_token);
+    struct decoder_tables tables = decoder_tables_make(f, DECODER_MASKS_ONE, hidden);
+    latent_tables_make(f, deepseek_type_of(f->config) == &types[0], &tables, root, hidden);
+    hidden = decoder_layers(f, deepseek_layer, &tables, root, hidden);
+    snprintf(path, sizeof path, "%snorm", root);
+    return tape_frame_close(f->tape, frame, forward_rms_norm(f, path, hidden));
+}
+
+static struct value *deepseek_forward(const struct forward *f)
+{
+    if (f->skeleton->head == HEAD_BARE) {
+        return deepseek_model(f, "");
+    }
+    int frame = tape_frame_open(f->tape);
+    return tape_frame_close(f->tape, frame, decoder_head(f, deepseek_model(f, "model.")));
+}
+
 static const char *const model_types[] = {"deepseek_v2", "deepseek_v3", NULL};
 
 const struct family family_deepseek = {
@@ -271,4 +330,5 @@ const struct family family_deepseek = {
     .generates = true,
     .read = deepseek_read,
     .skeleton = deepseek_skeleton,
+    .forward = deepseek_forward,
 };

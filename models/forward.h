@@ -60,6 +60,8 @@ struct value *forward_linear_t(const struct forward *forward, const char *prefix
 struct value *forward_layernorm(const struct forward *forward, const char *prefix, struct value *a);
 /* weight * (x * rsqrt(mean(x^2) + epsilon)), in float32 up to the weight: Llama's. */
 struct value *forward_rms_norm(const struct forward *forward, const char *prefix, struct value *a);
+/* The same with another epsilon than that of the configuration. */
+struct value *forward_rms_norm_with(const struct forward *forward, const char *prefix, struct value *a, double epsilon);
 /* (1 + weight) * (x * rsqrt(mean(x^2) + epsilon)), all of it in float32: Gemma's. */
 struct value *forward_rms_norm_shifted(const struct forward *forward, const char *prefix, struct value *a);
 /* Rows of "prefix.weight" by their ids. */

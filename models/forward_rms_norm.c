@@ -4,7 +4,7 @@
 
 #include "models/forward.h"
 
-struct value *forward_rms_norm(const struct forward *f, const char *path, struct value *input)
+struct value *forward_rms_norm_with(const struct forward *f, const char *path, struct value *input, double epsilon)
 {
     struct tape *tape = f->tape;
     int frame = tape_frame_open(tape);
@@ -12,7 +12,7 @@ struct value *forward_rms_norm(const struct forward *f, const char *path, struct
     struct value *square = tape_power(tape, hidden, 2.0);
     struct value *variance = tape_mean_last(tape, square);
     tape_drop(tape, square);
-    struct value *shifted = tape_add_number(tape, variance, f->config->norm_epsilon);
+    struct value *shifted = tape_add_number(tape, variance, epsilon);
     struct value *root = tape_reciprocal_root(tape, shifted);
     tape_drop(tape, shifted);
     struct value *scaled = tape_multiply(tape, hidden, root);
@@ -21,6 +21,11 @@ struct value *forward_rms_norm(const struct forward *f, const char *path, struct
     struct value *back = tape_cast(tape, hidden, value_dtype(input));
     struct value *result = tape_multiply(tape, forward_tensor(f, "%s.weight", path), back);
     return tape_frame_close(tape, frame, result);
+}
+
+struct value *forward_rms_norm(const struct forward *f, const char *path, struct value *input)
+{
+    return forward_rms_norm_with(f, path, input, f->config->norm_epsilon);
 }
 
 /* GemmaRMSNorm._norm: nothing in between has a name. */

@@ -43,6 +43,7 @@ static inline const char *element_pattern(enum opcode opcode)
         return "fnf";
     case OPCODE_ADD:
     case OPCODE_DIVIDE:
+    case OPCODE_COMPLEX_MULTIPLY:
     case OPCODE_SIGMOID_BACKWARD:
     case OPCODE_TANH_BACKWARD:
     case OPCODE_RELU_BACKWARD:
@@ -66,6 +67,8 @@ static inline const char *grouped_pattern(enum opcode opcode)
     switch (opcode) {
     case OPCODE_SCATTER:
         return "FID";
+    case OPCODE_GROUP_LIMIT:
+        return "FB";
     case OPCODE_SORT_IDS:
     case OPCODE_PLACE_IDS:
         return "III";

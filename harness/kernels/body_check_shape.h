@@ -157,6 +157,25 @@ static inline const char *grouped_matmul_check(const struct tensor *t)
                           out->size[1] == a->size[0] && out->size[2] == b->size[1]);
 }
 
+static inline const char *group_limit_check(const struct operation_call *call)
+{
+    const struct tensor *scores = &call->tensors[0];
+    const int64_t *i = call->attributes.i;
+    struct rows rows = rows_of(scores);
+    if (i[0] < 1 || i[1] < 1 || i[1] > i[0] || i[2] < 1 || i[2] > 2) {
+        return attributes_wrong;
+    }
+    return shapes_verdict(scores->rank >= 1 && rows.columns % i[0] == 0 && rows.columns / i[0] >= i[2] &&
+                          all_agree(call));
+}
+
+static inline const char *complex_check(const struct operation_call *call)
+{
+    const struct tensor *t = call->tensors;
+    bool fit = t[0].rank >= 1 && shapes_equal(&t[0], &t[1]) && shapes_equal(&t[0], &t[2]);
+    return shapes_verdict(fit && t[0].size[t[0].rank - 1] == 2);
+}
+
 static inline const char *grouped_check(const struct operation_call *call)
 {
     const struct tensor *t = call->tensors;
@@ -386,6 +405,10 @@ static inline const char *shape_check(const struct operation_call *call)
         return top_k_check(call);
     case OPCODE_GATHER:
         return gather_check(call);
+    case OPCODE_COMPLEX_MULTIPLY:
+        return complex_check(call);
+    case OPCODE_GROUP_LIMIT:
+        return group_limit_check(call);
     case OPCODE_SCATTER:
     case OPCODE_SORT_IDS:
     case OPCODE_GROUP_ENDS:

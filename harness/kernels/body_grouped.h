@@ -5,6 +5,35 @@
 
 #include "harness/kernels/body.h"
 
+/* Groups of columns side by side, of which so many are chosen by the sum of their `best` largest elements. */
+struct group_choice {
+    int64_t columns, groups, active, best;
+};
+
+BODY float group_score(const struct tensor *scores, int64_t first, int64_t count, int64_t best)
+{
+    float highest = -INFINITY, second = -INFINITY;
+    for (int64_t k = first; k < first + count; k++) {
+        float value = float_load(scores->data, scores->dtype, k);
+        value = value != value ? INFINITY : value;
+        second = value > highest ? highest : value > second ? value : second;
+        highest = value > highest ? value : highest;
+    }
+    return best == 2 ? highest + second : highest;
+}
+
+/* Whether `active` groups of the row come before this one: they score higher, or as high and stand in front of it. */
+BODY bool group_is_hidden(const struct tensor *scores, struct group_choice choice, int64_t row, int64_t group)
+{
+    int64_t width = choice.columns / choice.groups, first = row * choice.columns, before = 0;
+    float own = group_score(scores, first + group * width, width, choice.best);
+    for (int64_t other = 0; other < choice.groups; other++) {
+        float score = group_score(scores, first + other * width, width, choice.best);
+        before += score > own || (score == own && other < group) ? 1 : 0;
+    }
+    return before >= choice.active;
+}
+
 /* How many of the first `count` ids are below `bound`. */
 BODY int64_t ids_below(const int64_t *ids, int64_t count, int64_t bound)
 {

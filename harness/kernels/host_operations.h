@@ -18,6 +18,7 @@ host_function host_nll_loss, host_nll_loss_backward, host_target_mask, host_cros
 host_function host_layernorm, host_layernorm_backward, host_layernorm_backward_input;
 host_function host_batchnorm, host_batchnorm_backward;
 host_function host_embedding, host_embedding_backward;
+host_function host_complex_multiply, host_group_limit;
 host_function host_scatter, host_sort_ids, host_group_ends, host_place_ids, host_grouped_matmul;
 host_function host_top_k, host_gather, host_token_positions, host_divide;
 host_function host_max_pool, host_max_pool_backward;

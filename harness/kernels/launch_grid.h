@@ -22,6 +22,7 @@ launch_function launch_fill, launch_create, launch_attention_mask, launch_elemen
 launch_function launch_nll_loss, launch_nll_loss_backward, launch_target_mask, launch_cross_entropy;
 launch_function launch_layernorm, launch_layernorm_backward;
 launch_function launch_batchnorm, launch_batchnorm_backward, launch_embedding, launch_embedding_backward;
+launch_function launch_complex_multiply, launch_group_limit;
 launch_function launch_scatter, launch_sort_ids, launch_group_ends, launch_place_ids, launch_grouped_matmul;
 launch_function launch_top_k, launch_gather, launch_token_positions, launch_divide;
 launch_function launch_grouped_convolution, launch_grouped_convolution_backward_weight;

@@ -78,6 +78,31 @@ const char *launch_place_ids(const struct operation_call *call, cudaStream_t str
     return launch_result();
 }
 
+/* A thread has a group of a row. */
+static __global__ void group_limit_kernel(const __grid_constant__ struct grouped_launch launch,
+                                          struct group_choice choice)
+{
+    uint8_t *hidden = (uint8_t *)launch.tensors[1].data;
+    int64_t width = choice.columns / choice.groups;
+    for (int64_t k = thread_first(); k < launch.count; k += thread_step()) {
+        bool hides = group_is_hidden(&launch.tensors[0], choice, k / choice.groups, k % choice.groups);
+        for (int64_t column = k * width; column < (k + 1) * width; column++) {
+            hidden[column] = hides ? 1 : 0;
+        }
+    }
+}
+
+const char *launch_group_limit(const struct operation_call *call, cudaStream_t stream)
+{
+    struct grouped_launch launch = grouped_launch_of(call);
+    const int64_t *i = call->attributes.i;
+    struct rows rows = rows_of(&call->tensors[0]);
+    struct group_choice choice = {rows.columns, i[0], i[1], i[2]};
+    launch.count = rows.count * choice.groups;
+    group_limit_kernel<<<grid_blocks(launch.count, LANES), LANES, 0, stream>>>(launch, choice);
+    return launch_result();
+}
+
 /* A thread has a row: it alone writes there. */
 static __global__ void scatter_kernel(const __grid_constant__ struct grouped_launch launch)
 {

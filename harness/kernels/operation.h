@@ -41,7 +41,9 @@
  * POWER         a any     -> out; a ** f[0]; exact products for the exponents 2 and 3
  * SQUARE_ROOT   a         -> out
  * RECIPROCAL_ROOT a       -> out; 1 / sqrt(a)
- * TANH a -> out;  COSINE a -> out (f[0] * cos);  SINE a -> out (f[0] * sin)
+ * TANH a -> out;  COSINE a any -> out any (f[0] * cos);  SINE a any -> out any (f[0] * sin)
+ * COMPLEX_MULTIPLY a any [.., 2], b any [.., 2] -> out any [.., 2]; real and imaginary part are neighbours; out = a * b,
+ *                            with i[0] = 1 of the conjugate of b
  * GELU a -> out; i[0] = 0: erf form, 1: tanh form.   SILU a -> out.   RELU a -> out
  * SIGMOID a -> out;  SIGMOID_BACKWARD grad, result -> out
  * TANH_BACKWARD  grad, result -> out; RELU_BACKWARD grad, result -> out
@@ -89,6 +91,9 @@
  *                            plus i[1]; elsewhere i[2]
  * SCATTER       a dense [rows, k], ids i64 dense [rows, k] -> out dense [rows, columns] of a's dtype:
  *                            zero, and in each row a's elements at their ids, which differ; a wrong id is an error
+ * GROUP_LIMIT   scores dense [rows, columns] -> hidden bool dense [rows, columns]; columns are i[0] groups side by side;
+ *                            false in the i[1] of them that score highest (of equals the first), true elsewhere. A group
+ *                            scores the sum of its i[2] largest elements, 1 or 2; NaN counts as +infinity
  * SORT_IDS      ids i64 dense [n], each in [0, i[0]) -> ids i64 dense [n], places i64 dense [n]; rising, of equals the one
  *                            that came first, and where each was
  * GROUP_ENDS    ids i64 dense [n], rising, each in [0, groups) -> ids i32 dense [n], counts i32 dense [groups], ends i32
@@ -177,6 +182,7 @@
     X(ADD, 2, 1)                                                                                                       \
     X(MULTIPLY, 2, 1)                                                                                                  \
     X(DIVIDE, 2, 1)                                                                                                    \
+    X(COMPLEX_MULTIPLY, 2, 1)                                                                                          \
     X(AFFINE, 1, 1)                                                                                                    \
     X(ABSOLUTE, 1, 1)                                                                                                  \
     X(CLAMP, 1, 1)                                                                                                     \
@@ -221,6 +227,7 @@
     X(QUOTIENT, 1, 1)                                                                                                  \
     X(REMAINDER, 1, 1)                                                                                                 \
     X(SCATTER, 2, 1)                                                                                                   \
+    X(GROUP_LIMIT, 1, 1)                                                                                               \
     X(SORT_IDS, 1, 2)                                                                                                  \
     X(GROUP_ENDS, 1, 3)                                                                                                \
     X(PLACE_IDS, 2, 1)                                                                                                 \

@@ -53,6 +53,8 @@ void tape_module_close(struct tape *tape, const char *before);
 int tape_frame_open(struct tape *tape);
 /* Drops the frame's values; result (may be NULL) moves to the frame outside and is returned. */
 struct value *tape_frame_close(struct tape *tape, int frame, struct value *result);
+/* The same, and also (may be NULL) moves too: what a function returns beside its result. */
+struct value *tape_frame_close_with(struct tape *tape, int frame, struct value *result, struct value *also);
 void tape_drop(struct tape *tape, struct value *value);
 
 /* -- what a value is */
@@ -85,6 +87,7 @@ struct value *tape_window_mask(struct tape *tape, struct value *seen, const stru
 /* -- element-wise; operands are broadcast and promoted as in PyTorch */
 struct value *tape_add(struct tape *tape, struct value *a, struct value *b);
 struct value *tape_add_(struct tape *tape, struct value *a, struct value *b); /* in place: a += b */
+struct value *tape_subtract(struct tape *tape, struct value *a, struct value *b);
 struct value *tape_multiply(struct tape *tape, struct value *a, struct value *b);
 struct value *tape_scale(struct tape *tape, struct value *a, double factor);
 struct value *tape_add_number(struct tape *tape, struct value *a, double number);
@@ -113,6 +116,17 @@ struct value *tape_contiguous(struct tape *tape, struct value *a); /* a itself w
 /* A view where the strides allow it, else a copy. */
 struct value *tape_reshape(struct tape *tape, struct value *a, int rank, const int64_t *size);
 struct value *tape_concatenate(struct tape *tape, struct value *a, struct value *b, int dimension);
+
+/* -- parts (op_piece.c) */
+/* [0, first) and the rest of a dimension: torch.split with two sizes. */
+void tape_split_at(struct tape *tape, struct value *a, int dimension, int64_t first, struct value *parts[2]);
+struct value *tape_every(struct tape *tape, struct value *a, int64_t first, int64_t step); /* a[..., first::step] */
+/* [.., n] and [.., m] -> [.., n + m] in the dtype of a: made empty, then both are copied into it. */
+struct value *tape_write_beside(struct tape *tape, struct value *a, struct value *b);
+
+/* -- complex numbers: float32 [.., 2] */
+struct value *tape_polar(struct tape *tape, struct value *angles); /* e^(i angle), [..] -> [.., 2]; no graph */
+struct value *tape_complex_multiply(struct tape *tape, struct value *a, struct value *b); /* b is a constant */
 
 /* -- reductions and norms */
 struct value *tape_mean_last(struct tape *tape, struct value *a);    /* keeps the dimension, as size 1 */
@@ -180,8 +194,15 @@ struct value *tape_inverse_places(struct tape *tape, struct value *places);
  * transposed matrix of theirs. In the dtype of weight. */
 struct value *tape_grouped_linear(struct tape *tape, struct value *a, struct value *weight, struct value *ends);
 
-/* -- selection. Only tape_top_k has a graph: of its values */
+/* -- selection. A graph have the values of tape_top_k, tape_pick and tape_masked_fill */
 struct value *tape_argmax(struct tape *tape, struct value *a); /* [.., n] -> i64 [..] */
+/* a where hidden (bool, of its shape) is false, else number. */
+struct value *tape_masked_fill(struct tape *tape, struct value *a, struct value *hidden, double number);
+/* scores [n, groups * m] -> bool: true outside of the `active` groups of columns that score highest, by the sum of their
+ * `best` largest elements, 1 or 2. */
+struct value *tape_group_limit(struct tape *tape, struct value *scores, int64_t groups, int64_t active, int64_t best);
+/* a [n, m] at ids, i64 [n, k], which differ in a row: torch.gather along the last dimension. */
+struct value *tape_pick(struct tape *tape, struct value *a, struct value *ids);
 /* [.., n] -> the count largest, falling, and where they were (i64). */
 struct value *tape_top_k(struct tape *tape, struct value *a, int64_t count, struct value **indices);
 struct value *tape_log_softmax(struct tape *tape, struct value *a);       /* over the last dimension; a dense */

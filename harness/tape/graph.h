@@ -228,7 +228,9 @@ void node_hold(struct tape *tape, struct node *node, int index, struct value *va
 /* -- attention (op_attention_math.c): inputs are q, k and v; mask is to be added, or NULL */
 struct value *attention_math(struct tape *tape, struct value **inputs, struct value *mask,
                              const struct attention_settings *settings);
-/* -- views (op_view.c): a copy with count zeros behind the last dimension */
+/* -- views (op_view.c): a part, without a graph */
+struct value *value_slice(struct tape *tape, struct value *a, int dimension, int64_t first, int64_t count);
+/* A copy with count zeros behind the last dimension. */
 struct value *tape_pad_last(struct tape *tape, struct value *a, int64_t count);
 
 /* -- autocast (autocast.c): the value as an operation of that kind wants it under autocast */

@@ -38,6 +38,28 @@ struct value *tape_add_(struct tape *tape, struct value *a, struct value *b)
     return result;
 }
 
+static void subtract_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
+{
+    if (node_wants(node, 1)) {
+        in[1] = make_scale(tape, out[0], -1.0, 0.0);
+    }
+    if (node_wants(node, 0)) {
+        in[0] = value_pass(tape, out[0]);
+    }
+}
+
+struct value *tape_subtract(struct tape *tape, struct value *a, struct value *b)
+{
+    int frame = tape_frame_open(tape);
+    struct operation_attributes attributes = attributes_f(-1.0, 0.0);
+    struct value *result = make_binary(tape, OPCODE_ADD, &attributes, a, b);
+    struct value *inputs[] = {a, b};
+    if (result != NULL) {
+        node_new(tape, subtract_backward, 2, inputs, result);
+    }
+    return tape_frame_close(tape, frame, result);
+}
+
 static void multiply_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
 {
     if (node_wants(node, 0)) {

@@ -1,4 +1,4 @@
-/* Selection: what choosing tokens and experts is made of. Only the values of the largest have a gradient. */
+/* Selection: what choosing tokens and experts is made of. Values that were chosen or picked have a gradient. */
 #include "harness/tape/graph.h"
 
 struct value *tape_argmax(struct tape *tape, struct value *a)
@@ -37,6 +37,80 @@ struct value *tape_top_k(struct tape *tape, struct value *a, int64_t count, stru
     tape_run(tape, OPCODE_TOP_K, NULL, 1, 3, values);
     node_save(tape, result != NULL ? node_new(tape, top_k_backward, 1, &a, result) : NULL, 0, *indices);
     return result;
+}
+
+/* -- masks of groups, and what is picked by index */
+
+struct value *tape_group_limit(struct tape *tape, struct value *scores, int64_t groups, int64_t active, int64_t best)
+{
+    if (scores == NULL || tape_failed(tape)) {
+        return NULL;
+    }
+    struct value *values[] = {scores, value_new(tape, DTYPE_BOOL, &scores->shape, "GROUP_LIMIT")};
+    struct operation_attributes attributes = {.i = {groups, active, best}};
+    tape_run(tape, OPCODE_GROUP_LIMIT, &attributes, 1, 2, values);
+    return values[1];
+}
+
+/* number where hidden is true: 0 by a product with what is seen, else by a sum, number being far from all there is. */
+static struct value *filled(struct tape *tape, struct value *a, struct value *hidden, double number)
+{
+    struct value *result = value_new(tape, a->dtype, &a->shape, "masked fill");
+    struct value *copied[] = {hidden, result}, *changed[] = {result, result}, *joined[] = {a, result, result};
+    struct operation_attributes seen = attributes_f(-1.0, 1.0), far = attributes_f(number, 0.0),
+                                sum = attributes_f(1.0, 0.0);
+    tape_run(tape, OPCODE_COPY, NULL, 1, 2, copied);
+    tape_run(tape, OPCODE_AFFINE, number == 0.0 ? &seen : &far, 1, 2, changed);
+    tape_run(tape, number == 0.0 ? OPCODE_MULTIPLY : OPCODE_ADD, number == 0.0 ? NULL : &sum, 2, 3, joined);
+    return result;
+}
+
+static void masked_fill_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
+{
+    in[0] = filled(tape, out[0], node->saved[0], 0.0);
+}
+
+struct value *tape_masked_fill(struct tape *tape, struct value *a, struct value *hidden, double number)
+{
+    if (a == NULL || hidden == NULL || tape_failed(tape)) {
+        return NULL;
+    }
+    struct value *result = filled(tape, a, hidden, number);
+    node_save(tape, result != NULL ? node_new(tape, masked_fill_backward, 1, &a, result) : NULL, 0, hidden);
+    return result;
+}
+
+/* A matrix as GATHER wants it: [n, k, 1]. */
+static struct value *as_column(struct tape *tape, struct value *a)
+{
+    struct shape shape = {.rank = 3, .size = {a->shape.size[0], a->shape.size[1], 1}};
+    return make_reshape(tape, a, &shape);
+}
+
+/* saved: ids, and a, which PyTorch's formula asks for its sizes alone. */
+static void pick_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
+{
+    struct value *gradient = make_dense(tape, out[0]);
+    in[0] = value_new(tape, node->edges[0].dtype, &node->edges[0].shape, "gather gradient");
+    struct value *values[] = {gradient, node->saved[0], in[0]};
+    tape_run(tape, OPCODE_SCATTER, NULL, 2, 3, values);
+}
+
+struct value *tape_pick(struct tape *tape, struct value *a, struct value *ids)
+{
+    if (a == NULL || ids == NULL || tape_failed(tape)) {
+        return NULL;
+    }
+    int frame = tape_frame_open(tape);
+    struct value *result = value_new(tape, a->dtype, &ids->shape, "gather");
+    if (result != NULL) {
+        struct value *values[] = {as_column(tape, a), as_column(tape, ids), as_column(tape, result)};
+        tape_run(tape, OPCODE_GATHER, NULL, 2, 3, values);
+        struct node *node = node_new(tape, pick_backward, 1, &a, result);
+        node_save(tape, node, 0, ids);
+        node_save(tape, node, 1, a);
+    }
+    return tape_frame_close(tape, frame, result);
 }
 
 struct value *tape_log_softmax(struct tape *tape, struct value *a)

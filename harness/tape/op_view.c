@@ -83,7 +83,7 @@ struct value *tape_transpose(struct tape *tape, struct value *a, int dimension, 
 
 /* -- slices: the gradient is a full tensor of zeros with the slice written into it */
 
-static struct value *slice_view(struct tape *tape, struct value *a, int dimension, int64_t first, int64_t count)
+struct value *value_slice(struct tape *tape, struct value *a, int dimension, int64_t first, int64_t count)
 {
     struct value *view = value_alias(tape, a);
     if (view != NULL) {
@@ -99,7 +99,7 @@ static struct value *zeros_with(struct tape *tape, struct value *gradient, const
 {
     struct value *whole = value_new(tape, gradient->dtype, shape, "slice gradient");
     tape_fill(tape, whole, 0.0);
-    struct value *part = slice_view(tape, whole, dimension, first, gradient->shape.size[dimension]);
+    struct value *part = value_slice(tape, whole, dimension, first, gradient->shape.size[dimension]);
     struct value *values[] = {gradient, part};
     tape_run(tape, OPCODE_COPY, NULL, 1, 2, values);
     tape_drop(tape, part);
@@ -122,7 +122,7 @@ struct value *tape_slice(struct tape *tape, struct value *a, int dimension, int6
                   (long long)first, (long long)a->shape.size[at]);
         return NULL;
     }
-    struct value *result = slice_view(tape, a, at, first, count);
+    struct value *result = value_slice(tape, a, at, first, count);
     struct node *node = result != NULL ? node_new(tape, slice_backward, 1, &a, result) : NULL;
     if (node != NULL) {
         node->attributes = attributes_i(at, first);
@@ -134,7 +134,7 @@ struct value *tape_slice(struct tape *tape, struct value *a, int dimension, int6
 static void pad_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
 {
     int last = node->edges[0].shape.rank - 1;
-    struct value *left = slice_view(tape, out[0], last, 0, node->edges[0].shape.size[last]);
+    struct value *left = value_slice(tape, out[0], last, 0, node->edges[0].shape.size[last]);
     in[0] = make_copy(tape, left, out[0]->dtype, "pad gradient");
 }
 
@@ -150,7 +150,7 @@ struct value *tape_pad_last(struct tape *tape, struct value *a, int64_t count)
     struct value *result = value_new(tape, a->dtype, &shape, "padded");
     if (result != NULL) {
         tape_fill(tape, result, 0.0);
-        tape_copy_into(tape, a, slice_view(tape, result, last, 0, a->shape.size[last]));
+        tape_copy_into(tape, a, value_slice(tape, result, last, 0, a->shape.size[last]));
         node_new(tape, pad_backward, 1, &a, result);
     }
     return tape_frame_close(tape, frame, result);
@@ -183,7 +183,7 @@ struct value *tape_select(struct tape *tape, struct value *a, int dimension, int
         return NULL;
     }
     int at = dimension_of(a, dimension);
-    struct value *result = slice_view(tape, a, at, index, 1);
+    struct value *result = value_slice(tape, a, at, index, 1);
     if (result == NULL) {
         return NULL;
     }
@@ -201,7 +201,7 @@ static void pieces_copy(struct tape *tape, struct value *whole, int dimension, s
     int64_t first = 0;
     for (int i = 0; i < count; i++) {
         int64_t size = parts[i] != NULL ? parts[i]->shape.size[dimension] : part_size;
-        struct value *place = slice_view(tape, whole, dimension, first, size);
+        struct value *place = value_slice(tape, whole, dimension, first, size);
         if (parts[i] != NULL) {
             struct value *values[] = {parts[i], place};
             tape_run(tape, OPCODE_COPY, NULL, 1, 2, values);
@@ -236,7 +236,7 @@ void tape_split(struct tape *tape, struct value *a, int dimension, int count, st
     int64_t size = a->shape.size[at] / count;
     struct node *node = NULL;
     for (int i = 0; i < count; i++) {
-        parts[i] = slice_view(tape, a, at, i * size, size);
+        parts[i] = value_slice(tape, a, at, i * size, size);
         if (i == 0) {
             node = parts[0] != NULL ? node_new(tape, split_backward, 1, &a, parts[0]) : NULL;
         } else {
@@ -275,7 +275,7 @@ static void concatenate_backward(struct tape *tape, struct node *node, struct va
     for (int i = 0; i < 2; i++) {
         int64_t size = node->attributes.i[1 + i];
         if (node_wants(node, i)) {
-            in[i] = slice_view(tape, out[0], dimension, first, size);
+            in[i] = value_slice(tape, out[0], dimension, first, size);
         }
         first += size;
     }

@@ -335,7 +335,7 @@ void tape_drop(struct tape *tape, struct value *value)
     value_release(tape, value);
 }
 
-struct value *tape_frame_close(struct tape *tape, int frame, struct value *result)
+struct value *tape_frame_close_with(struct tape *tape, int frame, struct value *result, struct value *also)
 {
     if (tape_failed(tape)) {
         return NULL;
@@ -343,7 +343,7 @@ struct value *tape_frame_close(struct tape *tape, int frame, struct value *resul
     int kept = frame;
     for (int i = frame; i < tape->frame_count; i++) {
         struct value *value = tape->frame[i];
-        if (value == result && value->framed) {
+        if ((value == result || value == also) && value->framed) {
             tape->frame[kept++] = value;
         } else {
             tape_drop(tape, value);
@@ -353,6 +353,11 @@ struct value *tape_frame_close(struct tape *tape, int frame, struct value *resul
     }
     tape->frame_count = kept;
     return result;
+}
+
+struct value *tape_frame_close(struct tape *tape, int frame, struct value *result)
+{
+    return tape_frame_close_with(tape, frame, result, NULL);
 }
 
 /* -- recording */

@@ -46,7 +46,7 @@ CATALOGUE = pathlib.Path("models/catalogue")
 MODELS = ("tiny-bert", "tiny-gemma", "tiny-gemma2", "tiny-gemma3", "tiny-gpt-neox", "tiny-gpt2", "tiny-llama",
           "tiny-mistral", "tiny-phi3", "tiny-qwen2", "tiny-qwen3", "tiny-vit", "tiny-resnet", "tiny-resnet-bottleneck",
           "tiny-vgg", "tiny-convnext", "tiny-roberta", "tiny-distilbert", "tiny-opt", "tiny-opt-projected", "tiny-bloom",
-          "tiny-mixtral", "tiny-qwen2-moe", "tiny-qwen3-moe")
+          "tiny-mixtral", "tiny-qwen2-moe", "tiny-qwen3-moe", "tiny-deepseek-v2", "tiny-deepseek-v3")
 HEADS = {"roberta": transformers.RobertaForMaskedLM, "distilbert": transformers.DistilBertForMaskedLM,
          "opt": transformers.OPTForCausalLM, "bloom": transformers.BloomForCausalLM,
          "bert": transformers.BertForMaskedLM, "gemma": transformers.GemmaForCausalLM,
@@ -54,6 +54,7 @@ HEADS = {"roberta": transformers.RobertaForMaskedLM, "distilbert": transformers.
          "gpt_neox": transformers.GPTNeoXForCausalLM, "gpt2": transformers.GPT2LMHeadModel,
          "llama": transformers.LlamaForCausalLM, "mistral": transformers.MistralForCausalLM,
          "phi3": transformers.Phi3ForCausalLM, "qwen2": transformers.Qwen2ForCausalLM,
+         "deepseek_v2": transformers.DeepseekV2ForCausalLM, "deepseek_v3": transformers.DeepseekV3ForCausalLM,
          "mixtral": transformers.MixtralForCausalLM, "qwen2_moe": transformers.Qwen2MoeForCausalLM,
          "qwen3_moe": transformers.Qwen3MoeForCausalLM, "qwen3": transformers.Qwen3ForCausalLM, "vit": transformers.ViTForImageClassification,
          "convnext": transformers.ConvNextForImageClassification}

@@ -221,7 +221,8 @@ static void math_attention_is_pytorchs(void **state)
 static void experts_are_pytorchs(void **state)
 {
     (void)state;
-    static const char *const models[] = {"tiny-mixtral", "tiny-qwen2-moe", "tiny-qwen3-moe"};
+    static const char *const models[] = {"tiny-mixtral", "tiny-qwen2-moe", "tiny-qwen3-moe", "tiny-deepseek-v2",
+                                         "tiny-deepseek-v3"};
     for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
         case_check(models[i], ATTENTION_EAGER, PRECISION_FLOAT32, OPTIMIZER_ADAM_FOREACH, false);
         /* Elsewhere two temporaries, or two releases, of one node change places: float32 weights of bfloat16 rows, and
