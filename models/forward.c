@@ -232,8 +232,8 @@ static struct value *attention_of_single(const struct forward *forward, struct a
 {
     struct tape *tape = forward->tape;
     int frame = tape_frame_open(tape);
-    int64_t batch = value_size(q, 0), heads = value_size(q, 1), groups = value_size(k, 1), width = value_size(q, 3);
-    int64_t packed[] = {batch, groups, heads / groups, width}, flat[] = {batch, 1, heads * width};
+    int64_t batch = value_size(q, 0), heads = value_size(q, 1), groups = value_size(k, 1), width = value_size(v, 3);
+    int64_t packed[] = {batch, groups, heads / groups, value_size(q, 3)}, flat[] = {batch, 1, heads * width};
     struct value *out = tape_attention(tape, tape_reshape(tape, q, 4, packed), k, v, &settings);
     int64_t unpacked[] = {batch, heads, 1, width};
     return tape_frame_close(tape, frame, tape_reshape(tape, tape_reshape(tape, out, 4, unpacked), 3, flat));

@@ -99,7 +99,7 @@ struct attention_form {
 /* [B, S, heads * D] -> a view [B, heads, S, D]. */
 struct value *heads_view(const struct forward *forward, struct value *a, int64_t heads);
 
-/* q [B, a, S, D], k and v [B, g, S, D] -> [B, S, a * D]. *weights: the eager form's attention weights, which the real
+/* q [B, a, S, D], k [B, g, T, D], v [B, g, T, E] -> [B, S, a * E]. *weights: the eager form's attention weights, which the real
  * layer keeps by name until it returns; NULL in the other forms. Both belong to the open frame. */
 struct value *forward_attention(const struct forward *forward, const struct attention_form *form, struct value *q,
                                 struct value *k, struct value *v, struct value **weights);

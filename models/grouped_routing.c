@@ -51,7 +51,8 @@ static struct value *hidden_experts(const struct forward *f, struct value *score
 }
 
 /* scores where they are not hidden; the mask lives as long as a graph wants it. */
-static struct value *scores_hide(const struct forward *f, struct value *scores, int64_t best, bool learns, double number)
+static struct value *scores_hide(const struct forward *f, struct value *scores, int64_t best, bool learns,
+                                 double number)
 {
     struct tape *tape = f->tape;
     bool gradients = tape_gradients_enabled(tape);

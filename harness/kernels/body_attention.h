@@ -16,13 +16,14 @@ struct attention {
     struct tensor q, k, v, out, lse, mask, grad; /* mask.data is NULL where there is none; grad in backward only */
     struct tensor grad_q, grad_k, grad_v;
     int64_t batches, heads, groups; /* groups: heads of k and v */
-    int64_t rows, columns, width;   /* S, T, D */
+    int64_t rows, columns;          /* S, T */
+    int64_t width, value_width;     /* D, E */
     int64_t queries;                /* S of the call: rows, unless heads are packed */
     int64_t lse_head, lse_row;      /* elements of lse from head to head and from row to row */
     float scale, probability, keep_scale;
     int64_t seed;
     bool causal;
-    int tile_rows, tile_columns, tile_width; /* multiples of TILE_STEP; tile_width >= width */
+    int tile_rows, tile_columns, tile_width; /* multiples of TILE_STEP; tile_width >= both widths */
 };
 
 static inline void attention_read(struct attention *attention, const struct operation_call *call)
@@ -53,6 +54,7 @@ static inline void attention_read(struct attention *attention, const struct oper
     attention->rows = attention->q.size[2];
     attention->columns = attention->k.size[2];
     attention->width = attention->q.size[3];
+    attention->value_width = attention->v.size[3];
     attention->queries = attention->rows;
     attention->lse_head = attention->lse.size[2];
     attention->lse_row = 1;
@@ -61,6 +63,12 @@ static inline void attention_read(struct attention *attention, const struct oper
     attention->keep_scale = attention->probability < 1.0f ? 1.0f / (1.0f - attention->probability) : 0.0f;
     attention->causal = call->attributes.i[0] == 1;
     attention->seed = call->attributes.i[1];
+}
+
+/* The wider of keys and values: tiles are as wide, with zeros beyond what the narrower one has. */
+BODY_COUNT int64_t attention_widest(const struct attention *attention)
+{
+    return attention->width > attention->value_width ? attention->width : attention->value_width;
 }
 
 /* The heads of [B, a, 1, D] that read the same head of k and v as the rows of one: [B, groups, a / groups, D]. */

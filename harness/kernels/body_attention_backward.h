@@ -60,7 +60,7 @@ BODY void backward_rows(struct team team, const struct attention *attention, str
     struct tile_source out = head_rows(&attention->out, place.batch, place.head, place.row);
     for (int i = team.lane; i < attention->tile_rows; i += team.lanes) {
         bool inside = place.row + i < attention->rows;
-        tiles.delta[i] = inside ? row_product(grad, out, i, attention->width) : 0.0f;
+        tiles.delta[i] = inside ? row_product(grad, out, i, attention->value_width) : 0.0f;
         tiles.lse[i] = inside ? lse[place.row + i] : INFINITY;
     }
 }

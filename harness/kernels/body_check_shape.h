@@ -238,10 +238,16 @@ static inline const char *grouped_convolution_check(const struct operation_call 
     return shapes_verdict(fit);
 }
 
-/* q and k fit v, mask, lse and the outputs; `wide` counts tensors shaped like q from `first` on. */
+/* Equal but for the last size: keys and values, queries and the output. */
+static inline bool heads_agree(const struct tensor *a, const struct tensor *b, int64_t width)
+{
+    return b->rank == 4 && a->size[0] == b->size[0] && a->size[1] == b->size[1] && a->size[2] == b->size[2] &&
+           b->size[3] == width;
+}
+
 static inline bool attention_fits(const struct tensor *q, const struct tensor *k, const struct tensor *v)
 {
-    bool fit = q->rank == 4 && k->rank == 4 && shapes_equal(k, v) && q->size[0] == k->size[0];
+    bool fit = q->rank == 4 && k->rank == 4 && heads_agree(k, v, v->size[3]) && q->size[0] == k->size[0];
     fit = fit && q->size[3] == k->size[3] && k->size[1] > 0 && q->size[1] % k->size[1] == 0;
     return fit && (q->stride[3] == 1 || q->size[3] < 2) && (k->stride[3] == 1 || k->size[3] < 2) &&
            (v->stride[3] == 1 || v->size[3] < 2);
@@ -266,11 +272,10 @@ static inline const char *attention_check(const struct operation_call *call)
         fit && lse->rank == 3 && lse->size[0] == q->size[0] && lse->size[1] == q->size[1] && lse->size[2] >= q->size[2];
     fit = fit && (call->input_count == base || mask_fits(&t[base], q, k));
     int outs = call->input_count;
-    if (backward) {
-        fit = fit && shapes_equal(&t[0], q) && shapes_equal(&t[4], q) && shapes_equal(&t[outs], q) &&
-              shapes_equal(&t[outs + 1], k) && shapes_equal(&t[outs + 2], v);
-    } else {
-        fit = fit && shapes_equal(&t[outs], q);
+    fit = fit && heads_agree(q, &t[backward ? 0 : outs], v->size[3]);
+    if (fit && backward) {
+        fit = heads_agree(q, &t[4], v->size[3]) && shapes_equal(&t[outs], q) && shapes_equal(&t[outs + 1], k) &&
+              shapes_equal(&t[outs + 2], v);
     }
     double probability = call->attributes.f[1];
     if (fit && probability > 0.0 && k->size[2] >= (int64_t)1 << 26) {

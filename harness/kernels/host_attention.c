@@ -46,12 +46,12 @@ static const char *attention_open(struct attention *attention, const struct oper
     if (call->opcode == OPCODE_ATTENTION) {
         attention_pack(attention);
     }
-    if (attention->width > 65536) {
+    if (attention_widest(attention) > 65536) {
         return "a head of attention is wider than 65536";
     }
     attention->tile_rows = tile_size_for(attention->rows);
     attention->tile_columns = tile_size_for(attention->columns);
-    attention->tile_width = (int)((attention->width + TILE_STEP - 1) / TILE_STEP) * TILE_STEP;
+    attention->tile_width = (int)((attention_widest(attention) + TILE_STEP - 1) / TILE_STEP) * TILE_STEP;
     bool masked = attention->mask.data != NULL;
     int rows = attention->tile_rows, columns = attention->tile_columns, width = attention->tile_width;
     int64_t floats = call->opcode == OPCODE_ATTENTION ? forward_floats(rows, columns, width, masked)
@@ -158,7 +158,7 @@ static void backward_group_loop(const struct attention *attention, int64_t batch
 static bool attention_is_large(const struct attention *attention)
 {
     int64_t scores = attention->batches * attention->heads * attention->rows * attention->columns;
-    return scores * attention->width >= PARALLEL_ELEMENTS;
+    return scores * attention_widest(attention) >= PARALLEL_ELEMENTS;
 }
 
 /* +infinity where lse is longer than the rows. */

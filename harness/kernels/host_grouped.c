@@ -73,7 +73,7 @@ const char *host_group_limit(const struct operation_call *call)
     struct group_choice choice = {.columns = rows.columns, .groups = i[0], .active = i[1], .best = i[2]};
     uint8_t *hidden = call->tensors[1].data;
     int64_t width = choice.columns / choice.groups;
-    HOST_PARALLEL_FOR(rows.count *choice.groups *choice.columns >= PARALLEL_ELEMENTS)
+    HOST_PARALLEL_FOR(rows.count * choice.groups * choice.columns >= PARALLEL_ELEMENTS)
     for (int64_t k = 0; k < rows.count * choice.groups; k++) {
         bool hides = group_is_hidden(scores, choice, k / choice.groups, k % choice.groups);
         memset(hidden + k * width, hides ? 1 : 0, (size_t)width);

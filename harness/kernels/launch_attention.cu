@@ -45,10 +45,10 @@ static __global__ void attention_backward_columns_kernel(const __grid_constant__
 static size_t tiles_choose(struct attention *attention, bool backward)
 {
     bool masked = attention->mask.data != NULL;
-    if (attention->width > SHARED_BYTES_MAXIMUM) {
+    if (attention_widest(attention) > SHARED_BYTES_MAXIMUM) {
         return 0;
     }
-    attention->tile_width = (int)((attention->width + TILE_STEP - 1) / TILE_STEP) * TILE_STEP;
+    attention->tile_width = (int)((attention_widest(attention) + TILE_STEP - 1) / TILE_STEP) * TILE_STEP;
     for (int size = TILE_MAXIMUM; size >= TILE_MINIMUM; size /= 2) {
         int64_t floats = backward ? backward_floats(size, size, attention->tile_width, masked)
                                   : forward_floats(size, size, attention->tile_width, masked);

@@ -119,7 +119,8 @@ bool attention_fits_core(const struct attention *attention, bool backward)
                                           &attention->grad, &attention->grad_q, &attention->grad_k, &attention->grad_v};
     size_t count = backward ? 8 : 4;
     bool fit = (dtype == DTYPE_FLOAT16 || dtype == DTYPE_BFLOAT16) && attention->width > 0 &&
-               attention->width <= CORE_WIDTH_MAXIMUM && attention->width % 8 == 0;
+               attention->width <= CORE_WIDTH_MAXIMUM && attention->width % 8 == 0 &&
+               attention->value_width == attention->width;
     for (size_t t = 0; t < count && fit; t++) {
         fit = heads_fit(heads[t], dtype);
     }

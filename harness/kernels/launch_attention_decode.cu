@@ -361,8 +361,9 @@ static bool rows_are_groups(const struct tensor *tensor)
 
 bool attention_fits_decode(const struct attention *attention)
 {
-    return attention->queries == 1 && attention->width <= DECODE_WIDTH && rows_are_groups(&attention->k) &&
-           rows_are_groups(&attention->v) && (attention->mask.data == NULL || dtype_is_packed(attention->mask.dtype));
+    return attention->queries == 1 && attention->width <= DECODE_WIDTH && attention->value_width == attention->width &&
+           rows_are_groups(&attention->k) && rows_are_groups(&attention->v) &&
+           (attention->mask.data == NULL || dtype_is_packed(attention->mask.dtype));
 }
 
 const char *attention_decode(struct attention *attention, cudaStream_t stream)

@@ -123,13 +123,13 @@
  *                            group, and behind that of the last one, times its matrix; those behind all groups are zero.
  *               a [k, n], b [n, m], ends -> out dense [groups, k, m]; sums over the rows of b in each group
  *                            In both, one of the last two strides of a and of b is 1. i[0] as MATMUL
- * ATTENTION     q [B, a, S, D] any, k [B, g, T, D] any, v any, (mask [B, 1 or a, S, T] any, additive)
- *                         -> out [B, a, S, D] any, lse f32 dense [B, a, S']; D has stride 1 everywhere; a is a multiple
+ * ATTENTION     q [B, a, S, D] any, k [B, g, T, D] any, v [B, g, T, E] any, (mask [B, 1 or a, S, T] any, additive)
+ *                         -> out [B, a, S, E] any, lse f32 dense [B, a, S']; D and E have stride 1; a is a multiple
  *                            of g: head h reads h / (a / g). f[0] = scale, f[1] = dropout probability, i[0] = 1: causal,
  *                            i[1] = seed. S' >= S; what lies beyond S is set to +infinity. Scores are never stored.
  *                            Causal: column <= row + (T - S). A row that sees nothing is 0 and has lse +infinity.
  *                            With dropout T is below 2^26.
- *                            CUDA on tensor cores (sm_80 on; all of it float16 or bfloat16, D a multiple of 8 up to 256,
+ *                            CUDA on tensor cores (sm_80 on; all of it float16 or bfloat16, D = E a multiple of 8 up to 256,
  *                            rows on 16 bytes) rounds what it multiplies with v, and the gradients of scores, to 16 bits
  * ATTENTION_BACKWARD grad out, q, k, v, out, lse, (mask) -> grad q any, grad k any, grad v any; attributes likewise
  * -- quantised storage: codes dense of dtype int8, float8_e4m3fn or nf4x2, and scales f32 dense, one for each block of

@@ -18,12 +18,18 @@ static bool has_cudnn(int capability)
     return capability == 90 || capability == 100 || capability == 103;
 }
 
-/* check_cudnn_tensor_shapes: a width of whole 16-byte units, more than one column, and no dropout over a single row. */
+static int64_t wider_of(const struct attention_case *attention)
+{
+    return attention->width > attention->value_width ? attention->width : attention->value_width;
+}
+
+/* check_cudnn_tensor_shapes: widths of whole 16-byte units, more than one column, and no dropout over a single row. */
 static bool cudnn_accepts(int capability, const struct attention_case *attention)
 {
     int64_t widest = capability == 90 ? CUDNN_HOPPER_WIDTH_MAXIMUM : CUDNN_WIDTH_MAXIMUM;
-    return has_cudnn(capability) && is_half(attention) && attention->width % 8 == 0 && attention->width <= widest &&
-           attention->columns != 1 && !(attention->rows == 1 && attention->dropped);
+    return has_cudnn(capability) && is_half(attention) && attention->width % 8 == 0 &&
+           attention->value_width % 8 == 0 && wider_of(attention) <= widest && attention->columns != 1 &&
+           !(attention->rows == 1 && attention->dropped);
 }
 
 /* check_requires_grad_and_head_dim_gt192_constraints_on_sm86_89_or_120: the backward kernel wants more shared memory than
@@ -35,15 +41,16 @@ static bool flash_backward_fits(int capability, const struct attention_case *att
     return !(small && attention->gradients && wide);
 }
 
-/* check_for_attn_mask, check_head_dim_size_flash, check_flash_attention_hardware_support,
+/* check_for_attn_mask, check_head_dim_size_flash (values as wide as keys), check_flash_attention_hardware_support,
  * check_flash_causal_non_square_seqlens. */
 static bool flash_accepts(int capability, const struct attention_case *attention)
 {
-    return capability >= 80 && is_half(attention) && !attention->masked && attention->width <= FLASH_WIDTH_MAXIMUM &&
-           !(attention->causal && attention->rows != attention->columns) && flash_backward_fits(capability, attention);
+    return capability >= 80 && is_half(attention) && !attention->masked && attention->width == attention->value_width &&
+           attention->width <= FLASH_WIDTH_MAXIMUM && !(attention->causal && attention->rows != attention->columns) &&
+           flash_backward_fits(capability, attention);
 }
 
-/* minimum_gemm_alignment: the width in elements must be a multiple of it. */
+/* minimum_gemm_alignment: both widths in elements must be multiples of it. */
 static int64_t efficient_alignment(int capability, const struct attention_case *attention)
 {
     if (is_half(attention)) {
@@ -56,7 +63,8 @@ static int64_t efficient_alignment(int capability, const struct attention_case *
 static bool efficient_accepts(int capability, const struct attention_case *attention)
 {
     return attention->heads == attention->groups && (attention->dtype != DTYPE_BFLOAT16 || capability >= 80) &&
-           attention->width % efficient_alignment(capability, attention) == 0;
+           attention->width % efficient_alignment(capability, attention) == 0 &&
+           attention->value_width % efficient_alignment(capability, attention) == 0;
 }
 
 static bool math_accepts(int capability, const struct attention_case *attention)

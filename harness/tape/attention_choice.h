@@ -28,10 +28,11 @@ enum attention_backend {
 #undef ATTENTION_BACKEND_ENUM
 };
 
-/* One call. q [batch, heads, rows, width], k and v [batch, groups, columns, width], at least one row and column. */
+/* One call. q [batch, heads, rows, width], k [batch, groups, columns, width], v [batch, groups, columns, value_width], at
+ * least one row and column. */
 struct attention_case {
     enum dtype dtype; /* of q, k and v, floating */
-    int64_t heads, groups, width, rows, columns;
+    int64_t heads, groups, width, value_width, rows, columns;
     bool masked; /* a mask is given */
     bool causal; /* the flag, not a mask */
     bool dropped;

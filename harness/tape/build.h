@@ -172,7 +172,7 @@ struct attention_settings {
     struct value *mask;
 };
 
-/* q [B, a, S, D], k and v [B, g, T, D] -> [B, a, S, D], stored as [B, S, a, D] by all kernels but math, as long as
+/* q [B, a, S, D], k [B, g, T, D], v [B, g, T, E] -> [B, a, S, E], stored as [B, S, a, E] by all kernels but math, as long as
  * heads_first does not say otherwise. */
 struct value *tape_attention(struct tape *tape, struct value *q, struct value *k, struct value *v,
                              const struct attention_settings *settings);

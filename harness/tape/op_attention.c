@@ -56,12 +56,12 @@ static void scratch_take_cudnn(struct tape *tape, const struct value *q)
  * the sums with plain operations: the product, its sum, and a copy of that in the kernel's order.
  * A history recorded on a GPU (batch * heads 32, 1,000 rows, width 64, float32) shows 8,192,000, 128,000 and 128,000
  * bytes, and 32 * 16 * (16 + 4 * 64 * 64) = 8,396,800 of tiles; wider tiles are those of the kernels' list in cutlassB.h. */
-static void scratch_take_efficient(struct tape *tape, const struct value *q)
+static void scratch_take_efficient(struct tape *tape, const struct value *q, const struct value *out)
 {
     int64_t batch = q->shape.size[0], heads = q->shape.size[1], rows = q->shape.size[2], width = q->shape.size[3];
     struct shape sums = {.rank = 3, .size = {batch, heads, rows}};
     if (q->dtype == DTYPE_FLOAT32) {
-        struct value *product = value_new(tape, DTYPE_FLOAT32, &q->shape, "attention gradient by output");
+        struct value *product = value_new(tape, DTYPE_FLOAT32, &out->shape, "attention gradient by output");
         struct value *unordered = value_new(tape, DTYPE_FLOAT32, &sums, "attention row sums");
         value_new(tape, DTYPE_FLOAT32, &sums, "attention row sums");
         tape_drop(tape, unordered);
@@ -79,14 +79,14 @@ static void scratch_take_efficient(struct tape *tape, const struct value *q)
 }
 
 static void scratch_take(struct tape *tape, enum attention_backend backend, const struct value *q,
-                         const struct value *k)
+                         const struct value *k, const struct value *out)
 {
     if (backend == ATTENTION_BACKEND_FLASH) {
         scratch_take_flash(tape, q, k);
     } else if (backend == ATTENTION_BACKEND_CUDNN) {
         scratch_take_cudnn(tape, q);
     } else if (backend == ATTENTION_BACKEND_EFFICIENT) {
-        scratch_take_efficient(tape, q);
+        scratch_take_efficient(tape, q, out);
     }
 }
 
@@ -99,7 +99,7 @@ static void attention_backward(struct tape *tape, struct node *node, struct valu
     slopes[0] = heads_new(tape, q->dtype, &q->shape, "attention query gradient");
     slopes[1] = heads_new(tape, k->dtype, &k->shape, "attention key gradient");
     slopes[2] = heads_new(tape, v->dtype, &v->shape, "attention value gradient");
-    scratch_take(tape, (enum attention_backend)node->attributes.i[2], q, k);
+    scratch_take(tape, (enum attention_backend)node->attributes.i[2], q, k, out[0]);
     struct value *values[10] = {out[0], q, k, v, node->saved[SAVED_OUT], node->saved[SAVED_LSE]};
     int count = 6;
     if (mask != NULL) {
@@ -174,6 +174,7 @@ static enum attention_backend backend_choose(const struct tape *tape, struct val
                                        .heads = q->size[1],
                                        .groups = k->size[1],
                                        .width = q->size[3],
+                                       .value_width = inputs[2]->shape.size[3],
                                        .rows = q->size[2],
                                        .columns = k->size[2],
                                        .masked = settings->mask != NULL,
@@ -199,6 +200,8 @@ static struct value *attention_fused(struct tape *tape, enum attention_backend b
                                      struct value *mask, const struct attention_settings *settings)
 {
     const struct shape *q = &inputs[0]->shape;
+    struct shape made = *q;
+    made.size[3] = inputs[2]->shape.size[3];
     struct shape rows = {.rank = 3, .size = {q->size[0], q->size[1], q->size[2]}};
     rows.size[2] = backend == ATTENTION_BACKEND_EFFICIENT ? rounded(rows.size[2], 32) : rows.size[2];
     struct value *state[2] = {NULL, NULL};
@@ -206,7 +209,7 @@ static struct value *attention_fused(struct tape *tape, enum attention_backend b
         state_take(tape, backend, state);
     }
     bool follows = settings->heads_first && !settings->native && backend != ATTENTION_BACKEND_EFFICIENT;
-    struct value *result = (follows ? value_new : heads_new)(tape, inputs[0]->dtype, q, "ATTENTION");
+    struct value *result = (follows ? value_new : heads_new)(tape, inputs[0]->dtype, &made, "ATTENTION");
     struct value *lse = value_new(tape, DTYPE_FLOAT32, &rows, "ATTENTION log-sum-exp");
     if (backend == ATTENTION_BACKEND_FLASH) {
         state_take(tape, backend, state);

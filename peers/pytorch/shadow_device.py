@@ -18,16 +18,17 @@ aten = torch.ops.aten
 HALF = (torch.float16, torch.bfloat16)
 
 
-def choose_attention(query, key, attn_mask, dropout_p, is_causal, needs_gradient):
+def choose_attention(query, key, value, attn_mask, dropout_p, is_causal, needs_gradient):
     """The backend of torch 2.11 on sm_90 with the cuDNN that its wheels bring: cudnn, flash, efficient, math.
     attention_choice.py holds these rules against torch's own dispatcher."""
     width, rows, columns = query.shape[-1], query.shape[-2], key.shape[-2]
+    widths = (width, value.shape[-1])
     if query.dtype in HALF:
-        if width % 8 == 0 and width <= 256 and columns != 1 and not (rows == 1 and dropout_p > 0):
+        if all(w % 8 == 0 and w <= 256 for w in widths) and columns != 1 and not (rows == 1 and dropout_p > 0):
             return "cudnn"
-        if attn_mask is None and width <= 256 and not (is_causal and rows != columns):
+        if attn_mask is None and width == widths[1] <= 256 and not (is_causal and rows != columns):
             return "flash"
-    if query.shape[1] == key.shape[1] and width % (8 if query.dtype in HALF else 4) == 0:
+    if query.shape[1] == key.shape[1] and all(w % (8 if query.dtype in HALF else 4) == 0 for w in widths):
         return "efficient"
     return "math"
 
@@ -54,7 +55,7 @@ def attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False,
         query, key, value, attn_mask = CudaAutocast.active.cast_all([query, key, value, attn_mask],
                                                                     CudaAutocast.active.dtype)
     needs_gradient = torch.is_grad_enabled() and any(t.requires_grad for t in (query, key, value))
-    backend = choose_attention(query, key, attn_mask, dropout_p, is_causal, needs_gradient)
+    backend = choose_attention(query, key, value, attn_mask, dropout_p, is_causal, needs_gradient)
     attn_mask = additive_mask(attn_mask, query.dtype)
     if backend == "math":
         with MathAttention():

@@ -96,6 +96,8 @@ const struct unmeasured_operation unmeasured_operations[] = {
     {OPCODE_SORT_IDS, "one number for each row of an expert"},
     {OPCODE_GROUP_ENDS, "one number for each row of an expert"},
     {OPCODE_PLACE_IDS, "one number for each row of an expert"},
+    {OPCODE_GROUP_LIMIT, "one number for each expert that a token may use"},
+    {OPCODE_COMPLEX_MULTIPLY, "a plain loop over the turned part of a head"},
     {OPCODE_SCATTER, "one number for each expert of a token"},
     {OPCODE_GROUPED_MATMUL, "a product whose speed is not its purpose"},
     {OPCODE_GROUPED_CONVOLUTION, "a plain loop whose speed is not its purpose"},

@@ -50,7 +50,7 @@ static bool operation_is_rounded(enum opcode opcode)
     static const enum opcode exact[] = {
         OPCODE_FILL,     OPCODE_RANDOM_INTEGER, OPCODE_SEQUENCE,       OPCODE_ATTENTION_MASK, OPCODE_ARGMAX,
         OPCODE_QUOTIENT, OPCODE_REMAINDER,      OPCODE_INTEGER_MATMUL, OPCODE_TARGET_MASK,    OPCODE_TOKEN_POSITIONS,
-        OPCODE_SORT_IDS, OPCODE_GROUP_ENDS,     OPCODE_PLACE_IDS};
+        OPCODE_SORT_IDS, OPCODE_GROUP_ENDS,     OPCODE_PLACE_IDS,      OPCODE_GROUP_LIMIT};
     bool rounded = true;
     for (size_t i = 0; i < sizeof exact / sizeof exact[0]; i++) {
         rounded = rounded && opcode != exact[i];

@@ -25,6 +25,7 @@ reference_function reference_target_mask, reference_cross_entropy;
 reference_function reference_layernorm, reference_layernorm_backward;
 reference_function reference_batchnorm, reference_batchnorm_backward;
 reference_function reference_embedding, reference_embedding_backward;
+reference_function reference_complex_multiply, reference_group_limit;
 reference_function reference_scatter, reference_sort_ids, reference_group_ends, reference_place_ids,
     reference_grouped_matmul;
 reference_function reference_top_k, reference_gather, reference_token_positions, reference_divide;

@@ -9,9 +9,10 @@
 /* One row of scores of one head, and where its operands stand. */
 struct score_row {
     const struct operation_call *call;
-    const double *q, *k, *v, *mask;           /* of the row and the head; mask NULL: none */
-    int64_t rows, columns, width, row, index; /* index: the row among all heads' rows */
-    double *probability, *keep;               /* [columns] */
+    const double *q, *k, *v, *mask;    /* of the row and the head; mask NULL: none */
+    int64_t rows, columns, row, index; /* index: the row among all heads' rows */
+    int64_t width, value_width;
+    double *probability, *keep; /* [columns] */
     double lse;
 };
 
@@ -50,6 +51,7 @@ static void score_row_fill(struct score_row *r)
 
 struct positions {
     int64_t q, k, mask; /* first elements of the row of q, the head of k, the row of the mask */
+    int64_t out, v;     /* of the row of the output, the head of v */
 };
 
 /* Fills *r for row `index` of all rows of all heads; buffers are there already. */
@@ -63,14 +65,18 @@ static struct positions score_row_at(struct score_row *r, const struct operation
     r->rows = q->size[2];
     r->columns = k->size[2];
     r->width = q->size[3];
+    r->value_width = call->tensors[first + 2].size[3];
     r->row = index % r->rows;
     r->index = index;
     int64_t head = index / r->rows % q->size[1], batch = index / r->rows / q->size[1];
     int64_t group = head / (q->size[1] / k->size[1]);
-    struct positions at = {index * r->width, (batch * k->size[1] + group) * r->columns * r->width, 0};
+    int64_t columns_before = (batch * k->size[1] + group) * r->columns;
+    struct positions at = {.q = index * r->width, .k = columns_before * r->width};
+    at.out = index * r->value_width;
+    at.v = columns_before * r->value_width;
     r->q = values[first] + at.q;
     r->k = values[first + 1] + at.k;
-    r->v = values[first + 2] + at.k;
+    r->v = values[first + 2] + at.v;
     r->mask = NULL;
     if (call->input_count > base) {
         const struct tensor *mask = &call->tensors[base];
@@ -97,12 +103,12 @@ void reference_attention(const struct operation_call *call, double *const *value
         struct positions at = score_row_at(&r, call, values, index);
         score_row_fill(&r);
         values[out + 1][index / r.rows * lse_length + r.row] = r.lse;
-        for (int64_t d = 0; d < r.width; d++) {
+        for (int64_t d = 0; d < r.value_width; d++) {
             double sum = 0.0;
             for (int64_t j = 0; j < r.columns; j++) {
-                sum += r.probability[j] * r.keep[j] * r.v[j * r.width + d];
+                sum += r.probability[j] * r.keep[j] * r.v[j * r.value_width + d];
             }
-            values[out][at.q + d] = sum;
+            values[out][at.out + d] = sum;
         }
     }
     free(r.probability);
@@ -114,15 +120,15 @@ static void row_backward(const struct score_row *r, const double *grad, double *
 {
     double delta = 0.0;
     for (int64_t j = 0; j < r->columns; j++) {
-        for (int64_t d = 0; d < r->width; d++) {
-            delta += grad[d] * r->probability[j] * r->keep[j] * r->v[j * r->width + d];
+        for (int64_t d = 0; d < r->value_width; d++) {
+            delta += grad[d] * r->probability[j] * r->keep[j] * r->v[j * r->value_width + d];
         }
     }
     for (int64_t j = 0; j < r->columns; j++) {
         double product = 0.0;
-        for (int64_t d = 0; d < r->width; d++) {
-            product += grad[d] * r->v[j * r->width + d];
-            grad_v[j * r->width + d] += r->probability[j] * r->keep[j] * grad[d];
+        for (int64_t d = 0; d < r->value_width; d++) {
+            product += grad[d] * r->v[j * r->value_width + d];
+            grad_v[j * r->value_width + d] += r->probability[j] * r->keep[j] * grad[d];
         }
         double slope = r->probability[j] * (product * r->keep[j] - delta) * r->call->attributes.f[0];
         for (int64_t d = 0; d < r->width; d++) {
@@ -148,7 +154,7 @@ void reference_attention_backward(const struct operation_call *call, double *con
     for (int64_t index = 0; index < q->size[0] * q->size[1] * q->size[2]; index++) {
         struct positions at = score_row_at(&r, call, values, index);
         score_row_fill(&r);
-        row_backward(&r, values[0] + at.q, values[out] + at.q, values[out + 1] + at.k, values[out + 2] + at.k);
+        row_backward(&r, values[0] + at.out, values[out] + at.q, values[out + 1] + at.k, values[out + 2] + at.v);
     }
     free(r.probability);
     free(r.keep);
@@ -198,8 +204,8 @@ static void row_bound(const struct score_row *r, double u, double *out, double *
     for (int64_t j = 0; j < r->columns; j++) {
         double error = probability_error(r, j), p = r->probability[j];
         *lse = p > 0.0 && error > *lse ? error : *lse;
-        for (int64_t d = 0; d < r->width; d++) {
-            out[d] += ((u + error + sums) * p + subnormal_error) * r->keep[j] * fabs(r->v[j * r->width + d]);
+        for (int64_t d = 0; d < r->value_width; d++) {
+            out[d] += ((u + error + sums) * p + subnormal_error) * r->keep[j] * fabs(r->v[j * r->value_width + d]);
         }
     }
 }
@@ -210,24 +216,28 @@ static void row_backward_bound(const struct score_row *r, double u, const double
     double scale = fabs(r->call->attributes.f[0]), delta = 0.0;
     double row_sums = operation_error * (double)r->columns;
     double column_sums = operation_error * (double)(r->rows * r->call->tensors[1].size[1]);
-    double delta_error = (u + operation_error * (double)r->width) * absolute_product(grad, result, r->width);
-    for (int64_t d = 0; d < r->width; d++) {
+    double delta_error =
+        (u + operation_error * (double)r->value_width) * absolute_product(grad, result, r->value_width);
+    for (int64_t d = 0; d < r->value_width; d++) {
         delta += grad[d] * result[d];
     }
     for (int64_t j = 0; j < r->columns; j++) {
-        const double *k = r->k + j * r->width, *v = r->v + j * r->width;
+        const double *k = r->k + j * r->width, *v = r->v + j * r->value_width;
         double p = r->probability[j], z = r->keep[j], error = probability_error(r, j), product = 0.0;
-        for (int64_t d = 0; d < r->width; d++) {
+        for (int64_t d = 0; d < r->value_width; d++) {
             product += grad[d] * v[d];
         }
         double slope = fabs(p * (product * z - delta));
         double slope_error =
             (u + error) * slope + (p > 0.0 ? subnormal_error : 0.0) +
-            p * (operation_error * (double)r->width * z * absolute_product(grad, v, r->width) + delta_error);
+            p * (operation_error * (double)r->value_width * z * absolute_product(grad, v, r->value_width) +
+                 delta_error);
         for (int64_t d = 0; d < r->width; d++) {
             grad_q[d] += scale * (slope_error + row_sums * slope) * fabs(k[d]);
             grad_k[j * r->width + d] += scale * (slope_error + column_sums * slope) * fabs(r->q[d]);
-            grad_v[j * r->width + d] += ((u + error + column_sums) * p + subnormal_error) * z * fabs(grad[d]);
+        }
+        for (int64_t d = 0; d < r->value_width; d++) {
+            grad_v[j * r->value_width + d] += ((u + error + column_sums) * p + subnormal_error) * z * fabs(grad[d]);
         }
     }
 }
@@ -251,10 +261,10 @@ void reference_attention_bound(const struct operation_call *call, double *const 
         struct positions at = score_row_at(&r, call, values, index);
         score_row_fill(&r);
         if (backward) {
-            row_backward_bound(&r, u, values[0] + at.q, values[4] + at.q, bounds[out] + at.q, bounds[out + 1] + at.k,
-                               bounds[out + 2] + at.k);
+            row_backward_bound(&r, u, values[0] + at.out, values[4] + at.out, bounds[out] + at.q,
+                               bounds[out + 1] + at.k, bounds[out + 2] + at.v);
         } else {
-            row_bound(&r, u, bounds[out] + at.q, &bounds[out + 1][index / r.rows * lse_length + r.row]);
+            row_bound(&r, u, bounds[out] + at.out, &bounds[out + 1][index / r.rows * lse_length + r.row]);
         }
     }
     free(r.probability);

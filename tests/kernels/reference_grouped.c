@@ -2,6 +2,8 @@
  * looking through the ends. */
 #include "tests/kernels/reference.h"
 
+#include <math.h>
+
 void reference_scatter(const struct operation_call *call, double *const *values)
 {
     const struct tensor *a = &call->tensors[0], *out = &call->tensors[2];
@@ -11,6 +13,41 @@ void reference_scatter(const struct operation_call *call, double *const *values)
     }
     for (int64_t k = 0; k < tensor_element_count(a); k++) {
         values[2][k / picked * columns + (int64_t)values[1][k]] = values[0][k];
+    }
+}
+
+/* The groups in falling order of what they score, found by asking of each how many go before it. */
+void reference_group_limit(const struct operation_call *call, double *const *values)
+{
+    const struct tensor *scores = &call->tensors[0];
+    const int64_t *i = call->attributes.i;
+    int64_t columns = scores->size[scores->rank - 1], width = columns / i[0];
+    for (int64_t k = 0; k < tensor_element_count(scores); k++) {
+        const double *row = values[0] + k / columns * columns;
+        int64_t own = k % columns / width, before = 0;
+        double best[2] = {0.0, 0.0};
+        for (int64_t turn = 0; turn <= i[0]; turn++) { /* its own group first */
+            int64_t group = turn == 0 ? own : turn - 1;
+            double first = -INFINITY, second = -INFINITY;
+            for (int64_t c = group * width; c < (group + 1) * width; c++) {
+                double value = isnan(row[c]) ? INFINITY : row[c];
+                second = value > first ? first : fmax(second, value);
+                first = fmax(first, value);
+            }
+            best[turn > 0] = i[2] == 2 ? first + second : first;
+            before += turn > 0 && (best[1] > best[0] || (best[1] == best[0] && group < own)) ? 1 : 0;
+        }
+        values[1][k] = before >= i[1] ? 1.0 : 0.0;
+    }
+}
+
+void reference_complex_multiply(const struct operation_call *call, double *const *values)
+{
+    double sign = call->attributes.i[0] == 1 ? -1.0 : 1.0;
+    for (int64_t k = 0; k < tensor_element_count(&call->tensors[0]); k += 2) {
+        const double *a = values[0] + k, *b = values[1] + k;
+        values[2][k] = a[0] * b[0] - sign * a[1] * b[1];
+        values[2][k + 1] = sign * a[0] * b[1] + a[1] * b[0];
     }
 }
 

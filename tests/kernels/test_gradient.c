@@ -43,6 +43,8 @@ static const struct gradient_row gradient_rows[] = {
     {OPCODE_ATTENTION, OPCODE_ATTENTION_BACKWARD, 4, {GRAD, 0, 1, 2, 3, 4}, 6, {0, 1, 2}, 0},
     {OPCODE_ATTENTION, OPCODE_ATTENTION_BACKWARD, 7, {GRAD, 0, 1, 2, 3, 4}, 6, {0, 1, 2}, 0},
     {OPCODE_ATTENTION, OPCODE_ATTENTION_BACKWARD, 3, {GRAD, 0, 1, 2, 3, 4}, 6, {0, 1, 2}, 0},
+    {OPCODE_ATTENTION, OPCODE_ATTENTION_BACKWARD, 20, {GRAD, 0, 1, 2, 3, 4}, 6, {0, 1, 2}, 0},
+    {OPCODE_ATTENTION, OPCODE_ATTENTION_BACKWARD, 23, {GRAD, 0, 1, 2, 3, 4}, 6, {0, 1, 2}, 0},
 };
 
 /* sum of grad * out, the scalar that is differentiated. Updates are put back, so that it can be asked again. */

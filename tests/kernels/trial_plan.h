@@ -16,6 +16,7 @@ trial_plan plan_create, plan_attention_mask, plan_element, plan_dropout, plan_su
 trial_plan plan_layernorm, plan_layernorm_backward, plan_batchnorm, plan_batchnorm_backward;
 trial_plan plan_embedding, plan_embedding_backward, plan_max_pool, plan_max_pool_backward, plan_convolution,
     plan_grouped_convolution, plan_matmul;
+trial_plan plan_complex_multiply, plan_group_limit;
 trial_plan plan_scatter, plan_sort_ids, plan_group_ends, plan_place_ids, plan_grouped_matmul;
 trial_plan plan_top_k, plan_gather, plan_token_positions, plan_divide;
 trial_plan plan_attention, plan_attention_backward, plan_optimizer, plan_dynamic_map, plan_adam_8bit;

@@ -1,6 +1,7 @@
 /* Plans of grouped rows: groups that are empty, all in one, and matrices that lie either way. */
 #include "tests/kernels/trial_plan.h"
 
+#include <math.h>
 #include <stddef.h>
 
 /* Rows, columns, picked. */
@@ -21,6 +22,48 @@ bool plan_scatter(struct trial *trial, int variant)
         trial_set(trial, 1, k, (double)(k % pick[2] * turn + trial_integer(trial, 0, turn - 1)));
     }
     trial_output(trial, dtype, LAYOUT_DENSE, 2, to);
+    return true;
+}
+
+bool plan_group_limit(struct trial *trial, int variant)
+{
+    /* Rows, groups, columns of a group, chosen groups, best elements. */
+    static const int64_t shapes[][5] = {{1, 1, 1, 1, 1},   {7, 8, 32, 4, 2}, {300, 2, 3, 1, 1}, {5, 4, 2, 4, 2},
+                                        {33, 8, 20, 3, 1}, {0, 2, 4, 1, 2},  {40, 6, 5, 2, 2}};
+    enum { SHAPES = sizeof shapes / sizeof shapes[0] };
+    if (variant >= 2 * SHAPES) {
+        return false;
+    }
+    const int64_t *s = shapes[variant % SHAPES], size[] = {s[0], s[1] * s[2]};
+    trial->call.attributes.i[0] = s[1];
+    trial->call.attributes.i[1] = s[3];
+    trial->call.attributes.i[2] = s[4];
+    trial_input(trial, trial_dtype(trial), LAYOUT_DENSE, 2, size, -4.0, 4.0);
+    for (int64_t k = 0; k < size[0] * size[1] && variant >= SHAPES; k++) { /* ties, and what is not finite */
+        int64_t value = trial_integer(trial, -3, 4);
+        trial_set(trial, 0, k, value == 4 ? (k % 3 == 0 ? (double)NAN : (double)INFINITY) : (double)value);
+    }
+    trial_output(trial, DTYPE_BOOL, LAYOUT_DENSE, 2, size);
+    return true;
+}
+
+bool plan_complex_multiply(struct trial *trial, int variant)
+{
+    static const int64_t shapes[][5] = {{1, 1, 1, 1, 2}, {2, 3, 5, 4, 2}, {2, 4, 70, 32, 2}, {1, 1, 0, 3, 2}};
+    enum { SHAPES = sizeof shapes / sizeof shapes[0] };
+    if (variant >= 4 * SHAPES) {
+        return false;
+    }
+    const int64_t *s = shapes[variant % SHAPES];
+    /* Heads and rows exchanged in memory, with a gap between rows; one factor for all heads. */
+    const struct placement heads = {.order = {4, 3, 1, 2, 0}, .gap = variant / SHAPES % 2};
+    const struct placement table = {.order = {4, 3, 2, 1, 0}, .repeated = {false, true}};
+    trial->call.attributes.i[0] = variant / SHAPES / 2;
+    trial->roundings = 64.0; /* the two products of a part may cancel */
+    trial->allowance = 1e-5;
+    trial_input_placed(trial, trial_dtype(trial), &heads, 5, s, -2.0, 2.0);
+    trial_input_placed(trial, trial_dtype(trial), &table, 5, s, -1.0, 1.0);
+    trial_output(trial, trial_dtype(trial), LAYOUT_DENSE, 5, s);
     return true;
 }
 

@@ -122,29 +122,33 @@ struct attention_shape {
     int64_t batch, heads, groups, rows, columns, width, padding; /* padding: S' - S */
     bool causal, masked, mask_per_head;
     double dropout;
+    int64_t value_width; /* 0: that of the keys */
 };
 
 /* One element; odd sizes; several tiles; grouped heads; decoding; S > T under a causal mask leaves rows without any; no
- * rows but an lse to pad; so many groups that a thread of the host takes whole ones; wide heads. Then, forward only,
+ * rows but an lse to pad; so many groups that a thread of the host takes whole ones; wide heads; values narrower and wider than keys. Then, forward only,
  * decoding with 1, 3, 4, 8 and 20 heads to a group, few columns and many, and heads wider than any model's. */
 static const struct attention_shape attention_shapes[] = {
-    {1, 1, 1, 1, 1, 1, 0, false, false, false, 0.0},     {2, 3, 3, 5, 7, 9, 0, false, false, false, 0.0},
-    {1, 2, 2, 70, 70, 16, 2, true, false, false, 0.0},   {2, 4, 2, 33, 65, 64, 31, true, false, false, 0.1},
-    {1, 6, 2, 1, 130, 32, 0, true, false, false, 0.0},   {2, 2, 1, 40, 50, 24, 0, false, true, false, 0.0},
-    {1, 4, 4, 67, 129, 8, 0, false, true, true, 0.2},    {1, 2, 1, 20, 12, 17, 4, true, false, false, 0.0},
-    {1, 1, 1, 200, 3, 80, 0, false, true, true, 0.0},    {0, 2, 2, 4, 4, 8, 0, false, false, false, 0.0},
-    {1, 2, 2, 65, 66, 128, 0, true, true, false, 0.3},   {1, 2, 1, 0, 5, 8, 3, false, false, false, 0.0},
-    {1, 4, 2, 260, 200, 32, 0, true, false, false, 0.1}, {1, 2, 1, 128, 128, 64, 0, false, false, false, 0.0},
-    {1, 2, 2, 130, 150, 96, 0, true, true, true, 0.2},   {2, 8, 2, 1, 300, 128, 0, false, false, false, 0.0},
-    {4, 4, 2, 70, 130, 20, 0, true, false, false, 0.2},  {8, 2, 1, 33, 65, 24, 3, false, true, true, 0.1},
-    {1, 4, 2, 70, 90, 192, 0, true, false, false, 0.1},  {1, 2, 2, 65, 50, 256, 0, false, true, true, 0.0},
-    {1, 4, 4, 1, 1, 64, 31, true, false, false, 0.0},    {2, 4, 1, 1, 33, 80, 0, false, true, true, 0.0},
-    {1, 8, 1, 1, 1021, 128, 0, true, true, false, 0.0},  {3, 8, 1, 1, 161, 256, 7, false, true, false, 0.2},
-    {1, 2, 2, 1, 1300, 64, 0, true, false, false, 0.1},  {1, 40, 2, 1, 75, 192, 0, true, false, false, 0.0},
-    {2, 6, 2, 1, 45, 600, 0, true, true, true, 0.1},     {1, 2, 2, 1, 19, 1100, 0, true, false, false, 0.0},
+    {1, 1, 1, 1, 1, 1, 0, false, false, false, 0.0, 0},     {2, 3, 3, 5, 7, 9, 0, false, false, false, 0.0, 0},
+    {1, 2, 2, 70, 70, 16, 2, true, false, false, 0.0, 0},   {2, 4, 2, 33, 65, 64, 31, true, false, false, 0.1, 0},
+    {1, 6, 2, 1, 130, 32, 0, true, false, false, 0.0, 0},   {2, 2, 1, 40, 50, 24, 0, false, true, false, 0.0, 0},
+    {1, 4, 4, 67, 129, 8, 0, false, true, true, 0.2, 0},    {1, 2, 1, 20, 12, 17, 4, true, false, false, 0.0, 0},
+    {1, 1, 1, 200, 3, 80, 0, false, true, true, 0.0, 0},    {0, 2, 2, 4, 4, 8, 0, false, false, false, 0.0, 0},
+    {1, 2, 2, 65, 66, 128, 0, true, true, false, 0.3, 0},   {1, 2, 1, 0, 5, 8, 3, false, false, false, 0.0, 0},
+    {1, 4, 2, 260, 200, 32, 0, true, false, false, 0.1, 0}, {1, 2, 1, 128, 128, 64, 0, false, false, false, 0.0, 0},
+    {1, 2, 2, 130, 150, 96, 0, true, true, true, 0.2, 0},   {2, 8, 2, 1, 300, 128, 0, false, false, false, 0.0, 0},
+    {4, 4, 2, 70, 130, 20, 0, true, false, false, 0.2, 0},  {8, 2, 1, 33, 65, 24, 3, false, true, true, 0.1, 0},
+    {1, 4, 2, 70, 90, 192, 0, true, false, false, 0.1, 0},  {1, 2, 2, 65, 50, 256, 0, false, true, true, 0.0, 0},
+    {2, 3, 3, 40, 50, 24, 0, true, false, false, 0, 12},    {1, 4, 2, 65, 66, 32, 0, false, true, false, 0.1, 48},
+    {1, 2, 2, 33, 70, 192, 3, true, false, false, 0, 128},  {8, 2, 1, 33, 65, 20, 0, true, false, false, 0.1, 9},
+    {1, 4, 4, 1, 1, 64, 31, true, false, false, 0.0, 0},    {2, 4, 1, 1, 33, 80, 0, false, true, true, 0.0, 0},
+    {1, 8, 1, 1, 1021, 128, 0, true, true, false, 0.0, 0},  {3, 8, 1, 1, 161, 256, 7, false, true, false, 0.2, 0},
+    {1, 2, 2, 1, 1300, 64, 0, true, false, false, 0.1, 0},  {1, 40, 2, 1, 75, 192, 0, true, false, false, 0.0, 0},
+    {2, 6, 2, 1, 45, 600, 0, true, true, true, 0.1, 0},     {1, 2, 2, 1, 19, 1100, 0, true, false, false, 0.0, 0},
+    {2, 4, 4, 1, 33, 24, 0, true, false, false, 0, 16},     {2, 8, 2, 1, 60, 64, 0, false, true, false, 0, 128},
 };
 
-enum { ATTENTION_SHAPE_COUNT = sizeof attention_shapes / sizeof attention_shapes[0], FORWARD_ONLY_COUNT = 8 };
+enum { ATTENTION_SHAPE_COUNT = sizeof attention_shapes / sizeof attention_shapes[0], FORWARD_ONLY_COUNT = 10 };
 
 /* The width must have stride 1; the other dimensions may be permuted: memory is [B, S, heads, D]. */
 static void heads_permute(struct trial *trial, int t)
@@ -200,6 +204,11 @@ static void attention_attributes(struct trial *trial, const struct attention_sha
     trial->call.attributes.i[1] = trial_integer(trial, 0, INT64_MAX - 1);
 }
 
+static int64_t value_width_of(const struct attention_shape *s)
+{
+    return s->value_width > 0 ? s->value_width : s->width;
+}
+
 bool plan_attention(struct trial *trial, int variant)
 {
     if (variant >= ATTENTION_SHAPE_COUNT) {
@@ -207,14 +216,15 @@ bool plan_attention(struct trial *trial, int variant)
     }
     const struct attention_shape *s = &attention_shapes[variant];
     const int64_t q[4] = {s->batch, s->heads, s->rows, s->width}, k[4] = {s->batch, s->groups, s->columns, s->width};
+    const int64_t out[4] = {q[0], q[1], q[2], value_width_of(s)}, v[4] = {k[0], k[1], k[2], value_width_of(s)};
     attention_attributes(trial, s);
     heads_input(trial, q);
     heads_input(trial, k);
-    heads_input(trial, k);
+    heads_input(trial, v);
     if (s->masked) {
         mask_input(trial, s);
     }
-    heads_output(trial, q);
+    heads_output(trial, out);
     trial_output(trial, DTYPE_FLOAT32, LAYOUT_DENSE, 3, (const int64_t[]){s->batch, s->heads, s->rows + s->padding});
     return true;
 }
@@ -255,16 +265,17 @@ bool plan_attention_backward(struct trial *trial, int variant)
     }
     const struct attention_shape *s = &attention_shapes[variant];
     const int64_t q[4] = {s->batch, s->heads, s->rows, s->width}, k[4] = {s->batch, s->groups, s->columns, s->width};
+    const int64_t out[4] = {q[0], q[1], q[2], value_width_of(s)}, v[4] = {k[0], k[1], k[2], value_width_of(s)};
     const int64_t lse[3] = {s->batch, s->heads, s->rows + s->padding};
     attention_attributes(trial, s);
     /* The kernel takes sum(grad out) from the rounded out; the reference does not. */
     trial->tolerance = trial->mix == MIX_FLOAT32 ? 2e-5 : 1.5e-2;
     trial->allowance = trial->mix == MIX_FLOAT32 ? trial->allowance : 1e-2;
-    heads_input(trial, q);
+    heads_input(trial, out);
     heads_input(trial, q);
     heads_input(trial, k);
-    heads_input(trial, k);
-    heads_input(trial, q);
+    heads_input(trial, v);
+    heads_input(trial, out);
     trial_input(trial, DTYPE_FLOAT32, LAYOUT_DENSE, 3, lse, 0.0, 0.0);
     if (s->masked) {
         mask_input(trial, s);
@@ -272,6 +283,6 @@ bool plan_attention_backward(struct trial *trial, int variant)
     forward_results(trial);
     heads_output(trial, q);
     heads_output(trial, k);
-    heads_output(trial, k);
+    heads_output(trial, v);
     return true;
 }

@@ -37,17 +37,19 @@ static int capabilities_read(const char *line, int capabilities[CAPABILITIES_MAX
 /* The call of one line; the letters are left in choices. */
 static struct attention_case case_read(const char *line, char choices[32])
 {
-    char dtype[16] = "";
+    char dtype[16] = "", widths[32] = "";
     int flags[4] = {0};
     long long sizes[4] = {0};
     struct attention_case attention = {.heads = 4};
-    int count = sscanf(line, "%15s %lld %lld %lld %lld %d %d %d %d %31s", dtype, &sizes[0], &sizes[1], &sizes[2],
+    int count = sscanf(line, "%15s %lld %31s %lld %lld %d %d %d %d %31s", dtype, &sizes[0], widths, &sizes[2],
                        &sizes[3], &flags[0], &flags[1], &flags[2], &flags[3], choices);
     if (count != 10 || !dtype_from_name(dtype, &attention.dtype)) {
         fail_msg("%s: '%s' is not a line of it", answers_path, line);
     }
+    char *values = NULL;
     attention.groups = sizes[0];
-    attention.width = sizes[1];
+    attention.width = strtol(widths, &values, 10);
+    attention.value_width = *values == ':' ? strtol(values + 1, NULL, 10) : attention.width; /* "192:128" */
     attention.rows = sizes[2];
     attention.columns = sizes[3];
     attention.masked = flags[0] != 0;
@@ -123,7 +125,7 @@ static void without_a_gpu_it_is_our_own(void **state)
 {
     (void)state;
     struct attention_case attention = {
-        .dtype = DTYPE_FLOAT32, .heads = 4, .groups = 2, .width = 8, .rows = 3, .columns = 3};
+        .dtype = DTYPE_FLOAT32, .heads = 4, .groups = 2, .width = 8, .value_width = 8, .rows = 3, .columns = 3};
     assert_int_equal(attention_backend_of(0, &attention), ATTENTION_BACKEND_NATIVE);
     assert_string_equal(attention_backend_name(ATTENTION_BACKEND_NATIVE), "native");
     assert_null(attention_backend_name(ATTENTION_BACKEND_NONE));
