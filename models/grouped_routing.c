@@ -11,7 +11,10 @@ static struct value *logits_make(const struct forward_layer *layer, struct value
     struct value *rows = tape_reshape(tape, hidden, 2, flat);
     struct value *weight = forward_tensor(layer->forward, "%s.mlp.gate.weight", layer->prefix);
     struct value *wide = tape_cast(tape, rows, DTYPE_FLOAT32);
-    return tape_frame_close(tape, frame, tape_linear(tape, wide, tape_cast(tape, weight, DTYPE_FLOAT32), NULL));
+    if (value_dtype(weight) != DTYPE_FLOAT32) { /* else it is the parameter itself, whose casts autocast keeps */
+        weight = tape_cast(tape, weight, DTYPE_FLOAT32);
+    }
+    return tape_frame_close(tape, frame, tape_linear(tape, wide, weight, NULL));
 }
 
 /* The scores of the groups, best elements of each: topk and its sum, or with one max. Where a graph is made it keeps the

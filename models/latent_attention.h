@@ -4,8 +4,7 @@
  *
  * Worked number, DeepSeek-V3 (61 layers, latent 512, rotary 64, 128 heads with keys of 192 and values of 128) in bfloat16:
  * a token occupies 61 * (512 + 64) * 2 = 70,272 bytes of cache. Its keys and values of all heads, which libraries keep that
- * expand first, are 61 * 128 * (192 + 128) * 2 = 4,997,120 bytes, 71 times as much; of one layer, for as long as that
- * runs, 81,920. */
+ * expand first, are 61 * 128 * (192 + 128) * 2 = 4,997,120 bytes, 71 times as much. */
 #ifndef ASSAY_MODELS_LATENT_ATTENTION_H
 #define ASSAY_MODELS_LATENT_ATTENTION_H
 

@@ -69,7 +69,8 @@ struct value *tape_sum(struct tape *tape, struct value *a, int dimension, bool k
     int at = dimension < 0 ? a->shape.rank + dimension : dimension;
     struct shape kept = a->shape, shape = a->shape;
     kept.size[at] = 1;
-    struct value *result = value_new(tape, a->dtype, &kept, "SUM");
+    enum dtype dtype = tape->autocast && dtype_is_floating(a->dtype) ? DTYPE_FLOAT32 : a->dtype; /* sum(dtype=) */
+    struct value *result = value_new(tape, dtype, &kept, "SUM");
     struct value *values[] = {a, result};
     struct operation_attributes attributes = attributes_f(1.0, 0.0);
     tape_run(tape, OPCODE_SUM, &attributes, 1, 2, values);

@@ -29,7 +29,14 @@ static struct shape shape_join(struct tape *tape, const struct shape *a, const s
     return joined;
 }
 
-/* As TensorIterator does: where a covers the whole result and lies permuted in memory, the result lies likewise. */
+/* Whether dimension i of a lies outside of j in memory: the larger stride, of equals the one that comes first. */
+static bool lies_outside(const struct value *a, int i, int j)
+{
+    return a->stride[i] > a->stride[j] || (a->stride[i] == a->stride[j] && i < j);
+}
+
+/* As TensorIterator does: where a covers the whole result, the result lies in memory in the order of a's dimensions, whatever
+ * gaps a has; a that is repeated says nothing. */
 static struct value *value_new_like(struct tape *tape, enum dtype dtype, const struct shape *shape,
                                     const struct value *a, const char *label)
 {
@@ -37,20 +44,18 @@ static struct value *value_new_like(struct tape *tape, enum dtype dtype, const s
     if (made == NULL || !shape_equal(shape, &a->shape) || value_is_dense(a)) {
         return made;
     }
-    int64_t expected = 1, left = value_count(a);
-    while (left > expected) { /* a is a permutation if each stride is the product of the sizes that lie within */
-        int found = -1;
-        for (int i = 0; i < shape->rank; i++) {
-            if (shape->size[i] > 1 && a->stride[i] == expected) {
-                found = i;
-            }
-        }
-        if (found < 0) {
+    int64_t stride[TENSOR_RANK_MAXIMUM] = {0};
+    for (int i = 0; i < shape->rank; i++) {
+        if (shape->size[i] > 1 && a->stride[i] == 0) {
             return made;
         }
-        expected *= shape->size[found];
+        stride[i] = 1;
+        for (int j = 0; j < shape->rank; j++) {
+            bool inside = i != j && shape->size[j] > 1 && lies_outside(a, i, j);
+            stride[i] *= inside ? shape->size[j] : 1;
+        }
     }
-    memcpy(made->stride, a->stride, sizeof made->stride);
+    memcpy(made->stride, stride, sizeof made->stride);
     return made;
 }
 

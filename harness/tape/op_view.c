@@ -286,11 +286,15 @@ struct value *tape_concatenate(struct tape *tape, struct value *a, struct value 
     if (a == NULL || b == NULL || tape_failed(tape)) {
         return NULL;
     }
-    int at = dimension_of(a, dimension);
+    int at = dimension_of(a, dimension), frame = tape_frame_open(tape);
     struct shape shape = a->shape;
     shape.size[at] += b->shape.size[at];
-    struct value *result = value_new(tape, dtype_promote(a->dtype, b->dtype), &shape, "concatenate");
+    enum dtype dtype = dtype_promote(a->dtype, b->dtype);
     struct value *parts[] = {a, b};
+    for (int i = 0; i < 2; i++) { /* autocast brings all to the widest dtype first */
+        parts[i] = tape->autocast && parts[i]->dtype != dtype ? tape_cast(tape, parts[i], dtype) : parts[i];
+    }
+    struct value *result = value_new(tape, dtype, &shape, "concatenate");
     if (result == NULL) {
         return NULL;
     }
@@ -299,5 +303,5 @@ struct value *tape_concatenate(struct tape *tape, struct value *a, struct value 
     if (node != NULL) {
         node->attributes = (struct operation_attributes){.i = {at, a->shape.size[at], b->shape.size[at]}};
     }
-    return result;
+    return tape_frame_close(tape, frame, result);
 }

@@ -172,6 +172,10 @@ def build(case, device, checkpointing=SHADOW_CHECKPOINTING):
     kind = with_head if case["head"] == "lm" else bare
     with torch.device(device):
         model = kind._from_config(config, attn_implementation=case["attention"], dtype=dtype)
+    for name, buffer in list(model.named_buffers()):  # as from_pretrained leaves them, whatever the dtype
+        if any(part in name for part in getattr(model, "_keep_in_fp32_modules_strict", None) or ()):
+            owner, _, attribute = name.rpartition(".")
+            setattr(model.get_submodule(owner), attribute, buffer.float())
     if case["precision"] in QUANTIZED:
         import shadow_bitsandbytes  # here alone, as peft below
         model = shadow_bitsandbytes.quantize(model, case["precision"], case.get("llm_int8_threshold", 0))

@@ -229,15 +229,16 @@ DECODERS = {"tiny-gemma": None, "tiny-gemma2": ("eager",), "tiny-gemma3": None, 
             "tiny-qwen3": None}  # and the forms of attention that transformers has, None: both
 
 
-EXPERTS = ("tiny-mixtral", "tiny-qwen2-moe", "tiny-qwen3-moe", "tiny-deepseek-v2", "tiny-deepseek-v3")
+EXPERTS = ("tiny-mixtral", "tiny-qwen2-moe", "tiny-qwen3-moe"), ("mistralai/Mixtral-8x7B-v0.1", "Qwen/Qwen1.5-MoE-A2.7B", "Qwen/Qwen3-30B-A3B")
+LATENT = ("tiny-deepseek-v2", "tiny-deepseek-v3"), ("deepseek-ai/DeepSeek-V2-Lite", "deepseek-ai/DeepSeek-V3")
 
 
-def expert_cases():
+def expert_cases(tiny, models):
     """Mixtures of experts of the catalogue. Which expert a token uses is not known on meta, and no size depends on it."""
     out = []
     for precision in ("float32", "bfloat16", "amp-bfloat16"):
         optimizer = optimizer_for(precision)
-        for model in EXPERTS:
+        for model in tiny:
             for attention in ("sdpa", "eager"):
                 out.append(case_of(model, "train", precision, 2, 8, attention, optimizer, events=attention == "eager" and
                                    precision != "amp-bfloat16"))
@@ -246,11 +247,28 @@ def expert_cases():
             out.append(case_of(model, "infer", precision, 2, 8, "sdpa", head="bare"))
             out.append(case_of(model, "train", precision, 2, 8, "eager", optimizer, padding=True))
             out.append(case_of(model, "train", precision, 2, 8, "sdpa", optimizer, checkpointing=True))
-        for model in ("mistralai/Mixtral-8x7B-v0.1", "Qwen/Qwen1.5-MoE-A2.7B", "Qwen/Qwen3-30B-A3B",
-                      "deepseek-ai/DeepSeek-V2-Lite", "deepseek-ai/DeepSeek-V3"):
+        for model in models:
             out.append(case_of(model, "train", precision, 2, 96, "sdpa", optimizer))
             out.append(case_of(model, "infer", precision, 4, 512, "sdpa"))
             out.append(case_of(model, "train", precision, 2, 96, "eager", optimizer, checkpointing=True))
+    return out
+
+
+def latent_cases():
+    """DeepSeek-V2 and V3: values narrower than keys, and caches of latent rows."""
+    out = [case for case in expert_cases(*LATENT)  # see family_cases
+           if (case["mode"], case["precision"], case["attention"]) != ("train", "float32", "sdpa") or "/" in case["model"]]
+    tiny, models = LATENT
+    for precision in ("float32", "bfloat16"):
+        for model in tiny:
+            for attention in ("sdpa", "eager"):
+                for cache in ("dynamic", "static"):
+                    out.append(case_of(model, "generate", precision, 2, 8, attention, new_tokens=4, cache=cache))
+            out.append(case_of(model, "generate", precision, 2, 8, "eager", new_tokens=4, beams=3))
+        out.append(case_of(models[0], "generate", precision, 1, 512, "sdpa", new_tokens=16))
+        out.append(case_of(models[0], "generate", precision, 4, 512, "eager", new_tokens=16))
+        out.append(case_of(models[0], "generate", precision, 4, 512, "sdpa", new_tokens=16, cache="static"))
+        out.append(case_of(models[0], "generate", precision, 2, 512, "sdpa", new_tokens=16, beams=4))
     return out
 
 
@@ -361,4 +379,5 @@ def has_form(case):
 def cases():
     return (tiny_cases() + layer_pairs() + full_cases() + generate_cases() + quantized_cache_cases() +
             adapter_cases() + quantized_cases() + fused_loss_cases() + decoder_cases() + decoder_generate_cases() +
-            encoder_cases() + list(filter(has_form, learned_position_cases())) + expert_cases())
+            encoder_cases() + list(filter(has_form, learned_position_cases())) + expert_cases(*EXPERTS) +
+            latent_cases())

@@ -29,7 +29,8 @@ static const struct {
     {"tiny-distilbert", false, true, false, true},   {"tiny-opt", false, true, true, true},
     {"tiny-opt-projected", false, true, true, true}, {"tiny-bloom", false, true, true, true},
     {"tiny-mixtral", false, true, true, true},       {"tiny-qwen2-moe", false, true, true, true},
-    {"tiny-qwen3-moe", false, true, true, true},
+    {"tiny-qwen3-moe", false, true, true, true},     {"tiny-deepseek-v2", false, true, true, true},
+    {"tiny-deepseek-v3", false, true, true, true},
 };
 
 enum { MODEL_COUNT = sizeof models / sizeof models[0] };
@@ -44,7 +45,7 @@ static bool caps_scores(int model)
 static bool adapts_all(int model)
 {
     return strcmp(models[model].name, "tiny-phi3") == 0 || strcmp(models[model].name, "tiny-distilbert") == 0 ||
-           strstr(models[model].name, "moe") != NULL;
+           strstr(models[model].name, "moe") != NULL || strstr(models[model].name, "deepseek") != NULL;
 }
 
 static bool is_quantised(enum precision precision)

@@ -160,6 +160,9 @@ int main(void)
         /* experts, which are chosen on the device */
         {"tape_and_pytorch_agree_on_experts", "peers/pytorch/shadow-experts-torch-2.11.0-transformers-5.23.0.jsonl",
          90},
+        /* DeepSeek-V2 and V3: latent rows, values narrower than keys, experts by groups */
+        {"tape_and_pytorch_agree_on_latent_attention",
+         "peers/pytorch/shadow-latent-torch-2.11.0-transformers-5.23.0.jsonl", 50},
         /* Liger-Kernel's own cross entropy in the place of PyTorch's */
         {"tape_and_liger_agree", LIST_PATH "-liger-0.8.5.jsonl", 60},
     };
