@@ -276,7 +276,8 @@ static struct value *mixture(const struct forward_layer *layer, struct value *hi
     int frame = tape_frame_open(tape);
     int64_t size[] = {value_size(hidden, 0), value_size(hidden, 1), f->config->hidden};
     int64_t flat[] = {size[0] * size[1], size[2]};
-    struct value *ids, *weights = (v2 ? routing_softmax : routing_sigmoid)(layer, hidden, &ids);
+    struct value *ids = NULL;
+    struct value *weights = (v2 ? routing_softmax : routing_sigmoid)(layer, hidden, &ids);
     struct value *rows = tape_reshape(tape, hidden, 2, flat); /* another view than the router's: gradients come apart */
     struct value *made = tape_reshape(tape, experts_run(layer, rows, weights, ids), 3, size);
     struct value *shared = experts_dense_run(layer, "mlp.shared_experts", hidden);

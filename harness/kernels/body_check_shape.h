@@ -31,6 +31,8 @@ static inline bool all_rows_agree(const struct operation_call *call)
     return agree;
 }
 
+#include "harness/kernels/body_check_grouped.h"
+
 static inline const char *copy_check(const struct operation_call *call)
 {
     enum dtype from = call->tensors[0].dtype, to = call->tensors[1].dtype;
@@ -137,63 +139,6 @@ static inline const char *divide_check(const struct operation_call *call)
     return call->attributes.i[0] > 0 ? shapes_verdict(all_agree(call)) : attributes_wrong;
 }
 
-/* One of the last two strides is 1. */
-static inline bool lies_in_lines(const struct tensor *matrix)
-{
-    return matrix->rank >= 2 && (matrix->stride[matrix->rank - 1] == 1 || matrix->stride[matrix->rank - 2] == 1);
-}
-
-static inline const char *grouped_matmul_check(const struct tensor *t)
-{
-    const struct tensor *a = &t[0], *b = &t[1], *ends = &t[2], *out = &t[3];
-    if (a->rank != 2 || ends->rank != 1 || !lies_in_lines(a) || !lies_in_lines(b)) {
-        return shapes_wrong;
-    }
-    if (b->rank == 3) {
-        return shapes_verdict(a->size[1] == b->size[1] && ends->size[0] == b->size[0] && out->rank == 2 &&
-                              out->size[0] == a->size[0] && out->size[1] == b->size[2]);
-    }
-    return shapes_verdict(b->rank == 2 && a->size[1] == b->size[0] && out->rank == 3 && out->size[0] == ends->size[0] &&
-                          out->size[1] == a->size[0] && out->size[2] == b->size[1]);
-}
-
-static inline const char *group_limit_check(const struct operation_call *call)
-{
-    const struct tensor *scores = &call->tensors[0];
-    const int64_t *i = call->attributes.i;
-    struct rows rows = rows_of(scores);
-    if (i[0] < 1 || i[1] < 1 || i[1] > i[0] || i[2] < 1 || i[2] > 2) {
-        return attributes_wrong;
-    }
-    return shapes_verdict(scores->rank >= 1 && rows.columns % i[0] == 0 && rows.columns / i[0] >= i[2] &&
-                          all_agree(call));
-}
-
-static inline const char *complex_check(const struct operation_call *call)
-{
-    const struct tensor *t = call->tensors;
-    bool fit = t[0].rank >= 1 && shapes_equal(&t[0], &t[1]) && shapes_equal(&t[0], &t[2]);
-    return shapes_verdict(fit && t[0].size[t[0].rank - 1] == 2);
-}
-
-static inline const char *grouped_check(const struct operation_call *call)
-{
-    const struct tensor *t = call->tensors;
-    switch (call->opcode) {
-    case OPCODE_SCATTER:
-        return shapes_verdict(t[0].rank >= 1 && shapes_equal(&t[0], &t[1]) && t[2].rank >= 1 &&
-                              t[0].dtype == t[2].dtype && rows_of(&t[0]).count == rows_of(&t[2]).count);
-    case OPCODE_SORT_IDS:
-        return call->attributes.i[0] < 1 ? attributes_wrong : shapes_verdict(all_agree(call));
-    case OPCODE_GROUP_ENDS:
-        return shapes_verdict(count_of(&t[0]) == count_of(&t[1]) && count_of(&t[2]) == count_of(&t[3]));
-    case OPCODE_PLACE_IDS:
-        return shapes_verdict(all_agree(call));
-    default:
-        return grouped_matmul_check(t);
-    }
-}
-
 static inline const char *pool_check(const struct operation_call *call)
 {
     const int64_t *i = call->attributes.i;
@@ -236,6 +181,13 @@ static inline const char *grouped_convolution_check(const struct operation_call 
         fit = call->tensors[2].rank == 1 && call->tensors[2].size[0] == weight->size[0];
     }
     return shapes_verdict(fit);
+}
+
+static inline const char *complex_check(const struct operation_call *call)
+{
+    const struct tensor *t = call->tensors;
+    bool fit = t[0].rank >= 1 && shapes_equal(&t[0], &t[1]) && shapes_equal(&t[0], &t[2]);
+    return shapes_verdict(fit && t[0].size[t[0].rank - 1] == 2);
 }
 
 /* Equal but for the last size: keys and values, queries and the output. */
@@ -359,8 +311,10 @@ static inline const char *image_check(const struct operation_call *call)
     case OPCODE_GROUPED_CONVOLUTION_BACKWARD_INPUT:
     case OPCODE_GROUPED_CONVOLUTION_BACKWARD_WEIGHT:
         return grouped_convolution_check(call);
+    case OPCODE_COMPLEX_MULTIPLY:
+        return complex_check(call);
     default:
-        return shapes_verdict(all_agree(call));
+        return grouped_check(call);
     }
 }
 
@@ -410,16 +364,6 @@ static inline const char *shape_check(const struct operation_call *call)
         return top_k_check(call);
     case OPCODE_GATHER:
         return gather_check(call);
-    case OPCODE_COMPLEX_MULTIPLY:
-        return complex_check(call);
-    case OPCODE_GROUP_LIMIT:
-        return group_limit_check(call);
-    case OPCODE_SCATTER:
-    case OPCODE_SORT_IDS:
-    case OPCODE_GROUP_ENDS:
-    case OPCODE_PLACE_IDS:
-    case OPCODE_GROUPED_MATMUL:
-        return grouped_check(call);
     case OPCODE_QUOTIENT:
     case OPCODE_REMAINDER:
         return divide_check(call);

@@ -32,7 +32,8 @@ static struct shape shape_join(struct tape *tape, const struct shape *a, const s
 /* Whether dimension i of a lies outside of j in memory: the larger stride, of equals the one that comes first. */
 static bool lies_outside(const struct value *a, int i, int j)
 {
-    return a->stride[i] > a->stride[j] || (a->stride[i] == a->stride[j] && i < j);
+    int64_t outer = a->stride[i], inner = a->stride[j];
+    return outer > inner || (outer == inner && i < j);
 }
 
 /* As TensorIterator does: where a covers the whole result, the result lies in memory in the order of a's dimensions, whatever
