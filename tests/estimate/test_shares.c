@@ -211,39 +211,54 @@ static void test_cache(void **state)
     known_check(&estimate, "kv_cache_bytes", 301858816 / 16);
 }
 
-/* What llm-analysis 0.2.2 itself says (get_activation_memory_per_layer and _output_embedding, with sp_size=1). */
+static int64_t number_of(const struct json *row, const char *key)
+{
+    return json_integer_or(json_get(row, key), -1);
+}
+
+static void pass_check(const struct json *row)
+{
+    struct inference_pass pass = {.tokens = number_of(row, "tokens"),
+                                  .rows = number_of(row, "batch"),
+                                  .hidden = number_of(row, "hidden"),
+                                  .heads = number_of(row, "heads"),
+                                  .ffn = number_of(row, "ffn"),
+                                  .logit_rows = number_of(row, "tokens"),
+                                  .element_bytes = number_of(row, "element_bytes"),
+                                  .tensor = number_of(row, "tensor")};
+    int64_t fused = number_of(row, "fused_bytes"), logits = number_of(row, "logits_bytes"), bytes = 0;
+    assert_true(llm_analysis_activations(&pass, &bytes));
+    assert_int_equal(bytes, fused);
+    pass.scores = true;
+    assert_true(llm_analysis_activations(&pass, &bytes));
+    assert_int_equal(bytes, number_of(row, "scores_bytes"));
+    pass.scores = false;
+    pass.vocab = number_of(row, "vocab");
+    assert_true(llm_analysis_activations(&pass, &bytes));
+    assert_int_equal(bytes, logits > fused ? logits : fused);
+    pass.tokens = INT64_MAX / 4096;
+    assert_false(llm_analysis_activations(&pass, &bytes));
+}
+
+/* What llm-analysis itself says: peers/estimators/passes.py. */
 static void test_passes(void **state)
 {
-    static const struct {
-        struct inference_pass pass; /* tokens, rows, hidden, heads, ffn, vocab, logit rows, element bytes, tensor */
-        int64_t fused, scores, logits, one_token;
-    } rows[] = {
-        {{2048, 1, 4096, 32, 14336, 128256, 2048, 2, 4, false}, 50331648, 134217728, 131334144, 24576},
-        {{2048, 1, 4096, 32, 14336, 128256, 2048, 2, 1, false}, 58720256, 536870912, 525336576, 28672},
-        {{512, 8, 768, 12, 3072, 50257, 512, 2, 1, false}, 25165824, 100663296, 411705344, 49152},
-        {{1024, 4, 4096, 32, 11008, 32000, 1024, 2, 2, false}, 100663296, 268435456, 131072000, 98304},
-        {{512, 8, 768, 12, 3072, 50257, 512, 4, 4, false}, 37748736, 50331648, 205852672, 73728},
-    };
+    struct status error = {0};
+    struct json *document = NULL;
     (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct inference_pass pass = rows[i].pass;
-        int64_t bytes = 0, logits = rows[i].logits;
-        assert_true(llm_analysis_activations(&pass, &bytes));
-        assert_int_equal(bytes, logits > rows[i].fused ? logits : rows[i].fused);
-        pass.vocab = 0;
-        assert_true(llm_analysis_activations(&pass, &bytes));
-        assert_int_equal(bytes, rows[i].fused);
-        pass.scores = true;
-        assert_true(llm_analysis_activations(&pass, &bytes));
-        assert_int_equal(bytes, rows[i].scores);
-        pass.scores = false;
-        pass.tokens = 1;
-        assert_true(llm_analysis_activations(&pass, &bytes));
-        assert_int_equal(bytes, rows[i].one_token);
-        pass.tokens = INT64_MAX / 4096;
-        assert_false(llm_analysis_activations(&pass, &bytes));
+    assert_int_equal(json_parse_file("peers/estimators/passes.json", 1 << 20, &document, &error), STATUS_OK);
+    const struct json *rows = json_get(document, "rows");
+    assert_int_equal(json_count(rows), 24);
+    for (size_t i = 0; i < json_count(rows); i++) {
+        pass_check(json_at(rows, i));
     }
-    /* the share of a rank, with logits where the model ends; none for a model with experts */
+    json_release(document);
+}
+
+/* The share of a rank, with logits where the model ends; none for a model with experts. */
+static void test_inference(void **state)
+{
+    (void)state;
     struct workload infer = workload_default(MODE_INFER);
     struct parallel parallel = parallel_single();
     infer.precision = PRECISION_BFLOAT16;
@@ -352,10 +367,10 @@ static void test_no_stack(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_undivided), cmocka_unit_test(test_zero),    cmocka_unit_test(test_tensor_like_megatron),
-        cmocka_unit_test(test_pipeline),  cmocka_unit_test(test_splits),  cmocka_unit_test(test_cache),
-        cmocka_unit_test(test_passes),    cmocka_unit_test(test_experts), cmocka_unit_test(test_checks),
-        cmocka_unit_test(test_no_stack),
+        cmocka_unit_test(test_undivided), cmocka_unit_test(test_zero),      cmocka_unit_test(test_tensor_like_megatron),
+        cmocka_unit_test(test_pipeline),  cmocka_unit_test(test_splits),    cmocka_unit_test(test_cache),
+        cmocka_unit_test(test_passes),    cmocka_unit_test(test_inference), cmocka_unit_test(test_experts),
+        cmocka_unit_test(test_checks),    cmocka_unit_test(test_no_stack),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
