@@ -26,7 +26,10 @@ void cache_drop(struct key_value_cache *cache)
         tape_let_go(cache->tape, layer->values);
         tape_let_go(cache->tape, layer->scalar);
         quantized_cache_drop(cache->tape, layer);
-        *layer = (struct cache_layer){0};
+    }
+    for (int64_t i = 0; i < cache->layers; i++) {
+        tape_let_go(cache->tape, cache->layer[i].order);
+        cache->layer[i] = (struct cache_layer){0};
     }
 }
 

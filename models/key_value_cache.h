@@ -31,7 +31,8 @@ struct key_value_cache {
 struct cache_layer {
     struct value *keys, *values; /* [rows, key heads, tokens, head size]; NULL before the first pass */
     struct quantized_states quantized_keys, quantized_values; /* keys and values are then the residual */
-    struct value *scalar;                                     /* what a layer counts on the device; NULL: nothing */
+    struct value *order;  /* i64 [groups, rows]: of beams, what quantised states are still to be put into */
+    struct value *scalar; /* what a layer counts on the device; NULL: nothing */
 };
 
 /* tokens: the most that will be seen. Errors are the tape's. The cache must be released. */

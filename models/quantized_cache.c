@@ -92,6 +92,59 @@ static struct value *states_join(struct tape *tape, struct value *dequantized, s
     return tape_frame_close(tape, frame, whole);
 }
 
+/* index_select over the rows, dense, in the open frame. */
+static struct value *states_ordered(struct tape *tape, struct value *states, struct value *order)
+{
+    int frame = tape_frame_open(tape);
+    int64_t size[] = {value_size(states, 0), value_size(states, 1), value_size(states, 2), value_size(states, 3)};
+    int64_t groups = value_size(order, 0), rows = value_size(order, 1);
+    int64_t flat[] = {groups, rows, size[1] * size[2] * size[3]}, column[] = {groups, rows, 1};
+    struct value *made = tape_leaf(tape, CATEGORY_TEMPORARIES, value_dtype(states), 4, size, false, "ordered states");
+    tape_gather_into(tape, tape_reshape(tape, states, 3, flat), tape_reshape(tape, order, 3, column),
+                     tape_reshape(tape, made, 3, flat));
+    return tape_frame_close(tape, frame, made);
+}
+
+/* What beams have changed since the states were quantised (NULL: nothing): both are there in order before either goes. */
+static void pending_apply(struct tape *tape, struct value *order, struct value **keys, struct value **values)
+{
+    if (order == NULL) {
+        return;
+    }
+    struct value *old_keys = *keys, *old_values = *values;
+    *keys = states_ordered(tape, old_keys, order);
+    *values = states_ordered(tape, old_values, order);
+    tape_drop(tape, old_keys);
+    tape_drop(tape, old_values);
+}
+
+/* beam_idx.clone(), or the pending order in the new one. */
+static void pending_compose(struct tape *tape, struct value **order, struct value *ids)
+{
+    int frame = tape_frame_open(tape);
+    int64_t size[] = {value_size(ids, 0), value_size(ids, 1)}, column[] = {size[0], size[1], 1};
+    struct value *old = *order;
+    struct value *made = tape_leaf(tape, CATEGORY_TEMPORARIES, DTYPE_INT64, 2, size, false, "pending order");
+    if (old == NULL) {
+        tape_copy_into(tape, ids, made);
+    } else {
+        tape_gather_into(tape, tape_reshape(tape, old, 3, column), tape_reshape(tape, ids, 3, column),
+                         tape_reshape(tape, made, 3, column));
+    }
+    *order = tape_hold(tape, made);
+    tape_frame_close(tape, frame, NULL);
+    tape_let_go(tape, old);
+}
+
+static void residual_order(struct tape *tape, struct value **residual, struct value *ids)
+{
+    struct value *old = *residual;
+    if (old != NULL) {
+        *residual = cache_tensor_reordered(tape, old, ids);
+        tape_let_go(tape, old);
+    }
+}
+
 static void residual_grow(struct tape *tape, struct value **residual, struct value *added)
 {
     struct value *old = *residual;
@@ -106,6 +159,7 @@ static void integer_update(struct key_value_cache *cache, struct cache_layer *la
     enum dtype dtype = value_dtype(*keys);
     struct value *old_keys = tape_states_dequantize(tape, &layer->quantized_keys, dtype);
     struct value *old_values = tape_states_dequantize(tape, &layer->quantized_values, dtype);
+    pending_apply(tape, layer->order, &old_keys, &old_values);
     struct value *all_keys = states_join(tape, old_keys, layer->keys, *keys);
     struct value *all_values = states_join(tape, old_values, layer->values, *values);
     if (value_size(layer->keys, 2) + value_size(*keys, 2) >= CACHE_RESIDUAL_TOKENS) {
@@ -113,7 +167,8 @@ static void integer_update(struct key_value_cache *cache, struct cache_layer *la
         states_renew(cache, &layer->quantized_values, all_values);
         tape_let_go(tape, layer->keys);
         tape_let_go(tape, layer->values);
-        layer->keys = layer->values = NULL;
+        tape_let_go(tape, layer->order);
+        layer->keys = layer->values = layer->order = NULL;
     } else {
         residual_grow(tape, &layer->keys, *keys);
         residual_grow(tape, &layer->values, *values);
@@ -144,6 +199,12 @@ void quantized_cache_update(struct key_value_cache *cache, struct cache_layer *l
 
 void quantized_cache_reorder(struct tape *tape, struct cache_layer *layer, struct value *ids)
 {
+    if (layer->quantized_keys.form != STATES_FLOAT8) {
+        pending_compose(tape, &layer->order, ids);
+        residual_order(tape, &layer->keys, ids);
+        residual_order(tape, &layer->values, ids);
+        return;
+    }
     struct value *old_keys = layer->quantized_keys.codes, *old_values = layer->quantized_values.codes;
     layer->quantized_keys.codes = cache_tensor_reordered(tape, old_keys, ids);
     layer->quantized_values.codes = cache_tensor_reordered(tape, old_values, ids);

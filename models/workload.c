@@ -267,11 +267,6 @@ static enum status_code cache_check(const struct workload *workload, struct stat
                           "quantised cache; write precision bfloat16, or cache_dtype: auto",
                           dtype);
     }
-    if (quantized && workload->cache_dtype != CACHE_DTYPE_FP8 && workload->beams > 1) {
-        return status_set(error, STATUS_INVALID,
-                          "cache_dtype %s: beams are modelled for fp8 and auto; write one of these, or beams: 1",
-                          dtype);
-    }
     return STATUS_OK;
 }
 

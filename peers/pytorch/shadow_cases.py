@@ -155,7 +155,13 @@ def quantized_cache_cases():
             out.append(case_of("gpt2", "generate", precision, 1, 200, "sdpa", new_tokens=131, cache_dtype=dtype))
     for model in ("tiny/gpt2", "tiny/llama-gqa", "tiny/qwen2"):
         for precision in ("float32", "bfloat16"):
-            out.append(case_of(model, "generate", precision, 2, 8, "sdpa", new_tokens=4, beams=3, cache_dtype="fp8"))
+            for dtype in ("fp8", "int4", "int2"):
+                out.append(case_of(model, "generate", precision, 2, 8, "sdpa", new_tokens=4, beams=3,
+                                   cache_dtype=dtype))
+    for dtype in ("fp8", "int4"):
+        out.append(case_of("tiny/llama-gqa", "generate", "float32", 1, 8, "eager", new_tokens=140, beams=2,
+                           cache_dtype=dtype))
+        out.append(case_of("gpt2", "generate", "bfloat16", 2, 512, "sdpa", new_tokens=8, beams=4, cache_dtype=dtype))
     return out
 
 

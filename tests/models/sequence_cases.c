@@ -115,7 +115,7 @@ static void variants_add(struct sequence_case *cases, int *count, int model)
         generate.seq = 8; /* two groups of 64 */
         for (int dtype = CACHE_DTYPE_FP8; dtype < CACHE_DTYPE_COUNT && models[model].whole; dtype++) {
             generate.cache_dtype = (enum cache_dtype)dtype;
-            generate.beams = dtype == CACHE_DTYPE_FP8 ? 2 : 1;
+            generate.beams = dtype == CACHE_DTYPE_INT2 ? 1 : 2;
             case_add(cases, count, model, &generate);
         }
     }

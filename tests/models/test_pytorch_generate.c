@@ -102,11 +102,13 @@ static int cases_exact, cases_all;
 
 /* A beam's flags and the indices of its next step live a little differently: two integers for each. A model whose keys
  * are float32 under autocast casts its cache while attention runs, which here makes its log-sum-exp and PyTorch its
- * seeds. */
-static int64_t slack_of(const struct workload *workload)
+ * seeds. The order of beams that each layer of integers waits with is int64 here and int32 there. */
+static int64_t slack_of(const struct workload *workload, int64_t layers)
 {
     bool amp = workload->precision == PRECISION_AMP_BFLOAT16;
-    return amp ? 512 : workload->beams > 1 ? 16 * workload->batch * workload->beams : 0;
+    bool waits = workload->cache_dtype == CACHE_DTYPE_INT4 || workload->cache_dtype == CACHE_DTYPE_INT2;
+    int64_t rows = workload->batch * workload->beams;
+    return amp ? 512 : workload->beams > 1 ? 16 * rows + (waits ? 4 * rows * layers : 0) : 0;
 }
 
 static void stage_check(const char *id, const struct json *line, enum stage stage, const struct stage_figures *figures,
@@ -138,8 +140,8 @@ static bool line_check(const struct json *line)
     struct tape_view view = tape_view(tape);
     struct stage_figures figures;
     stage_figures_take(&view, &figures);
-    stage_check(id, line, STAGE_FORWARD, &figures, slack_of(&workload));
-    stage_check(id, line, STAGE_GENERATE, &figures, slack_of(&workload));
+    stage_check(id, line, STAGE_FORWARD, &figures, slack_of(&workload, config.layers));
+    stage_check(id, line, STAGE_GENERATE, &figures, slack_of(&workload, config.layers));
     bool cut =
         config.sliding_window > 0 && workload.seq >= config.sliding_window; /* there it was largest after the prompt */
     bool quantized = workload.cache_dtype != CACHE_DTYPE_AUTO;
@@ -152,27 +154,28 @@ static bool line_check(const struct json *line)
     return true;
 }
 
-static void list_check(const char *path, int cases_minimum)
+/* share: how many of a hundred are equal at least; the others are within what slack_of names. */
+static void list_check(const char *path, int cases_minimum, int share)
 {
     cases_exact = cases_all = 0;
     shadow_lines_each(path, line_check);
     print_message("the peaks of %d of %d stages equal to the byte\n", cases_exact, cases_all);
     assert_true(cases_all >= cases_minimum);
-    assert_true(cases_exact * 100 >= cases_all * 95);
+    assert_true(cases_exact * 100 >= cases_all * share);
 }
 
 static void tape_and_pytorch_agree(void **state)
 {
     (void)state;
-    list_check(SHADOW_PATH ".jsonl", 150);
-    list_check(SHADOW_PATH "-opt-bloom.jsonl", 20);
+    list_check(SHADOW_PATH ".jsonl", 150, 95);
+    list_check(SHADOW_PATH "-opt-bloom.jsonl", 20, 100);
 }
 
 /* Qwen3, Phi-3, Gemma, GPT-NeoX and Mistral: windows that the prompt fills, that decoding fills, and none. */
 static void decoders_with_windows_agree(void **state)
 {
     (void)state;
-    list_check(decoders_path, 100);
+    list_check(decoders_path, 100, 100);
 }
 
 /* The worked numbers of docs/NUMBERS.md, section 9, which also say how they come about. */
@@ -220,7 +223,7 @@ static void caches_of_the_documents(void **state)
 static void quantized_caches_agree(void **state)
 {
     (void)state;
-    list_check(quantized_path, 180);
+    list_check(quantized_path, 230, 94);
 }
 
 int main(void)

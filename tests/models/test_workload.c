@@ -182,11 +182,6 @@ static void test_check_of_quantised_caches(void **state)
     workload = workload_default(MODE_GENERATE);
     workload.cache_dtype = CACHE_DTYPE_INT4;
     assert_int_equal(workload_check(&workload, &error), STATUS_OK);
-    workload.beams = 2;
-    assert_int_equal(workload_check(&workload, &error), STATUS_INVALID);
-    assert_string_equal(error.text, "cache_dtype int4: beams are modelled for fp8 and auto; write one of these, or "
-                                    "beams: 1");
-    workload.beams = 1;
     workload.precision = PRECISION_AMP_BFLOAT16;
     assert_int_equal(workload_check(&workload, &error), STATUS_INVALID);
     workload.precision = PRECISION_BFLOAT16;
