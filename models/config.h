@@ -46,12 +46,15 @@ struct config {
     bool parallel_residual;                                  /* attention and feed-forward read the same hidden state */
     double attention_scale;                                  /* of scores; 0: 1 / sqrt(head_dim) */
     bool rotary_follows; /* rotary tables are made anew for the length of each sequence: such a model only loads */
-    double score_cap, logit_cap;              /* x becomes cap * tanh(x / cap); 0: it stays */
-    int64_t pooler;                           /* width of ViT's pooler */
-    int64_t decoder_layers, position_buckets; /* of an encoder-decoder; of the table of relative positions */
-    bool gated;                               /* its feed-forward has a second matrix */
-    bool tied_head;                           /* the language-model head shares the embedding */
-    bool attention_bias;                      /* q, k, v (Qwen2: yes, o: no) */
+    double score_cap, logit_cap;                 /* x becomes cap * tanh(x / cap); 0: it stays */
+    int64_t pooler;                              /* width of ViT's pooler */
+    int64_t decoder_layers;                      /* of an encoder-decoder */
+    int64_t position_buckets, farthest_position; /* of the table of relative positions */
+    int64_t decoder_start;                       /* the token that a decoder begins with */
+    bool scales_output;                          /* what the head is given is multiplied by 1 / sqrt(hidden) */
+    bool gated;                                  /* its feed-forward has a second matrix */
+    bool tied_head;                              /* the language-model head shares the embedding */
+    bool attention_bias;                         /* q, k, v (Qwen2: yes, o: no) */
     bool attention_output_bias, mlp_bias;
     int64_t pad_token;           /* padding_idx of the embedding; -1: none */
     int64_t position_offset;     /* rows of the table of positions in front of the first token's: RoBERTa, OPT */

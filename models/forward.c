@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "models/prepare_kbit.h"
+#include "models/relative_bias.h"
 
 /* -- parameters */
 
@@ -162,6 +163,17 @@ struct value *forward_embedding(const struct forward *forward, const char *prefi
     return result;
 }
 
+void forward_leaf_begin(const struct forward *forward, struct value *value)
+{
+    struct forward_leaves *leaves = forward->leaves;
+    if (leaves->count == (int)(sizeof leaves->values / sizeof leaves->values[0])) {
+        tape_fail(forward->tape, STATUS_INTERNAL, "a pass makes more leaves than there is room for");
+        return;
+    }
+    tape_leaf_begin(forward->tape, value);
+    leaves->values[leaves->count++] = value;
+}
+
 struct value *forward_words(const struct forward *forward, const char *prefix, int64_t padding_id)
 {
     struct tape *tape = forward->tape;
@@ -170,8 +182,7 @@ struct value *forward_words(const struct forward *forward, const char *prefix, i
     struct value *scale = forward_optional(forward, "%s.embed_scale", prefix);
     words = tape_frame_close(tape, frame, scale != NULL ? tape_multiply(tape, words, scale) : words);
     if (forward->workload->checkpointing && forward->workload->lora_rank > 0) {
-        tape_leaf_begin(forward->tape, words);
-        *forward->embedded = words;
+        forward_leaf_begin(forward, words);
     }
     return words;
 }
@@ -271,6 +282,11 @@ static struct value *attention_fused(const struct forward *forward, const struct
                                           .heads_first = form->heads_first,
                                           .native = forward->workload->attention == ATTENTION_NATIVE};
     settings.mask = forward->mask != NULL ? forward->mask : form->mask;
+    if (form->bias != NULL) {
+        int frame = tape_frame_open(tape);
+        settings.mask = relative_bias_mask(forward, form->bias, form->mask, settings.causal);
+        return tape_frame_close(tape, frame, attention_masked(forward, settings, q, k, v));
+    }
     if (forward->mask != NULL || (form->mask != NULL && rows == 1 && !settings.native)) {
         return attention_of_single(forward, settings, q, k, v);
     }
@@ -294,6 +310,9 @@ static struct value *attention_weights(const struct forward *forward, const stru
     value_rebind(tape, &scores, tape_scale(tape, scores, form->scale));
     if (form->cap > 0) {
         scores = forward_cap(tape, scores, form->cap);
+    }
+    if (form->bias != NULL) {
+        value_rebind(tape, &scores, tape_add(tape, scores, form->bias));
     }
     if (form->mask != NULL) {
         value_rebind(tape, &scores, tape_add(tape, scores, form->mask));

@@ -11,6 +11,12 @@
 #include "models/skeleton.h"
 #include "models/workload.h"
 
+/* Results without a graph of which a pass wants gradients all the same: they last as long as its graph. */
+struct forward_leaves {
+    struct value *values[3];
+    int count;
+};
+
 /* A model on a tape: its tensors and what it is fed. */
 struct forward {
     struct tape *tape;
@@ -23,12 +29,15 @@ struct forward {
     struct value *images;              /* [batch, channels, height, width]; text: NULL */
     struct value *seen;                /* i64 [batch, seq], 1 where a token is not padding; NULL: none is */
     struct value *labels;              /* i64 [batch, seq] or [batch] when training, else NULL */
-    struct value **embedded;           /* where a pass notes the output of the word embedding that it made a leaf of */
+    struct forward_leaves *leaves;     /* where a pass notes the results that it made leaves of */
     /* Generation, else NULL. ids are then those of the new tokens. */
     struct value *positions; /* i64, like ids: where in the sequence they are */
     struct value *mask;      /* of a static cache: what create_masks_for_generate made of it, or NULL */
     struct key_value_cache *cache;
 };
+
+/* tape_leaf_begin, noted. */
+void forward_leaf_begin(const struct forward *forward, struct value *value);
 
 /* Runs the model. Training: the loss, a scalar. Otherwise what the model returns; all of it belongs to the open frame. */
 typedef struct value *forward_run(const struct forward *forward);
@@ -62,6 +71,8 @@ struct value *forward_layernorm(const struct forward *forward, const char *prefi
 struct value *forward_rms_norm(const struct forward *forward, const char *prefix, struct value *a);
 /* The same with another epsilon than that of the configuration. */
 struct value *forward_rms_norm_with(const struct forward *forward, const char *prefix, struct value *a, double epsilon);
+/* weight * (x * rsqrt(mean(x^2) + epsilon)), x promoted by the root alone: T5's. */
+struct value *forward_rms_norm_promoted(const struct forward *forward, const char *prefix, struct value *a);
 /* (1 + weight) * (x * rsqrt(mean(x^2) + epsilon)), all of it in float32: Gemma's. */
 struct value *forward_rms_norm_shifted(const struct forward *forward, const char *prefix, struct value *a);
 /* Rows of "prefix.weight" by their ids. */
@@ -82,6 +93,7 @@ struct value *layer_linear(const struct forward_layer *layer, const char *name, 
 struct value *layer_linear_t(const struct forward_layer *layer, const char *name, struct value *a);
 struct value *layer_layernorm(const struct forward_layer *layer, const char *name, struct value *a);
 struct value *layer_rms_norm(const struct forward_layer *layer, const char *name, struct value *a);
+struct value *layer_rms_norm_promoted(const struct forward_layer *layer, const char *name, struct value *a);
 struct value *layer_rms_norm_shifted(const struct forward_layer *layer, const char *name, struct value *a);
 
 /* -- attention, shared by the families */
@@ -94,6 +106,7 @@ struct attention_form {
     enum dtype weights_dtype;
     bool heads_first;   /* see attention_settings */
     struct value *mask; /* of forward_mask; NULL: none */
+    struct value *bias; /* of relative_bias_make; NULL: none */
 };
 
 /* [B, S, heads * D] -> a view [B, heads, S, D]. */

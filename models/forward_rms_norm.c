@@ -28,6 +28,26 @@ struct value *forward_rms_norm(const struct forward *f, const char *path, struct
     return forward_rms_norm_with(f, path, input, f->config->norm_epsilon);
 }
 
+struct value *forward_rms_norm_promoted(const struct forward *f, const char *path, struct value *input)
+{
+    struct tape *tape = f->tape;
+    int frame = tape_frame_open(tape);
+    int inner = tape_frame_open(tape);
+    struct value *wide = tape_cast(tape, input, DTYPE_FLOAT32);
+    struct value *square = tape_power(tape, wide, 2.0);
+    tape_drop(tape, wide);
+    struct value *variance = tape_frame_close(tape, inner, tape_mean_last(tape, square));
+    struct value *root = tape_add_number(tape, variance, f->config->norm_epsilon);
+    value_rebind(tape, &root, tape_reciprocal_root(tape, root));
+    struct value *hidden = tape_multiply(tape, input, root);
+    tape_drop(tape, root);
+    struct value *weight = forward_tensor(f, "%s.weight", path);
+    if (weight != NULL && value_dtype(weight) != DTYPE_FLOAT32) {
+        value_rebind(tape, &hidden, tape_cast(tape, hidden, value_dtype(weight)));
+    }
+    return tape_frame_close(tape, frame, tape_multiply(tape, weight, hidden));
+}
+
 /* GemmaRMSNorm._norm: nothing in between has a name. */
 static struct value *normalise(const struct forward *f, struct value *hidden)
 {
@@ -65,6 +85,13 @@ struct value *layer_rms_norm(const struct forward_layer *layer, const char *name
     char path[160];
     snprintf(path, sizeof path, "%s.%s", layer->prefix, name);
     return forward_rms_norm(layer->forward, path, a);
+}
+
+struct value *layer_rms_norm_promoted(const struct forward_layer *layer, const char *name, struct value *a)
+{
+    char path[160];
+    snprintf(path, sizeof path, "%s.%s", layer->prefix, name);
+    return forward_rms_norm_promoted(layer->forward, path, a);
 }
 
 struct value *layer_rms_norm_shifted(const struct forward_layer *layer, const char *name, struct value *a)

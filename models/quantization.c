@@ -35,6 +35,6 @@ bool tensor_is_quantized(const struct skeleton *skeleton, int tensor, enum quant
     if (row->is_buffer || row->is_adapter) {
         return false;
     }
-    return quantize == QUANTIZE_ALL ||
-           (row->rank == 2 && module_is_projection(module) && !module_is_output_embedding(module));
+    return quantize == QUANTIZE_ALL || (row->rank == 2 && module_is_projection(module) &&
+                                        !module_is_output_embedding(module) && !row->stays_float32);
 }

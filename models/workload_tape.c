@@ -23,7 +23,7 @@ struct build {
     struct optimizer_state *states;
     int parameter_count;
     struct value *scale, *found; /* of the gradient scaler, else NULL */
-    struct value *embedded;      /* see struct forward */
+    struct forward_leaves leaves;
 };
 
 enum head workload_head(const struct workload *workload)
@@ -315,14 +315,17 @@ static void micro_batch(struct build *build, struct value **loss)
     struct tape *tape = build->forward.tape;
     tape_stage_again(tape, STAGE_FORWARD);
     int frame = tape_frame_open(tape);
-    struct value *embedded = build->embedded;
+    struct forward_leaves leaves = build->leaves;
+    build->leaves.count = 0;
     autocast_begin(build);
     struct value *made = build->forward.config->family->forward(&build->forward);
     tape_autocast_close(tape);
     made = tape_hold(tape, tape_frame_close(tape, frame, made));
     tape_let_go(tape, *loss);
     tape_graphs_end(tape);
-    tape_leaf_end(tape, embedded);
+    for (int i = 0; i < leaves.count; i++) {
+        tape_leaf_end(tape, leaves.values[i]);
+    }
     *loss = made;
     tape_stage(tape, STAGE_BACKWARD);
     frame = tape_frame_open(tape);
@@ -462,7 +465,7 @@ enum status_code workload_tape_planned(const struct config *config, const struct
     }
     if (code == STATUS_OK) {
         build.forward.tape = made;
-        build.forward.embedded = &build.embedded;
+        build.forward.leaves = &build.leaves;
         tape_tf32(made, workload->tf32, workload->tf32 || workload->tf32_convolutions);
         case_build(&build);
         code = tape_finish(made, error);

@@ -29,7 +29,8 @@ struct attention {
 static inline void attention_read(struct attention *attention, const struct operation_call *call)
 {
     const struct tensor *t = call->tensors;
-    bool backward = call->opcode == OPCODE_ATTENTION_BACKWARD;
+    bool gradient_of_bias = call->opcode == OPCODE_ATTENTION_BIAS_GRADIENT;
+    bool backward = call->opcode == OPCODE_ATTENTION_BACKWARD || gradient_of_bias;
     int first = backward ? 1 : 0;
     int base = backward ? 6 : 3;
     int outs = call->input_count;
@@ -44,6 +45,8 @@ static inline void attention_read(struct attention *attention, const struct oper
     attention->lse = backward ? t[5] : t[outs + 1];
     if (backward) {
         attention->grad = t[0];
+    }
+    if (backward && !gradient_of_bias) {
         attention->grad_q = t[outs];
         attention->grad_k = t[outs + 1];
         attention->grad_v = t[outs + 2];

@@ -21,6 +21,7 @@ static inline const char *element_pattern(enum opcode opcode)
         return "S";
     case OPCODE_RANDOM_INTEGER:
     case OPCODE_SEQUENCE:
+    case OPCODE_POSITION_BUCKETS:
         return "I";
     case OPCODE_COPY:
         return "aa";
@@ -44,6 +45,8 @@ static inline const char *element_pattern(enum opcode opcode)
     case OPCODE_ADD:
     case OPCODE_DIVIDE:
     case OPCODE_COMPLEX_MULTIPLY:
+    case OPCODE_BOUND:
+    case OPCODE_WITHIN:
     case OPCODE_SIGMOID_BACKWARD:
     case OPCODE_TANH_BACKWARD:
     case OPCODE_RELU_BACKWARD:
@@ -169,6 +172,8 @@ static inline const char *call_pattern(enum opcode opcode)
         return "fff(f)fS";
     case OPCODE_ATTENTION_BACKWARD:
         return "fffffS(f)fff";
+    case OPCODE_ATTENTION_BIAS_GRADIENT:
+        return "fffffSff";
     case OPCODE_ADAM_MOMENTS:
     case OPCODE_SGD_MOMENTUM:
         return "F(S)FF";

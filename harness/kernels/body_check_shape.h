@@ -214,7 +214,8 @@ static inline bool mask_fits(const struct tensor *mask, const struct tensor *q, 
 static inline const char *attention_check(const struct operation_call *call)
 {
     const struct tensor *t = call->tensors;
-    bool backward = call->opcode == OPCODE_ATTENTION_BACKWARD;
+    bool gradient_of_bias = call->opcode == OPCODE_ATTENTION_BIAS_GRADIENT;
+    bool backward = call->opcode == OPCODE_ATTENTION_BACKWARD || gradient_of_bias;
     int first = backward ? 1 : 0; /* q, k, v */
     int base = backward ? 6 : 3;  /* inputs without the mask */
     const struct tensor *q = &t[first], *k = &t[first + 1], *v = &t[first + 2];
@@ -224,10 +225,12 @@ static inline const char *attention_check(const struct operation_call *call)
         fit && lse->rank == 3 && lse->size[0] == q->size[0] && lse->size[1] == q->size[1] && lse->size[2] >= q->size[2];
     fit = fit && (call->input_count == base || mask_fits(&t[base], q, k));
     int outs = call->input_count;
-    fit = fit && heads_agree(q, &t[backward ? 0 : outs], v->size[3]);
-    if (fit && backward) {
-        fit = heads_agree(q, &t[4], v->size[3]) && shapes_equal(&t[outs], q) && shapes_equal(&t[outs + 1], k) &&
-              shapes_equal(&t[outs + 2], v);
+    fit =
+        fit && heads_agree(q, &t[backward ? 0 : outs], v->size[3]) && (!backward || heads_agree(q, &t[4], v->size[3]));
+    if (gradient_of_bias) {
+        fit = fit && mask_fits(&t[outs], q, k) && t[outs].size[1] == q->size[1];
+    } else if (backward) {
+        fit = fit && shapes_equal(&t[outs], q) && shapes_equal(&t[outs + 1], k) && shapes_equal(&t[outs + 2], v);
     }
     double probability = call->attributes.f[1];
     if (fit && probability > 0.0 && k->size[2] >= (int64_t)1 << 26) {
@@ -297,6 +300,15 @@ static inline const char *attention_mask_check(const struct operation_call *call
         (seen == NULL || (seen->rank == 2 && out->size[0] == seen->size[0] && out->size[3] == seen->size[1])));
 }
 
+/* At least one exact bucket in each direction, and distances beyond it. */
+static inline const char *position_buckets_check(const struct operation_call *call)
+{
+    const int64_t *i = call->attributes.i;
+    int64_t exact = i[3] == 1 ? i[1] / 4 : i[1] / 2;
+    bool fit = call->tensors[0].rank == 2;
+    return !fit ? shapes_wrong : exact >= 1 && i[2] > exact && i[0] >= 0 ? NULL : attributes_wrong;
+}
+
 /* Images; the rest are element-wise. */
 static inline const char *image_check(const struct operation_call *call)
 {
@@ -326,6 +338,23 @@ static inline const char *dropout_check(const struct operation_call *call)
     return probability >= 0.0 && probability <= 1.0 ? shapes_verdict(all_agree(call)) : attributes_wrong;
 }
 
+/* Attention, its masks and biases; else as quantized_storage_check. */
+static inline const char *heads_check(const struct operation_call *call)
+{
+    switch (call->opcode) {
+    case OPCODE_ATTENTION_MASK:
+        return attention_mask_check(call);
+    case OPCODE_POSITION_BUCKETS:
+        return position_buckets_check(call);
+    case OPCODE_ATTENTION:
+    case OPCODE_ATTENTION_BACKWARD:
+    case OPCODE_ATTENTION_BIAS_GRADIENT:
+        return attention_check(call);
+    default:
+        return quantized_storage_check(call);
+    }
+}
+
 static inline const char *shape_check(const struct operation_call *call)
 {
     switch (call->opcode) {
@@ -336,8 +365,6 @@ static inline const char *shape_check(const struct operation_call *call)
     case OPCODE_CAUSAL_MASK:
     case OPCODE_DYNAMIC_MAP:
         return creation_check(call);
-    case OPCODE_ATTENTION_MASK:
-        return attention_mask_check(call);
     case OPCODE_COPY:
         return copy_check(call);
     case OPCODE_SUM:
@@ -367,9 +394,6 @@ static inline const char *shape_check(const struct operation_call *call)
     case OPCODE_QUOTIENT:
     case OPCODE_REMAINDER:
         return divide_check(call);
-    case OPCODE_ATTENTION:
-    case OPCODE_ATTENTION_BACKWARD:
-        return attention_check(call);
     case OPCODE_ADAM_MOMENTS:
     case OPCODE_ADAM_APPLY:
     case OPCODE_ADAM:
@@ -380,7 +404,7 @@ static inline const char *shape_check(const struct operation_call *call)
     case OPCODE_DROPOUT:
         return dropout_check(call);
     default:
-        return quantized_storage_check(call);
+        return heads_check(call);
     }
 }
 

@@ -15,6 +15,8 @@ struct element_parameters {
     X(add, ADD, 0)                                                                                                     \
     X(multiply, MULTIPLY, 0)                                                                                           \
     X(divide, DIVIDE, 0)                                                                                               \
+    X(bound, BOUND, 0)                                                                                                 \
+    X(within, WITHIN, 0)                                                                                               \
     X(affine, AFFINE, 0)                                                                                               \
     X(absolute, ABSOLUTE, 0)                                                                                           \
     X(clamp, CLAMP, 0)                                                                                                 \
@@ -78,6 +80,18 @@ ELEMENT(divide)
 {
     (void)p;
     return a / b;
+}
+
+ELEMENT(bound)
+{
+    (void)p;
+    return a > b ? b : a < -b ? -b : a;
+}
+
+ELEMENT(within)
+{
+    (void)p;
+    return a <= b && a >= -b ? 1.0f : 0.0f;
 }
 
 ELEMENT(affine)

@@ -24,7 +24,7 @@ host_function host_top_k, host_gather, host_token_positions, host_divide;
 host_function host_max_pool, host_max_pool_backward;
 host_function host_grouped_convolution, host_grouped_convolution_backward_input,
     host_grouped_convolution_backward_weight;
-host_function host_attention, host_attention_backward;
+host_function host_attention, host_attention_backward, host_position_buckets, host_attention_bias_gradient;
 host_function host_quantize, host_dequantize, host_quantized_linear, host_dequantize_sums;
 host_function host_extreme, host_pack_bits, host_unpack_bits;
 host_function host_adam_moments, host_adam_apply, host_adam, host_sgd_momentum, host_unscale;

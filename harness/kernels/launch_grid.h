@@ -27,6 +27,7 @@ launch_function launch_scatter, launch_sort_ids, launch_group_ends, launch_place
 launch_function launch_top_k, launch_gather, launch_token_positions, launch_divide;
 launch_function launch_grouped_convolution, launch_grouped_convolution_backward_weight;
 launch_function launch_max_pool, launch_max_pool_backward, launch_attention, launch_attention_backward;
+launch_function launch_position_buckets, launch_attention_bias_gradient;
 launch_function launch_optimizer, launch_unscale, launch_dynamic_map, launch_adam_8bit;
 launch_function launch_extreme, launch_pack_bits, launch_unpack_bits;
 launch_function launch_quantize, launch_dequantize, launch_quantized_linear, launch_dequantize_sums;

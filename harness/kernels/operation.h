@@ -27,6 +27,9 @@
  *                            i[0] = 1: signed
  * ATTENTION_MASK (seen i64 dense [B, T]) -> out bool dense [B, 1, S, T]; true where seen is not 0 (without it
  *                            everywhere), column <= row + i[0] and, where i[1] > 0, column > row + i[0] - i[1]
+ * POSITION_BUCKETS        -> out i64 dense [S, T]; the bucket of the distance of column c from row i[0] + r, of i[1] buckets for
+ *                            distances up to i[2]; i[3] = 1: in both directions, else what comes later is at distance 0
+ *                            (body_attention_bias.h)
  * -- copies and element-wise arithmetic (out dense unless "any"; in place allowed)
  * COPY          a any     -> out any; converts any dtype but nf4x2 to floating ones, floating ones to float8_e4m3fn
  *                            (rounded to nearest, beyond 464 NaN) and, of 0 to 255, to uint8 (cut to whole numbers), and
@@ -34,6 +37,8 @@
  * ADD           a any, b any -> out any; out = a + f[0] * b
  * MULTIPLY      a any, b any -> out any; b may be uint8
  * DIVIDE        a any, b any -> out any
+ * BOUND         a any, b any -> out any; a, no larger than b and no smaller than -b; NaN stays
+ * WITHIN        a any, b any -> out any; 1 where -b <= a <= b, else 0
  * AFFINE        a any     -> out any; out = f[0] * a + f[1]
  * ABSOLUTE      a any     -> out any
  * CLAMP         a any     -> out any; the nearest number of f[0] to f[1] (f[1] where they are crossed); i[0] = 1: first
@@ -132,6 +137,8 @@
  *                            CUDA on tensor cores (sm_80 on; all of it float16 or bfloat16, D = E a multiple of 8 up to 256,
  *                            rows on 16 bytes) rounds what it multiplies with v, and the gradients of scores, to 16 bits
  * ATTENTION_BACKWARD grad out, q, k, v, out, lse, (mask) -> grad q any, grad k any, grad v any; attributes likewise
+ * ATTENTION_BIAS_GRADIENT grad out, q, k, v, out, lse, mask -> grad mask [B, a, S, T] any, one for each score; attributes
+ *                            likewise
  * -- quantised storage: codes dense of dtype int8, float8_e4m3fn or nf4x2, and scales f32 dense, one for each block of
  *    i[0] elements (row-major; the last block may be shorter; even for nf4x2). An element is worth
  *    int8: code * scale / 127;   float8_e4m3fn: code * scale;   nf4x2: level[code] * scale, the 16 levels of NF4
@@ -178,11 +185,14 @@
     X(CAUSAL_MASK, 0, 1)                                                                                               \
     X(DYNAMIC_MAP, 0, 1)                                                                                               \
     X(ATTENTION_MASK, 0, 1)                                                                                            \
+    X(POSITION_BUCKETS, 0, 1)                                                                                          \
     X(COPY, 1, 1)                                                                                                      \
     X(ADD, 2, 1)                                                                                                       \
     X(MULTIPLY, 2, 1)                                                                                                  \
     X(DIVIDE, 2, 1)                                                                                                    \
     X(COMPLEX_MULTIPLY, 2, 1)                                                                                          \
+    X(BOUND, 2, 1)                                                                                                     \
+    X(WITHIN, 2, 1)                                                                                                    \
     X(AFFINE, 1, 1)                                                                                                    \
     X(ABSOLUTE, 1, 1)                                                                                                  \
     X(CLAMP, 1, 1)                                                                                                     \
@@ -243,6 +253,7 @@
     X(GROUPED_MATMUL, 3, 1)                                                                                            \
     X(ATTENTION, 3, 2)                                                                                                 \
     X(ATTENTION_BACKWARD, 6, 3)                                                                                        \
+    X(ATTENTION_BIAS_GRADIENT, 7, 1)                                                                                   \
     X(QUANTIZE, 1, 2)                                                                                                  \
     X(DEQUANTIZE, 2, 1)                                                                                                \
     X(PACK_BITS, 1, 2)                                                                                                 \

@@ -23,13 +23,14 @@ static int64_t wider_of(const struct attention_case *attention)
     return attention->width > attention->value_width ? attention->width : attention->value_width;
 }
 
-/* check_cudnn_tensor_shapes: widths of whole 16-byte units, more than one column, and no dropout over a single row. */
+/* check_cudnn_tensor_shapes: widths of whole 16-byte units, more than one column, and no dropout over a single row;
+ * its backward pass makes no gradient of a mask. */
 static bool cudnn_accepts(int capability, const struct attention_case *attention)
 {
     int64_t widest = capability == 90 ? CUDNN_HOPPER_WIDTH_MAXIMUM : CUDNN_WIDTH_MAXIMUM;
     return has_cudnn(capability) && is_half(attention) && attention->width % 8 == 0 &&
            attention->value_width % 8 == 0 && wider_of(attention) <= widest && attention->columns != 1 &&
-           !(attention->rows == 1 && attention->dropped);
+           !(attention->rows == 1 && attention->dropped) && !attention->mask_learns;
 }
 
 /* check_requires_grad_and_head_dim_gt192_constraints_on_sm86_89_or_120: the backward kernel wants more shared memory than

@@ -33,8 +33,9 @@ enum attention_backend {
 struct attention_case {
     enum dtype dtype; /* of q, k and v, floating */
     int64_t heads, groups, width, value_width, rows, columns;
-    bool masked; /* a mask is given */
-    bool causal; /* the flag, not a mask */
+    bool masked;      /* a mask is given */
+    bool mask_learns; /* and a gradient of it is wanted */
+    bool causal;      /* the flag, not a mask */
     bool dropped;
     bool gradients; /* a gradient of q, k or v is wanted */
 };

@@ -77,6 +77,14 @@ struct value *tape_causal_mask_at(struct tape *tape, enum dtype dtype, int64_t b
 /* Bool [B, 1, S, S]: where seen (i64 [B, S]) is not 0 and, with causal, not after the row. */
 struct value *tape_attention_mask(struct tape *tape, struct value *seen, bool causal);
 
+/* i64 [rows, columns]: in which bucket the distance of a column from row first + r is, of count buckets for distances up to
+ * farthest; both: in both directions, else later columns are at distance 0. */
+struct bucket_span {
+    int64_t rows, columns, first, count, farthest;
+    bool both;
+};
+struct value *tape_position_buckets(struct tape *tape, const struct bucket_span *span);
+
 /* Bool [batch, 1, rows, columns]: row r is position first + r of the columns and sees itself and window - 1 before it, of
  * those only where seen (i64 [batch, columns], NULL: everywhere) is not 0. */
 struct mask_span {
@@ -86,7 +94,7 @@ struct value *tape_window_mask(struct tape *tape, struct value *seen, const stru
 
 /* -- element-wise; operands are broadcast and promoted as in PyTorch */
 struct value *tape_add(struct tape *tape, struct value *a, struct value *b);
-struct value *tape_add_(struct tape *tape, struct value *a, struct value *b); /* in place: a += b */
+struct value *tape_add_(struct tape *tape, struct value *a, struct value *b); /* in place: a += b, broadcast */
 struct value *tape_subtract(struct tape *tape, struct value *a, struct value *b);
 struct value *tape_multiply(struct tape *tape, struct value *a, struct value *b);
 struct value *tape_scale(struct tape *tape, struct value *a, double factor);
@@ -105,6 +113,10 @@ struct value *tape_divide_(struct tape *tape, struct value *a, struct value *b);
 struct value *tape_relu_(struct tape *tape, struct value *a);
 struct value *tape_dropout(struct tape *tape, struct value *a, double probability); /* a itself where it does not act */
 struct value *tape_cast(struct tape *tape, struct value *a, enum dtype dtype); /* a itself where it has the dtype */
+/* T5's clamp: infinite elements become 1000 less than the largest number of the dtype, and with them what is beyond that. */
+struct value *tape_clamp_infinite(struct tape *tape, struct value *a);
+/* torch.where: a where condition (bool, of the same rank) is true, else the lowest finite number of the dtype of a. */
+struct value *tape_where_lowest(struct tape *tape, struct value *condition, struct value *a);
 
 /* -- views: no memory */
 struct value *tape_transpose(struct tape *tape, struct value *a, int dimension, int other);
@@ -167,8 +179,8 @@ struct attention_settings {
     bool native;    /* our own kernel, whatever the target */
     bool
         heads_first; /* q was made head by head, as a concatenation makes it: cuDNN's and flash's output is stored alike */
-    /* [B, 1 or a, S or 1, T], bool (true: may look) or numbers to be added; NULL: none. A bool mask is converted by every
-     * call and kept for the backward pass, as in PyTorch. */
+    /* [B or 1, 1 or a, S or 1, T], bool (true: may look) or numbers to be added; NULL: none. A bool mask is converted by every
+     * call and kept for the backward pass, as in PyTorch. Numbers may want a gradient. */
     struct value *mask;
 };
 
@@ -224,8 +236,10 @@ struct value *tape_cross_entropy_fused(struct tape *tape, struct value *logits, 
 /* -- checkpointing: the block's graph is recorded, but of what it would save only the places are kept, and the input.
  * When the first gradient reaches it, the block runs once more, as far as its last saved value, and fills the places
  * (torch.utils.checkpoint with use_reentrant=False). context is copied (context_bytes <= 256); held: values that the
- * block reads besides its input, kept as long as it is needed (at most 4; NULLs are skipped). */
+ * block reads besides its input, kept as long as it is needed (at most 5; NULLs are skipped). */
 typedef struct value *tape_block(struct tape *tape, const void *context, struct value *input);
+/* Whether a block runs for the second time: what it hands on besides its result it has handed on already. */
+bool tape_recomputes(const struct tape *tape);
 /* A held value that PyTorch saves with each block, because the real layer takes it by position: it counts as saved. */
 void tape_checkpoint_argument(struct tape *tape, struct value *value);
 struct value *tape_checkpoint(struct tape *tape, tape_block *block, const void *context, int context_bytes,

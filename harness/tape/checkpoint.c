@@ -4,7 +4,7 @@
 
 #include "harness/tape/graph.h"
 
-enum { CHECKPOINT_HELD_MAXIMUM = 4 };
+enum { CHECKPOINT_HELD_MAXIMUM = 5 };
 
 struct place {
     struct node *node;
@@ -130,6 +130,11 @@ static void saved_discount(struct tape *tape, const struct value *value)
 static bool is_argument(const struct tape *tape, const struct value *value)
 {
     return value != NULL && tape->states[value->storage].is_argument;
+}
+
+bool tape_recomputes(const struct tape *tape)
+{
+    return tape->refilling;
 }
 
 void tape_checkpoint_argument(struct tape *tape, struct value *value)

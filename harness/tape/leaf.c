@@ -93,6 +93,15 @@ struct value *tape_attention_mask(struct tape *tape, struct value *seen, bool ca
     return values[1];
 }
 
+struct value *tape_position_buckets(struct tape *tape, const struct bucket_span *span)
+{
+    struct shape shape = {.rank = 2, .size = {span->rows, span->columns}};
+    struct value *made = value_new(tape, DTYPE_INT64, &shape, "buckets of relative positions");
+    struct operation_attributes attributes = {.i = {span->first, span->count, span->farthest, span->both ? 1 : 0}};
+    fill_run(tape, OPCODE_POSITION_BUCKETS, made, &attributes);
+    return made;
+}
+
 struct value *tape_window_mask(struct tape *tape, struct value *seen, const struct mask_span *span)
 {
     if (tape_failed(tape)) {

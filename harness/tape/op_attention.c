@@ -90,6 +90,20 @@ static void scratch_take(struct tape *tape, enum attention_backend backend, cons
     }
 }
 
+/* Of a mask that learns: of every score, in rows of whole 16 elements. */
+static struct value *mask_gradient(struct tape *tape, struct value **values,
+                                   const struct operation_attributes *attributes)
+{
+    struct shape shape = values[6]->shape;
+    shape.size[3] = rounded(shape.size[3], 16);
+    struct value *whole = value_new(tape, values[6]->dtype, &shape, "attention mask gradient");
+    struct value *slope = tape_slice(tape, whole, 3, 0, values[6]->shape.size[3]);
+    values[7] = slope;
+    tape_run(tape, OPCODE_ATTENTION_BIAS_GRADIENT, attributes, 7, 8, values);
+    tape_drop(tape, whole);
+    return slope;
+}
+
 /* attributes: those of the operation, and i[2] the backend. */
 static void attention_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
 {
@@ -99,7 +113,6 @@ static void attention_backward(struct tape *tape, struct node *node, struct valu
     slopes[0] = heads_new(tape, q->dtype, &q->shape, "attention query gradient");
     slopes[1] = heads_new(tape, k->dtype, &k->shape, "attention key gradient");
     slopes[2] = heads_new(tape, v->dtype, &v->shape, "attention value gradient");
-    scratch_take(tape, (enum attention_backend)node->attributes.i[2], q, k, out[0]);
     struct value *values[10] = {out[0], q, k, v, node->saved[SAVED_OUT], node->saved[SAVED_LSE]};
     int count = 6;
     if (mask != NULL) {
@@ -107,6 +120,8 @@ static void attention_backward(struct tape *tape, struct node *node, struct valu
     }
     struct operation_attributes attributes = node->attributes;
     attributes.i[2] = 0;
+    in[3] = node_wants(node, 3) ? mask_gradient(tape, values, &attributes) : NULL;
+    scratch_take(tape, (enum attention_backend)node->attributes.i[2], q, k, out[0]);
     for (int i = 0; i < 3; i++) {
         values[count + i] = slopes[i];
         in[i] = node_wants(node, i) ? slopes[i] : NULL;
@@ -138,6 +153,10 @@ struct value *tape_mask_numbers(struct tape *tape, struct value *mask, enum dtyp
 /* The memory-efficient kernel wants rows of a mask to begin at multiples of 8 elements (pad_bias). */
 static struct value *mask_align(struct tape *tape, struct value *mask)
 {
+    int64_t columns = mask->shape.size[3];
+    if (mask->requires_grad && columns % 8 != 0) {
+        return tape_slice(tape, tape_pad_last(tape, mask, rounded(columns, 8) - columns), 3, 0, columns);
+    }
     struct shape padded = mask->shape;
     padded.size[3] = rounded(padded.size[3], 8);
     if (shape_equal(&padded, &mask->shape)) {
@@ -180,6 +199,7 @@ static enum attention_backend backend_choose(const struct tape *tape, struct val
                                        .masked = settings->mask != NULL,
                                        .causal = settings->causal,
                                        .dropped = tape->training && settings->dropout > 0.0};
+    attention.mask_learns = attention.masked && tape->gradients && settings->mask->requires_grad;
     for (int i = 0; i < 3; i++) {
         attention.gradients = attention.gradients || (tape->gradients && inputs[i]->requires_grad);
     }
@@ -195,10 +215,11 @@ static void state_take(struct tape *tape, enum attention_backend backend, struct
     state[1] = value_new(tape, DTYPE_INT64, &single, "attention offset");
 }
 
-/* inputs: q, k, v. Our kernel always writes the log-sum-exp; PyTorch's leave it out where no gradient is wanted. */
+/* inputs: q, k, v and mask, or NULL. Our kernel always writes the log-sum-exp; PyTorch's leave it out where no gradient is wanted. */
 static struct value *attention_fused(struct tape *tape, enum attention_backend backend, struct value **inputs,
-                                     struct value *mask, const struct attention_settings *settings)
+                                     const struct attention_settings *settings)
 {
+    struct value *mask = inputs[3];
     const struct shape *q = &inputs[0]->shape;
     struct shape made = *q;
     made.size[3] = inputs[2]->shape.size[3];
@@ -221,7 +242,8 @@ static struct value *attention_fused(struct tape *tape, enum attention_backend b
     values[input_count] = result;
     values[input_count + 1] = lse;
     tape_run(tape, OPCODE_ATTENTION, &attributes, input_count, input_count + 2, values);
-    struct node *node = result != NULL ? node_new(tape, attention_backward, 3, inputs, result) : NULL;
+    struct node *node =
+        result != NULL ? node_new(tape, attention_backward, mask != NULL ? 4 : 3, inputs, result) : NULL;
     if (node != NULL) {
         node->attributes = attributes;
         node->attributes.i[2] = backend;
@@ -244,8 +266,28 @@ static struct value *attention_padded(struct tape *tape, struct value **inputs,
             return NULL;
         }
     }
-    struct value *result = attention_fused(tape, ATTENTION_BACKEND_FLASH, inputs, NULL, settings);
+    struct value *result = attention_fused(tape, ATTENTION_BACKEND_FLASH, inputs, settings);
     return tape_slice(tape, result, 3, 0, width);
+}
+
+/* The mask as the kernel wants it: numbers, in rows that begin where it can read them, of every item and row. One row stands
+ * for all where heads were packed into rows, one item where a bias is the same for a batch. */
+static void mask_prepare(struct tape *tape, enum attention_backend backend, struct value **inputs)
+{
+    struct value *mask = inputs[3];
+    if (mask != NULL && mask->dtype == DTYPE_BOOL) {
+        mask = tape_mask_numbers(tape, mask, inputs[0]->dtype);
+    }
+    if (mask != NULL && backend == ATTENTION_BACKEND_EFFICIENT) {
+        mask = mask_align(tape, mask);
+    }
+    if (mask != NULL && backend != ATTENTION_BACKEND_MATH) {
+        struct shape shape = mask->shape;
+        shape.size[0] = inputs[0]->shape.size[0];
+        shape.size[2] = inputs[0]->shape.size[2];
+        mask = tape_expand(tape, mask, 4, shape.size);
+    }
+    inputs[3] = mask;
 }
 
 struct value *tape_attention(struct tape *tape, struct value *q, struct value *k, struct value *v,
@@ -255,32 +297,22 @@ struct value *tape_attention(struct tape *tape, struct value *q, struct value *k
         return NULL;
     }
     int frame = tape_frame_open(tape);
-    struct value *inputs[] = {q, k, v};
-    autocast_lower_all(tape, inputs, 3);
+    struct value *inputs[] = {q, k, v, settings->native ? NULL : settings->mask};
+    autocast_lower_all(tape, inputs, 4);
     if (inputs[0] == NULL || inputs[1] == NULL || inputs[2] == NULL) {
         return tape_frame_close(tape, frame, NULL);
     }
+    inputs[3] = settings->native ? settings->mask : inputs[3];
     enum attention_backend backend = backend_choose(tape, inputs, settings);
     backend_note(tape, backend);
-    struct value *mask = settings->mask;
-    if (mask != NULL && mask->dtype == DTYPE_BOOL) {
-        mask = tape_mask_numbers(tape, mask, inputs[0]->dtype);
-    }
-    if (mask != NULL && backend == ATTENTION_BACKEND_EFFICIENT) {
-        mask = mask_align(tape, mask);
-    }
-    if (mask != NULL) { /* one row for all, as heads that were packed into rows have it */
-        struct shape shape = mask->shape;
-        shape.size[2] = q->shape.size[2];
-        mask = value_broadcast(tape, mask, &shape);
-    }
+    mask_prepare(tape, backend, inputs);
     struct value *result = NULL;
     if (backend == ATTENTION_BACKEND_MATH) {
-        result = attention_math(tape, inputs, mask, settings);
+        result = attention_math(tape, inputs, inputs[3], settings);
     } else if (backend == ATTENTION_BACKEND_FLASH && value_size(q, 3) % 8 != 0) {
         result = attention_padded(tape, inputs, settings);
     } else {
-        result = attention_fused(tape, backend, inputs, mask, settings);
+        result = attention_fused(tape, backend, inputs, settings);
     }
     return tape_frame_close(tape, frame, result);
 }

@@ -54,7 +54,7 @@ static struct value *mask_add(struct tape *tape, struct value *scores, struct va
     if (scores == NULL || mask == NULL) {
         return scores;
     }
-    return tape_add_(tape, scores, value_broadcast(tape, mask, &scores->shape));
+    return tape_add_(tape, scores, mask);
 }
 
 /* _safe_softmax looks for rows of minus infinity alone: a byte for each score, one for each row, and a scalar. */

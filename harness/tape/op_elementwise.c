@@ -28,12 +28,15 @@ struct value *tape_add_(struct tape *tape, struct value *a, struct value *b)
     if (a == NULL || b == NULL || tape_failed(tape)) {
         return NULL;
     }
-    struct value *values[] = {a, b, a};
+    struct value *values[] = {a, value_broadcast(tape, b, &a->shape), a}, *inputs[] = {a, b};
     struct operation_attributes attributes = attributes_f(1.0, 0.0);
+    if (values[1] == NULL) {
+        return NULL;
+    }
     tape_run(tape, OPCODE_ADD, &attributes, 2, 3, values);
     struct value *result = value_alias(tape, a);
     if (result != NULL) {
-        node_new(tape, add_backward, 2, values, result);
+        node_new(tape, add_backward, 2, inputs, result);
     }
     return result;
 }

@@ -33,7 +33,8 @@ struct value *workspace_take(struct tape *tape, bool biased_linear)
 
 static void embedding_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
 {
-    struct value *gradient = make_dense(tape, out[0]);
+    bool is_dense = value_is_dense(out[0]);
+    struct value *gradient = is_dense ? out[0] : make_copy(tape, out[0], out[0]->dtype, "embedding gradient, dense");
     struct value *ids = node->saved[0];
     struct value *row = value_is_dense(ids) ? ids : make_copy(tape, ids, DTYPE_INT64, "ids");
     in[0] = value_new(tape, out[0]->dtype, &node->edges[0].shape, "EMBEDDING gradient");

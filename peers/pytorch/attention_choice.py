@@ -9,7 +9,7 @@ lengths that behave alike everywhere one is left out),
 
     dtype groups width rows columns mask dropout causal gradients choices
 
-with 4 query heads over that many groups, width of the keys or keys:values where these have another, 0 or 1 for what is absent or there, and one letter for each capability of the
+with 4 query heads over that many groups, width of the keys or keys:values where these have another, 0 or 1 for what is absent or there (mask 2: one that wants a gradient), and one letter for each capability of the
 first line: cudnn, flash, efficient, math.
 """
 import argparse
@@ -38,14 +38,15 @@ def ask():
     fakes = fake_tensor.FakeTensorMode()
     shapes = [(groups, width, width) for groups in (4, 2) for width in WIDTHS] + [(4, *widths) for widths in NARROW]
     for dtype, (groups, width, value_width), (rows, columns), mask, dropout, causal, learns in itertools.product(
-            dtypes, shapes, LENGTHS, (0, 1), (0, 1), (0, 1), (0, 1)):
-        if mask and causal:
+            dtypes, shapes, LENGTHS, (0, 1, 2), (0, 1), (0, 1), (0, 1)):
+        if mask and causal or mask == 2 and not learns:
             continue
         with fakes:
             query = torch.empty(2, 4, rows, width, device="cuda", dtype=dtype, requires_grad=bool(learns))
             key = torch.empty(2, groups, columns, width, device="cuda", dtype=dtype, requires_grad=bool(learns))
             value = torch.empty(2, groups, columns, value_width, device="cuda", dtype=dtype, requires_grad=bool(learns))
-            bias = torch.empty(2, 1, rows, columns, device="cuda", dtype=torch.bool) if mask else None
+            kind = {"dtype": dtype, "requires_grad": True} if mask == 2 else {"dtype": torch.bool}
+            bias = torch.empty(2, 1, rows, columns, device="cuda", **kind) if mask else None
         chosen = choice.redispatch(on_cuda, query, key, value, bias, 0.1 * dropout, bool(causal), scale=None,
                                    enable_gqa=groups != 4)
         widths = width if width == value_width else f"{width}:{value_width}"

@@ -38,6 +38,7 @@ import timm
 import torch
 import transformers
 
+from peer_models import keep_float32
 from shadow_autocast import LOWER_PRECISION, CudaAutocast
 
 LOWER_PRECISION.add(torch.nn.functional.scaled_dot_product_attention)  # shadow_device.py casts for it otherwise
@@ -46,7 +47,8 @@ CATALOGUE = pathlib.Path("models/catalogue")
 MODELS = ("tiny-bert", "tiny-gemma", "tiny-gemma2", "tiny-gemma3", "tiny-gpt-neox", "tiny-gpt2", "tiny-llama",
           "tiny-mistral", "tiny-phi3", "tiny-qwen2", "tiny-qwen3", "tiny-vit", "tiny-resnet", "tiny-resnet-bottleneck",
           "tiny-vgg", "tiny-convnext", "tiny-roberta", "tiny-distilbert", "tiny-opt", "tiny-opt-projected", "tiny-bloom",
-          "tiny-mixtral", "tiny-qwen2-moe", "tiny-qwen3-moe", "tiny-deepseek-v2", "tiny-deepseek-v3")
+          "tiny-mixtral", "tiny-qwen2-moe", "tiny-qwen3-moe", "tiny-deepseek-v2", "tiny-deepseek-v3",
+          "tiny-t5")
 HEADS = {"roberta": transformers.RobertaForMaskedLM, "distilbert": transformers.DistilBertForMaskedLM,
          "opt": transformers.OPTForCausalLM, "bloom": transformers.BloomForCausalLM,
          "bert": transformers.BertForMaskedLM, "gemma": transformers.GemmaForCausalLM,
@@ -56,7 +58,8 @@ HEADS = {"roberta": transformers.RobertaForMaskedLM, "distilbert": transformers.
          "phi3": transformers.Phi3ForCausalLM, "qwen2": transformers.Qwen2ForCausalLM,
          "deepseek_v2": transformers.DeepseekV2ForCausalLM, "deepseek_v3": transformers.DeepseekV3ForCausalLM,
          "mixtral": transformers.MixtralForCausalLM, "qwen2_moe": transformers.Qwen2MoeForCausalLM,
-         "qwen3_moe": transformers.Qwen3MoeForCausalLM, "qwen3": transformers.Qwen3ForCausalLM, "vit": transformers.ViTForImageClassification,
+         "qwen3_moe": transformers.Qwen3MoeForCausalLM, "qwen3": transformers.Qwen3ForCausalLM,
+         "t5": transformers.T5ForConditionalGeneration, "vit": transformers.ViTForImageClassification,
          "convnext": transformers.ConvNextForImageClassification}
 DTYPES = {"float16": torch.float16, "bfloat16": torch.bfloat16}
 LOSS_SCALE = {"amp-float16": 1024.0}  # models/workload_tape.c
@@ -90,7 +93,7 @@ def configuration_without_dropout(name, folder):
     """The catalogue's config.json with every dropout set to 0, as a file of its own."""
     raw = raw_of(name)
     for key in raw:
-        if key.endswith(("dropout", "dropout_prob", "pdrop")):
+        if key.endswith(("dropout", "dropout_prob", "dropout_rate", "pdrop")):
             raw[key] = 0.0
     path = os.path.join(folder, "config.json")
     with open(path, "w") as target:
@@ -118,6 +121,7 @@ def real_step(raw, path, attention, tensors, dtype, autocast=None, scale=1.0):
     model = build(raw, path, attention)
     model.load_state_dict(part(tensors, "weight."), strict=True)
     model = model.to(dtype).train()
+    keep_float32(model, dtype)
     if dtype == torch.float64 and any("experts" in key for key in raw):
         model.set_experts_implementation("eager")  # grouped_mm has no float64; the same sums, expert by expert
     inputs = part(tensors, "input.")

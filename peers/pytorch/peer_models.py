@@ -72,6 +72,7 @@ FAMILIES = {
     "llama": ("llama", LlamaForCausalLM, LlamaModel, LlamaConfig),
     "mistral": ("llama", MistralForCausalLM, MistralModel, MistralConfig),
     "phi3": ("llama", Phi3ForCausalLM, Phi3Model, Phi3Config),
+    "t5": ("t5", T5ForConditionalGeneration, T5Model, T5Config),
     "qwen2": ("llama", Qwen2ForCausalLM, Qwen2Model, Qwen2Config),
     "qwen3": ("llama", Qwen3ForCausalLM, Qwen3Model, Qwen3Config),
     "bloom": ("bloom", BloomForCausalLM, BloomModel, BloomConfig),
@@ -176,6 +177,7 @@ def build(case, device, checkpointing=SHADOW_CHECKPOINTING):
         if any(part in name for part in getattr(model, "_keep_in_fp32_modules_strict", None) or ()):
             owner, _, attribute = name.rpartition(".")
             setattr(model.get_submodule(owner), attribute, buffer.float())
+    keep_float32(model, dtype)
     if case["precision"] in QUANTIZED:
         import shadow_bitsandbytes  # here alone, as peft below
         model = shadow_bitsandbytes.quantize(model, case["precision"], case.get("llm_int8_threshold", 0))
@@ -187,6 +189,14 @@ def build(case, device, checkpointing=SHADOW_CHECKPOINTING):
     elif case["checkpointing"]:
         model.gradient_checkpointing_enable(checkpointing)
     return family, adapt(model, case) if case.get("lora_rank") else model, config
+
+
+def keep_float32(model, dtype):
+    """What from_pretrained leaves in float32 of a float16 model: T5's wo."""
+    if dtype == torch.float16:
+        for path, module in model.named_modules():
+            if path.rpartition(".")[2] in (getattr(model, "_keep_in_fp32_modules", None) or ()):
+                module.float()
 
 
 def adapt(model, case):

@@ -24,7 +24,9 @@ def choose_attention(query, key, value, attn_mask, dropout_p, is_causal, needs_g
     width, rows, columns = query.shape[-1], query.shape[-2], key.shape[-2]
     widths = (width, value.shape[-1])
     if query.dtype in HALF:
-        if all(w % 8 == 0 and w <= 256 for w in widths) and columns != 1 and not (rows == 1 and dropout_p > 0):
+        learned = attn_mask is not None and needs_gradient and attn_mask.requires_grad
+        fits = columns != 1 and not (rows == 1 and dropout_p > 0) and not learned
+        if all(w % 8 == 0 and w <= 256 for w in widths) and fits:
             return "cudnn"
         if attn_mask is None and width == widths[1] <= 256 and not (is_causal and rows != columns):
             return "flash"

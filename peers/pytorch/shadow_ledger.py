@@ -46,7 +46,7 @@ def is_last_reference(tensor):
 def is_mask_of_math_attention(scores, mask, *more):
     """Math attention adds its mask in place, but never while a dispatch mode is active; so the ledger does. The sum is
     told by its caller: that operator makes it without Python in between."""
-    return MathAttention.active and isinstance(mask, torch.Tensor) and scores.dim() == 4 and not mask.requires_grad
+    return MathAttention.active and isinstance(mask, torch.Tensor) and scores.dim() == 4
 
 
 class MathAttention:

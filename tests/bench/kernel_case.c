@@ -18,6 +18,8 @@ const struct kernel_case kernel_cases[] = {
     {"ADD", OPCODE_ADD, "fff", {.f = {1.0}}},
     {"MULTIPLY", OPCODE_MULTIPLY, "fff", {.f = {0}}},
     {"DIVIDE", OPCODE_DIVIDE, "fff", {.f = {0}}},
+    {"BOUND", OPCODE_BOUND, "fff", {.f = {0}}},
+    {"WITHIN", OPCODE_WITHIN, "fff", {.f = {0}}},
     {"SIGMOID", OPCODE_SIGMOID, "ff", {.f = {0}}},
     {"SIGMOID_BACKWARD", OPCODE_SIGMOID_BACKWARD, "fff", {.f = {0}}},
     {"ABSOLUTE", OPCODE_ABSOLUTE, "ff", {.f = {0}}},
@@ -89,6 +91,8 @@ const int kernel_case_count = sizeof kernel_cases / sizeof kernel_cases[0];
 const struct unmeasured_operation unmeasured_operations[] = {
     {OPCODE_RANDOM_INTEGER, "the token ids of a batch, once for a case"},
     {OPCODE_SEQUENCE, "one number for each token"},
+    {OPCODE_POSITION_BUCKETS, "one number for each pair of tokens, once for a stack of layers"},
+    {OPCODE_ATTENTION_BIAS_GRADIENT, "a plain loop whose speed is not its purpose"},
     {OPCODE_DYNAMIC_MAP, "256 numbers, once for a case"},
     {OPCODE_NLL_LOSS, "one number of each row is read"},
     {OPCODE_TARGET_MASK, "three numbers for each token"},

@@ -50,7 +50,8 @@ static bool operation_is_rounded(enum opcode opcode)
     static const enum opcode exact[] = {
         OPCODE_FILL,     OPCODE_RANDOM_INTEGER, OPCODE_SEQUENCE,       OPCODE_ATTENTION_MASK, OPCODE_ARGMAX,
         OPCODE_QUOTIENT, OPCODE_REMAINDER,      OPCODE_INTEGER_MATMUL, OPCODE_TARGET_MASK,    OPCODE_TOKEN_POSITIONS,
-        OPCODE_SORT_IDS, OPCODE_GROUP_ENDS,     OPCODE_PLACE_IDS,      OPCODE_GROUP_LIMIT};
+        OPCODE_SORT_IDS, OPCODE_GROUP_ENDS,     OPCODE_PLACE_IDS,      OPCODE_GROUP_LIMIT,    OPCODE_POSITION_BUCKETS,
+        OPCODE_WITHIN,   OPCODE_PACK_BITS,      OPCODE_UNPACK_BITS};
     bool rounded = true;
     for (size_t i = 0; i < sizeof exact / sizeof exact[0]; i++) {
         rounded = rounded && opcode != exact[i];

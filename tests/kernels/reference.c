@@ -13,12 +13,15 @@ static reference_function *const references[OPCODE_COUNT] = {
     [OPCODE_SEQUENCE] = reference_create,
     [OPCODE_CAUSAL_MASK] = reference_create,
     [OPCODE_ATTENTION_MASK] = reference_attention_mask,
+    [OPCODE_POSITION_BUCKETS] = reference_position_buckets,
     [OPCODE_DYNAMIC_MAP] = reference_dynamic_map,
     [OPCODE_COPY] = reference_element,
     [OPCODE_ADD] = reference_element,
     [OPCODE_MULTIPLY] = reference_element,
     [OPCODE_DIVIDE] = reference_element,
     [OPCODE_COMPLEX_MULTIPLY] = reference_complex_multiply,
+    [OPCODE_BOUND] = reference_element,
+    [OPCODE_WITHIN] = reference_element,
     [OPCODE_SIGMOID] = reference_element,
     [OPCODE_SIGMOID_BACKWARD] = reference_element,
     [OPCODE_ABSOLUTE] = reference_element,
@@ -81,6 +84,7 @@ static reference_function *const references[OPCODE_COUNT] = {
     [OPCODE_MATMUL] = reference_matmul,
     [OPCODE_ATTENTION] = reference_attention,
     [OPCODE_ATTENTION_BACKWARD] = reference_attention_backward,
+    [OPCODE_ATTENTION_BIAS_GRADIENT] = reference_attention_bias_gradient,
     [OPCODE_INTEGER_MATMUL] = reference_integer_matmul,
     [OPCODE_SCALED_MATMUL] = reference_scaled_matmul,
     [OPCODE_QUANTIZE] = reference_quantize,
@@ -126,6 +130,23 @@ void reference_attention_mask(const struct operation_call *call, double *const *
                 values[result][(b * rows + r) * columns + c] = seen ? 1.0 : 0.0;
             }
         }
+    }
+}
+
+/* T5's _relative_position_bucket; positive: where the column comes later. */
+void reference_position_buckets(const struct operation_call *call, double *const *values)
+{
+    const struct tensor *out = &call->tensors[0];
+    const int64_t *i = call->attributes.i;
+    for (int64_t k = 0; k < out->size[0] * out->size[1]; k++) {
+        int64_t relative = k % out->size[1] - (i[0] + k / out->size[1]);
+        int64_t buckets = i[3] == 1 ? i[1] / 2 : i[1], exact = buckets / 2;
+        double later = i[3] == 1 && relative > 0 ? (double)buckets : 0.0;
+        double distance = i[3] == 1 ? fabs((double)relative) : fmax(-(double)relative, 0.0);
+        double far =
+            (double)exact +
+            floor(log(distance / (double)exact) / log((double)i[2] / (double)exact) * (double)(buckets - exact) + 1e-6);
+        values[0][k] = later + (distance < (double)exact ? distance : fmin(far, (double)(buckets - 1)));
     }
 }
 
@@ -220,6 +241,10 @@ static double element(const struct operation_call *call, double a, double b)
         return gelu(a, form);
     case OPCODE_DIVIDE:
         return a / b;
+    case OPCODE_BOUND:
+        return fmax(fmin(a, b), -b);
+    case OPCODE_WITHIN:
+        return fabs(a) <= b ? 1.0 : 0.0;
     case OPCODE_SIGMOID:
         return sigmoid(a);
     case OPCODE_SIGMOID_BACKWARD:

@@ -32,6 +32,7 @@ reference_function reference_top_k, reference_gather, reference_token_positions,
 reference_function reference_max_pool, reference_max_pool_backward, reference_convolution,
     reference_grouped_convolution, reference_matmul;
 reference_function reference_attention, reference_attention_backward, reference_optimizer;
+reference_function reference_position_buckets, reference_attention_bias_gradient;
 reference_function reference_dynamic_map, reference_adam_8bit;
 reference_function reference_extreme, reference_bits;
 reference_function reference_integer_matmul, reference_scaled_matmul;

@@ -160,6 +160,38 @@ void reference_attention_backward(const struct operation_call *call, double *con
     free(r.keep);
 }
 
+/* What one row gives to the gradients of its scores' biases. */
+static void row_bias_gradient(const struct score_row *r, const double *grad, double *out)
+{
+    double delta = 0.0;
+    for (int64_t j = 0; j < r->columns; j++) {
+        out[j] = 0.0;
+        for (int64_t d = 0; d < r->value_width; d++) {
+            out[j] += grad[d] * r->keep[j] * r->v[j * r->value_width + d];
+        }
+        delta += r->probability[j] * out[j];
+    }
+    for (int64_t j = 0; j < r->columns; j++) {
+        out[j] = r->probability[j] * (out[j] - delta);
+    }
+}
+
+void reference_attention_bias_gradient(const struct operation_call *call, double *const *values)
+{
+    const struct tensor *q = &call->tensors[1];
+    struct score_row r;
+    size_t columns = (size_t)call->tensors[2].size[2] + 1;
+    r.probability = malloc(columns * sizeof(double));
+    r.keep = malloc(columns * sizeof(double));
+    for (int64_t index = 0; index < q->size[0] * q->size[1] * q->size[2]; index++) {
+        struct positions at = score_row_at(&r, call, values, index);
+        score_row_fill(&r);
+        row_bias_gradient(&r, values[0] + at.out, values[call->input_count] + index * r.columns);
+    }
+    free(r.probability);
+    free(r.keep);
+}
+
 /* ---- how far a kernel with 16-bit factors may be off ----
  *
  * To first order. u is the unit roundoff of the dtype, 2^-11 for float16 and 2^-8 for bfloat16; h = 2^-25 is half the

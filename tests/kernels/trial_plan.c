@@ -11,12 +11,15 @@ static trial_plan *const plans[OPCODE_COUNT] = {
     [OPCODE_SEQUENCE] = plan_create,
     [OPCODE_CAUSAL_MASK] = plan_create,
     [OPCODE_ATTENTION_MASK] = plan_attention_mask,
+    [OPCODE_POSITION_BUCKETS] = plan_position_buckets,
     [OPCODE_DYNAMIC_MAP] = plan_dynamic_map,
     [OPCODE_COPY] = plan_element,
     [OPCODE_ADD] = plan_element,
     [OPCODE_MULTIPLY] = plan_element,
     [OPCODE_DIVIDE] = plan_element,
     [OPCODE_COMPLEX_MULTIPLY] = plan_complex_multiply,
+    [OPCODE_BOUND] = plan_element,
+    [OPCODE_WITHIN] = plan_element,
     [OPCODE_SIGMOID] = plan_element,
     [OPCODE_SIGMOID_BACKWARD] = plan_element,
     [OPCODE_ABSOLUTE] = plan_element,
@@ -79,6 +82,7 @@ static trial_plan *const plans[OPCODE_COUNT] = {
     [OPCODE_MATMUL] = plan_matmul,
     [OPCODE_ATTENTION] = plan_attention,
     [OPCODE_ATTENTION_BACKWARD] = plan_attention_backward,
+    [OPCODE_ATTENTION_BIAS_GRADIENT] = plan_attention_bias_gradient,
     [OPCODE_INTEGER_MATMUL] = plan_integer_matmul,
     [OPCODE_SCALED_MATMUL] = plan_scaled_matmul,
     [OPCODE_QUANTIZE] = plan_quantize,
@@ -179,6 +183,23 @@ bool plan_attention_mask(struct trial *trial, int variant)
     return true;
 }
 
+bool plan_position_buckets(struct trial *trial, int variant)
+{
+    /* rows, columns, first row, buckets, farthest distance, both directions */
+    static const int64_t sizes[][6] = {{1, 1, 0, 4, 2, 1},        {7, 9, 0, 8, 16, 1},       {7, 9, 2, 8, 16, 0},
+                                       {130, 300, 0, 32, 128, 1}, {300, 300, 0, 32, 128, 0}, {1, 700, 699, 32, 128, 0},
+                                       {0, 5, 0, 2, 9, 0},        {40, 90, 50, 12, 77, 1}};
+    if (variant >= (int)(sizeof sizes / sizeof sizes[0])) {
+        return false;
+    }
+    const int64_t *s = sizes[variant];
+    for (int n = 0; n < 4; n++) {
+        trial->call.attributes.i[n] = s[2 + n];
+    }
+    trial_output(trial, DTYPE_INT64, LAYOUT_DENSE, 2, s);
+    return true;
+}
+
 /* The range from which an operation's first input is drawn. */
 static void element_range(struct trial *trial, double *low, double *high)
 {
@@ -233,10 +254,10 @@ bool plan_element(struct trial *trial, int variant)
     bool to_same = opcode == OPCODE_COPY && (repeat == 2 || (repeat == 3 && variant % 3 == 0) || from == DTYPE_NF4X2);
     trial_input(trial, from, trial_layout(trial, LAYOUT_BROADCAST), shape.rank, shape.size, low, high);
     if (opcode_input_count(opcode) == 2) {
-        low = opcode == OPCODE_DROPOUT_BACKWARD ? 0.0
-              : opcode == OPCODE_DIVIDE         ? 0.5
-              : opcode == OPCODE_TANH_BACKWARD  ? -1.0
-                                                : -6.0;
+        low = opcode == OPCODE_DROPOUT_BACKWARD                                              ? 0.0
+              : opcode == OPCODE_DIVIDE || opcode == OPCODE_BOUND || opcode == OPCODE_WITHIN ? 0.5
+              : opcode == OPCODE_TANH_BACKWARD                                               ? -1.0
+                                                                                             : -6.0;
         high = opcode == OPCODE_DROPOUT_BACKWARD || opcode == OPCODE_TANH_BACKWARD ? 1.0 : 6.0;
         enum dtype second = second_dtype(trial, repeat);
         low = second == DTYPE_UINT8 ? 0.0 : low;

@@ -19,6 +19,7 @@ trial_plan plan_embedding, plan_embedding_backward, plan_max_pool, plan_max_pool
 trial_plan plan_complex_multiply, plan_group_limit;
 trial_plan plan_scatter, plan_sort_ids, plan_group_ends, plan_place_ids, plan_grouped_matmul;
 trial_plan plan_top_k, plan_gather, plan_token_positions, plan_divide;
+trial_plan plan_position_buckets, plan_attention_bias_gradient;
 trial_plan plan_attention, plan_attention_backward, plan_optimizer, plan_dynamic_map, plan_adam_8bit;
 trial_plan plan_extreme, plan_bits;
 trial_plan plan_integer_matmul, plan_scaled_matmul;

@@ -258,12 +258,8 @@ static void forward_results(struct trial *trial)
     }
 }
 
-bool plan_attention_backward(struct trial *trial, int variant)
+static void backward_inputs(struct trial *trial, const struct attention_shape *s, bool masked)
 {
-    if (variant >= ATTENTION_SHAPE_COUNT - FORWARD_ONLY_COUNT) {
-        return false;
-    }
-    const struct attention_shape *s = &attention_shapes[variant];
     const int64_t q[4] = {s->batch, s->heads, s->rows, s->width}, k[4] = {s->batch, s->groups, s->columns, s->width};
     const int64_t out[4] = {q[0], q[1], q[2], value_width_of(s)}, v[4] = {k[0], k[1], k[2], value_width_of(s)};
     const int64_t lse[3] = {s->batch, s->heads, s->rows + s->padding};
@@ -277,12 +273,35 @@ bool plan_attention_backward(struct trial *trial, int variant)
     heads_input(trial, v);
     heads_input(trial, out);
     trial_input(trial, DTYPE_FLOAT32, LAYOUT_DENSE, 3, lse, 0.0, 0.0);
-    if (s->masked) {
+    if (masked) {
         mask_input(trial, s);
     }
     forward_results(trial);
+}
+
+bool plan_attention_backward(struct trial *trial, int variant)
+{
+    if (variant >= ATTENTION_SHAPE_COUNT - FORWARD_ONLY_COUNT) {
+        return false;
+    }
+    const struct attention_shape *s = &attention_shapes[variant];
+    const int64_t q[4] = {s->batch, s->heads, s->rows, s->width}, k[4] = {s->batch, s->groups, s->columns, s->width};
+    const int64_t v[4] = {k[0], k[1], k[2], value_width_of(s)};
+    backward_inputs(trial, s, s->masked);
     heads_output(trial, q);
     heads_output(trial, k);
     heads_output(trial, v);
+    return true;
+}
+
+bool plan_attention_bias_gradient(struct trial *trial, int variant)
+{
+    if (variant >= ATTENTION_SHAPE_COUNT - FORWARD_ONLY_COUNT) {
+        return false;
+    }
+    const struct attention_shape *s = &attention_shapes[variant];
+    backward_inputs(trial, s, true);
+    trial_output(trial, trial_dtype(trial), trial_layout(trial, LAYOUT_PERMUTED), 4,
+                 (const int64_t[]){s->batch, s->heads, s->rows, s->columns});
     return true;
 }

@@ -30,7 +30,7 @@ static const struct {
     {"tiny-opt-projected", false, true, true, true}, {"tiny-bloom", false, true, true, true},
     {"tiny-mixtral", false, true, true, true},       {"tiny-qwen2-moe", false, true, true, true},
     {"tiny-qwen3-moe", false, true, true, true},     {"tiny-deepseek-v2", false, true, true, true},
-    {"tiny-deepseek-v3", false, true, true, true},
+    {"tiny-deepseek-v3", false, true, true, true},   {"tiny-t5", false, true, false, true},
 };
 
 enum { MODEL_COUNT = sizeof models / sizeof models[0] };

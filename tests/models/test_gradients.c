@@ -17,8 +17,8 @@
 #include "tests/models/tiny_weights.h"
 
 static const char *const families[] = {
-    "bert",          "gpt2",         "llama-gqa",       "vit",       "tiny-resnet", "tiny-vgg",
-    "tiny-convnext", "tiny-roberta", "tiny-distilbert", "tiny-bloom"};
+    "bert",          "gpt2",         "llama-gqa",       "vit",        "tiny-resnet", "tiny-vgg",
+    "tiny-convnext", "tiny-roberta", "tiny-distilbert", "tiny-bloom", "tiny-t5"};
 
 enum { FAMILY_TESTS = sizeof families / sizeof families[0] };
 

@@ -53,6 +53,7 @@ static struct attention_case case_read(const char *line, char choices[32])
     attention.rows = sizes[2];
     attention.columns = sizes[3];
     attention.masked = flags[0] != 0;
+    attention.mask_learns = flags[0] == 2;
     attention.dropped = flags[1] != 0;
     attention.causal = flags[2] != 0;
     attention.gradients = flags[3] != 0;
