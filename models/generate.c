@@ -206,6 +206,13 @@ static enum status_code quantized_cache_check(const struct config *config, const
 enum status_code generate_check(const struct config *config, const struct workload *workload, struct status *error)
 {
     int64_t fed = workload->seq + workload->new_tokens - 1;
+    if (config->decoder_layers > 0) {
+        return status_set(
+            error, STATUS_INVALID,
+            "mode generate: %s reads its prompt with an encoder, and generation beside one is not modelled; "
+            "write mode infer",
+            config->name);
+    }
     if (!config->family->generates) {
         return status_set(error, STATUS_INVALID,
                           "mode generate: %s has no decoder that generates text; write mode infer", config->name);

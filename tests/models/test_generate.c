@@ -266,6 +266,9 @@ static void what_cannot_be_is_refused(void **state)
             "mode generate: bert-base-cased has no decoder that generates text; write mode infer");
     refused("timm/resnet18.a1_in1k", workload,
             "mode generate: timm/resnet18.a1_in1k has no decoder that generates text; write mode infer");
+    refused("google-t5/t5-small", workload,
+            "mode generate: google-t5/t5-small reads its prompt with an encoder, and generation beside one is not "
+            "modelled; write mode infer");
     workload.seq = 1000;
     refused("gpt2", workload,
             "new_tokens: a prompt of 1000 and 32 new tokens are more than the 1024 positions of gpt2; write less of "
