@@ -11,7 +11,9 @@
 /* The slope of a head, counted from 0. */
 double alibi_slope(int64_t head, int64_t head_count);
 
-/* float32 [heads], on the device; belongs to the open frame. */
-struct value *alibi_slopes(const struct forward *forward);
+/* Slope times position of the key, [B * heads, 1, T] in dtype, T all keys there are room for. Made in the dtype `made`;
+ * by_row: of a mask of ones where none is given, so that each row of the batch has positions of its own. The slopes stay
+ * with the open frame. */
+struct value *alibi_biases(const struct forward *forward, enum dtype made, enum dtype dtype, bool by_row);
 
 #endif

@@ -10,6 +10,11 @@
 
 enum { FILE_BYTES_MAXIMUM = 4 * 1024 * 1024 };
 
+int64_t config_cached_heads(const struct config *config)
+{
+    return config->grouped_projection ? config->heads : config->kv_heads;
+}
+
 bool config_layer_slides(const struct config *config, int64_t layer)
 {
     return (config->windowed[layer / 8] >> (layer % 8) & 1) != 0;

@@ -62,6 +62,8 @@ struct config {
     bool norm_first, final_norm; /* OPT: a norm before what it feeds, not after the sum; one behind the last layer */
     bool alibi;                  /* Falcon: biases by distance instead of rotary positions */
     bool parallel_blocks;        /* Falcon: attention and feed-forward read one input, and their outputs are added */
+    bool dynamic_cache_only;     /* Falcon with ALiBi: its class cannot make biases for a static cache */
+    bool multi_query;            /* Falcon: all queries share one key head, stored behind them */
     bool grouped_projection;     /* Falcon: new_decoder_architecture, queries stored beside the keys they share */
     bool residual_after_norm;    /* BLOOM: the residual is what the norm made */
     int64_t parallel_norms;      /* Falcon: norms of a parallel block, 1 or 2 */
@@ -102,6 +104,9 @@ struct json;
 /* The same from a document that has been parsed; path stands for it in messages. */
 enum status_code config_of_json(const struct json *document, const char *path, const char *name, struct config *config,
                                 struct status *error);
+
+/* Heads of a layer's keys and values as a cache keeps them: Falcon's new decoder repeats them for each query first. */
+int64_t config_cached_heads(const struct config *config);
 
 /* Whether a layer has the sliding window. */
 bool config_layer_slides(const struct config *config, int64_t layer);

@@ -104,6 +104,23 @@ struct value *decoder_attend(const struct forward_layer *layer, const char *name
     return decoder_attend_all(layer, name, joined, q, k, v, &weights);
 }
 
+struct value *decoder_dropout_add(const struct forward *f, struct value *x, struct value *residual, double probability)
+{
+    int frame = tape_frame_open(f->tape);
+    struct value *kept = tape_dropout(f->tape, x, probability);
+    return tape_frame_close(f->tape, frame, tape_add(f->tape, residual, kept));
+}
+
+void decoder_weights_return(struct tape *tape, struct value **last, struct value *weights)
+{
+    if (last != NULL) {
+        tape_let_go(tape, *last);
+        *last = weights;
+    } else {
+        tape_let_go(tape, weights);
+    }
+}
+
 struct value *decoder_gated_feed_forward(const struct forward_layer *layer, struct value *hidden)
 {
     const struct forward *f = layer->forward;

@@ -43,6 +43,13 @@ struct value *decoder_attend_all(const struct forward_layer *layer, const char *
  * (Qwen3), turned by positions and attended. Eager weights stay with the open frame. */
 struct value *decoder_attention(const struct forward_layer *layer, struct value *hidden);
 
+/* dropout_add of BLOOM and Falcon: residual + dropout(x). */
+struct value *decoder_dropout_add(const struct forward *f, struct value *x, struct value *residual, double probability);
+
+/* Held attention weights that a block returns besides: the model's loop keeps them by the name *last until the next block
+ * has returned. last NULL: it does not, and they go. */
+void decoder_weights_return(struct tape *tape, struct value **last, struct value *weights);
+
 /* "mlp.down_proj" of activation(mlp.gate_proj) * mlp.up_proj. */
 struct value *decoder_gated_feed_forward(const struct forward_layer *layer, struct value *hidden);
 

@@ -134,9 +134,7 @@ static struct value *weights_make(const struct bloom_layer *bloom, struct value 
 /* x is what a projection made; it goes when the sum is there. */
 static struct value *dropped_and_added(const struct forward *f, struct value *x, struct value *residual)
 {
-    int frame = tape_frame_open(f->tape);
-    struct value *kept = tape_dropout(f->tape, x, f->config->hidden_dropout);
-    struct value *sum = tape_frame_close(f->tape, frame, tape_add(f->tape, residual, kept));
+    struct value *sum = decoder_dropout_add(f, x, residual, f->config->hidden_dropout);
     tape_drop(f->tape, x);
     return sum;
 }
@@ -194,41 +192,8 @@ static struct value *bloom_block(struct tape *tape, const void *context, struct 
     value_rebind(tape, &normalised, layer_layernorm(&bloom->layer, "post_attention_layernorm", attended));
     struct value *result = feed_forward(bloom, normalised, after_norm ? normalised : attended);
     result = tape_frame_close(tape, frame, result);
-    if (bloom->last != NULL) {
-        tape_let_go(tape, *bloom->last);
-        *bloom->last = weights;
-    } else {
-        tape_let_go(tape, weights);
-    }
+    decoder_weights_return(tape, bloom->last, weights);
     return result;
-}
-
-/* The biases [B * heads, 1, T], T all keys there are room for; the slopes stay with the open frame. */
-static struct value *alibi_make(const struct forward *f, enum dtype dtype)
-{
-    struct tape *tape = f->tape;
-    int64_t batch = value_size(f->ids, 0), count = value_size(f->ids, 1), heads = f->config->heads;
-    if (f->cache != NULL) {
-        count = f->cache->kind == CACHE_STATIC ? f->cache->capacity : f->cache->length + count;
-    }
-    int64_t column[] = {heads, 1}, whole[] = {batch, heads, count}, flat[] = {batch * heads, 1, count};
-    struct value *slopes = tape_reshape(tape, alibi_slopes(f), 2, column);
-    int frame = tape_frame_open(tape);
-    struct value *places = NULL;
-    if (f->seen != NULL) {
-        int64_t row[] = {batch, 1, count}, two[] = {batch, count};
-        tensor_passing(tape, DTYPE_INT64, 2, two);
-        places = tape_reshape(tape, tape_token_positions(tape, f->seen, 0, -1, 0), 3, row);
-    } else {
-        places = tensor_passing(tape, DTYPE_INT64, 1, &count);
-        tape_sequence(tape, places, 0);
-    }
-    struct value *alibi = tape_multiply(tape, slopes, tape_cast(tape, places, DTYPE_FLOAT32));
-    if (f->seen == NULL) {
-        value_rebind(tape, &alibi, tape_clone(tape, tape_expand(tape, alibi, 3, whole)));
-    }
-    value_rebind(tape, &alibi, tape_cast(tape, alibi, dtype));
-    return tape_frame_close(tape, frame, tape_reshape(tape, alibi, 3, flat));
 }
 
 static struct value *transformer(const struct forward *f, const char *root)
@@ -249,7 +214,7 @@ static struct value *transformer(const struct forward *f, const char *root)
         return tape_frame_close(tape, frame, NULL);
     }
     struct bloom_layer bloom = {.layer.forward = f, .last = f->workload->checkpointing ? NULL : &last};
-    bloom.alibi = alibi_make(f, value_dtype(hidden));
+    bloom.alibi = alibi_biases(f, DTYPE_FLOAT32, value_dtype(hidden), false);
     bloom.layer.mask = forward_mask(f, words, true);
     struct value *held[] = {bloom.alibi, bloom.layer.mask};
     for (int64_t i = 0; i < f->config->layers; i++) {

@@ -71,15 +71,32 @@ static struct value *linear_of_quantized(const struct forward *forward, const ch
     return tape_frame_close(tape, frame, result);
 }
 
+/* How a layer's weight lies and is used. APART: a @ weight.T, and then the sum with the bias. */
+enum linear_form { LINEAR_OUT_IN, LINEAR_IN_OUT, LINEAR_APART };
+
+/* weight.T is no leaf: autocast casts it for each call. */
+static struct value *linear_apart(const struct forward *forward, struct value *a, struct value *weight,
+                                  struct value *bias)
+{
+    struct tape *tape = forward->tape;
+    struct value *view = tape_transpose(tape, tape_transpose(tape, weight, 0, 1), 0, 1);
+    struct value *product = tape_linear(tape, a, view, NULL);
+    tape_drop(tape, view);
+    return bias != NULL ? tape_add(tape, product, bias) : product;
+}
+
 /* What is dequantised for a call goes with its frame. */
 static struct value *linear_of_values(const struct forward *forward, const char *prefix, struct value *a,
-                                      bool stored_in_out)
+                                      enum linear_form form)
 {
     struct tape *tape = forward->tape;
     int frame = tape_frame_open(tape);
     struct value *weight = forward_tensor(forward, "%s.weight", prefix);
     struct value *bias = forward_optional(forward, "%s.bias", prefix);
-    return tape_frame_close(tape, frame, (stored_in_out ? tape_linear_t : tape_linear)(tape, a, weight, bias));
+    struct value *result = form == LINEAR_APART    ? linear_apart(forward, a, weight, bias)
+                           : form == LINEAR_IN_OUT ? tape_linear_t(tape, a, weight, bias)
+                                                   : tape_linear(tape, a, weight, bias);
+    return tape_frame_close(tape, frame, result);
 }
 
 /* peft's lora layer around a frozen one that made result of a (weight: NULL where it is not quantised): result + B(A(a)) *
@@ -115,14 +132,15 @@ static struct value *linear_adapted(const struct forward *forward, const char *p
     return tape_frame_close(tape, frame, result);
 }
 
-static struct value *linear_of(const struct forward *forward, const char *prefix, struct value *a, bool stored_in_out)
+static struct value *linear_of(const struct forward *forward, const char *prefix, struct value *a,
+                               enum linear_form form)
 {
     char path[PATH_BYTES];
     const char *outside = tape_module_open(forward->tape, prefix);
     snprintf(path, sizeof path, "%s.weight", prefix);
     const struct quantized *weight = quantized_find(forward, path);
-    struct value *result = weight != NULL ? linear_of_quantized(forward, prefix, a, weight)
-                                          : linear_of_values(forward, prefix, a, stored_in_out);
+    struct value *result =
+        weight != NULL ? linear_of_quantized(forward, prefix, a, weight) : linear_of_values(forward, prefix, a, form);
     result = linear_adapted(forward, prefix, weight, a, result);
     tape_module_close(forward->tape, outside);
     return result;
@@ -130,12 +148,17 @@ static struct value *linear_of(const struct forward *forward, const char *prefix
 
 struct value *forward_linear(const struct forward *forward, const char *prefix, struct value *a)
 {
-    return linear_of(forward, prefix, a, false);
+    return linear_of(forward, prefix, a, LINEAR_OUT_IN);
 }
 
 struct value *forward_linear_t(const struct forward *forward, const char *prefix, struct value *a)
 {
-    return linear_of(forward, prefix, a, true);
+    return linear_of(forward, prefix, a, LINEAR_IN_OUT);
+}
+
+struct value *forward_linear_apart(const struct forward *forward, const char *prefix, struct value *a)
+{
+    return linear_of(forward, prefix, a, LINEAR_APART);
 }
 
 struct value *forward_layernorm(const struct forward *forward, const char *prefix, struct value *a)
@@ -201,6 +224,13 @@ struct value *layer_linear_t(const struct forward_layer *layer, const char *name
     char path[LAYER_PATH_BYTES];
     snprintf(path, sizeof path, "%s.%s", layer->prefix, name);
     return forward_linear_t(layer->forward, path, a);
+}
+
+struct value *layer_linear_apart(const struct forward_layer *layer, const char *name, struct value *a)
+{
+    char path[LAYER_PATH_BYTES];
+    snprintf(path, sizeof path, "%s.%s", layer->prefix, name);
+    return forward_linear_apart(layer->forward, path, a);
 }
 
 struct value *layer_layernorm(const struct forward_layer *layer, const char *name, struct value *a)

@@ -66,6 +66,8 @@ struct value *forward_words(const struct forward *forward, const char *prefix, i
 /* "prefix.weight" and "prefix.bias" of a layer; a bias that is not there is none. */
 struct value *forward_linear(const struct forward *forward, const char *prefix, struct value *a);
 struct value *forward_linear_t(const struct forward *forward, const char *prefix, struct value *a);
+/* FalconLinear: a @ weight.T and the sum with the bias are two operations; one that is quantised is a linear layer. */
+struct value *forward_linear_apart(const struct forward *forward, const char *prefix, struct value *a);
 struct value *forward_layernorm(const struct forward *forward, const char *prefix, struct value *a);
 /* weight * (x * rsqrt(mean(x^2) + epsilon)), in float32 up to the weight: Llama's. */
 struct value *forward_rms_norm(const struct forward *forward, const char *prefix, struct value *a);
@@ -91,6 +93,7 @@ struct forward_layer {
 /* forward_linear and the like, of prefix.name. */
 struct value *layer_linear(const struct forward_layer *layer, const char *name, struct value *a);
 struct value *layer_linear_t(const struct forward_layer *layer, const char *name, struct value *a);
+struct value *layer_linear_apart(const struct forward_layer *layer, const char *name, struct value *a);
 struct value *layer_layernorm(const struct forward_layer *layer, const char *name, struct value *a);
 struct value *layer_rms_norm(const struct forward_layer *layer, const char *name, struct value *a);
 struct value *layer_rms_norm_promoted(const struct forward_layer *layer, const char *name, struct value *a);
@@ -121,6 +124,10 @@ struct value *forward_attention(const struct forward *forward, const struct atte
  * on a padded batch; in the dtype of like [B, S, h] with eager where anything is masked, with native on a padded batch.
  * causal, unpadded: [B, 1, S, T], T being S and what is cached. */
 struct value *forward_mask(const struct forward *forward, struct value *like, bool causal);
+
+/* The causal mask where it may not be skipped (allow_is_causal_skip=False), over what is cached and the new rows: bool
+ * [B, 1, S, T] with sdpa, in the dtype of like with eager. What a static cache is given comes first. */
+struct value *forward_mask_always(const struct forward *forward, struct value *like);
 
 /* The same for layers with config->sliding_window. Under sdpa there is one too where as many keys are seen as the window
  * has or more: bool [B, 1, S, T]. */

@@ -76,9 +76,26 @@ static struct value *causal_mask_make(const struct forward *f, struct value *lik
     return tape_causal_mask(f->tape, value_dtype(like), value_size(like, 0), rows, cached + rows);
 }
 
-struct value *forward_mask(const struct forward *f, struct value *like, bool causal)
+/* asks: whether all tokens are seen, and so no mask is needed. */
+static struct value *padded_mask(const struct forward *f, struct value *like, bool causal, bool asks)
 {
     struct tape *tape = f->tape;
+    int frame = tape_frame_open(tape);
+    int64_t size[] = {value_size(like, 0), value_size(like, 1)};
+    struct value *seen = tensor_passing(tape, DTYPE_BOOL, 2, size);
+    if (asks) {
+        question_ask(tape, causal);
+    }
+    struct value *mask = mask_make(f, causal);
+    if (f->workload->attention != ATTENTION_SDPA) {
+        value_rebind(tape, &mask, tape_mask_numbers(tape, mask, value_dtype(like)));
+    }
+    tape_drop(tape, seen);
+    return tape_frame_close(tape, frame, mask);
+}
+
+struct value *forward_mask(const struct forward *f, struct value *like, bool causal)
+{
     enum attention attention = f->workload->attention;
     if (like == NULL) {
         return NULL;
@@ -86,18 +103,7 @@ struct value *forward_mask(const struct forward *f, struct value *like, bool cau
     if (f->seen == NULL) {
         return causal && attention == ATTENTION_EAGER ? causal_mask_make(f, like) : NULL;
     }
-    int frame = tape_frame_open(tape);
-    int64_t size[] = {value_size(like, 0), value_size(like, 1)};
-    struct value *seen = tensor_passing(tape, DTYPE_BOOL, 2, size);
-    if (!causal || attention != ATTENTION_EAGER) {
-        question_ask(tape, causal);
-    }
-    struct value *mask = mask_make(f, causal);
-    if (attention != ATTENTION_SDPA) {
-        value_rebind(tape, &mask, tape_mask_numbers(tape, mask, value_dtype(like)));
-    }
-    tape_drop(tape, seen);
-    return tape_frame_close(tape, frame, mask);
+    return padded_mask(f, like, causal, !causal || attention != ATTENTION_EAGER);
 }
 
 /* How many keys a layer with a window sees and where they begin: what its cache holds, and the new ones. */
@@ -157,6 +163,40 @@ static struct value *padded_window_mask_make(const struct forward *f, const stru
     tape_drop(tape, padding);
     tape_drop(tape, both);
     return tape_frame_close(tape, frame, mask);
+}
+
+/* Booleans without padding, which generate() does not tell of where there is none: the mask of one item stands for all. */
+static struct value *whole_mask_make(const struct forward *f, const struct mask_span *span)
+{
+    struct tape *tape = f->tape;
+    int frame = tape_frame_open(tape);
+    struct mask_span one = *span;
+    int64_t wide[] = {span->batch, 1, span->rows, span->columns};
+    one.batch = 1;
+    ranges_take(tape, span);
+    return tape_frame_close(tape, frame, tape_expand(tape, tape_window_mask(tape, NULL, &one), 4, wide));
+}
+
+struct value *forward_mask_always(const struct forward *f, struct value *like)
+{
+    if (like == NULL) {
+        return NULL;
+    }
+    if (f->mask != NULL) {
+        return f->mask;
+    }
+    if (f->seen != NULL) {
+        return padded_mask(f, like, true, false);
+    }
+    if (f->workload->attention != ATTENTION_SDPA) {
+        return causal_mask_make(f, like);
+    }
+    int64_t cached = f->cache != NULL ? f->cache->length : 0;
+    struct mask_span span = {.batch = value_size(like, 0), .rows = value_size(like, 1), .first = cached};
+    bool is_static = f->cache != NULL && f->cache->kind == CACHE_STATIC;
+    span.columns = is_static ? f->cache->capacity : cached + span.rows;
+    span.window = span.columns;
+    return whole_mask_make(f, &span);
 }
 
 struct value *forward_window_mask(const struct forward *f, struct value *like)

@@ -191,7 +191,7 @@ static enum status_code quantized_cache_check(const struct config *config, const
                           "write cache_dtype: auto",
                           dtype, config->name);
     }
-    int64_t width = config->kv_heads * config->head_dim, elements = width * workload->seq;
+    int64_t width = config_cached_heads(config) * config->head_dim, elements = width * workload->seq;
     bool whole = elements % STATES_GROUP == 0 && elements * workload->batch > STATES_GROUP;
     if (workload->cache_dtype != CACHE_DTYPE_FP8 && !whole) {
         return status_set(
@@ -228,6 +228,11 @@ enum status_code generate_check(const struct config *config, const struct worklo
         return status_set(error, STATUS_INVALID,
                           "beams: %lld for each of %lld samples are too many; write less of either",
                           (long long)workload->beams, (long long)workload->batch);
+    }
+    if (config->dynamic_cache_only && workload->cache == CACHE_STATIC) {
+        return status_set(error, STATUS_INVALID,
+                          "cache: the class of %s cannot make its biases by distance for a static cache; write dynamic",
+                          config->name);
     }
     if (config->family->bounds_positions && fed > config->positions) {
         return status_set(error, STATUS_INVALID,

@@ -212,9 +212,9 @@ static int64_t tokens_kept(const struct shares *shares, int stage, int64_t token
 static bool key_elements(const struct shares *shares, int64_t *elements)
 {
     const struct config *config = shares->input->config;
-    int64_t tensor = shares->parallel.tensor;
+    int64_t tensor = shares->parallel.tensor, heads = config_cached_heads(config);
     const int64_t factors[] = {shares->input->workload->batch, shares->input->workload->beams,
-                               config->kv_heads < tensor ? 1 : config->kv_heads / tensor, config->head_dim};
+                               heads < tensor ? 1 : heads / tensor, config->head_dim};
     return rule_product(factors, 4, elements);
 }
 

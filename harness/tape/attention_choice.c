@@ -18,6 +18,12 @@ static bool has_cudnn(int capability)
     return capability == 90 || capability == 100 || capability == 103;
 }
 
+/* check_batch_size_and_num_heads_dense<true>: fewer key heads have to be said to be groups. */
+static bool heads_fit(const struct attention_case *attention)
+{
+    return attention->heads == attention->groups || !attention->broadcast;
+}
+
 static int64_t wider_of(const struct attention_case *attention)
 {
     return attention->width > attention->value_width ? attention->width : attention->value_width;
@@ -30,7 +36,7 @@ static bool cudnn_accepts(int capability, const struct attention_case *attention
     int64_t widest = capability == 90 ? CUDNN_HOPPER_WIDTH_MAXIMUM : CUDNN_WIDTH_MAXIMUM;
     return has_cudnn(capability) && is_half(attention) && attention->width % 8 == 0 &&
            attention->value_width % 8 == 0 && wider_of(attention) <= widest && attention->columns != 1 &&
-           !(attention->rows == 1 && attention->dropped) && !attention->mask_learns;
+           !(attention->rows == 1 && attention->dropped) && !attention->mask_learns && heads_fit(attention);
 }
 
 /* check_requires_grad_and_head_dim_gt192_constraints_on_sm86_89_or_120: the backward kernel wants more shared memory than
@@ -47,8 +53,8 @@ static bool flash_backward_fits(int capability, const struct attention_case *att
 static bool flash_accepts(int capability, const struct attention_case *attention)
 {
     return capability >= 80 && is_half(attention) && !attention->masked && attention->width == attention->value_width &&
-           attention->width <= FLASH_WIDTH_MAXIMUM && !(attention->causal && attention->rows != attention->columns) &&
-           flash_backward_fits(capability, attention);
+           heads_fit(attention) && attention->width <= FLASH_WIDTH_MAXIMUM &&
+           !(attention->causal && attention->rows != attention->columns) && flash_backward_fits(capability, attention);
 }
 
 /* minimum_gemm_alignment: both widths in elements must be multiples of it. */

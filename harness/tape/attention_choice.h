@@ -33,6 +33,7 @@ enum attention_backend {
 struct attention_case {
     enum dtype dtype; /* of q, k and v, floating */
     int64_t heads, groups, width, value_width, rows, columns;
+    bool broadcast;   /* fewer groups than heads are broadcast, not grouped: enable_gqa is not set */
     bool masked;      /* a mask is given */
     bool mask_learns; /* and a gradient of it is wanted */
     bool causal;      /* the flag, not a mask */

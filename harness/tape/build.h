@@ -98,6 +98,7 @@ struct value *tape_add_(struct tape *tape, struct value *a, struct value *b); /*
 struct value *tape_subtract(struct tape *tape, struct value *a, struct value *b);
 struct value *tape_multiply(struct tape *tape, struct value *a, struct value *b);
 struct value *tape_scale(struct tape *tape, struct value *a, double factor);
+struct value *tape_scale_(struct tape *tape, struct value *a, double factor); /* in place */
 struct value *tape_add_number(struct tape *tape, struct value *a, double number);
 struct value *tape_power(struct tape *tape, struct value *a, double exponent);
 struct value *tape_reciprocal_root(struct tape *tape, struct value *a);
@@ -122,6 +123,9 @@ struct value *tape_where_lowest(struct tape *tape, struct value *condition, stru
 struct value *tape_transpose(struct tape *tape, struct value *a, int dimension, int other);
 struct value *tape_slice(struct tape *tape, struct value *a, int dimension, int64_t first, int64_t count);
 struct value *tape_select(struct tape *tape, struct value *a, int dimension, int64_t index); /* drops the dimension */
+/* a at one place of a dimension, which stays as size 1: a[:, [index]], a copy. The list is a tensor on the device, which
+ * the graph keeps. */
+struct value *tape_index(struct tape *tape, struct value *a, int dimension, int64_t index);
 struct value *tape_expand(struct tape *tape, struct value *a, int rank, const int64_t *size);
 void tape_split(struct tape *tape, struct value *a, int dimension, int count, struct value **parts);
 struct value *tape_contiguous(struct tape *tape, struct value *a); /* a itself where it is dense, else a copy */
@@ -156,8 +160,9 @@ struct value *tape_embedding(struct tape *tape, struct value *weight, struct val
 struct value *tape_linear(struct tape *tape, struct value *a, struct value *weight,
                           struct value *bias); /* weight [out, in] */
 struct value *tape_linear_t(struct tape *tape, struct value *a, struct value *weight,
-                            struct value *bias);                                /* [in, out] */
-struct value *tape_matmul(struct tape *tape, struct value *a, struct value *b); /* rank 4 each, batched */
+                            struct value *bias); /* [in, out] */
+/* Rank 4 each; batch dimensions of size 1 are expanded to the other's, as a copy where they cannot be joined. */
+struct value *tape_matmul(struct tape *tape, struct value *a, struct value *b);
 /* factor * a b + bias, without a place for the scaled product: torch.baddbmm. bias [N, 1 or m, n] is a constant, a
  * [N, m, k], b [N, k, n]. */
 struct value *tape_biased_product(struct tape *tape, struct value *bias, struct value *a, struct value *b,
@@ -179,6 +184,7 @@ struct attention_settings {
     bool native;    /* our own kernel, whatever the target */
     bool
         heads_first; /* q was made head by head, as a concatenation makes it: cuDNN's and flash's output is stored alike */
+    bool broadcast; /* PyTorch is not told that fewer key heads are groups (enable_gqa), and so takes its math form */
     /* [B or 1, 1 or a, S or 1, T], bool (true: may look) or numbers to be added; NULL: none. A bool mask is converted by every
      * call and kept for the backward pass, as in PyTorch. Numbers may want a gradient. */
     struct value *mask;

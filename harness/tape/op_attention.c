@@ -170,7 +170,6 @@ static struct value *mask_align(struct tape *tape, struct value *mask)
         tape_copy_into(tape, mask, view);
     }
     tape_drop(tape, whole);
-    tape_drop(tape, mask);
     return view;
 }
 
@@ -198,6 +197,7 @@ static enum attention_backend backend_choose(const struct tape *tape, struct val
                                        .columns = k->size[2],
                                        .masked = settings->mask != NULL,
                                        .causal = settings->causal,
+                                       .broadcast = settings->broadcast,
                                        .dropped = tape->training && settings->dropout > 0.0};
     attention.mask_learns = attention.masked && tape->gradients && settings->mask->requires_grad;
     for (int i = 0; i < 3; i++) {
@@ -279,7 +279,11 @@ static void mask_prepare(struct tape *tape, enum attention_backend backend, stru
         mask = tape_mask_numbers(tape, mask, inputs[0]->dtype);
     }
     if (mask != NULL && backend == ATTENTION_BACKEND_EFFICIENT) {
-        mask = mask_align(tape, mask);
+        struct value *aligned = mask_align(tape, mask);
+        if (aligned != mask && mask != inputs[3]) { /* one that was given stays its giver's */
+            tape_drop(tape, mask);
+        }
+        mask = aligned;
     }
     if (mask != NULL && backend != ATTENTION_BACKEND_MATH) {
         struct shape shape = mask->shape;

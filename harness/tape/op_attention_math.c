@@ -104,7 +104,9 @@ struct value *attention_math(struct tape *tape, struct value **inputs, struct va
     struct value *v = tape_cast(tape, inputs[2], DTYPE_FLOAT32);
     struct value *query = tape_scale(tape, q, sqrt(settings->scale));
     struct value *bias = settings->causal ? causal_bias(tape, DTYPE_FLOAT32, rows, columns) : mask;
-    struct value *key = heads_copied(tape, k, heads), *value = heads_copied(tape, v, heads);
+    bool grouped = !settings->broadcast;
+    struct value *key = grouped ? heads_copied(tape, k, heads) : k;
+    struct value *value = grouped ? heads_copied(tape, v, heads) : v;
     struct value *weights = probabilities(tape, query, key, bias, settings);
     if (weights != NULL && dtype != DTYPE_FLOAT32) {
         make_copy(tape, weights, dtype, "attention weights"); /* a second result, which nobody looks at */

@@ -101,6 +101,22 @@ struct value *tape_scale(struct tape *tape, struct value *a, double factor)
     return result;
 }
 
+struct value *tape_scale_(struct tape *tape, struct value *a, double factor)
+{
+    if (a == NULL || tape_failed(tape)) {
+        return NULL;
+    }
+    struct value *values[] = {a, a};
+    struct operation_attributes attributes = attributes_f(factor, 0.0);
+    tape_run(tape, OPCODE_AFFINE, &attributes, 1, 2, values);
+    struct value *result = value_alias(tape, a);
+    struct node *node = result != NULL ? node_new(tape, scale_backward, 1, &a, result) : NULL;
+    if (node != NULL) {
+        node->attributes.f[0] = factor;
+    }
+    return result;
+}
+
 struct value *tape_add_number(struct tape *tape, struct value *a, double number)
 {
     struct value *result = make_scale(tape, a, 1.0, number);

@@ -205,13 +205,19 @@ struct value *tape_linear_t(struct tape *tape, struct value *a, struct value *we
 
 /* -- batched products: operands whose batch dimensions cannot be joined are copied first, and the copy is kept */
 
-static struct value *batch_of(struct tape *tape, struct value *a)
+/* other: the second factor, whose batch dimensions a is expanded to where it has 1. */
+static struct value *batch_of(struct tape *tape, struct value *a, const struct value *other)
 {
     if (a == NULL || tape_failed(tape)) {
         return NULL;
     }
-    int64_t size[] = {a->shape.size[0] * a->shape.size[1], a->shape.size[2], a->shape.size[3]};
-    return tape_reshape(tape, a, 3, size);
+    struct shape wide = a->shape;
+    for (int i = 0; i < 2; i++) {
+        wide.size[i] = wide.size[i] == 1 ? other->shape.size[i] : wide.size[i];
+    }
+    int64_t size[] = {wide.size[0] * wide.size[1], wide.size[2], wide.size[3]};
+    bool expands = !shape_equal(&wide, &a->shape);
+    return tape_reshape(tape, expands ? tape_expand(tape, a, 4, wide.size) : a, 3, size);
 }
 
 static void bmm_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
@@ -276,8 +282,8 @@ struct value *tape_matmul(struct tape *tape, struct value *a, struct value *b)
     int frame = tape_frame_open(tape);
     struct value *inputs[] = {a, b};
     autocast_lower_all(tape, inputs, 2);
-    inputs[0] = batch_of(tape, inputs[0]);
-    inputs[1] = batch_of(tape, inputs[1]);
+    inputs[0] = batch_of(tape, inputs[0], b);
+    inputs[1] = batch_of(tape, inputs[1], a);
     struct value *flat = make_product(tape, inputs[0], inputs[1], NULL, "product");
     struct node *node = flat != NULL ? node_new(tape, bmm_backward, 2, inputs, flat) : NULL;
     if (node != NULL) {
@@ -285,5 +291,8 @@ struct value *tape_matmul(struct tape *tape, struct value *a, struct value *b)
         node_save(tape, node, 1, node_wants(node, 0) ? inputs[1] : NULL);
     }
     int64_t size[] = {a->shape.size[0], a->shape.size[1], a->shape.size[2], b->shape.size[3]};
+    for (int i = 0; i < 2; i++) {
+        size[i] = size[i] == 1 ? b->shape.size[i] : size[i];
+    }
     return tape_frame_close(tape, frame, tape_reshape(tape, flat, 4, size));
 }

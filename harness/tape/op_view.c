@@ -130,6 +130,25 @@ struct value *tape_slice(struct tape *tape, struct value *a, int dimension, int6
     return result;
 }
 
+struct value *tape_index(struct tape *tape, struct value *a, int dimension, int64_t index)
+{
+    if (a == NULL || tape_failed(tape)) {
+        return NULL;
+    }
+    int frame = tape_frame_open(tape);
+    int at = dimension_of(a, dimension);
+    struct shape single = {.rank = 1, .size = {1}};
+    struct value *list = value_new(tape, DTYPE_INT64, &single, "index list");
+    tape_fill(tape, list, (double)index);
+    struct value *result = make_copy(tape, value_slice(tape, a, at, index, 1), a->dtype, "index");
+    struct node *node = result != NULL ? node_new(tape, slice_backward, 1, &a, result) : NULL;
+    if (node != NULL) {
+        node->attributes = attributes_i(at, index);
+        node_save(tape, node, 0, list);
+    }
+    return tape_frame_close(tape, frame, result);
+}
+
 /* constant_pad_nd with a negative count: a copy of what is left. */
 static void pad_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
 {

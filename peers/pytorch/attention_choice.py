@@ -9,7 +9,8 @@ lengths that behave alike everywhere one is left out),
 
     dtype groups width rows columns mask dropout causal gradients choices
 
-with 4 query heads over that many groups, width of the keys or keys:values where these have another, 0 or 1 for what is absent or there (mask 2: one that wants a gradient), and one letter for each capability of the
+with 4 query heads over that many groups (1: without enable_gqa), width of the keys or keys:values where these have
+another, 0 or 1 for what is absent or there (mask 2: one that wants a gradient), and one letter for each capability of the
 first line: cudnn, flash, efficient, math.
 """
 import argparse
@@ -20,7 +21,7 @@ import sys
 import sysconfig
 import tempfile
 
-CAPABILITIES = (75, 80, 86, 87, 89, 90, 100, 103, 110, 120, 121)
+CAPABILITIES = (70, 75, 80, 86, 87, 89, 90, 100, 103, 110, 120, 121)
 WIDTHS = (1, 4, 6, 8, 20, 64, 128, 136, 192, 200, 224, 232, 256, 260, 264)
 NARROW = ((24, 12), (24, 16), (192, 128), (72, 64), (64, 72), (28, 20), (8, 6), (320, 256), (256, 264), (136, 128))
 LENGTHS = ((1, 1), (1, 33), (7, 7), (128, 128), (7, 9), (128, 1))
@@ -36,7 +37,8 @@ def ask():
     choice = torch.ops.aten._fused_sdp_choice.default
     dtypes = (torch.float32, torch.float16, torch.bfloat16)
     fakes = fake_tensor.FakeTensorMode()
-    shapes = [(groups, width, width) for groups in (4, 2) for width in WIDTHS] + [(4, *widths) for widths in NARROW]
+    shapes = [(groups, width, width) for groups in (4, 2, 1) for width in WIDTHS]
+    shapes += [(4, *widths) for widths in NARROW]
     for dtype, (groups, width, value_width), (rows, columns), mask, dropout, causal, learns in itertools.product(
             dtypes, shapes, LENGTHS, (0, 1, 2), (0, 1), (0, 1), (0, 1)):
         if mask and causal or mask == 2 and not learns:
@@ -48,7 +50,7 @@ def ask():
             kind = {"dtype": dtype, "requires_grad": True} if mask == 2 else {"dtype": torch.bool}
             bias = torch.empty(2, 1, rows, columns, device="cuda", **kind) if mask else None
         chosen = choice.redispatch(on_cuda, query, key, value, bias, 0.1 * dropout, bool(causal), scale=None,
-                                   enable_gqa=groups != 4)
+                                   enable_gqa=groups == 2)
         widths = width if width == value_width else f"{width}:{value_width}"
         print(os.environ["PRETEND_CAPABILITY"], str(dtype)[6:], groups, widths, rows, columns, mask, dropout,
               causal, learns, NAMES[chosen])

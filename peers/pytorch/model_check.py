@@ -47,10 +47,10 @@ CATALOGUE = pathlib.Path("models/catalogue")
 MODELS = ("tiny-bert", "tiny-gemma", "tiny-gemma2", "tiny-gemma3", "tiny-gpt-neox", "tiny-gpt2", "tiny-llama",
           "tiny-mistral", "tiny-phi3", "tiny-qwen2", "tiny-qwen3", "tiny-vit", "tiny-resnet", "tiny-resnet-bottleneck",
           "tiny-vgg", "tiny-convnext", "tiny-roberta", "tiny-distilbert", "tiny-opt", "tiny-opt-projected", "tiny-bloom",
-          "tiny-mixtral", "tiny-qwen2-moe", "tiny-qwen3-moe", "tiny-deepseek-v2", "tiny-deepseek-v3",
-          "tiny-t5")
+          "tiny-mixtral", "tiny-qwen2-moe", "tiny-qwen3-moe", "tiny-deepseek-v2", "tiny-deepseek-v3", "tiny-falcon",
+          "tiny-falcon-grouped", "tiny-falcon-alibi", "tiny-t5")
 HEADS = {"roberta": transformers.RobertaForMaskedLM, "distilbert": transformers.DistilBertForMaskedLM,
-         "opt": transformers.OPTForCausalLM, "bloom": transformers.BloomForCausalLM,
+         "opt": transformers.OPTForCausalLM, "falcon": transformers.FalconForCausalLM, "bloom": transformers.BloomForCausalLM,
          "bert": transformers.BertForMaskedLM, "gemma": transformers.GemmaForCausalLM,
          "gemma2": transformers.Gemma2ForCausalLM, "gemma3_text": transformers.Gemma3ForCausalLM,
          "gpt_neox": transformers.GPTNeoXForCausalLM, "gpt2": transformers.GPT2LMHeadModel,

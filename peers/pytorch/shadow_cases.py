@@ -396,6 +396,34 @@ def encoder_decoder_cases():
     return out
 
 
+def falcon_cases():
+    """Its three kinds: a single key head that is broadcast, groups that are repeated before they are cached, ALiBi."""
+    tiny = ("tiny-falcon", "tiny-falcon-grouped", "tiny-falcon-alibi")
+    out = family_cases(tiny, ("tiiuae/falcon-7b", "tiiuae/falcon-rw-1b"))
+    out.append(case_of("tiny-falcon", "train", "float32", 2, 8, "sdpa", "adam-foreach"))  # the math form
+    for case in out:
+        listed = case["seq"] == 8 and case["mode"] == "train" and not case["precision"].startswith("amp")
+        case["events"] = listed and (case["attention"] == "eager" or case["model"] == "tiny-falcon")
+    for precision in ("float32", "bfloat16"):
+        for model in tiny:
+            for attention in ("sdpa", "eager"):
+                for cache in ("dynamic", "static"):  # the class cannot make its biases of a static cache's mask
+                    if cache == "dynamic" or "alibi" not in model:
+                        out.append(case_of(model, "generate", precision, 2, 8, attention, new_tokens=4, cache=cache))
+            out.append(case_of(model, "generate", precision, 2, 8, "eager", new_tokens=4, beams=3))
+        for model in ("tiiuae/falcon-7b", "tiiuae/falcon-rw-1b"):
+            if (precision, model) != ("float32", "tiiuae/falcon-rw-1b"):  # our kernel's log-sum-exp is in its peak
+                out.append(case_of(model, "generate", precision, 4, 900, "sdpa", new_tokens=16))
+            out.append(case_of(model, "generate", precision, 4, 512, "eager", new_tokens=16))
+            out.append(case_of(model, "generate", precision, 2, 512, "sdpa", new_tokens=16, beams=4))
+        out.append(case_of("tiiuae/falcon-7b", "generate", precision, 4, 512, "sdpa", new_tokens=16, cache="static"))
+        out.append(case_of("tiiuae/falcon-40b", "generate", precision, 1, 512, "sdpa", new_tokens=16))
+        out.append(case_of("tiiuae/falcon-40b", "infer", precision, 1, 512, "sdpa"))
+        out.append(case_of("tiiuae/falcon-40b", "train", precision, 1, 512, "sdpa", optimizer_for(precision),
+                           checkpointing=True))
+    return out
+
+
 def has_form(case):
     """BLOOM's class has the eager form alone."""
     return "bloom" not in case["model"] or case["attention"] == "eager"
@@ -405,4 +433,4 @@ def cases():
     return (tiny_cases() + layer_pairs() + full_cases() + generate_cases() + quantized_cache_cases() +
             adapter_cases() + quantized_cases() + fused_loss_cases() + decoder_cases() + decoder_generate_cases() +
             encoder_cases() + list(filter(has_form, learned_position_cases())) + expert_cases(*EXPERTS) +
-            latent_cases() + encoder_decoder_cases())
+            latent_cases() + encoder_decoder_cases() + falcon_cases())

@@ -18,11 +18,13 @@ aten = torch.ops.aten
 HALF = (torch.float16, torch.bfloat16)
 
 
-def choose_attention(query, key, value, attn_mask, dropout_p, is_causal, needs_gradient):
+def choose_attention(query, key, value, attn_mask, dropout_p, is_causal, needs_gradient, enable_gqa=True):
     """The backend of torch 2.11 on sm_90 with the cuDNN that its wheels bring: cudnn, flash, efficient, math.
     attention_choice.py holds these rules against torch's own dispatcher."""
     width, rows, columns = query.shape[-1], query.shape[-2], key.shape[-2]
     widths = (width, value.shape[-1])
+    if query.shape[1] != key.shape[1] and not enable_gqa:
+        return "math"
     if query.dtype in HALF:
         learned = attn_mask is not None and needs_gradient and attn_mask.requires_grad
         fits = columns != 1 and not (rows == 1 and dropout_p > 0) and not learned
@@ -57,7 +59,7 @@ def attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False,
         query, key, value, attn_mask = CudaAutocast.active.cast_all([query, key, value, attn_mask],
                                                                     CudaAutocast.active.dtype)
     needs_gradient = torch.is_grad_enabled() and any(t.requires_grad for t in (query, key, value))
-    backend = choose_attention(query, key, value, attn_mask, dropout_p, is_causal, needs_gradient)
+    backend = choose_attention(query, key, value, attn_mask, dropout_p, is_causal, needs_gradient, enable_gqa)
     attn_mask = additive_mask(attn_mask, query.dtype)
     if backend == "math":
         with MathAttention():

@@ -172,6 +172,10 @@ class StorageLedger(TorchDispatchMode):
             return self._safe_softmax(*args[:2])
         if func is torch.ops.aten.add.Tensor and is_mask_of_math_attention(*args):
             return torch.ops.aten.alias(torch.ops.aten.add_.Tensor(*args))
+        if func is torch.ops.aten.index.Tensor:  # a list becomes a tensor of the device where no dispatch mode looks
+            for tensor in args[1]:
+                if tensor is not None:
+                    self._see(tensor, "index list")
         out = func(*args, **(kwargs or {}))
         for tensor in absent_on_device(func, args, out):
             self._hide(tensor)

@@ -31,6 +31,8 @@ static const struct {
     {"tiny-mixtral", false, true, true, true},       {"tiny-qwen2-moe", false, true, true, true},
     {"tiny-qwen3-moe", false, true, true, true},     {"tiny-deepseek-v2", false, true, true, true},
     {"tiny-deepseek-v3", false, true, true, true},   {"tiny-t5", false, true, false, true},
+    {"tiny-falcon", false, true, true, true},        {"tiny-falcon-grouped", false, true, true, true},
+    {"tiny-falcon-alibi", false, true, true, true},
 };
 
 enum { MODEL_COUNT = sizeof models / sizeof models[0] };
@@ -39,6 +41,12 @@ enum { MODEL_COUNT = sizeof models / sizeof models[0] };
 static bool caps_scores(int model)
 {
     return strcmp(models[model].name, "tiny-gemma2") == 0;
+}
+
+/* The class of Falcon cannot make its biases by distance for one. */
+static bool has_static_cache(int model)
+{
+    return strcmp(models[model].name, "tiny-falcon-alibi") != 0;
 }
 
 /* peft has no list of targets for them. */
@@ -107,7 +115,7 @@ static void variants_add(struct sequence_case *cases, int *count, int model)
     }
     if (models[model].generates) {
         struct workload generate = workload_of(model, MODE_GENERATE, PRECISION_BFLOAT16, attention);
-        generate.cache = CACHE_STATIC;
+        generate.cache = has_static_cache(model) ? CACHE_STATIC : CACHE_DYNAMIC;
         case_add(cases, count, model, &generate);
         generate.beams = 2;
         case_add(cases, count, model, &generate);

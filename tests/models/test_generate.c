@@ -299,6 +299,12 @@ static void what_cannot_be_is_refused(void **state)
             "cache_dtype int4: a prompt of 4 tokens with 16 numbers each is not a whole number of groups of 64; write "
             "another seq, or cache_dtype: auto");
     workload.cache_dtype = CACHE_DTYPE_AUTO;
+    workload = workload_default(MODE_GENERATE);
+    workload.cache = CACHE_STATIC;
+    refused("tiiuae/falcon-rw-1b", workload,
+            "cache: the class of tiiuae/falcon-rw-1b cannot make its biases by distance for a static cache; write "
+            "dynamic");
+    workload.cache = CACHE_DYNAMIC;
     workload.new_tokens = 1 << 20;
     refused("meta-llama/Llama-3.1-8B", workload,
             "new_tokens: 1048576 through the 32 layers of meta-llama/Llama-3.1-8B are more than a tape holds; write at "

@@ -16,9 +16,19 @@
 #include "models/family.h"
 #include "tests/models/tiny_weights.h"
 
-static const char *const families[] = {
-    "bert",          "gpt2",         "llama-gqa",       "vit",        "tiny-resnet", "tiny-vgg",
-    "tiny-convnext", "tiny-roberta", "tiny-distilbert", "tiny-bloom", "tiny-t5"};
+static const char *const families[] = {"bert",
+                                       "gpt2",
+                                       "llama-gqa",
+                                       "vit",
+                                       "tiny-resnet",
+                                       "tiny-vgg",
+                                       "tiny-convnext",
+                                       "tiny-roberta",
+                                       "tiny-distilbert",
+                                       "tiny-bloom",
+                                       "tiny-t5",
+                                       "tiny-falcon",
+                                       "tiny-falcon-alibi"};
 
 enum { FAMILY_TESTS = sizeof families / sizeof families[0] };
 

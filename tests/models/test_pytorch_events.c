@@ -261,6 +261,20 @@ static void experts_are_pytorchs(void **state)
     }
 }
 
+/* A single key head that is broadcast, groups that are repeated, biases by distance; without padding and with. */
+static void falcons_are_pytorchs(void **state)
+{
+    (void)state;
+    static const char *const models[] = {"tiny-falcon", "tiny-falcon-grouped", "tiny-falcon-alibi"};
+    for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
+        case_check(models[i], ATTENTION_EAGER, PRECISION_FLOAT32, OPTIMIZER_ADAM_FOREACH, false);
+        case_check(models[i], ATTENTION_EAGER, PRECISION_FLOAT32, OPTIMIZER_ADAM_FOREACH, true);
+        case_check(models[i], ATTENTION_EAGER, PRECISION_BFLOAT16, OPTIMIZER_ADAMW_FUSED, false);
+    }
+    case_check(models[0], ATTENTION_SDPA, PRECISION_FLOAT32, OPTIMIZER_ADAM_FOREACH, false);
+    case_check(models[0], ATTENTION_SDPA, PRECISION_BFLOAT16, OPTIMIZER_ADAMW_FUSED, false);
+}
+
 static void images_are_pytorchs(void **state)
 {
     (void)state;
@@ -323,6 +337,7 @@ int main(void)
                                        cmocka_unit_test(math_attention_is_pytorchs),
                                        cmocka_unit_test(experts_are_pytorchs),
                                        cmocka_unit_test(an_encoder_and_a_decoder_are_pytorchs),
+                                       cmocka_unit_test(falcons_are_pytorchs),
                                        cmocka_unit_test(images_are_pytorchs),
                                        cmocka_unit_test(padded_batches_are_pytorchs),
                                        cmocka_unit_test(the_fused_loss_is_ligers),

@@ -167,6 +167,8 @@ int main(void)
          "peers/pytorch/shadow-latent-torch-2.11.0-transformers-5.23.0.jsonl", 50},
         /* T5: biases that learn, two stacks; float16 with its clamps; adapters, and weights in 8 and 4 bits */
         {"tape_and_t5_agree", LIST_PATH "-t5.jsonl", 60},
+        /* Falcon: a key head that is broadcast, groups, biases by distance */
+        {"tape_and_falcon_agree", LIST_PATH "-falcon.jsonl", 100},
         /* Liger-Kernel's own cross entropy in the place of PyTorch's */
         {"tape_and_liger_agree", LIST_PATH "-liger-0.8.5.jsonl", 60},
     };

@@ -1,5 +1,5 @@
 /* The choice of an attention kernel against PyTorch's own: peers/pytorch/attention_choice.txt, which the compiled
- * dispatcher of torch 2.11 answered for eleven kinds of GPU. */
+ * dispatcher of torch 2.11 answered for twelve kinds of GPU. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -48,6 +48,7 @@ static struct attention_case case_read(const char *line, char choices[32])
     }
     char *values = NULL;
     attention.groups = sizes[0];
+    attention.broadcast = sizes[0] == 1;
     attention.width = strtol(widths, &values, 10);
     attention.value_width = *values == ':' ? strtol(values + 1, NULL, 10) : attention.width; /* "192:128" */
     attention.rows = sizes[2];
