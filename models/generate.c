@@ -180,6 +180,13 @@ int64_t generate_tokens_maximum(const struct config *config)
     return LAYER_PASSES_MAXIMUM / config->layers;
 }
 
+/* Whether the states of a prompt with so many numbers for each token are whole groups, at least two. */
+static bool states_are_groups(const struct workload *workload, int64_t width)
+{
+    int64_t elements = width * workload->seq;
+    return elements % STATES_GROUP == 0 && elements * workload->batch * workload->beams > STATES_GROUP;
+}
+
 /* What QuantizedCache refuses, and a single group, which quanto measures along the other axis. */
 static enum status_code quantized_cache_check(const struct config *config, const struct workload *workload,
                                               struct status *error)
@@ -191,14 +198,15 @@ static enum status_code quantized_cache_check(const struct config *config, const
                           "write cache_dtype: auto",
                           dtype, config->name);
     }
-    int64_t width = config_cached_heads(config) * config->head_dim, elements = width * workload->seq;
-    bool whole = elements % STATES_GROUP == 0 && elements * workload->batch > STATES_GROUP;
-    if (workload->cache_dtype != CACHE_DTYPE_FP8 && !whole) {
+    int64_t keys = config->latent > 0 ? config->latent : config_cached_heads(config) * config->head_dim;
+    int64_t values = config->latent > 0 ? config->rotary_dim : keys;
+    int64_t odd = !states_are_groups(workload, keys) ? keys : !states_are_groups(workload, values) ? values : 0;
+    if (workload->cache_dtype != CACHE_DTYPE_FP8 && odd > 0) {
         return status_set(
             error, STATUS_INVALID,
             "cache_dtype %s: a prompt of %lld tokens with %lld numbers each is not a whole number of groups "
-            "of %d; write another seq, or cache_dtype: auto",
-            dtype, (long long)workload->seq, (long long)width, STATES_GROUP);
+            "of %d, at least two; write another seq, or cache_dtype: auto",
+            dtype, (long long)workload->seq, (long long)odd, STATES_GROUP);
     }
     return STATUS_OK;
 }

@@ -139,6 +139,9 @@ def generate_cases():
     return out
 
 
+QUANTIZED_CACHE_MODELS = ("tiny-bloom", "tiny-deepseek-v2", "tiny-deepseek-v3", "tiny-gpt-neox", "tiny-opt", "tiny-qwen3")
+
+
 def quantized_cache_cases():
     """Caches in 8, 4 and 2 bits: below the residual length of 128 tokens, beyond it twice, and beyond it in the prompt."""
     out = []
@@ -159,6 +162,8 @@ def quantized_cache_cases():
                 out.append(case_of(model, "generate", precision, 2, 8, "sdpa", new_tokens=4, beams=3,
                                    cache_dtype=dtype))
     for dtype in ("fp8", "int4"):
+        for model in QUANTIZED_CACHE_MODELS:
+            out.append(case_of(model, "generate", "bfloat16", 2, 16, "eager", new_tokens=4, cache_dtype=dtype))
         out.append(case_of("tiny/llama-gqa", "generate", "float32", 1, 8, "eager", new_tokens=140, beams=2,
                            cache_dtype=dtype))
         out.append(case_of("gpt2", "generate", "bfloat16", 2, 512, "sdpa", new_tokens=8, beams=4, cache_dtype=dtype))

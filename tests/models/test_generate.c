@@ -292,12 +292,16 @@ static void what_cannot_be_is_refused(void **state)
     workload.cache_dtype = CACHE_DTYPE_INT4;
     workload.seq = 3;
     refused("tiny-llama", workload,
-            "cache_dtype int4: a prompt of 3 tokens with 16 numbers each is not a whole number of groups of 64; write "
-            "another seq, or cache_dtype: auto");
+            "cache_dtype int4: a prompt of 3 tokens with 16 numbers each is not a whole number of groups of 64, at "
+            "least two; write another seq, or cache_dtype: auto");
     workload.seq = 4;
     refused("tiny-llama", workload,
-            "cache_dtype int4: a prompt of 4 tokens with 16 numbers each is not a whole number of groups of 64; write "
-            "another seq, or cache_dtype: auto");
+            "cache_dtype int4: a prompt of 4 tokens with 16 numbers each is not a whole number of groups of 64, at "
+            "least two; write another seq, or cache_dtype: auto");
+    workload.seq = 8; /* 24 numbers of a latent row, 8 that positions turn */
+    refused("tiny-deepseek-v3", workload,
+            "cache_dtype int4: a prompt of 8 tokens with 8 numbers each is not a whole number of groups of 64, at "
+            "least two; write another seq, or cache_dtype: auto");
     workload.cache_dtype = CACHE_DTYPE_AUTO;
     workload = workload_default(MODE_GENERATE);
     workload.cache = CACHE_STATIC;

@@ -224,7 +224,7 @@ static void caches_of_the_documents(void **state)
 static void quantized_caches_agree(void **state)
 {
     (void)state;
-    list_check(quantized_path, 230, 94);
+    list_check(quantized_path, 250, 94);
 }
 
 int main(void)
