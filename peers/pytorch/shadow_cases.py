@@ -139,7 +139,8 @@ def generate_cases():
     return out
 
 
-QUANTIZED_CACHE_MODELS = ("tiny-bloom", "tiny-deepseek-v2", "tiny-deepseek-v3", "tiny-gpt-neox", "tiny-opt", "tiny-qwen3")
+QUANTIZED_CACHE_MODELS = ("tiny-bloom", "tiny-deepseek-v2", "tiny-deepseek-v3", "tiny-falcon", "tiny-falcon-alibi",
+                          "tiny-falcon-grouped", "tiny-gpt-neox", "tiny-opt", "tiny-qwen3")
 
 
 def quantized_cache_cases():
