@@ -34,6 +34,7 @@ struct forward {
     struct value *positions; /* i64, like ids: where in the sequence they are */
     struct value *mask;      /* of a static cache: what create_masks_for_generate made of it, or NULL */
     struct key_value_cache *cache;
+    bool copies_experts; /* see experts_run */
 };
 
 /* tape_leaf_begin, noted. */

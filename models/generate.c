@@ -156,6 +156,7 @@ static struct value *greedy_run(struct generation *generation, struct value *pro
     name_hold(tape, &names.unfinished, unfinished_make(generation, false));
     struct value *logits = prompt_run(generation, prompt);
     tape_stage(tape, STAGE_GENERATE);
+    generation->forward.copies_experts = tape_targets_gpu(tape); /* _optimize_model_for_decode */
     for (int64_t step = 0; step < generation->new_tokens && !tape_failed(tape); step++) {
         if (step > 0) {
             logits = token_run(generation, names.ids);

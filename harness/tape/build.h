@@ -38,6 +38,8 @@ void tape_training(struct tape *tape, bool training); /* dropout and batch stati
 /* Whether products, and whether convolutions to come may round float32 factors to TF32. */
 void tape_tf32(struct tape *tape, bool products, bool convolutions);
 bool tape_gradients_enabled(const struct tape *tape);
+/* Whether it is for a GPU, where libraries choose otherwise than for a host. */
+bool tape_targets_gpu(const struct tape *tape);
 
 /* Autocast as torch.autocast("cuda"): products in dtype, norms and losses in float32; casts of parameters are kept until
  * it is closed. */

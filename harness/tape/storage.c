@@ -99,6 +99,11 @@ bool tape_gradients_enabled(const struct tape *tape)
     return tape->gradients;
 }
 
+bool tape_targets_gpu(const struct tape *tape)
+{
+    return tape->target->capability > 0;
+}
+
 void tape_training(struct tape *tape, bool training)
 {
     tape->training = training;

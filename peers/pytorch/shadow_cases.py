@@ -267,20 +267,28 @@ def expert_cases(tiny, models):
 
 
 def latent_cases():
-    """DeepSeek-V2 and V3: values narrower than keys, and caches of latent rows."""
-    out = [case for case in expert_cases(*LATENT)  # see family_cases
-           if (case["mode"], case["precision"], case["attention"]) != ("train", "float32", "sdpa") or "/" in case["model"]]
-    tiny, models = LATENT
+    """DeepSeek-V2 and V3: values narrower than keys, experts by groups."""
+    return [case for case in expert_cases(*LATENT)  # see family_cases
+            if (case["mode"], case["precision"], case["attention"]) != ("train", "float32", "sdpa") or "/" in case["model"]]
+
+
+def expert_generate_cases():
+    """Experts are copied for each row while generate() decodes without beams; DeepSeek's caches are latent."""
+    out = []
     for precision in ("float32", "bfloat16"):
-        for model in tiny:
+        for model in (EXPERTS[0][0], EXPERTS[0][2]):
+            for cache in ("dynamic", "static"):
+                out.append(case_of(model, "generate", precision, 2, 8, "eager", new_tokens=4, cache=cache))
+        for model in LATENT[0]:
             for attention in ("sdpa", "eager"):
                 for cache in ("dynamic", "static"):
                     out.append(case_of(model, "generate", precision, 2, 8, attention, new_tokens=4, cache=cache))
             out.append(case_of(model, "generate", precision, 2, 8, "eager", new_tokens=4, beams=3))
-        out.append(case_of(models[0], "generate", precision, 1, 512, "sdpa", new_tokens=16))
-        out.append(case_of(models[0], "generate", precision, 4, 512, "eager", new_tokens=16))
-        out.append(case_of(models[0], "generate", precision, 4, 512, "sdpa", new_tokens=16, cache="static"))
-        out.append(case_of(models[0], "generate", precision, 2, 512, "sdpa", new_tokens=16, beams=4))
+        for model in (EXPERTS[1][2], LATENT[1][0]):
+            out.append(case_of(model, "generate", precision, 1, 512, "sdpa", new_tokens=16))
+            out.append(case_of(model, "generate", precision, 4, 512, "eager", new_tokens=16))
+            out.append(case_of(model, "generate", precision, 4, 512, "sdpa", new_tokens=16, cache="static"))
+            out.append(case_of(model, "generate", precision, 2, 512, "sdpa", new_tokens=16, beams=4))
     return out
 
 
@@ -439,4 +447,4 @@ def cases():
     return (tiny_cases() + layer_pairs() + full_cases() + generate_cases() + quantized_cache_cases() +
             adapter_cases() + quantized_cases() + fused_loss_cases() + decoder_cases() + decoder_generate_cases() +
             encoder_cases() + list(filter(has_form, learned_position_cases())) + expert_cases(*EXPERTS) +
-            latent_cases() + encoder_decoder_cases() + falcon_cases())
+            latent_cases() + expert_generate_cases() + encoder_decoder_cases() + falcon_cases())
