@@ -26,6 +26,7 @@ struct family {
     /* Lists modules and tensors. head is HEAD_BARE or HEAD_LM. */
     void (*skeleton)(struct skeleton_builder *builder, enum head head);
     forward_run *forward; /* NULL: nothing but load */
+    forward_run *encode;  /* of an encoder and a decoder: what generation runs once, over the prompt; else NULL */
 };
 
 /* Row number index of the table, NULL past the end. */

@@ -204,8 +204,8 @@ static struct value *self_bias(const struct t5_layer *block, struct value *hidde
     }
     char path[160];
     snprintf(path, sizeof path, "%s.layer.0.SelfAttention.relative_attention_bias", block->layer.prefix);
-    int64_t rows = value_size(hidden, 1);
-    struct bias_span span = {.rows = rows, .columns = rows, .both = !block->decodes};
+    int64_t rows = value_size(hidden, 1), before = block->decodes && f->cache != NULL ? f->cache->length : 0;
+    struct bias_span span = {.rows = rows, .columns = before + rows, .first = before, .both = !block->decodes};
     struct value *bias = relative_bias_make(f, path, &span);
     hand_on(f->tape, block->made_bias, bias);
     return bias;
@@ -241,6 +241,25 @@ static struct value *heads_of(const struct t5_layer *block, const char *format, 
                             heads_view(block->layer.forward, projected, block->layer.forward->config->heads));
 }
 
+/* Keys and values of the hidden state with what is cached of those before, or of the encoder's, made once. */
+static void states_make(const struct t5_layer *block, bool crosses, const char *format, struct value *hidden,
+                        struct value **k, struct value **v)
+{
+    const struct forward *f = block->layer.forward;
+    struct key_value_cache *cache = !block->decodes ? NULL : crosses ? f->cross_cache : f->cache;
+    if (crosses && cache != NULL && cache->layer[block->layer.index].keys != NULL) {
+        *k = cache->layer[block->layer.index].keys;
+        *v = cache->layer[block->layer.index].values;
+        return;
+    }
+    struct value *source = crosses ? block->encoded : hidden;
+    *k = heads_of(block, format, 'k', source);
+    *v = heads_of(block, format, 'v', source);
+    if (cache != NULL) {
+        cache_update(cache, block->layer.index, k, v);
+    }
+}
+
 /* T5Attention: of the hidden state, or (crosses) of the encoder's. *weights: the eager form's, held. */
 static struct value *attention(const struct t5_layer *block, bool crosses, struct value *hidden, struct value **weights)
 {
@@ -248,10 +267,8 @@ static struct value *attention(const struct t5_layer *block, bool crosses, struc
     struct tape *tape = f->tape;
     const char *format = crosses ? "layer.1.EncDecAttention.%c" : "layer.0.SelfAttention.%c";
     int frame = tape_frame_open(tape);
-    struct value *source = crosses ? block->encoded : hidden;
-    struct value *q = heads_of(block, format, 'q', hidden);
-    struct value *k = heads_of(block, format, 'k', source);
-    struct value *v = heads_of(block, format, 'v', source);
+    struct value *q = heads_of(block, format, 'q', hidden), *k = NULL, *v = NULL;
+    states_make(block, crosses, format, hidden, &k, &v);
     struct attention_form form = {.scale = 1.0,
                                   .dropout = f->config->attention_dropout,
                                   .causal = block->decodes && !crosses,
@@ -433,11 +450,16 @@ static struct value *labels_moved(const struct forward *f)
     return tape_frame_close(tape, frame, moved);
 }
 
+static struct value *t5_encode(const struct forward *f)
+{
+    return stack_run(f, "encoder", f->ids, NULL);
+}
+
 static struct value *t5_forward(const struct forward *f)
 {
     struct tape *tape = f->tape;
     int frame = tape_frame_open(tape);
-    struct value *encoded = stack_run(f, "encoder", f->ids, NULL);
+    struct value *encoded = f->encoded != NULL ? f->encoded : t5_encode(f);
     struct value *output = stack_run(f, "decoder", f->labels != NULL ? labels_moved(f) : f->ids, encoded);
     if (f->skeleton->head == HEAD_BARE) {
         return tape_frame_close(tape, frame, output);
@@ -462,4 +484,7 @@ const struct family family_t5 = {
     .read = t5_read,
     .skeleton = t5_skeleton,
     .forward = t5_forward,
+    .encode = t5_encode,
+    .lacks_position_ids = true,
+    .generates = true,
 };

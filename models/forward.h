@@ -35,6 +35,9 @@ struct forward {
     struct value *mask;      /* of a static cache: what create_masks_for_generate made of it, or NULL */
     struct key_value_cache *cache;
     bool copies_experts; /* see experts_run */
+    /* Generation beside an encoder: what that made of the prompt, and its keys and values, which the first pass makes. */
+    struct value *encoded;
+    struct key_value_cache *cross_cache;
 };
 
 /* tape_leaf_begin, noted. */

@@ -215,16 +215,20 @@ static enum status_code quantized_cache_check(const struct config *config, const
 enum status_code generate_check(const struct config *config, const struct workload *workload, struct status *error)
 {
     int64_t fed = workload->seq + workload->new_tokens - 1;
-    if (config->decoder_layers > 0) {
-        return status_set(
-            error, STATUS_INVALID,
-            "mode generate: %s reads its prompt with an encoder, and generation beside one is not modelled; "
-            "write mode infer",
-            config->name);
-    }
     if (!config->family->generates) {
         return status_set(error, STATUS_INVALID,
                           "mode generate: %s has no decoder that generates text; write mode infer", config->name);
+    }
+    bool plain = workload->cache == CACHE_DYNAMIC && workload->cache_dtype == CACHE_DTYPE_AUTO && workload->beams == 1;
+    if (config->family->encode != NULL && !plain) {
+        return status_set(
+            error, STATUS_INVALID,
+            "%s: generation beside the encoder of %s is modelled for a dynamic cache without beams; write "
+            "cache: dynamic, cache_dtype: auto and beams: 1",
+            workload->beams > 1                         ? "beams"
+            : workload->cache_dtype != CACHE_DTYPE_AUTO ? "cache_dtype"
+                                                        : "cache",
+            config->name);
     }
     if (workload->new_tokens > generate_tokens_maximum(config)) {
         return status_set(
@@ -272,6 +276,25 @@ static void positions_make(struct generation *generation)
     generation->positions = tape_hold(tape, positions);
 }
 
+/* Beside an encoder, which reads the prompt once, the decoder begins with one token. */
+static struct value *prompt_encode(struct generation *generation, struct value *ids)
+{
+    struct forward *forward = &generation->forward;
+    struct tape *tape = forward->tape;
+    if (forward->config->family->encode == NULL) {
+        return ids;
+    }
+    int frame = tape_frame_open(tape);
+    struct value *encoded = forward->config->family->encode(forward);
+    forward->encoded = tape_hold(tape, tape_frame_close(tape, frame, encoded));
+    int64_t size[] = {forward->workload->batch, 1};
+    struct value *ones = tensor_passing(tape, DTYPE_INT64, 2, size);
+    struct value *start = tape_leaf(tape, CATEGORY_INPUTS, DTYPE_INT64, 2, size, false, "decoder_input_ids");
+    tape_fill(tape, start, (double)forward->config->decoder_start);
+    tape_drop(tape, ones);
+    return start;
+}
+
 struct value *generate_build(const struct forward *forward)
 {
     const struct workload *workload = forward->workload;
@@ -282,17 +305,22 @@ struct value *generate_build(const struct forward *forward)
     generation.cache = cache_open(tape, forward->config, workload->cache, fed);
     generation.cache.dtype = workload->cache_dtype;
     generation.forward.cache = &generation.cache;
+    struct key_value_cache crossed = cache_open(tape, forward->config, workload->cache, workload->seq);
+    struct value *prompt = prompt_encode(&generation, forward->ids);
+    generation.forward.cross_cache = &crossed;
     if (!forward->config->family->lacks_position_ids) {
         positions_make(&generation);
     }
-    struct value *sequences =
-        workload->beams > 1 ? beams_run(&generation, forward->ids) : greedy_run(&generation, forward->ids);
+    struct value *sequences = workload->beams > 1 ? beams_run(&generation, prompt) : greedy_run(&generation, prompt);
     tape_let_go(tape, generation.tokens);
     tape_let_go(tape, generation.places);
     tape_let_go(tape, generation.forward.mask);
     tape_let_go(tape, generation.positions);
     tape_let_go(tape, generation.first_positions);
+    tape_let_go(tape, generation.forward.encoded);
     cache_drop(&generation.cache);
     cache_release(&generation.cache);
+    cache_drop(&crossed);
+    cache_release(&crossed);
     return sequences;
 }

@@ -7,12 +7,11 @@
 
 struct key_value_cache cache_open(struct tape *tape, const struct config *config, enum cache kind, int64_t tokens)
 {
-    struct key_value_cache cache = {
-        .tape = tape, .kind = kind, .config = config, .layers = config->layers, .capacity = tokens};
-    cache.layer = calloc((size_t)config->layers, sizeof *cache.layer);
+    int64_t layers = config->decoder_layers > 0 ? config->decoder_layers : config->layers;
+    struct key_value_cache cache = {.tape = tape, .kind = kind, .config = config, .layers = layers, .capacity = tokens};
+    cache.layer = calloc((size_t)layers, sizeof *cache.layer);
     if (cache.layer == NULL) {
-        tape_fail(tape, STATUS_OUT_OF_MEMORY, "the host has no memory for a cache of %lld layers",
-                  (long long)config->layers);
+        tape_fail(tape, STATUS_OUT_OF_MEMORY, "the host has no memory for a cache of %lld layers", (long long)layers);
         cache.layers = 0;
     }
     return cache;

@@ -41,7 +41,9 @@ def stored(states):
 
 
 def cache_bytes(cache):
-    """Bytes of the keys and values that a cache holds."""
+    """Bytes of the keys and values that a cache holds; beside an encoder those of both attentions."""
+    if hasattr(cache, "cross_attention_cache"):
+        return cache_bytes(cache.self_attention_cache) + cache_bytes(cache.cross_attention_cache)
     kept = [tensor for layer in cache.layers if layer.is_initialized for tensor in (layer.keys, layer.values)]
     for layer in cache.layers:
         if getattr(layer, "_quantized_keys", None) is not None:
