@@ -406,6 +406,10 @@ def encoder_decoder_cases():
         out.append(case_of(real, "train", precision, 2, 96, "sdpa", "adamw-fused", lora_rank=8, **targets))
         if precision.startswith("int"):
             out.append(case_of(real, "infer", precision, 2, 96, "sdpa"))
+    for precision in ("float32", "bfloat16"):  # of the tiny one the real class has a cache with too few layers
+        for model in (real, gated):
+            for attention in ("sdpa", "eager"):
+                out.append(case_of(model, "generate", precision, 4, 100, attention, new_tokens=8))
     out.append(case_of(tiny, "train", "float32", 2, 8, "sdpa", "adam-foreach", events=True))
     return out
 

@@ -30,7 +30,7 @@ static const struct {
     {"tiny-opt-projected", false, true, true, true}, {"tiny-bloom", false, true, true, true},
     {"tiny-mixtral", false, true, true, true},       {"tiny-qwen2-moe", false, true, true, true},
     {"tiny-qwen3-moe", false, true, true, true},     {"tiny-deepseek-v2", false, true, true, true},
-    {"tiny-deepseek-v3", false, true, true, true},   {"tiny-t5", false, true, false, true},
+    {"tiny-deepseek-v3", false, true, true, true},   {"tiny-t5", false, true, true, true},
     {"tiny-falcon", false, true, true, true},        {"tiny-falcon-grouped", false, true, true, true},
     {"tiny-falcon-alibi", false, true, true, true},
 };
@@ -43,10 +43,16 @@ static bool caps_scores(int model)
     return strcmp(models[model].name, "tiny-gemma2") == 0;
 }
 
+/* Generation beside an encoder is modelled for a dynamic cache without beams. */
+static bool has_encoder(int model)
+{
+    return strcmp(models[model].name, "tiny-t5") == 0;
+}
+
 /* The class of Falcon cannot make its biases by distance for one. */
 static bool has_static_cache(int model)
 {
-    return strcmp(models[model].name, "tiny-falcon-alibi") != 0;
+    return strcmp(models[model].name, "tiny-falcon-alibi") != 0 && !has_encoder(model);
 }
 
 /* peft has no list of targets for them. */
@@ -117,7 +123,7 @@ static void variants_add(struct sequence_case *cases, int *count, int model)
         struct workload generate = workload_of(model, MODE_GENERATE, PRECISION_BFLOAT16, attention);
         generate.cache = has_static_cache(model) ? CACHE_STATIC : CACHE_DYNAMIC;
         case_add(cases, count, model, &generate);
-        generate.beams = 2;
+        generate.beams = has_encoder(model) ? 1 : 2;
         case_add(cases, count, model, &generate);
         generate.cache = CACHE_DYNAMIC;
         generate.seq = 8; /* two groups of 64 */

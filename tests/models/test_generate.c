@@ -75,8 +75,9 @@ static struct workload generation(enum cache cache, enum attention attention, in
 static struct tokens generated(const char *model, const struct workload *workload)
 {
     struct tape_machine machine;
-    struct tokens tokens = {workload->batch, workload->seq + workload->new_tokens, {0}};
     machine_of(&machine, model, workload);
+    int64_t first = machine.config.decoder_layers > 0 ? 1 : workload->seq; /* beside an encoder the start alone */
+    struct tokens tokens = {workload->batch, first + workload->new_tokens, {0}};
     assert_true(machine_run_until(&machine, STAGE_FORWARD, 2));
     parameters_fill(&machine);
     prompt_fill(&machine);
@@ -167,6 +168,28 @@ static void tokens_are_pytorchs(void **state)
         }
     }
     assert_true(quantized_rows >= 43);
+    json_release(document);
+}
+
+/* Of an encoder and a decoder: keys and values of both attentions are kept, PyTorch's side keeps none. */
+static void tokens_beside_an_encoder_are_pytorchs(void **state)
+{
+    (void)state;
+    struct status error = {0};
+    struct json *document = NULL;
+    if (json_parse_file("peers/pytorch/tiny_tokens_t5.json", 1 << 20, &document, &error) != STATUS_OK) {
+        fail_msg("%s", error.text);
+    }
+    const struct json *rows = json_get(document, "rows");
+    assert_int_equal(json_count(rows), 2);
+    for (size_t i = 0; i < json_count(rows); i++) {
+        const struct json *row = json_at(rows, i);
+        bool eager = strcmp(json_string_or(json_get(row, "attention"), ""), "eager") == 0;
+        struct workload workload = generation(CACHE_DYNAMIC, eager ? ATTENTION_EAGER : ATTENTION_SDPA, 1);
+        struct tokens ours = generated("tiny-t5", &workload);
+        struct tokens theirs = tokens_read(json_get(row, "tokens"));
+        tokens_compare("tiny-t5", &ours, &theirs);
+    }
     json_release(document);
 }
 
@@ -266,9 +289,11 @@ static void what_cannot_be_is_refused(void **state)
             "mode generate: bert-base-cased has no decoder that generates text; write mode infer");
     refused("timm/resnet18.a1_in1k", workload,
             "mode generate: timm/resnet18.a1_in1k has no decoder that generates text; write mode infer");
+    workload.beams = 2;
     refused("google-t5/t5-small", workload,
-            "mode generate: google-t5/t5-small reads its prompt with an encoder, and generation beside one is not "
-            "modelled; write mode infer");
+            "beams: generation beside the encoder of google-t5/t5-small is modelled for a dynamic cache without beams; "
+            "write cache: dynamic, cache_dtype: auto and beams: 1");
+    workload.beams = 1;
     workload.seq = 1000;
     refused("gpt2", workload,
             "new_tokens: a prompt of 1000 and 32 new tokens are more than the 1024 positions of gpt2; write less of "
@@ -338,9 +363,13 @@ static void the_last_position_is_used(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tokens_are_pytorchs),        cmocka_unit_test(a_cache_changes_nothing),
-        cmocka_unit_test(all_logits_choose_the_same), cmocka_unit_test(shortest_is_right),
-        cmocka_unit_test(what_cannot_be_is_refused),  cmocka_unit_test(the_last_position_is_used),
+        cmocka_unit_test(tokens_are_pytorchs),
+        cmocka_unit_test(a_cache_changes_nothing),
+        cmocka_unit_test(tokens_beside_an_encoder_are_pytorchs),
+        cmocka_unit_test(all_logits_choose_the_same),
+        cmocka_unit_test(shortest_is_right),
+        cmocka_unit_test(what_cannot_be_is_refused),
+        cmocka_unit_test(the_last_position_is_used),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
