@@ -59,6 +59,11 @@ static void option_append(struct text *text, enum workload_field field, const ch
     }
 }
 
+static enum workload_field field_of(enum axis axis)
+{
+    return (enum workload_field)((int)axis - (int)AXIS_MODE + (int)FIELD_MODE);
+}
+
 /* What would make an axis say something, besides leaving it out. */
 static const char *axis_remedy(enum axis axis)
 {
@@ -69,11 +74,26 @@ static const char *axis_remedy(enum axis axis)
         return ", or write --precision int8, int4 or fp8";
     case AXIS_NEW_TOKENS:
     case AXIS_CACHE:
-    case AXIS_CACHE_DTYPE:
-    case AXIS_BEAMS:
         return ", or write --mode generate";
     default:
         return "";
+    }
+}
+
+/* Whether the case says no to an axis: it would be the same if there were no such axis. */
+static bool axis_says_no(const struct workload *workload, enum axis axis)
+{
+    enum workload_field field = field_of(axis);
+    int64_t value = workload_field_value(workload, field);
+    switch (axis) {
+    case AXIS_ACCUMULATE:
+    case AXIS_BEAMS:
+        return value == 1;
+    case AXIS_CACHE_DTYPE:
+    case AXIS_LORA_RANK:
+        return value == 0;
+    default:
+        return workload_field_kind(field) == FIELD_KIND_SWITCH && value == 0;
     }
 }
 
@@ -81,13 +101,10 @@ enum status_code case_options_check(const struct arguments *arguments, const str
                                     struct status *error)
 {
     for (int axis = AXIS_MODE + 1; axis < AXIS_COUNT; axis++) {
-        const char *key = axis_name((enum axis)axis);
-        enum workload_field field = (enum workload_field)(axis - AXIS_MODE + FIELD_MODE);
-        bool says_no = workload_field_kind(field) != FIELD_KIND_NAME &&
-                       workload_field_value(&identity->workload, field) == 0 && field != FIELD_SEQ;
-        if (arguments_value(arguments, key) != NULL && !says_no && !identity_has(identity, (enum axis)axis)) {
+        if (arguments_value(arguments, axis_name((enum axis)axis)) != NULL &&
+            !axis_says_no(&identity->workload, (enum axis)axis) && !identity_has(identity, (enum axis)axis)) {
             struct text option = {0};
-            option_append(&option, field, "", 0);
+            option_append(&option, field_of((enum axis)axis), "", 0);
             status_set(error, STATUS_INVALID, "%s: %s says nothing about %s in mode %s, %s; leave it out%s",
                        arguments->command->name, text_string(&option), identity->model,
                        mode_name(identity->workload.mode), precision_name(identity->workload.precision),

@@ -15,7 +15,7 @@
 #include "tests/support/command_run.h"
 #include "tests/support/whole_file.h"
 
-enum { WORDS_MAXIMUM = 10 };
+enum { WORDS_MAXIMUM = 12 };
 
 static struct command_result assay(const char *const *words)
 {
@@ -310,12 +310,23 @@ static void options_that_say_nothing_are_refused(void **state)
         assert_int_equal(result.exit_code, 2);
         command_result_release(&result);
     }
-    /* what says no is true of every case */
-    const char *const words[] = {"estimate",        "timm/resnet18.a1_in1k", "--mode", "train",
-                                 "--padding=false", "--lora-rank=0",         NULL};
-    struct command_result result = assay(words);
-    assert_int_equal(result.exit_code, 0);
-    command_result_release(&result);
+}
+
+/* What says no is true of every case, and what a remedy asks for is taken: "write 1", "write --cache-dtype auto". */
+static void options_that_say_no_are_taken(void **state)
+{
+    (void)state;
+    static const char *const rows[][WORDS_MAXIMUM] = {
+        {"estimate", "timm/resnet18.a1_in1k", "--mode", "train", "--padding=false", "--lora-rank=0"},
+        {"estimate", "tiny-llama", "--mode", "infer", "--accumulate", "1", "--beams", "1", "--cache-dtype", "auto"},
+        {"estimate", "tiny-llama", "--mode", "generate", "--cache", "static", "--cache-dtype", "auto"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct command_result result = assay(rows[i]);
+        assert_string_equal(text_string(&result.error), "");
+        assert_int_equal(result.exit_code, 0);
+        command_result_release(&result);
+    }
 }
 
 /* What a configuration says of its file and is not modelled is told, once, and what is modelled instead. */
@@ -458,6 +469,7 @@ int main(void)
         cmocka_unit_test(wrong_models_exit_with_2_and_a_remedy),
         cmocka_unit_test(wrong_fields_of_a_case_exit_with_2_and_a_remedy),
         cmocka_unit_test(options_that_say_nothing_are_refused),
+        cmocka_unit_test(options_that_say_no_are_taken),
         cmocka_unit_test(weights_in_fp8_are_told),
         cmocka_unit_test(a_case_that_cannot_be_predicted_is_told),
         cmocka_unit_test(json_is_one_document),
