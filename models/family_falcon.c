@@ -30,7 +30,7 @@ static bool switch_of(struct field_reader *reader, const char *key, bool fallbac
     return value != NULL && json_kind(value) == JSON_KIND_NULL ? false : field_boolean(reader, key, fallback);
 }
 
-/* config->kv_heads: of the keys that are computed and cached before grouped ones are repeated. */
+/* config->kv_heads: of the keys that are computed; grouped ones are repeated before they are cached. */
 static void heads_of_keys(struct field_reader *reader, struct config *config)
 {
     bool multi_query = switch_of(reader, "multi_query", true);
