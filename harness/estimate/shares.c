@@ -168,10 +168,14 @@ static bool layers_number(const struct skeleton *skeleton, int *layers)
     return count == skeleton->config->layers;
 }
 
-/* Keys and values as they are, not a latent row that they are made of. */
-static bool has_cache_rule(const struct estimate_input *input)
+/* Why there is no rule for keys and values; NULL: there is. */
+static const char *cache_unruled(const struct estimate_input *input)
 {
-    return !rule_has_module(input->skeleton, "kv_a_proj_with_mqa");
+    return input->config->decoder_layers > 0
+               ? "it has no rule for keys and values of what an encoder read, beside those of the decoder"
+           : rule_has_module(input->skeleton, "kv_a_proj_with_mqa")
+               ? "it has no rule for keys and values that are kept as one latent row"
+               : NULL;
 }
 
 /* Training: what is kept of the layers of a stage, and as often as micro-batches wait there. */
@@ -218,6 +222,13 @@ static bool key_elements(const struct shares *shares, int64_t *elements)
     return rule_product(factors, 4, elements);
 }
 
+/* Of keys and values as they are. Autocast makes them in 16 bits; rotary positions in float32 widen both. */
+static int64_t key_bytes(const struct shares *shares)
+{
+    bool widens = shares->input->config->rotary_dim > 0;
+    return rule_is_amp(shares->input->workload->precision) && !widens ? 2 : shares->element_bytes;
+}
+
 /* Keys and values after so many tokens, prompt included: what is quantised, and what waits to be. */
 static bool quantized_cache_bytes(const struct shares *shares, int64_t tokens, int64_t *bytes)
 {
@@ -238,7 +249,7 @@ static bool cache_bytes(const struct shares *shares, int stage, int64_t tokens, 
         return quantized_cache_bytes(shares, tokens, bytes);
     }
     return key_elements(shares, &each) &&
-           size_multiply(each, 2 * tokens_kept(shares, stage, tokens) * shares->element_bytes, bytes);
+           size_multiply(each, 2 * tokens_kept(shares, stage, tokens) * key_bytes(shares), bytes);
 }
 
 /* A pass of so many tokens on a stage. */
@@ -352,6 +363,7 @@ static enum status_code shares_add(const struct shares *shares, struct estimate 
     const struct workload *workload = shares->input->workload;
     bool trains = workload->mode == MODE_TRAIN;
     bool has_rule = workload->mode == MODE_LOAD || rule_has_activations(shares->input);
+    const char *unruled = cache_unruled(shares->input);
     int worst = 0;
     int64_t total = 0;
     int64_t gathered = 0;
@@ -372,7 +384,7 @@ static enum status_code shares_add(const struct shares *shares, struct estimate 
     estimate_add(estimate, "states_bytes", states_of(stage));
     estimate_add(estimate, "gathered_bytes", gathered);
     if (workload->mode == MODE_GENERATE) {
-        estimate_add_or_unknown(estimate, "kv_cache_bytes", has_cache_rule(shares->input), stage->cache);
+        estimate_add_or_unknown(estimate, "kv_cache_bytes", unruled == NULL, stage->cache);
     }
     if (workload->mode != MODE_LOAD) {
         estimate_add_or_unknown(estimate, "activations_bytes", has_rule, stage->activations);
@@ -385,8 +397,7 @@ static enum status_code shares_add(const struct shares *shares, struct estimate 
     }
     estimate_add_or_unknown(estimate, "total_bytes", has_rule, total);
     estimate_note(estimate, !has_rule, rule_activations_note);
-    estimate_note(estimate, workload->mode == MODE_GENERATE && !has_cache_rule(shares->input),
-                  "it has no rule for keys and values that are kept as one latent row");
+    estimate_note(estimate, workload->mode == MODE_GENERATE && unruled != NULL, unruled);
     return STATUS_OK;
 }
 

@@ -209,6 +209,25 @@ static void test_cache(void **state)
     parallel.tensor = 16;                                                    /* 8 key heads */
     estimate = estimate_divided("shares", "Llama-3.1-8B", workload, &parallel);
     known_check(&estimate, "kv_cache_bytes", 301858816 / 16);
+    /* two caches, of the decoder's tokens and of the encoder's */
+    estimate = estimate_divided("shares", "tiny-t5", windows, &single);
+    unknown_check(&estimate, "kv_cache_bytes");
+}
+
+/* Autocast makes keys and values of 528 tokens in 16 bits, of which rotary positions make float32: as the replay keeps them. */
+static void test_cache_under_autocast(void **state)
+{
+    struct workload workload = workload_default(MODE_GENERATE);
+    struct parallel parallel = parallel_single();
+    (void)state;
+    workload.precision = PRECISION_AMP_BFLOAT16;
+    workload.seq = 512;
+    workload.new_tokens = 17;
+    parallel.data = 2;
+    struct estimate estimate = estimate_divided("shares", "gpt2", workload, &parallel);
+    known_check(&estimate, "kv_cache_bytes", 2 * 12 * 12 * 528 * 64 * 2);
+    estimate = estimate_divided("shares", "Llama-3.1-8B", workload, &parallel);
+    known_check(&estimate, "kv_cache_bytes", INT64_C(2) * 32 * 8 * 528 * 128 * 4);
 }
 
 static int64_t number_of(const struct json *row, const char *key)
@@ -367,10 +386,18 @@ static void test_no_stack(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_undivided), cmocka_unit_test(test_zero),      cmocka_unit_test(test_tensor_like_megatron),
-        cmocka_unit_test(test_pipeline),  cmocka_unit_test(test_splits),    cmocka_unit_test(test_cache),
-        cmocka_unit_test(test_passes),    cmocka_unit_test(test_inference), cmocka_unit_test(test_experts),
-        cmocka_unit_test(test_checks),    cmocka_unit_test(test_no_stack),
+        cmocka_unit_test(test_undivided),
+        cmocka_unit_test(test_zero),
+        cmocka_unit_test(test_tensor_like_megatron),
+        cmocka_unit_test(test_pipeline),
+        cmocka_unit_test(test_splits),
+        cmocka_unit_test(test_cache),
+        cmocka_unit_test(test_cache_under_autocast),
+        cmocka_unit_test(test_passes),
+        cmocka_unit_test(test_inference),
+        cmocka_unit_test(test_experts),
+        cmocka_unit_test(test_checks),
+        cmocka_unit_test(test_no_stack),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
