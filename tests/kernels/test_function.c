@@ -10,6 +10,12 @@
 #include "harness/kernels/body_function.h"
 #include "harness/kernels/host_span.h"
 
+/* What is no number is as wrong as can be. */
+static double larger_error(double worst, double error)
+{
+    return isnan(error) ? INFINITY : fmax(worst, error);
+}
+
 /* The largest relative error over a dense grid of [low, high]. */
 static double error_over(float (*function)(float), double (*exact)(double), double low, double high)
 {
@@ -18,7 +24,7 @@ static double error_over(float (*function)(float), double (*exact)(double), doub
         float x = (float)(low + (high - low) * k / 400000.0);
         double right = exact((double)x);
         double error = fabs((double)function(x) - right) / fmax(fabs(right), 1e-37);
-        worst = error > worst ? error : worst;
+        worst = larger_error(worst, error);
     }
     return worst;
 }
@@ -79,7 +85,7 @@ static double absolute_error_over(float (*function)(float), double (*exact)(doub
     double worst = 0.0;
     for (int k = 0; k <= 400000; k++) {
         float x = (float)(low + (high - low) * k / 400000.0);
-        worst = fmax(worst, fabs((double)function(x) - exact((double)x)));
+        worst = larger_error(worst, fabs((double)function(x) - exact((double)x)));
     }
     return worst;
 }
