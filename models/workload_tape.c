@@ -63,10 +63,18 @@ static bool precision_is_amp(enum precision precision)
 
 /* -- load */
 
+/* Numbers of a table of frequencies, half of those of a head that turn; no model has more than some hundred. */
+enum { FREQUENCIES_MAXIMUM = 1 << 14 };
+
 /* theta^(-k/n), one number at a time: the table is short. */
 static void frequencies_fill(struct build *build, struct value *value, const struct skeleton_tensor *tensor)
 {
     struct tape *tape = build->forward.tape;
+    if (tensor->element_count > FREQUENCIES_MAXIMUM) {
+        tape_fail(tape, STATUS_INVALID, "'%s' has %lld frequencies, more than a tape holds; write heads of at most %d",
+                  tensor->path, (long long)tensor->element_count, 2 * FREQUENCIES_MAXIMUM);
+        return;
+    }
     for (int64_t k = 0; k < tensor->element_count; k++) {
         int frame = tape_frame_open(tape);
         double exponent = -(double)k / (double)tensor->element_count;

@@ -289,6 +289,28 @@ static void sequences_that_do_not_fit_are_refused(void **state)
         "write attention: eager");
 }
 
+/* A hostile size of a head is not a thousand million operations. */
+static void tables_without_end_are_refused(void **state)
+{
+    struct config config;
+    struct skeleton skeleton;
+    struct status error = {0};
+    struct tape *tape = NULL;
+    const struct target *target = NULL;
+    struct workload workload = workload_default(MODE_LOAD);
+    (void)state;
+    assert_int_equal(config_find("models/catalogue", "tiny-llama", &config, &error), STATUS_OK);
+    assert_int_equal(target_find("host", &target, &error), STATUS_OK);
+    config.head_dim = config.rotary_dim = INT64_C(1) << 31;
+    assert_int_equal(skeleton_build(&config, HEAD_LM, &skeleton, &error), STATUS_OK);
+    assert_int_equal(workload_tape(&config, &skeleton, &workload, target, &tape, &error), STATUS_INVALID);
+    assert_non_null(strstr(error.text,
+                           "'model.rotary_emb.inv_freq' has 1073741824 frequencies, more than a tape holds; "
+                           "write heads of at most 32768"));
+    assert_null(tape);
+    skeleton_release(&skeleton);
+}
+
 /* Phi-3 with longrope: its tensors are those of Phi-3, what runs is not. */
 static void tables_that_follow_only_load(void **state)
 {
@@ -333,7 +355,7 @@ int main(void)
         cmocka_unit_test(every_quantised_case_is_well_formed), cmocka_unit_test(every_optimizer_is_well_formed),
         cmocka_unit_test(large_models_are_well_formed),        cmocka_unit_test(more_batch_takes_more),
         cmocka_unit_test(what_is_asked_to_be_leaner_is),       cmocka_unit_test(sequences_that_do_not_fit_are_refused),
-        cmocka_unit_test(tables_that_follow_only_load),
+        cmocka_unit_test(tables_without_end_are_refused),      cmocka_unit_test(tables_that_follow_only_load),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
