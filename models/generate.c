@@ -243,9 +243,10 @@ enum status_code generate_check(const struct config *config, const struct worklo
                           (long long)workload->beams, (long long)workload->batch);
     }
     if (config->dynamic_cache_only && workload->cache == CACHE_STATIC) {
-        return status_set(error, STATUS_INVALID,
-                          "cache: the class of %s cannot make its biases by distance for a static cache; write dynamic",
-                          config->name);
+        return status_set(
+            error, STATUS_INVALID,
+            "cache: the class of %s cannot make its biases by distance for a static cache; write cache: dynamic",
+            config->name);
     }
     if (config->family->bounds_positions && fed > config->positions) {
         return status_set(error, STATUS_INVALID,

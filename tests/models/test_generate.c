@@ -333,7 +333,7 @@ static void what_cannot_be_is_refused(void **state)
     workload.cache = CACHE_STATIC;
     refused("tiiuae/falcon-rw-1b", workload,
             "cache: the class of tiiuae/falcon-rw-1b cannot make its biases by distance for a static cache; write "
-            "dynamic");
+            "cache: dynamic");
     workload.cache = CACHE_DYNAMIC;
     workload.new_tokens = 1 << 20;
     refused("meta-llama/Llama-3.1-8B", workload,
