@@ -126,6 +126,16 @@ static void matched_look(struct walk *walk, const struct checkpoint_tensor *stor
     }
 }
 
+/* Whether a part is spelled as the first of its tensor is: a file that has one part under two names has it once too often. */
+static bool part_is_spelled_alike(const struct walk *walk, int number, struct stored_place place)
+{
+    char name[CHECKPOINT_NAME_BYTES];
+    const struct checkpoint_tensor *tensors = walk->checkpoint->tensors;
+    return place.part.expert == EXPERTS_ALL ||
+           (expert_part_name(tensors[walk->stored_of[place.index]].name, place.part, name, sizeof name) &&
+            strcmp(name, tensors[number].name) == 0);
+}
+
 /* Takes the place in the model that no other stored tensor has. */
 static bool place_take(struct walk *walk, int number, struct stored_place place)
 {
@@ -137,7 +147,7 @@ static bool place_take(struct walk *walk, int number, struct stored_place place)
     if (is_free) {
         walk->stored_of[place.index] = number;
     }
-    if (is_part && (is_free || walk->part_counts[place.index] > 0)) {
+    if (is_part && (is_free || (walk->part_counts[place.index] > 0 && part_is_spelled_alike(walk, number, place)))) {
         walk->part_counts[place.index]++;
         return true;
     }

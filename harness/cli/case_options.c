@@ -90,6 +90,7 @@ static bool axis_says_no(const struct workload *workload, enum axis axis)
     case AXIS_BEAMS:
         return value == 1;
     case AXIS_CACHE_DTYPE:
+    case AXIS_LOGITS:
     case AXIS_LORA_RANK:
         return value == 0;
     default:

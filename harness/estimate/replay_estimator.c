@@ -86,7 +86,8 @@ static void beyond_add(struct estimate *estimate, const char *name, int64_t rese
 /* There is no list of operations to walk, and so nothing that the user could mend. */
 static bool is_not_modelled(const struct estimate_input *input)
 {
-    return input->workload->mode != MODE_LOAD && input->config->family->forward == NULL;
+    return input->workload->mode != MODE_LOAD &&
+           (input->config->family->forward == NULL || input->config->rotary_follows);
 }
 
 static void nothing_add(const struct estimate_input *input, struct estimate *estimate)
@@ -95,7 +96,10 @@ static void nothing_add(const struct estimate_input *input, struct estimate *est
     for (size_t i = 0; i < sizeof peaks / sizeof peaks[0]; i++) {
         estimate_add_unknown(estimate, peaks[i]);
     }
-    snprintf(estimate->note, sizeof estimate->note, "of %s models only loading is modelled",
+    snprintf(estimate->note, sizeof estimate->note,
+             input->config->rotary_follows
+                 ? "of %s models whose rotary tables follow the length (longrope) only loading is modelled"
+                 : "of %s models only loading is modelled",
              input->config->family->name);
 }
 

@@ -318,6 +318,7 @@ static void options_that_say_no_are_taken(void **state)
     (void)state;
     static const char *const rows[][WORDS_MAXIMUM] = {
         {"estimate", "timm/resnet18.a1_in1k", "--mode", "train", "--padding=false", "--lora-rank=0"},
+        {"estimate", "timm/resnet18.a1_in1k", "--mode", "train", "--logits", "all"},
         {"estimate", "tiny-llama", "--mode", "infer", "--accumulate", "1", "--beams", "1", "--cache-dtype", "auto"},
         {"estimate", "tiny-llama", "--mode", "generate", "--cache", "static", "--cache-dtype", "auto"},
     };

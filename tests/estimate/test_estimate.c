@@ -206,6 +206,13 @@ static void test_mode_that_is_not_modelled(void **state)
     known_check(&estimate, "requested_bytes_peak", 497759232);
     assert_string_equal(estimate.note, "");
     subject_release(subject);
+    subject = subject_new("tiny-phi3", workload_default(MODE_TRAIN));
+    subject->config.rotary_follows = true;
+    estimate = subject_estimate("replay", subject, NULL);
+    unknown_check(&estimate, "allocated_bytes_peak");
+    assert_string_equal(estimate.note,
+                        "of phi3 models whose rotary tables follow the length (longrope) only loading is modelled");
+    subject_release(subject);
 }
 
 static bool has_unknown(const struct estimate *estimate)

@@ -129,6 +129,14 @@ static bool mixtral_parts_are_named(const struct json *line)
     assert_int_equal(model.check.findings[3].shape[1], model.config.hidden);
     assert_int_equal(model.check.findings[4].shape[0], model.config.hidden);
     model_release(&model);
+    /* One expert's part under the other spelling: it is there, and its own name is not. */
+    static const struct replacement twice[] = {{EXPERT "2.w3.weight", "model.layers.1.mlp.experts.3.up_proj.weight"},
+                                               {NULL, NULL}};
+    model = saved_model(line, twice, NULL);
+    assert_int_equal(model.check.finding_count, 2);
+    finding_expect(&model, 0, FINDING_EXTRA, "model.layers.1.mlp.experts.3.up_proj.weight", 0);
+    finding_expect(&model, 1, FINDING_MISSING, EXPERT "2.w3.weight", 0);
+    model_release(&model);
     static const struct replacement none[] = {{EXPERT, "other."}, {NULL, NULL}};
     model = saved_model(line, none, NULL);
     finding_expect(&model, model.check.finding_count - 1, FINDING_MISSING, "model.layers.1.mlp.experts.down_proj", 0);
