@@ -174,6 +174,7 @@ static void mixture_read(struct field_reader *reader, struct config *config)
         }
     } else {
         config_refuse_true(reader, "use_sliding_window");
+        config->masks_windows = own == &types[1];
     }
 }
 
@@ -328,7 +329,8 @@ static struct value *mixture_model(const struct forward *f, const char *root)
     char path[64];
     snprintf(path, sizeof path, "%sembed_tokens", root);
     struct value *hidden = forward_words(f, path, f->config->pad_token);
-    struct decoder_tables tables = decoder_tables_make(f, DECODER_MASKS_ONE, hidden);
+    enum decoder_masks masks = f->config->masks_windows ? DECODER_MASKS_BOTH : DECODER_MASKS_ONE;
+    struct decoder_tables tables = decoder_tables_make(f, masks, hidden);
     decoder_rotary_make(f, &tables, DECODER_KINDS_ALL, root, "rotary_emb.inv_freq", hidden);
     hidden = decoder_layers(f, mixture_layer, &tables, root, hidden);
     snprintf(path, sizeof path, "%snorm", root);

@@ -106,14 +106,16 @@ struct value *forward_mask(const struct forward *f, struct value *like, bool cau
     return padded_mask(f, like, causal, !causal || attention != ATTENTION_EAGER);
 }
 
-/* How many keys a layer with a window sees and where they begin: what its cache holds, and the new ones. */
+/* How many keys a layer with a window sees and where they begin: what its cache holds, and the new ones. Where the window
+ * is 0, which no layer has, it is the mask of all (config->masks_windows). */
 static struct mask_span span_of(const struct forward *f, struct value *like)
 {
     const struct key_value_cache *cache = f->cache;
     struct mask_span span = {
         .batch = value_size(like, 0), .rows = value_size(like, 1), .window = f->config->sliding_window};
     int64_t kept = cache != NULL ? cache_window_kept(cache) : 0;
-    span.columns = kept + span.rows;
+    bool is_whole = span.window == 0 && cache != NULL && cache->kind == CACHE_STATIC;
+    span.columns = is_whole ? cache->capacity : kept + span.rows;
     span.first = kept;
     return span;
 }
