@@ -45,7 +45,7 @@ struct config {
     bool head_norms;                                         /* queries and keys of a head are normalised */
     bool parallel_residual;                                  /* attention and feed-forward read the same hidden state */
     double attention_scale;                                  /* of scores; 0: 1 / sqrt(head_dim) */
-    bool masks_windows; /* its class makes the mask of a sliding window though no layer has one (Qwen2-MoE) */
+    bool masks_windows;  /* its class makes the mask of a sliding window though no layer has one (Qwen2-MoE) */
     bool rotary_follows; /* rotary tables are made anew for the length of each sequence: such a model only loads */
     double score_cap, logit_cap;                 /* x becomes cap * tanh(x / cap); 0: it stays */
     int64_t pooler;                              /* width of ViT's pooler */

@@ -329,7 +329,9 @@ static struct value *mixture_model(const struct forward *f, const char *root)
     char path[64];
     snprintf(path, sizeof path, "%sembed_tokens", root);
     struct value *hidden = forward_words(f, path, f->config->pad_token);
-    enum decoder_masks masks = f->config->masks_windows ? DECODER_MASKS_BOTH : DECODER_MASKS_ONE;
+    /* Over a static cache generate() makes the masks, and only those that a layer reads. */
+    bool by_generate = f->cache != NULL && f->cache->kind == CACHE_STATIC;
+    enum decoder_masks masks = f->config->masks_windows && !by_generate ? DECODER_MASKS_BOTH : DECODER_MASKS_ONE;
     struct decoder_tables tables = decoder_tables_make(f, masks, hidden);
     decoder_rotary_make(f, &tables, DECODER_KINDS_ALL, root, "rotary_emb.inv_freq", hidden);
     hidden = decoder_layers(f, mixture_layer, &tables, root, hidden);

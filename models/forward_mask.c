@@ -114,8 +114,7 @@ static struct mask_span span_of(const struct forward *f, struct value *like)
     struct mask_span span = {
         .batch = value_size(like, 0), .rows = value_size(like, 1), .window = f->config->sliding_window};
     int64_t kept = cache != NULL ? cache_window_kept(cache) : 0;
-    bool is_whole = span.window == 0 && cache != NULL && cache->kind == CACHE_STATIC;
-    span.columns = is_whole ? cache->capacity : kept + span.rows;
+    span.columns = kept + span.rows;
     span.first = kept;
     return span;
 }
@@ -220,7 +219,8 @@ struct value *forward_window_mask(const struct forward *f, struct value *like)
         return forward_mask(f, like, true);
     }
     int frame = tape_frame_open(tape);
-    bool padded = f->seen != NULL || f->cache != NULL; /* generate() always has a mask of the tokens */
+    /* generate() tells what is seen of a window that a layer has, padded or not */
+    bool padded = f->seen != NULL || (f->cache != NULL && span.window > 0);
     int64_t size[] = {span.batch, span.columns};
     struct value *seen = padded ? tensor_passing(tape, DTYPE_BOOL, 2, size) : NULL;
     struct value *mask = padded ? padded_window_mask_make(f, &span) : window_mask_make(f, &span);

@@ -276,7 +276,7 @@ def expert_generate_cases():
     """Experts are copied for each row while generate() decodes without beams; DeepSeek's caches are latent."""
     out = []
     for precision in ("float32", "bfloat16"):
-        for model in (EXPERTS[0][0], EXPERTS[0][2]):
+        for model in EXPERTS[0]:
             for cache in ("dynamic", "static"):
                 out.append(case_of(model, "generate", precision, 2, 8, "eager", new_tokens=4, cache=cache))
         for model in LATENT[0]:
@@ -284,7 +284,7 @@ def expert_generate_cases():
                 for cache in ("dynamic", "static"):
                     out.append(case_of(model, "generate", precision, 2, 8, attention, new_tokens=4, cache=cache))
             out.append(case_of(model, "generate", precision, 2, 8, "eager", new_tokens=4, beams=3))
-        for model in (EXPERTS[1][2], LATENT[1][0]):
+        for model in (*EXPERTS[1][1:], LATENT[1][0]):
             out.append(case_of(model, "generate", precision, 1, 512, "sdpa", new_tokens=16))
             out.append(case_of(model, "generate", precision, 4, 512, "eager", new_tokens=16))
             out.append(case_of(model, "generate", precision, 4, 512, "sdpa", new_tokens=16, cache="static"))
