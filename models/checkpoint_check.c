@@ -79,6 +79,13 @@ static struct expected expected_part(const struct skeleton *skeleton, const stru
     return expected;
 }
 
+/* What the model has at the place of a stored tensor, which is one of its tensors or a part of one. */
+static struct expected expected_at(const struct skeleton *skeleton, const struct skeleton_tensor *tensor,
+                                   struct stored_place place)
+{
+    return place.meaning == NAME_PART ? expected_part(skeleton, tensor, place.part) : expected_of(skeleton, tensor);
+}
+
 /* expected: NULL where the model has nothing. name is copied: skeletons do not outlive the check. */
 static void tensor_finding(struct walk *walk, enum finding_kind kind, const char *name,
                            const struct checkpoint_tensor *stored, const struct expected *expected)
@@ -112,8 +119,7 @@ static bool shape_agrees(const struct checkpoint_tensor *stored, const struct ex
 static void matched_look(struct walk *walk, const struct checkpoint_tensor *stored, struct stored_place place)
 {
     const struct skeleton_tensor *tensor = &walk->skeleton->tensors[place.index];
-    struct expected expected = place.meaning == NAME_PART ? expected_part(walk->skeleton, tensor, place.part)
-                                                          : expected_of(walk->skeleton, tensor);
+    struct expected expected = expected_at(walk->skeleton, tensor, place);
     bool named_otherwise = walk->checkpoint->format == CHECKPOINT_GGUF;
     walk->check->matched_count++;
     if (!shape_agrees(stored, &expected, place.is_transposed)) {
@@ -394,8 +400,7 @@ static enum status_code shapes_take(const struct checkpoint *checkpoint, const s
         }
         struct skeleton_tensor *tensor = &skeleton->tensors[place.index];
         tensor = tensor->tied_to >= 0 ? &skeleton->tensors[tensor->tied_to] : tensor;
-        struct expected expected =
-            place.meaning == NAME_PART ? expected_part(skeleton, tensor, place.part) : expected_of(skeleton, tensor);
+        struct expected expected = expected_at(skeleton, tensor, place);
         if (shape_agrees(stored, &expected, place.is_transposed)) {
             continue;
         }

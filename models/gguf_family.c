@@ -36,6 +36,7 @@ static const struct gguf_fact llama_facts[] = {
 
 static const struct gguf_fact plain_facts[] = {FACTS_LLAMA, FACT_END};
 
+/* With those of layers of experts, which a model without them does not have. */
 static const struct gguf_name llama_names[] = {
     {"token_embd", "model.embed_tokens", GGUF_AS_IS},
     {"output_norm", "model.norm", GGUF_AS_IS},
@@ -53,6 +54,14 @@ static const struct gguf_name llama_names[] = {
     {"blk.#.ffn_gate", "model.layers.#.mlp.gate_proj", GGUF_AS_IS},
     {"blk.#.ffn_up", "model.layers.#.mlp.up_proj", GGUF_AS_IS},
     {"blk.#.ffn_down", "model.layers.#.mlp.down_proj", GGUF_AS_IS},
+    {"blk.#.ffn_gate_inp", "model.layers.#.mlp.gate", GGUF_AS_IS},
+    {"blk.#.ffn_gate_exps", "model.layers.#.mlp.experts.gate_up_proj", GGUF_EXPERTS_FIRST_HALF},
+    {"blk.#.ffn_up_exps", "model.layers.#.mlp.experts.gate_up_proj", GGUF_EXPERTS_SECOND_HALF},
+    {"blk.#.ffn_down_exps", "model.layers.#.mlp.experts.down_proj", GGUF_EXPERTS},
+    {"blk.#.ffn_gate_inp_shexp", "model.layers.#.mlp.shared_expert_gate", GGUF_AS_IS},
+    {"blk.#.ffn_gate_shexp", "model.layers.#.mlp.shared_expert.gate_proj", GGUF_AS_IS},
+    {"blk.#.ffn_up_shexp", "model.layers.#.mlp.shared_expert.up_proj", GGUF_AS_IS},
+    {"blk.#.ffn_down_shexp", "model.layers.#.mlp.shared_expert.down_proj", GGUF_AS_IS},
     {NULL, NULL, GGUF_AS_IS},
 };
 
@@ -77,33 +86,6 @@ static const struct gguf_fact qwen2_moe_facts[] = {
 };
 
 static const struct gguf_fact qwen3_moe_facts[] = {FACTS_QWEN_MOE, FACT_END};
-
-static const struct gguf_name expert_names[] = {
-    {"token_embd", "model.embed_tokens", GGUF_AS_IS},
-    {"output_norm", "model.norm", GGUF_AS_IS},
-    {"output", "lm_head", GGUF_AS_IS},
-    {"rope_freqs", NULL, GGUF_AS_IS},
-    {"blk.#.attn_norm", "model.layers.#.input_layernorm", GGUF_AS_IS},
-    {"blk.#.attn_q", "model.layers.#.self_attn.q_proj", GGUF_AS_IS},
-    {"blk.#.attn_q_norm", "model.layers.#.self_attn.q_norm", GGUF_AS_IS},
-    {"blk.#.attn_k_norm", "model.layers.#.self_attn.k_norm", GGUF_AS_IS},
-    {"blk.#.attn_k", "model.layers.#.self_attn.k_proj", GGUF_AS_IS},
-    {"blk.#.attn_v", "model.layers.#.self_attn.v_proj", GGUF_AS_IS},
-    {"blk.#.attn_output", "model.layers.#.self_attn.o_proj", GGUF_AS_IS},
-    {"blk.#.ffn_norm", "model.layers.#.post_attention_layernorm", GGUF_AS_IS},
-    {"blk.#.ffn_gate_inp", "model.layers.#.mlp.gate", GGUF_AS_IS},
-    {"blk.#.ffn_gate_exps", "model.layers.#.mlp.experts.gate_up_proj", GGUF_EXPERTS_FIRST_HALF},
-    {"blk.#.ffn_up_exps", "model.layers.#.mlp.experts.gate_up_proj", GGUF_EXPERTS_SECOND_HALF},
-    {"blk.#.ffn_down_exps", "model.layers.#.mlp.experts.down_proj", GGUF_EXPERTS},
-    {"blk.#.ffn_gate_inp_shexp", "model.layers.#.mlp.shared_expert_gate", GGUF_AS_IS},
-    {"blk.#.ffn_gate_shexp", "model.layers.#.mlp.shared_expert.gate_proj", GGUF_AS_IS},
-    {"blk.#.ffn_up_shexp", "model.layers.#.mlp.shared_expert.up_proj", GGUF_AS_IS},
-    {"blk.#.ffn_down_shexp", "model.layers.#.mlp.shared_expert.down_proj", GGUF_AS_IS},
-    {"blk.#.ffn_gate", "model.layers.#.mlp.gate_proj", GGUF_AS_IS},
-    {"blk.#.ffn_up", "model.layers.#.mlp.up_proj", GGUF_AS_IS},
-    {"blk.#.ffn_down", "model.layers.#.mlp.down_proj", GGUF_AS_IS},
-    {NULL, NULL, GGUF_AS_IS},
-};
 
 static const struct gguf_name phi3_names[] = {
     {"token_embd", "model.embed_tokens", GGUF_AS_IS},
@@ -224,12 +206,12 @@ static const struct gguf_name bloom_names[] = {
 
 /* Where an architecture has several rows, the one without a marker is the last of them. */
 static const struct gguf_family families[] = {
-    {"llama", "expert_count", "mixtral", mixtral_facts, expert_names},
+    {"llama", "expert_count", "mixtral", mixtral_facts, llama_names},
     {"llama", NULL, "llama", llama_facts, llama_names},
     {"qwen2", NULL, "qwen2", plain_facts, llama_names},
-    {"qwen2moe", NULL, "qwen2_moe", qwen2_moe_facts, expert_names},
+    {"qwen2moe", NULL, "qwen2_moe", qwen2_moe_facts, llama_names},
     {"qwen3", NULL, "qwen3", plain_facts, llama_names},
-    {"qwen3moe", NULL, "qwen3_moe", qwen3_moe_facts, expert_names},
+    {"qwen3moe", NULL, "qwen3_moe", qwen3_moe_facts, llama_names},
     {"gemma", NULL, "gemma", plain_facts, llama_names},
     {"phi3", NULL, "phi3", plain_facts, phi3_names},
     {"gptneox", NULL, "gpt_neox", gpt_neox_facts, gpt_neox_names},
