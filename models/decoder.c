@@ -177,3 +177,12 @@ struct value *decoder_head(const struct forward *f, struct value *hidden)
     }
     return tape_frame_close(f->tape, frame, logits);
 }
+
+struct value *decoder_forward(const struct forward *f, decoder_model *model, const char *root)
+{
+    if (f->skeleton->head == HEAD_BARE) {
+        return model(f, "");
+    }
+    int frame = tape_frame_open(f->tape);
+    return tape_frame_close(f->tape, frame, decoder_head(f, model(f, root)));
+}

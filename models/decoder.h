@@ -56,4 +56,9 @@ struct value *decoder_gated_feed_forward(const struct forward_layer *layer, stru
 /* "lm_head", the cap of its logits if any, and the loss where there are labels: what a model with a head returns. */
 struct value *decoder_head(const struct forward *f, struct value *hidden);
 
+/* The last hidden state of the model below root: "" where it is bare, its name in the model with a head else. */
+typedef struct value *decoder_model(const struct forward *f, const char *root);
+/* The model, and decoder_head where the skeleton has one; root: "model.", "transformer.", ... */
+struct value *decoder_forward(const struct forward *f, decoder_model *model, const char *root);
+
 #endif

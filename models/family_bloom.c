@@ -230,11 +230,7 @@ static struct value *transformer(const struct forward *f, const char *root)
 
 static struct value *bloom_forward(const struct forward *f)
 {
-    if (f->skeleton->head == HEAD_BARE) {
-        return transformer(f, "");
-    }
-    int frame = tape_frame_open(f->tape);
-    return tape_frame_close(f->tape, frame, decoder_head(f, transformer(f, "transformer.")));
+    return decoder_forward(f, transformer, "transformer.");
 }
 
 static const char *const model_types[] = {"bloom", NULL};

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "models/config_part.h"
+#include "models/decoder.h"
 #include "models/experts.h"
 #include "models/forward_experts.h"
 #include "models/grouped_routing.h"
@@ -315,11 +316,7 @@ static struct value *deepseek_model(const struct forward *f, const char *root)
 
 static struct value *deepseek_forward(const struct forward *f)
 {
-    if (f->skeleton->head == HEAD_BARE) {
-        return deepseek_model(f, "");
-    }
-    int frame = tape_frame_open(f->tape);
-    return tape_frame_close(f->tape, frame, decoder_head(f, deepseek_model(f, "model.")));
+    return decoder_forward(f, deepseek_model, "model.");
 }
 
 static const char *const model_types[] = {"deepseek_v2", "deepseek_v3", NULL};

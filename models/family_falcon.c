@@ -420,11 +420,7 @@ static struct value *decoder(const struct forward *f, const char *root)
 
 static struct value *falcon_forward(const struct forward *f)
 {
-    if (f->skeleton->head == HEAD_BARE) {
-        return decoder(f, "");
-    }
-    int frame = tape_frame_open(f->tape);
-    return tape_frame_close(f->tape, frame, decoder_head(f, decoder(f, "transformer.")));
+    return decoder_forward(f, decoder, "transformer.");
 }
 
 static const char *const model_types[] = {"falcon", NULL};

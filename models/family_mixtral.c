@@ -341,11 +341,7 @@ static struct value *mixture_model(const struct forward *f, const char *root)
 
 static struct value *mixture_forward(const struct forward *f)
 {
-    if (f->skeleton->head == HEAD_BARE) {
-        return mixture_model(f, "");
-    }
-    int frame = tape_frame_open(f->tape);
-    return tape_frame_close(f->tape, frame, decoder_head(f, mixture_model(f, "model.")));
+    return decoder_forward(f, mixture_model, "model.");
 }
 
 static const char *const mixtral_types[] = {"mixtral", NULL};

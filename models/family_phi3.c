@@ -215,11 +215,7 @@ static struct value *decoder(const struct forward *f, const char *root)
 
 static struct value *phi3_forward(const struct forward *f)
 {
-    if (f->skeleton->head == HEAD_BARE) {
-        return decoder(f, "");
-    }
-    int frame = tape_frame_open(f->tape);
-    return tape_frame_close(f->tape, frame, decoder_head(f, decoder(f, "model.")));
+    return decoder_forward(f, decoder, "model.");
 }
 
 static const char *const model_types[] = {"phi3", NULL};
