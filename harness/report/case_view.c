@@ -274,7 +274,12 @@ bool case_view_read(struct report *report, struct json *line, struct case_view *
     view->oom_label = json_string_or(json_get(oom, "label"), NULL);
     double seconds = json_real_or(json_get(line, "duration_s"), -1.0);
     view->duration_seconds = seconds >= 0.0 ? seconds : -1.0;
-    view->device_kind = json_string_or(json_get(json_get(line, "device"), "kind"), NULL);
-    view->device_name = json_string_or(json_get(json_get(line, "device"), "name"), NULL);
+    const struct json *device = json_get(line, "device");
+    view->device_kind = json_string_or(json_get(device, "kind"), NULL);
+    view->device_name = json_string_or(json_get(device, "name"), NULL);
+    view->device_driver = json_string_or(json_get(device, "driver"), NULL);
+    view->device_runtime = json_string_or(json_get(device, "runtime"), NULL);
+    view->device_threads = json_integer_or(json_get(device, "threads"), -1);
+    view->device_total_bytes = bytes_read(device, "total_bytes");
     return validity_read(report, view) && label_make(report, view) && estimates_read(report, view);
 }

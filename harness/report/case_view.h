@@ -98,8 +98,10 @@ struct case_view {
     const struct estimator_total *totals;
     int total_count;
     struct spread spread;
-    double duration_seconds; /* negative: unknown */
-    const char *device_kind, *device_name;
+    double duration_seconds;                                                /* negative: unknown */
+    const char *device_kind, *device_name, *device_driver, *device_runtime; /* NULL: not recorded */
+    int64_t device_threads, device_total_bytes;                             /* negative: not recorded */
+    int run; /* its run line, by its place in report->runs */
 };
 
 enum { ESTIMATOR_MAXIMUM = 32 };

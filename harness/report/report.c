@@ -14,7 +14,7 @@
 struct reading {
     struct report *report;
     struct json **lines;
-    int *line_runs;         /* for each line the number of its run */
+    int *line_runs;         /* for each line the place of its run */
     struct spread *spreads; /* for each line that stays, of the attempts that it stands for */
     size_t line_count;
 };
@@ -87,6 +87,7 @@ static size_t lines_close(struct reading *reading)
     for (size_t index = 0; index < reading->line_count; index++) {
         if (reading->lines[index] != NULL) {
             reading->spreads[kept] = reading->spreads[index];
+            reading->line_runs[kept] = reading->line_runs[index];
             reading->lines[kept++] = reading->lines[index];
         }
     }
@@ -113,6 +114,7 @@ static bool attempts_drop(struct reading *reading)
             last++;
         }
         struct json *line = reading->lines[attempts[last].order];
+        int run = reading->line_runs[attempts[last].order];
         reading->spreads[attempts[index].order] = attempts_spread(reading, &attempts[index], last - index + 1, group);
         for (size_t at = index; at <= last; at++) {
             if (at != last) {
@@ -121,6 +123,7 @@ static bool attempts_drop(struct reading *reading)
             reading->lines[attempts[at].order] = NULL;
         }
         reading->lines[attempts[index].order] = line;
+        reading->line_runs[attempts[index].order] = run;
         index = last + 1;
     }
     reading->line_count = made ? lines_close(reading) : count;
@@ -142,6 +145,7 @@ static bool views_make(struct reading *reading)
         struct json *line = reading->lines[report->case_count];
         struct case_view *view = &report->cases[report->case_count];
         made = case_view_read(report, line, view);
+        view->run = reading->line_runs[report->case_count];
         view->spread = reading->spreads[report->case_count++];
     }
     memmove(reading->lines, reading->lines + report->case_count,
