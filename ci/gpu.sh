@@ -75,7 +75,7 @@ build=${build:-build}
 cd "$root" || exit 99
 scratch=$(mktemp -d) || exit 99
 log=$out/log.txt
-export HF_HUB_OFFLINE=1 TRANSFORMERS_OFFLINE=1 OMP_WAIT_POLICY="${OMP_WAIT_POLICY:-passive}"
+export ASSAY_DATA_DIR="$root" HF_HUB_OFFLINE=1 TRANSFORMERS_OFFLINE=1 OMP_WAIT_POLICY="${OMP_WAIT_POLICY:-passive}"
 . ci/gpu-time.sh
 . ci/gpu-folder.sh
 . ci/gpu-parts.sh

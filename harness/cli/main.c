@@ -1,4 +1,5 @@
 /* main: finds the command, runs it, and turns its status into one line and an exit code. Nothing else exits. */
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -147,8 +148,25 @@ static bool is_placed(const char *text)
     return column != NULL && number_before(text, column) != NULL;
 }
 
+/* A program that was started without standard descriptors would open its files as these, and progress lines would land
+ * in the records. What is missing becomes /dev/null, closed for the use that it is meant for: what cannot be written
+ * where it was asked for is told as before. False where it cannot be opened. */
+static bool descriptors_open(void)
+{
+    static const int modes[] = {O_RDONLY, O_RDONLY, O_WRONLY};
+    for (int descriptor = STDIN_FILENO; descriptor <= STDERR_FILENO; descriptor++) {
+        if (fcntl(descriptor, F_GETFD) < 0 && open("/dev/null", modes[descriptor]) != descriptor) {
+            return false;
+        }
+    }
+    return true;
+}
+
 int main(int count, char **words)
 {
+    if (!descriptors_open()) {
+        return EXIT_CODE_FAULT;
+    }
     enum exit_code exit_code = EXIT_CODE_PASS;
     struct status error = {0};
     enum status_code code = program_run(count, words, &exit_code, &error);

@@ -1,48 +1,73 @@
-/* Resources: found relative to the current folder, then to the executable, so that neither a build tree nor an
- * installed tree that was moved needs a setting. */
+/* Resources: found beside the executable, so that neither a build tree nor an installed tree that was moved needs a
+ * setting. Never in the current folder: what lies there came from somewhere, and gnuplot runs the scripts of plots/. */
 #include "harness/cli/resource_path.h"
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* The folder of the executable, "." where the system does not say. */
-static const char *executable_folder(char path[PATH_MAX])
+/* Cuts the last name off and returns it; NULL where the path has none. */
+static const char *last_name_cut(char *path)
 {
-    ssize_t length = readlink("/proc/self/exe", path, PATH_MAX - 1);
-    if (length <= 0) {
-        return ".";
-    }
-    path[length] = '\0';
     char *slash = strrchr(path, '/');
     if (slash == NULL) {
-        return ".";
+        return NULL;
     }
     *slash = '\0';
-    return path;
+    return slash + 1;
+}
+
+static bool is_name(const char *name, const char *expected)
+{
+    return name != NULL && strcmp(name, expected) == 0;
+}
+
+/* The repository whose build folder, or a variant's below it, the executable lies in; NULL where it lies elsewhere: the
+ * folder above another one, /tmp say, may be anybody's. */
+static const char *repository_of(char *executable_folder)
+{
+    const char *name = last_name_cut(executable_folder);
+    if (!is_name(name, "build")) {
+        name = last_name_cut(executable_folder);
+    }
+    return is_name(name, "build") ? executable_folder : NULL;
+}
+
+static bool executable_folder_read(char path[PATH_MAX])
+{
+    ssize_t length = readlink("/proc/self/exe", path, PATH_MAX - 1);
+    path[length > 0 ? length : 0] = '\0';
+    return last_name_cut(path) != NULL;
 }
 
 const char *resource_path(struct arena *arena, const char *name)
 {
-    char buffer[PATH_MAX];
-    const char *folder = executable_folder(buffer);
-    const char *const candidates[] = {
-        arena_copy(arena, name),
-        arena_format(arena, "%s/../%s", folder, name),
-        arena_format(arena, "%s/../../%s", folder, name),
-        arena_format(arena, "%s/../share/assay/%s", folder, name),
-        arena_format(arena, "%s/%s", ASSAY_DATADIR, name),
-    };
+    const char *chosen = secure_getenv("ASSAY_DATA_DIR");
+    const char *installed = arena_format(arena, "%s/%s", ASSAY_DATADIR, name);
+    const char *beside = NULL, *built = NULL;
+    char folder[PATH_MAX];
+    if (chosen != NULL && *chosen != '\0') {
+        return arena_format(arena, "%s/%s", chosen, name);
+    }
+    if (executable_folder_read(folder)) {
+        beside = arena_format(arena, "%s/../share/assay/%s", folder, name);
+        const char *repository = repository_of(folder);
+        built = repository != NULL ? arena_format(arena, "%s/%s", repository, name) : NULL;
+    }
+    const char *const candidates[] = {built, beside, installed};
     for (size_t i = 0; i < sizeof candidates / sizeof candidates[0]; i++) {
         if (candidates[i] != NULL && access(candidates[i], R_OK) == 0) {
             return candidates[i];
         }
     }
-    return candidates[0];
+    return built != NULL ? built : installed;
 }
 
 const char *suite_path(struct arena *arena, const char *name)
 {
-    return strncmp(name, "suites/", strlen("suites/")) == 0 ? resource_path(arena, name) : name;
+    bool is_resource = strncmp(name, "suites/", strlen("suites/")) == 0 && access(name, F_OK) != 0;
+    return is_resource ? resource_path(arena, name) : name;
 }

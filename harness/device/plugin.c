@@ -27,23 +27,28 @@ static void folder_add(struct plugin_folders *folders, const char *path)
     snprintf(folders->path[folders->count++], PATH_MAX, "%s", path);
 }
 
+/* The executable's own folder, and for a test program, build/tests/AREA/test_it, the build folder. No other folder above:
+ * one that a repository was cloned into, /tmp say, may be anybody's, and a plug-in is code. */
 static void executable_folders_add(struct plugin_folders *folders)
 {
     char path[PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
-    if (length <= 0) {
+    path[length > 0 ? length : 0] = '\0';
+    char *slash = strrchr(path, '/');
+    if (slash == NULL || slash == path) {
         return;
     }
-    path[length] = '\0';
-    for (int level = 0; level < 3; level++) {
-        char *slash = strrchr(path, '/');
-        if (slash == NULL || slash == path) {
-            return;
-        }
-        *slash = '\0';
-        if (level != 1) {
-            folder_add(folders, path);
-        }
+    *slash = '\0';
+    folder_add(folders, path);
+    char *area = strrchr(path, '/');
+    if (area == NULL) {
+        return;
+    }
+    *area = '\0';
+    char *tests = strrchr(path, '/');
+    if (tests != NULL && tests != path && strcmp(tests, "/tests") == 0) {
+        *tests = '\0';
+        folder_add(folders, path);
     }
 }
 
