@@ -74,10 +74,26 @@ CUDA_HOME  := $(abspath $(dir $(realpath $(NVCC)))..)
 # Toolkits from 12.0 to 13.x build it, each for those of these that it knows: 12.0 ends at 90, 13 begins at 75.
 CUDA_WISH  := 75 80 86 89 90 100 120
 CUDA_OFFER := $(patsubst compute_%,%,$(shell $(NVCC) --list-gpu-code 2>/dev/null | sed 's/sm_/compute_/'))
-CUDA_ARCHS ?= $(filter $(CUDA_OFFER),$(CUDA_WISH))
+CUDA_ALL   := $(filter $(CUDA_OFFER),$(CUDA_WISH))
+# Nothing is said: code for the GPUs that are here. All that are wished for are built where there is none, one that nvcc
+# or the driver cannot name, where the build is for other machines (install), and where CUDA_WISH was given.
+CUDA_HERE  := $(if $(CUDA_ARCHS)$(filter clean help,$(MAKECMDGOALS)),,$(shell ci/gpu-here.sh))
+ifeq ($(origin CUDA_ARCHS),undefined)
+CUDA_ELSE  := $(filter-out $(CUDA_OFFER),$(or $(CUDA_HERE),none))
+CUDA_ARCHS := $(if $(filter install,$(MAKECMDGOALS))$(CUDA_ELSE)$(filter-out file,$(origin CUDA_WISH)),$(CUDA_ALL),$(CUDA_HERE))
+# What was built for more than that serves.
+CUDA_BUILT := $(shell cat $(BUILD)/cuda/architectures 2>/dev/null)
+CUDA_ARCHS := $(if $(filter-out $(CUDA_BUILT),$(CUDA_ARCHS)),$(CUDA_ARCHS),$(CUDA_BUILT))
+endif
 GENCODE     = $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
               -gencode arch=compute_$(lastword $(CUDA_ARCHS)),code=compute_$(lastword $(CUDA_ARCHS))
+CUDA_NOTE  := $(BUILD)/cuda/architectures
 NVCC_FLAGS  = -O2 -I. $(GENCODE) -Xcompiler -fPIC,-fno-exceptions,-fno-threadsafe-statics -MMD -MP
+endif
+# Kernels that nothing here runs take minutes.
+ifeq ($(filter-out run,$(or $(MAKECMDGOALS),all))$(CUDA_HERE)$(filter-out undefined file,$(origin CUDA_ARCHS))$(CUDA_WHY_NOT),)
+PLUGIN     :=
+CUDA_WHY_NOT := no GPU is visible, and make run builds what it runs; make all builds it
 endif
 PLUGIN_O   := $(CUDA_CU:%.cu=$(BUILD)/cuda/%.cu.o) $(CUDA_C:%.c=$(BUILD)/cuda/%.o)
 
@@ -101,7 +117,7 @@ say = $(if $(V),,@)$(if $(QUIET),,printf '  %-5s %s\n' $(1) $(2);)
 
 # ---- build ----
 .DEFAULT_GOAL := all
-.PHONY: all tests test run bench gpu fuzz conformance check check-kernels help info install clean
+.PHONY: all tests test run bench gpu fuzz conformance check check-kernels help info install clean FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -130,7 +146,12 @@ $(LIB): $(call object,$(LIB_C))
 $(BUILD)/assay: $(call object,$(CLI_C)) $(LIB)
 	$(call say,LD,$@)$(CC) $(OPTIMISE) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-$(BUILD)/cuda/%.cu.o: %.cu
+# What was built for other GPUs is built anew.
+$(CUDA_NOTE): FORCE
+	@mkdir -p $(@D)
+	@echo '$(strip $(CUDA_ARCHS))' | cmp -s - $@ || echo '$(strip $(CUDA_ARCHS))' >$@
+
+$(BUILD)/cuda/%.cu.o: %.cu $(CUDA_NOTE)
 	@mkdir -p $(@D)
 	$(call say,NVCC,$<)$(NVCC) $(NVCC_FLAGS) -c $< -o $@
 

@@ -10,12 +10,6 @@ fresh_constants=
 
 # ---- build ----
 
-# The compute capability without its point, 90; nothing where no driver says.
-gpu_capability() {
-    nvidia-smi --query-gpu=compute_cap --format=csv,noheader -i "${device#cuda:}" 2>/dev/null |
-        sed -n '1s/^\([0-9]*\)\.\([0-9]\)$/\1\2/p'
-}
-
 # $1 behind what LD_LIBRARY_PATH has, for all that is run from here on.
 library_folder_add() {
     case :${LD_LIBRARY_PATH:-}: in *":$1:"*) return ;; esac
@@ -46,12 +40,12 @@ build_why_not() {
 }
 
 gpu_is_visible() {
-    ls /dev/nvidia[0-9]* >/dev/null 2>&1 || nvidia-smi -L 2>/dev/null | grep -q '^GPU'
+    [ -n "$(ci/gpu-here.sh)" ]
 }
 
 plugin_words() {
     if [ -f "$build/libassay_cuda.so" ]; then
-        echo "the CUDA plug-in is there"
+        echo "the CUDA plug-in is there$(sed 's/^/, for sm_/; s/ / sm_/g' "$build/cuda/architectures" 2>/dev/null)"
     else
         echo "there is no CUDA plug-in"
     fi
@@ -69,16 +63,13 @@ part_build() {
         built=yes
         return 0
     fi
-    capability=$(gpu_capability)
-    if [ -n "$capability" ]; then
-        limited env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s CUDA_ARCHS="$capability" all tests
-    elif gpu_is_visible; then # by a driver without nvidia-smi, as in lean containers
+    if gpu_is_visible; then # for it, where its driver says what it is
         limited env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s all tests
     else
         limited env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s CUDA=no all tests
     fi
     code=$?
-    [ "$code" -eq 3 ] || remark "$(plugin_words)${capability:+ (sm_$capability)}"
+    [ "$code" -eq 3 ] || remark "$(plugin_words)"
     [ "$code" -ne 0 ] || built=yes
     [ "$code" -eq 0 ] || [ "$code" -eq 3 ] || remark "the build failed: $(grep 'error:\|Error' "$log" | tail -n 1)"
     case $code in 0 | 3) return "$code" ;; *) return 99 ;; esac

@@ -15,11 +15,21 @@
 
 #define OPTIONS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-static const char no_gpu[] = "ASSAY_PLUGIN_DIR=/nowhere";
+static const char no_plugin[] = "ASSAY_PLUGIN_DIR=/nowhere", no_gpu[] = "CUDA_VISIBLE_DEVICES=-1";
 
+/* A driver that lists a GPU, beside whatever this machine has. */
+static const char *driver_add(const struct gpu_scene *scene, char path[4096])
+{
+    script_write(scene->folder, "nvidia-smi", "echo 'GPU 0: a GPU (UUID: GPU-0)'");
+    snprintf(path, 4096, "PATH=%s:%s", scene->folder, getenv("PATH"));
+    return path;
+}
+
+/* With a GPU, which is hidden: what is expected holds on machines that have one. */
 static struct command_result run(const struct gpu_scene *scene, const char *const *options)
 {
-    const char *const environment[] = {no_gpu, "COLUMNS=60", NULL};
+    char path[4096];
+    const char *const environment[] = {no_plugin, no_gpu, "COLUMNS=60", driver_add(scene, path), NULL};
     return gpu_scene_run(scene, options, environment);
 }
 
@@ -125,14 +135,12 @@ static void a_gpu_that_is_asked_for_must_be_there(void **state)
     gpu_scene_expect(scene, &result, 99, "FAIL: a fault of the program: build");
 }
 
-/* A driver that lists a GPU, which assay then cannot open. */
+/* One that a driver lists, and that assay then cannot open. */
 static void a_gpu_that_cannot_be_used_is_no_reason_to_skip(void **state)
 {
     const struct gpu_scene *scene = *state;
     char path[4096];
-    snprintf(path, sizeof path, "PATH=%s:%s", scene->folder, getenv("PATH"));
-    const char *const environment[] = {no_gpu, path, NULL};
-    script_write(scene->folder, "nvidia-smi", "echo 'GPU 0: a GPU (UUID: GPU-0)'");
+    const char *const environment[] = {no_plugin, "CUDA_VISIBLE_DEVICES=0", driver_add(scene, path), NULL};
     struct command_result result = gpu_scene_run(scene, OPTIONS("--slice", "suites"), environment);
     gpu_scene_expect(scene, &result, 3, "inconclusive: device, calibrate, load");
     assert_int_equal(count_in(scene, "timing.tsv", "the GPU cannot be used: cuda: "), 1);
@@ -156,7 +164,7 @@ static void a_signal_ends_it_in_order(void **state)
         "while [ ! -e \"$1/begun\" ]; do sleep 0.1; done; kill -TERM $pid; wait $pid";
     script_write(gpu_scene_path(scene, "build/tests/area"), "test_a", ": >\"${0%/build/*}/begun\"; exec sleep 60");
     const char *const words[] = {"sh", "-c", command, "sh", scene->folder, NULL};
-    const char *const environment[] = {no_gpu, NULL};
+    const char *const environment[] = {no_plugin, no_gpu, NULL};
     struct command_result result = command_run(words, environment);
     gpu_scene_expect(scene, &result, 3, "inconclusive: tests, sanitizer, calibrate");
     assert_int_equal(count_in(scene, "timing.tsv", "interrupted"), 10);

@@ -1,0 +1,145 @@
+/* The Makefile's choice of GPUs: with a driver and a compiler of our own it builds for what is here, for all where nothing
+ * is, nothing for `make run` then, and anew what was built for others. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/support/command_run.h"
+#include "tests/support/scratch_folder.h"
+
+struct scene {
+    char folder[64];
+    char path[4096], nvcc[128], build[128], object[192];
+};
+
+/* A compiler that knows a few GPUs, writes what it is asked to write, and says on standard output for which GPUs. */
+static const char nvcc_body[] =
+    "[ \"$1\" != --list-gpu-code ] || { printf 'sm_%s\\n' 75 80 86 89 90 100 120; exit; }\n"
+    "while [ $# -gt 0 ]; do\n"
+    "    case $1 in -o) echo built >\"$2\" ;; -gencode) printf '%s ' \"${2##*code=}\" ;; esac\n"
+    "    shift\n"
+    "done; echo";
+
+static int scene_make(void **state)
+{
+    struct scene *scene = calloc(1, sizeof *scene);
+    snprintf(scene->folder, sizeof scene->folder, "/tmp/assay-make-XXXXXX");
+    if (mkdtemp(scene->folder) == NULL) {
+        return 1;
+    }
+    script_write(scene->folder, "nvcc", nvcc_body);
+    snprintf(scene->path, sizeof scene->path, "PATH=%s:%s", scene->folder, getenv("PATH"));
+    snprintf(scene->nvcc, sizeof scene->nvcc, "NVCC=%s/nvcc", scene->folder);
+    snprintf(scene->build, sizeof scene->build, "BUILD=%s/build", scene->folder);
+    snprintf(scene->object, sizeof scene->object, "%s/build/cuda/harness/kernels/launch_rows.cu.o", scene->folder);
+    *state = scene;
+    return 0;
+}
+
+static int scene_remove(void **state)
+{
+    struct scene *scene = *state;
+    int code = scratch_folder_remove(scene->folder);
+    free(scene);
+    return code;
+}
+
+/* A driver whose only GPU is of this compute capability. */
+static void gpu_insert(const struct scene *scene, const char *capability)
+{
+    char body[128];
+    snprintf(body, sizeof body, "case $1 in -L) echo 'GPU 0: one' ;; *) echo '%s' ;; esac", capability);
+    script_write(scene->folder, "nvidia-smi", body);
+}
+
+/* Runs make of a user: with none of the settings of the make that runs this test. */
+static struct text make_run(const struct scene *scene, const char *visible, const char *const *words)
+{
+    const char *all[24] = {"env",  "-u", "MAKEFLAGS", "-u",        "MFLAGS", "-u", "MAKELEVEL", "VARIANT=release",
+                           "make", "-s", scene->nvcc, scene->build};
+    const char *const environment[] = {scene->path, visible, NULL};
+    size_t count = 12;
+    while (*words != NULL) {
+        all[count++] = *words++;
+    }
+    struct command_result result = command_run(all, environment);
+    if (result.exit_code != 0) {
+        print_error("%s", text_string(&result.error));
+    }
+    assert_int_equal(result.exit_code, 0);
+    text_release(&result.error);
+    return result.output;
+}
+
+#define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static const char shown[] = "CUDA_VISIBLE_DEVICES=0", hidden[] = "CUDA_VISIBLE_DEVICES=-1";
+
+static void expect(struct text output, const char *part, bool is_there)
+{
+    if ((strstr(text_string(&output), part) != NULL) != is_there) {
+        print_error("%s '%s' in: %s\n", is_there ? "no" : "there is", part, text_string(&output));
+        text_release(&output);
+        fail();
+    }
+    text_release(&output);
+}
+
+static void it_is_built_for_the_gpu_that_is_here(void **state)
+{
+    const struct scene *scene = *state;
+    static const char all[] = "for sm_75 sm_80 sm_86 sm_89 sm_90 sm_100 sm_120\n";
+    gpu_insert(scene, "9.0");
+    expect(make_run(scene, shown, WORDS("info")), "for sm_90\n", true);
+    expect(make_run(scene, hidden, WORDS("info")), all, true);
+    expect(make_run(scene, shown, WORDS("info", "CUDA_WISH=75 90 120")), "for sm_75 sm_90 sm_120\n", true);
+    expect(make_run(scene, shown, WORDS("info", "CUDA_ARCHS=80")), "for sm_80\n", true);
+    gpu_insert(scene, "13.7"); /* newer than the compiler */
+    expect(make_run(scene, shown, WORDS("info")), all, true);
+    gpu_insert(scene, "[N/A]"); /* listed by a driver that does not say what it is */
+    expect(make_run(scene, shown, WORDS("info")), all, true);
+}
+
+static void a_run_without_a_gpu_compiles_no_kernel(void **state)
+{
+    const struct scene *scene = *state;
+    static const char compiled[] = "launch_rows.cu.o";
+    gpu_insert(scene, "9.0");
+    expect(make_run(scene, hidden, WORDS("-n", "run")), compiled, false);
+    expect(make_run(scene, shown, WORDS("-n", "run")), compiled, true);
+    expect(make_run(scene, hidden, WORDS("-n", "all")), compiled, true);
+    expect(make_run(scene, hidden, WORDS("-n", "run", "CUDA_ARCHS=90")), compiled, true);
+    expect(make_run(scene, shown, WORDS("-n", "install")), "code=sm_75", true);
+}
+
+/* A build folder that was kept while the GPU, or the wish, changed. */
+static void what_was_built_for_others_is_built_anew(void **state)
+{
+    const struct scene *scene = *state;
+    const char *const object[] = {scene->object, NULL};
+    gpu_insert(scene, "9.0");
+    expect(make_run(scene, shown, object), "sm_90 compute_90", true);
+    expect(make_run(scene, shown, object), "sm_", false);
+    expect(make_run(scene, shown, WORDS(scene->object, "CUDA_ARCHS=80")), "sm_80 compute_80", true);
+    expect(make_run(scene, shown, object), "sm_90 compute_90", true);
+    gpu_insert(scene, "7.5");
+    expect(make_run(scene, shown, object), "sm_75 compute_75", true);
+    expect(make_run(scene, shown, WORDS(scene->object, "CUDA_WISH=75 90")), "sm_75 sm_90 compute_90", true);
+    expect(make_run(scene, shown, object), "sm_", false); /* what is here is among them */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(it_is_built_for_the_gpu_that_is_here, scene_make, scene_remove),
+        cmocka_unit_test_setup_teardown(a_run_without_a_gpu_compiles_no_kernel, scene_make, scene_remove),
+        cmocka_unit_test_setup_teardown(what_was_built_for_others_is_built_anew, scene_make, scene_remove),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
