@@ -203,19 +203,21 @@ static void other_cases_are_predicted(void **state)
     record_file_release(&file);
 }
 
-/* In a folder with results/reference: those of the device are found by its kind and name, and can be left out. */
+/* In the results/reference of what comes with the program: those of the device are found by its kind and name. */
 static void a_device_finds_its_constants(void **state)
 {
     (void)state;
-    char place[PATH_MAX], command[2 * PATH_MAX + 512], slug[CONSTANTS_NAME_BYTES];
+    char place[PATH_MAX], here[PATH_MAX], command[3 * PATH_MAX + 512], slug[CONSTANTS_NAME_BYTES];
     struct constants constants = constants_at("base.json");
     assert_non_null(realpath(program_path(), place));
+    assert_non_null(getcwd(here, sizeof here));
     device_slug("host", constants.device.name, slug);
     snprintf(
         command, sizeof command,
         "cd %s && mkdir -p results/reference/%s && cp base.json results/reference/%s/constants.json && "
+        "ln -s '%s/models' models && export ASSAY_DATA_DIR=. && "
         "%s run suite.yaml --device host --quiet --out found && %s run suite.yaml --device meta --quiet --out meta",
-        folder, slug, slug, place, place);
+        folder, slug, slug, here, place, place);
     const char *const words[] = {"sh", "-c", command, NULL};
     file_save(below("suite.yaml"), "version: 1\nname: t\ncases:\n  - {model: tiny-bert, mode: infer, seq: 8}\n");
     assert_int_equal(assay(words, NULL), 0);
