@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-static const char *const level_names[LEVEL_COUNT] = {"requested", "allocated", "reserved", "device", "process"};
 static const char *const end_keys[LEVEL_COUNT] = {"requested_bytes", "allocated_bytes", "reserved_bytes",
                                                   "device_bytes", "process_bytes"};
 static const char *const peak_keys[LEVEL_COUNT] = {"requested_bytes_peak", "allocated_bytes_peak",
@@ -14,11 +13,6 @@ static const char *const peak_keys[LEVEL_COUNT] = {"requested_bytes_peak", "allo
 static const char *const stage_names[STAGE_COUNT] = {STAGE_TABLE(NAME_ENTRY)};
 static const char *const category_names[CATEGORY_COUNT] = {CATEGORY_TABLE(NAME_ENTRY)};
 #undef NAME_ENTRY
-
-const char *level_name(enum level level)
-{
-    return level_names[level];
-}
 
 const char *report_stage_name(int stage)
 {

@@ -10,15 +10,12 @@
 
 #include "harness/base/arena.h"
 #include "harness/base/json.h"
+#include "harness/record/level.h"
 #include "harness/report/report.h"
 #include "harness/tape/tape.h"
 
 enum { BYTES_UNKNOWN = -1 };
 
-/* The levels of docs/NUMBERS.md. Device: what the driver counts; process: resident bytes of the process. */
-enum level { LEVEL_REQUESTED, LEVEL_ALLOCATED, LEVEL_RESERVED, LEVEL_DEVICE, LEVEL_PROCESS, LEVEL_COUNT };
-
-const char *level_name(enum level level);       /* "requested", ... */
 const char *report_stage_name(int stage);       /* as in records; stage is an enum stage */
 const char *report_category_name(int category); /* as in records; category is an enum category */
 

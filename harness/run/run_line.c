@@ -55,7 +55,8 @@ static struct json *suite_json(const struct run_options *options, int total)
         json_set(object, "plan_hash", json_string_new(suite->plan_hash)) &&
         json_set(object, "case_count", json_integer_new(suite->case_count)) &&
         json_set(object, "selected_count", json_integer_new(total)) &&
-        json_set(object, "filter", options->filter != NULL ? json_string_new(options->filter) : json_null_new());
+        json_set(object, "filter", options->filter != NULL ? json_string_new(options->filter) : json_null_new()) &&
+        json_set(object, "compare", level_rules_json(&suite->compare));
     return json_made(object, made);
 }
 

@@ -92,26 +92,6 @@ static bool quantity_predicted(const struct json *estimate, enum quantity quanti
     return figure >= 0;
 }
 
-static bool tolerance_holds(const struct tolerance *tolerance, int64_t error, int64_t measured)
-{
-    int64_t distance = error < 0 ? -error : error; /* both figures are >= 0, so it fits */
-    if (tolerance->kind == TOLERANCE_BYTES) {
-        return distance <= tolerance->bytes;
-    }
-    return (double)distance <= tolerance->fraction * (double)measured;
-}
-
-static struct json *tolerance_json(const struct tolerance *tolerance)
-{
-    if (tolerance == NULL) {
-        return json_null_new();
-    }
-    struct json *object = json_object_new();
-    bool is_bytes = tolerance->kind == TOLERANCE_BYTES;
-    struct json *value = is_bytes ? json_integer_new(tolerance->bytes) : json_real_new(tolerance->fraction);
-    return json_made(object, json_set(object, is_bytes ? "bytes" : "fraction", value));
-}
-
 struct figures {
     bool predicted_known, measured_known;
     int64_t predicted, measured;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/suite/suite_compare.h"
 #include "harness/suite/suite_expand.h"
 #include "harness/suite/suite_external.h"
 
@@ -14,8 +15,8 @@
 #define AXIS_KEYS              "model" WORKLOAD_FIELD_TABLE(AXIS_KEY)
 #define SETTING_KEYS           "tags", "tolerances", "timeout_seconds", "repeat", "device", "for"
 
-static const char *const TOP_KEYS[] = {"version", "name",    "description", "defaults",   "cases",
-                                       "include", "exclude", "external",    SETTING_KEYS, NULL};
+static const char *const TOP_KEYS[] = {"version", "name",     "description", "defaults",   "cases", "include",
+                                       "exclude", "external", "compare",     SETTING_KEYS, NULL};
 static const char *const DEFAULTS_KEYS[] = {AXIS_KEYS, SETTING_KEYS, NULL};
 static const char *const CASE_KEYS[] = {AXIS_KEYS, SETTING_KEYS, "expect", "include", "exclude", NULL};
 static const char *const INCLUDE_KEYS[] = {AXIS_KEYS, SETTING_KEYS, "expect", NULL};
@@ -256,6 +257,9 @@ static enum status_code suite_from_tree(const struct yaml_tree *tree, const char
     if (code == STATUS_OK) {
         code = suite_externals_read(tree, map_find(tree->root, "external", NULL), &made.arena, &made.externals,
                                     &made.external_count, error);
+    }
+    if (code == STATUS_OK) {
+        code = suite_compare_read(tree, map_find(tree->root, "compare", NULL), &made.compare, error);
     }
     if (code == STATUS_OK) {
         code = cases_read(&expansion);

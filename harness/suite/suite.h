@@ -11,19 +11,12 @@
 #include "harness/base/arena.h"
 #include "harness/base/status.h"
 #include "harness/record/quantity.h"
+#include "harness/record/tolerance.h"
 #include "harness/suite/identity.h"
 
 enum { SUITE_CASES_MAXIMUM = 1000000 };
 
-/* How far a prediction may be off: |predicted - measured| <= bytes, or <= fraction * measured. */
-enum tolerance_kind { TOLERANCE_BYTES, TOLERANCE_FRACTION };
-
-struct tolerance {
-    enum tolerance_kind kind;
-    int64_t bytes;   /* TOLERANCE_BYTES */
-    double fraction; /* TOLERANCE_FRACTION: 0.05 for "5%" */
-};
-
+/* How far a prediction may be off, of what was measured. */
 struct suite_tolerance {
     const char *estimator; /* "replay"; whether it exists is known to harness/estimate, not here */
     enum quantity quantity;
@@ -67,7 +60,8 @@ struct suite {
     int case_count;
     const struct suite_external *externals; /* harness/suite/suite_external.h */
     int external_count;
-    char plan_hash[17]; /* FNV-1a of all ids in order, in hexadecimal: equal for equal lists of cases */
+    struct level_rules compare; /* how far its results may be from earlier ones; assay compare reads it of the record */
+    char plan_hash[17];         /* FNV-1a of all ids in order, in hexadecimal: equal for equal lists of cases */
 };
 
 /* Reads and expands. Models are looked up through catalogue_dir (models/config.h), so a suite that names an unknown one

@@ -70,6 +70,19 @@ static void exclude_drops_and_include_adds(void **state)
     suite_release(&suite);
 }
 
+/* What `assay compare` will allow between two results of the suite. */
+static void a_suite_says_how_far_results_may_differ(void **state)
+{
+    (void)state;
+    struct suite suite = suite_text_open(SUITE_HEAD "compare: {process: 2%, device: 8MiB, reserved: none}\n"
+                                                    "cases:\n  - {model: tiny-gpt2, mode: load}\n");
+    assert_int_equal(suite.compare.of[LEVEL_PROCESS].tolerance.kind, TOLERANCE_FRACTION);
+    assert_int_equal(suite.compare.of[LEVEL_DEVICE].tolerance.bytes, 8 << 20);
+    assert_int_equal(suite.compare.of[LEVEL_RESERVED].kind, LEVEL_RULE_NONE);
+    assert_int_equal(suite.compare.of[LEVEL_ALLOCATED].kind, LEVEL_RULE_ABSENT);
+    suite_release(&suite);
+}
+
 static void assert_near(double value, double wanted)
 {
     assert_true(fabs(value - wanted) < 1e-12);
@@ -165,6 +178,15 @@ static const struct refusal REFUSALS[] = {
     {SUITE_HEAD, "s.yaml:1:1: the suite has no cases; add 'cases:' with '- ' items"},
     {SUITE_HEAD "cases: []\n", "s.yaml:3:8: cases is an empty list; give at least one item or remove it"},
     {SUITE_HEAD "cases: {}\n", "s.yaml:3:8: cases must be a list, not a map; write '- ' items"},
+    {SUITE_HEAD "compare: {proces: 1%}\ncases: []\n",
+     "s.yaml:3:11: unknown key 'proces' in compare; did you mean 'process'?"},
+    {SUITE_HEAD "compare: {process: 4mb}\ncases: []\n",
+     "s.yaml:3:20: process: '4mb' leaves open whether it counts in 1000s or in 1024s; write 4MB (1000s) or 4MiB "
+     "(1024s), or a percentage such as 0.5%"},
+    {SUITE_HEAD "compare: {process: 1e3%}\ncases: []\n",
+     "s.yaml:3:20: process: '1e3%' is not a percentage below 1000; write one such as 0.5%"},
+    {SUITE_HEAD "compare: 2%\ncases: []\n",
+     "s.yaml:3:10: compare must be a map, not a single value; write 'key: value' lines"},
     {SUITE_HEAD "cases:\n  - gpt2\n", "s.yaml:4:5: a case must be a map, not a single value; write 'key: value' lines"},
     {SUITE_HEAD "case:\n  - {}\n", "s.yaml:3:1: unknown key 'case' in a suite; did you mean 'cases'?"},
     {SUITE_HEAD "cases:\n  - {mode: load}\n",
@@ -389,6 +411,7 @@ int main(void)
         cmocka_unit_test(lists_multiply_with_the_last_axis_fastest),
         cmocka_unit_test(axes_that_say_nothing_do_not_multiply),
         cmocka_unit_test(exclude_drops_and_include_adds),
+        cmocka_unit_test(a_suite_says_how_far_results_may_differ),
         cmocka_unit_test(settings_come_from_the_innermost_layer),
         cmocka_unit_test(patterns_select_by_id_and_tag),
         cmocka_unit_test(the_plan_hash_follows_the_cases_alone),
