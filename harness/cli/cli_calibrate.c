@@ -1,10 +1,10 @@
 /* assay calibrate: records in, the constants of their device out. Measures nothing. */
 #include <stdio.h>
 
+#include "harness/base/file_replace.h"
 #include "harness/cli/command.h"
 #include "harness/cli/output.h"
 #include "harness/report/calibration.h"
-#include "harness/report/report.h"
 
 static const struct option_row options[] = {
     {"filter", OPTION_VALUE, "GLOB", "only cases whose id or one of whose tags matches; the others are passed over"},
@@ -18,7 +18,7 @@ static enum status_code constants_save(const char *path, const struct json *docu
     enum status_code code = json_write(document, 2, &text, error);
     if (code == STATUS_OK) {
         text_append(&text, "\n");
-        code = report_save(path, &text, error);
+        code = file_replace(path, FILE_NAMED, &text, error);
     }
     text_release(&text);
     return code;

@@ -2,12 +2,12 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "harness/base/file_replace.h"
 #include "harness/base/size.h"
 #include "harness/cli/case_options.h"
 #include "harness/cli/output.h"
 #include "harness/cli/question_case.h"
 #include "harness/question/explain.h"
-#include "harness/report/report.h"
 
 static const struct option_row options[] = {
     {"at", OPTION_VALUE, "STAGE",
@@ -128,7 +128,7 @@ static enum status_code folded_write(const struct explanation *explanation, cons
 {
     struct text text = {0};
     explain_folded(explanation, &text);
-    enum status_code code = report_save(path, &text, error);
+    enum status_code code = file_replace(path, FILE_NAMED, &text, error);
     text_release(&text);
     return code;
 }

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/base/file_replace.h"
 #include "harness/cli/command.h"
 #include "harness/cli/output.h"
 #include "harness/cli/report_files.h"
@@ -28,7 +29,7 @@ static enum status_code page_give(const struct report_page *page, enum report_fo
     struct text text = {0};
     enum status_code code = report_page_render(page, format, &style, &text, error);
     if (code == STATUS_OK && output != NULL) {
-        code = report_save(output, &text, error);
+        code = file_replace(output, FILE_NAMED, &text, error);
     } else if (code == STATUS_OK) {
         code = output_text(&text, error);
     }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "harness/base/file_replace.h"
 #include "harness/cli/resource_path.h"
 
 static enum status_code memory_error(struct status *error)
@@ -43,7 +44,7 @@ static enum status_code page_write(const struct report *report, enum report_form
     struct report_style style = {.plot_directory = plots};
     enum status_code code = path == NULL ? memory_error(error) : report_render(report, format, &style, &text, error);
     if (code == STATUS_OK) {
-        code = report_save(path, &text, error);
+        code = file_replace(path, FILE_CHOSEN, &text, error);
     }
     text_release(&text);
     return code;

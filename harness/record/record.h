@@ -46,7 +46,8 @@ struct record_writer; /* opaque */
 
 /* Opens folder/records.jsonl for appending; makes the folder where it is missing (not its parents). What is there stays
  * where it is: a new run follows the old ones, and a line that a killed run left unfinished is closed. STATUS_IO with the
- * path and the reason: not writable, or another run is writing to it. */
+ * path and the reason: not writable, another run is writing to it, or records.jsonl is a symbolic link or no regular file.
+ * (A link to the folder is followed.) */
 enum status_code record_writer_open(const char *folder, struct record_writer **writer, struct status *error);
 
 /* Checks, appends, flushes and synchronises one line. On STATUS_IO (a full disk) the file is cut back to the lines that
@@ -74,7 +75,7 @@ struct record_file {
     struct text notes;      /* one line of text for each of them */
 };
 
-/* Reads path, a file of records or a folder that holds records.jsonl. A line that is cut short is noted and left out
+/* Reads path, a file of records, a pipe of them, or a folder that holds records.jsonl (a regular file or a link to one). A line that is cut short is noted and left out
  * where a killed run can have left it: at the end of the file, or before a `run` line. STATUS_IO: it cannot be read.
  * STATUS_INVALID: "FILE:LINE:COLUMN: what is wrong; what would be right" for any other damage, wrong types, a case
  * outside a run, an empty file, a newer major version. */

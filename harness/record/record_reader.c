@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "harness/base/regular_file.h"
 #include "harness/record/record.h"
 
 enum { LINE_BYTES_MAXIMUM = 16 * 1024 * 1024 };
@@ -180,23 +182,40 @@ static enum status_code lines_read(struct reader *reader, FILE *stream)
     return code == STATUS_OK && reader->made.notes.failed ? reader_no_memory(reader) : code;
 }
 
+/* A file that the user names may be a pipe, as <(zstdcat FILE) is; the one in a folder must be a file. */
+static enum status_code stream_open(const char *path, bool is_in_folder, FILE **stream, struct status *error)
+{
+    static const char remedy[] = "name a folder that a run has written";
+    int file = -1;
+    if (is_in_folder && regular_file_read(path, remedy, &file, error) != STATUS_OK) {
+        return STATUS_IO;
+    }
+    *stream = is_in_folder ? fdopen(file, "rb") : fopen(path, "rbe");
+    if (*stream != NULL) {
+        return STATUS_OK;
+    }
+    status_set(error, STATUS_IO, "%s: cannot be opened: %s; %s", path, strerror(errno), remedy);
+    if (file >= 0) {
+        close(file);
+    }
+    return STATUS_IO;
+}
+
 enum status_code record_file_read(const char *path, struct record_file *file, struct status *error)
 {
     struct text full = {0};
     struct stat state;
-    text_append(&full, path);
-    if (stat(path, &state) == 0 && S_ISDIR(state.st_mode)) {
-        text_append(&full, "/records.jsonl");
-    }
+    FILE *stream = NULL;
+    bool is_folder = stat(path, &state) == 0 && S_ISDIR(state.st_mode);
+    text_format(&full, "%s%s", path, is_folder ? "/records.jsonl" : "");
     struct reader reader = {.path = text_string(&full), .error = error};
-    FILE *stream = full.failed ? NULL : fopen(reader.path, "rbe");
     enum status_code code = STATUS_OK;
     if (full.failed) {
         code = status_set(error, STATUS_OUT_OF_MEMORY, "%s: no memory to read it", path);
-    } else if (stream == NULL) {
-        code = status_set(error, STATUS_IO, "%s: cannot be opened: %s; name a folder that a run has written",
-                          reader.path, strerror(errno));
     } else {
+        code = stream_open(reader.path, is_folder, &stream, error);
+    }
+    if (code == STATUS_OK) {
         code = lines_read(&reader, stream);
         fclose(stream);
     }

@@ -1,12 +1,12 @@
 /* Record writer: append one line, see it on the disk, go on. Not atomic replacement: earlier lines are never touched. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "harness/base/regular_file.h"
 #include "harness/record/record.h"
 
 struct record_writer {
@@ -45,10 +45,6 @@ static enum status_code tail_close(struct record_writer *writer, struct status *
     if (fstat(writer->file, &state) != 0) {
         return writer_fail(writer, "cannot be examined", error);
     }
-    if (!S_ISREG(state.st_mode)) {
-        return status_set(error, STATUS_IO, "%s: not a regular file; choose another folder",
-                          text_string(&writer->path));
-    }
     writer->size = state.st_size;
     if (state.st_size > 0 && pread(writer->file, &last, 1, state.st_size - 1) != 1) {
         return writer_fail(writer, "cannot be read", error);
@@ -76,9 +72,9 @@ enum status_code record_writer_open(const char *folder, struct record_writer **w
     } else if (mkdir(folder, 0777) != 0 && errno != EEXIST) {
         code = status_set(error, STATUS_IO, "%s: the folder cannot be made: %s; name one that can be written", folder,
                           strerror(errno));
-    } else if ((made->file = open(text_string(&made->path), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666)) < 0) {
-        code = status_set(error, STATUS_IO, "%s: cannot be opened: %s; name a folder that can be written",
-                          text_string(&made->path), strerror(errno));
+    } else if (regular_file_append(text_string(&made->path), "name a folder that can be written", &made->file, error) !=
+               STATUS_OK) {
+        code = STATUS_IO;
     } else if (flock(made->file, LOCK_EX | LOCK_NB) != 0) {
         code = status_set(error, STATUS_IO, "%s: another run is writing to it; wait for it or name another folder",
                           text_string(&made->path));

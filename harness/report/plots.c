@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "harness/base/file_replace.h"
 #include "harness/report/case_view.h"
 #include "harness/report/gnuplot.h"
 #include "harness/report/plots.h"
@@ -54,8 +55,8 @@ static enum status_code script_copy(const char *from, const char *to, struct sta
     }
     bool failed = ferror(file) != 0 || content.length == 0;
     fclose(file);
-    enum status_code code =
-        failed ? status_set(error, STATUS_UNAVAILABLE, "%s: cannot be read", from) : report_save(to, &content, error);
+    enum status_code code = failed ? status_set(error, STATUS_UNAVAILABLE, "%s: cannot be read", from)
+                                   : file_replace(to, FILE_CHOSEN, &content, error);
     text_release(&content);
     return code;
 }
@@ -91,7 +92,7 @@ static void note_append(struct text *notes, const char *file, const char *why)
 static enum status_code files_write(const struct plot_place *place, const char *script, const struct plot_page *page,
                                     const struct page_files *files, struct status *error)
 {
-    enum status_code code = report_save(files->data, &page->data, error);
+    enum status_code code = file_replace(files->data, FILE_CHOSEN, &page->data, error);
     if (code != STATUS_OK) {
         return code;
     }

@@ -54,11 +54,6 @@ struct report_style {
 enum status_code report_render(const struct report *report, enum report_format format, const struct report_style *style,
                                struct text *text, struct status *error);
 
-/* Writes content to path: into a file beside it, which then takes its name, so that a reader sees the old or the new
- * content and nothing between. What is not a regular file (a pipe, /dev/stdout) is written directly. STATUS_IO: the
- * old file is untouched. */
-enum status_code report_save(const char *path, const struct text *content, struct status *error);
-
 /* Draws the plots into plot_directory (made if missing) with gnuplot and the scripts of script_directory. Per plot NAME:
  * NAME.tsv (the data), NAME.gp (the script), NAME.svg, NAME.png; further pages are NAME-2 and so on. notes receives one
  * line for each plot that was not drawn and why (no data; gnuplot is missing, and the remedy); that is not an error.

@@ -382,6 +382,34 @@ static void a_folder_that_cannot_be_written_is_named(void **state)
     assert_null(writer);
 }
 
+/* A folder may come from somebody else: nothing in it makes a run append to another file, or hold a reader up. */
+static void links_and_pipes_in_a_folder_are_refused(void **state)
+{
+    const struct place *place = *state;
+    struct record_writer *writer = NULL;
+    struct record_file file;
+    struct status error;
+    char other[128], start[128];
+    snprintf(other, sizeof other, "%s/other", place->folder);
+    file_write(other, "precious");
+    assert_int_equal(symlink(other, place->file), 0);
+    assert_int_equal(record_writer_open(place->folder, &writer, &error), STATUS_IO);
+    snprintf(start, sizeof start, "%s: is a symbolic link", place->file);
+    assert_ptr_equal(strstr(error.text, start), error.text);
+    file_write(other, RUN_LINE CASE_LINE("a")); /* to read through a link harms nothing */
+    assert_int_equal(record_file_read(place->folder, &file, &error), STATUS_OK);
+    record_file_release(&file);
+    assert_int_equal(unlink(place->file), 0);
+    assert_int_equal(mkfifo(place->file, 0600), 0);
+    snprintf(start, sizeof start, "%s: is not a regular file", place->file);
+    assert_int_equal(record_writer_open(place->folder, &writer, &error), STATUS_IO);
+    assert_ptr_equal(strstr(error.text, start), error.text);
+    assert_int_equal(record_file_read(place->folder, &file, &error), STATUS_IO);
+    assert_ptr_equal(strstr(error.text, start), error.text);
+    assert_int_equal(unlink(place->file), 0);
+    assert_int_equal(unlink(other), 0);
+}
+
 static void a_wrong_line_is_not_written(void **state)
 {
     const struct place *place = *state;
@@ -414,6 +442,7 @@ int main(void)
         TEST(fields_and_lines_of_a_later_minor_version_are_accepted),
         TEST(a_full_disk_leaves_whole_lines),
         TEST(a_folder_that_cannot_be_written_is_named),
+        TEST(links_and_pipes_in_a_folder_are_refused),
         TEST(a_wrong_line_is_not_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -225,29 +225,6 @@ static void what_is_no_record_is_an_error(void **state)
     assert_null(report);
 }
 
-static void saving_replaces_whole_files_only(void **state)
-{
-    const struct place *place = *state;
-    struct text content = {0};
-    struct status error = {0};
-    char path[160], byte[8];
-    snprintf(path, sizeof path, "%s/report.md", place->folder);
-    text_append(&content, "old");
-    assert_int_equal(report_save(path, &content, &error), STATUS_OK);
-    assert_int_equal(report_save("/dev/full", &content, &error), STATUS_IO);
-    assert_non_null(strstr(error.text, "No space left"));
-    assert_int_equal(report_save("/dev/null", &content, &error), STATUS_OK);
-    assert_int_equal(report_save("/nonexistent/report.md", &content, &error), STATUS_IO);
-    text_append(&content, " and new");
-    assert_int_equal(report_save(path, &content, &error), STATUS_OK);
-    FILE *file = fopen(path, "r");
-    assert_non_null(file);
-    assert_non_null(fgets(byte, sizeof byte, file));
-    assert_string_equal(byte, "old and");
-    fclose(file);
-    text_release(&content);
-}
-
 static void formats_have_names(void **state)
 {
     (void)state;
@@ -275,7 +252,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(unfinished_line_is_left_out, place_make, place_remove),
         cmocka_unit_test_setup_teardown(what_cannot_be_read_is_an_error, place_make, place_remove),
         cmocka_unit_test_setup_teardown(what_is_no_record_is_an_error, place_make, place_remove),
-        cmocka_unit_test_setup_teardown(saving_replaces_whole_files_only, place_make, place_remove),
         cmocka_unit_test(formats_have_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

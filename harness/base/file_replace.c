@@ -1,0 +1,252 @@
+/* File replace: a nameless file (or one with a name of its own), written, synchronised, and moved to its name. Not a writer that
+ * appends: earlier lines of records are never rewritten (harness/record). */
+#include "harness/base/file_replace.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { LINKS_MAXIMUM = 40, NAMES_TRIED_MAXIMUM = 100, BESIDE_NAME_BYTES = 24, DESCRIPTOR_PATH_BYTES = 32 };
+
+/* Where the content goes in the end. */
+struct target {
+    char path[PATH_MAX]; /* of a file, links followed where they may be */
+    int descriptor;      /* of ours, which path only stands for; -1: path is a file */
+    bool is_direct;      /* there is something that cannot be replaced, such as a pipe */
+};
+
+/* The file beside the target. */
+struct beside {
+    int folder, file;
+    char name[BESIDE_NAME_BYTES]; /* in the folder; "": it has none yet */
+};
+
+static int bytes_write(int descriptor, const char *bytes, size_t left)
+{
+    while (left > 0) {
+        ssize_t written = write(descriptor, bytes, left);
+        if (written > 0) {
+            bytes += written;
+            left -= (size_t)written;
+        } else if (written == 0 || errno != EINTR) {
+            return written == 0 ? ENOSPC : errno;
+        }
+    }
+    return 0;
+}
+
+/* The number of a descriptor that a path of /dev/fd or /proc stands for; -1: it is none of those. */
+static int descriptor_of(const char *path)
+{
+    char own[DESCRIPTOR_PATH_BYTES];
+    snprintf(own, sizeof own, "/proc/%ld/fd/", (long)getpid());
+    const char *const folders[] = {"/dev/fd/", "/proc/self/fd/", own};
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
+        size_t length = strlen(folders[i]);
+        size_t digits = strncmp(path, folders[i], length) == 0 ? strspn(path + length, "0123456789") : 0;
+        if (digits > 0 && digits < 9 && path[length + digits] == '\0') {
+            return (int)strtol(path + length, NULL, 10);
+        }
+    }
+    return -1;
+}
+
+/* Replaces path by what the link at it says. 0, or the errno. */
+static int link_follow(char path[PATH_MAX])
+{
+    char content[PATH_MAX], followed[PATH_MAX];
+    ssize_t length = readlink(path, content, sizeof content - 1);
+    if (length < 0) {
+        return errno;
+    }
+    content[length] = '\0';
+    const char *slash = content[0] == '/' ? NULL : strrchr(path, '/');
+    int bytes = slash == NULL ? snprintf(followed, sizeof followed, "%s", content)
+                              : snprintf(followed, sizeof followed, "%.*s/%s", (int)(slash - path), path, content);
+    if (bytes < 0 || bytes >= PATH_MAX) {
+        return ENAMETOOLONG;
+    }
+    memcpy(path, followed, (size_t)bytes + 1);
+    return 0;
+}
+
+/* Follows links that may be followed and looks at what is at their end. 0, or the errno. */
+static int target_find(const char *path, enum file_role role, struct target *target)
+{
+    struct stat facts = {0};
+    *target = (struct target){.descriptor = -1};
+    if (snprintf(target->path, sizeof target->path, "%s", path) >= PATH_MAX) {
+        return ENAMETOOLONG;
+    }
+    for (int links = 0; links < LINKS_MAXIMUM; links++) {
+        target->descriptor = role == FILE_NAMED ? descriptor_of(target->path) : -1;
+        if (target->descriptor >= 0) {
+            return 0;
+        }
+        if (lstat(target->path, &facts) != 0) {
+            return errno == ENOENT ? 0 : errno;
+        }
+        if (!S_ISLNK(facts.st_mode) || role == FILE_KEPT) {
+            target->is_direct = !S_ISREG(facts.st_mode) && !S_ISLNK(facts.st_mode);
+            return !target->is_direct && role != FILE_KEPT ? (access(target->path, W_OK) == 0 ? 0 : errno) : 0;
+        }
+        if (role == FILE_CHOSEN) {
+            return ELOOP;
+        }
+        int cause = link_follow(target->path);
+        if (cause != 0) {
+            return cause;
+        }
+    }
+    return ELOOP;
+}
+
+static int beside_name(struct beside *beside)
+{
+    uint64_t number = 0;
+    if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number) {
+        return errno;
+    }
+    snprintf(beside->name, sizeof beside->name, ".assay-%016" PRIx64, number);
+    return 0;
+}
+
+/* Without a name where the file system can do that: a program that is killed then leaves nothing behind. */
+static int beside_open(struct beside *beside)
+{
+    char itself[DESCRIPTOR_PATH_BYTES];
+    beside->file = openat(beside->folder, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+    if (beside->file >= 0) {
+        snprintf(itself, sizeof itself, "/proc/self/fd/%d", beside->file);
+        if (access(itself, F_OK) == 0) {
+            return 0;
+        }
+        close(beside->file); /* without /proc it cannot be given a name */
+        beside->file = -1;
+    }
+    int cause = EEXIST;
+    for (int tried = 0; cause == EEXIST && tried < NAMES_TRIED_MAXIMUM; tried++) {
+        cause = beside_name(beside);
+        if (cause == 0) {
+            beside->file =
+                openat(beside->folder, beside->name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+            cause = beside->file < 0 ? errno : 0;
+        }
+    }
+    if (cause != 0) {
+        beside->name[0] = '\0';
+    }
+    return cause;
+}
+
+static int beside_write(const struct beside *beside, const char *target, const struct text *content)
+{
+    struct stat old;
+    int cause = 0;
+    if (fstatat(beside->folder, target, &old, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(old.st_mode) &&
+        fchmod(beside->file, old.st_mode & 0777) != 0) {
+        cause = errno;
+    }
+    cause = cause != 0 ? cause : bytes_write(beside->file, text_string(content), content->length);
+    return cause == 0 && fsync(beside->file) != 0 && errno != EINVAL ? errno : cause;
+}
+
+/* Gives the file beside the name of the target. */
+static int beside_move(struct beside *beside, const char *target)
+{
+    char itself[DESCRIPTOR_PATH_BYTES];
+    snprintf(itself, sizeof itself, "/proc/self/fd/%d", beside->file);
+    int cause = beside->name[0] != '\0' ? 0 : EEXIST;
+    for (int tried = 0; cause == EEXIST && tried < NAMES_TRIED_MAXIMUM; tried++) {
+        cause = beside_name(beside);
+        if (cause == 0 && linkat(AT_FDCWD, itself, beside->folder, beside->name, AT_SYMLINK_FOLLOW) != 0) {
+            cause = errno;
+            beside->name[0] = '\0';
+        }
+    }
+    return cause == 0 && renameat(beside->folder, beside->name, beside->folder, target) != 0 ? errno : cause;
+}
+
+static int target_replace(const struct target *target, const struct text *content)
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr(target->path, '/'), *name = slash != NULL ? slash + 1 : target->path;
+    snprintf(folder, sizeof folder, "%.*s", slash != NULL ? (int)(slash - target->path) + 1 : 1,
+             slash != NULL ? target->path : ".");
+    struct beside beside = {.file = -1, .folder = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC)};
+    int cause = beside.folder < 0 ? errno : name[0] == '\0' ? EISDIR : beside_open(&beside);
+    if (cause == 0) {
+        cause = beside_write(&beside, name, content);
+        cause = cause != 0 ? cause : beside_move(&beside, name);
+        close(beside.file); /* it is on the disk: nothing can fail any more */
+        if (cause != 0 && beside.name[0] != '\0') {
+            unlinkat(beside.folder, beside.name, 0);
+        }
+    }
+    if (beside.folder >= 0) {
+        close(beside.folder);
+    }
+    return cause;
+}
+
+static int target_write(const struct target *target, const struct text *content)
+{
+    if (target->descriptor >= 0) {
+        return bytes_write(target->descriptor, text_string(content), content->length);
+    }
+    if (!target->is_direct) {
+        return target_replace(target, content);
+    }
+    int descriptor = open(target->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    int cause = descriptor < 0 ? errno : bytes_write(descriptor, text_string(content), content->length);
+    if (descriptor >= 0 && close(descriptor) != 0 && cause == 0) {
+        cause = errno;
+    }
+    return cause;
+}
+
+static enum status_code target_prepare(const char *path, enum file_role role, struct target *target,
+                                       struct status *error)
+{
+    int cause = target_find(path, role, target);
+    if (cause == ELOOP && role == FILE_CHOSEN) {
+        return status_set(error, STATUS_IO,
+                          "%s: is a symbolic link, and this file is not written through one; remove the link, or name "
+                          "another folder",
+                          path);
+    }
+    if (cause == 0 && target->is_direct && role != FILE_NAMED) {
+        return status_set(error, STATUS_IO,
+                          "%s: is not a regular file, so it is not replaced; move it away, or name another folder",
+                          path);
+    }
+    return cause == 0 ? STATUS_OK : status_set(error, STATUS_IO, "%s: cannot be written: %s", path, strerror(cause));
+}
+
+enum status_code file_replace_check(const char *path, enum file_role role, struct status *error)
+{
+    struct target target;
+    return target_prepare(path, role, &target, error);
+}
+
+enum status_code file_replace(const char *path, enum file_role role, const struct text *content, struct status *error)
+{
+    struct target target;
+    if (content->failed) {
+        return status_set(error, STATUS_OUT_OF_MEMORY, "%s: no memory for its content", path);
+    }
+    enum status_code code = target_prepare(path, role, &target, error);
+    if (code != STATUS_OK) {
+        return code;
+    }
+    int cause = target_write(&target, content);
+    return cause == 0 ? STATUS_OK : status_set(error, STATUS_IO, "%s: cannot be written: %s", path, strerror(cause));
+}

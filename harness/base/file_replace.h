@@ -1,0 +1,31 @@
+/* File replace: the one writer of whole files. A reader sees the old content or the new one and nothing between, whatever
+ * happens to this program, the disk or a second writer of the same file meanwhile.
+ *
+ * The new content goes into a file beside the old one that has no name until it is complete and on the disk (or a random one
+ * of its own where the file system wants a name: .assay-XXXXXXXXXXXXXXXX, made anew and never through a link). It then takes the
+ * name in one step. A file that is replaced keeps its permissions, a new one has those that the umask leaves. One that may not
+ * be written is not replaced either, though its folder would allow it. */
+#ifndef ASSAY_BASE_FILE_REPLACE_H
+#define ASSAY_BASE_FILE_REPLACE_H
+
+#include "harness/base/status.h"
+#include "harness/base/text.h"
+
+/* Who has said where the content goes. */
+enum file_role {
+    FILE_NAMED, /* the user (--output FILE): a link is followed and stays, what it leads to is replaced; what is no regular file
+                    (a pipe, a terminal, >(command), /dev/stdout) is written directly */
+    FILE_CHOSEN, /* this program, in a folder of the user's (report.html): whatever is there must be a regular file. A link is
+                    refused because a folder may come from somebody else; a link to the folder is the user's own affair */
+    FILE_KEPT /* this program, in a folder of its own (a cache): what is there is replaced, a link itself instead of what it
+                    leads to */
+};
+
+/* Writes content to path. STATUS_IO with "PATH: cannot be written: cause", and a remedy where the role is the reason; what was
+ * there is then as it was. STATUS_OUT_OF_MEMORY where content has failed. */
+enum status_code file_replace(const char *path, enum file_role role, const struct text *content, struct status *error);
+
+/* Whether file_replace would refuse what is at path now, before anything costly is done for its content. */
+enum status_code file_replace_check(const char *path, enum file_role role, struct status *error);
+
+#endif

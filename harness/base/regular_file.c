@@ -1,0 +1,40 @@
+/* Regular file: opened without waiting, then looked at. Not a reader or a writer of anything. */
+#include "harness/base/regular_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* O_NONBLOCK: a FIFO without a writer must not hold us up; to a regular file it means nothing. */
+static enum status_code file_open(const char *path, int flags, const char *remedy, int *file, struct status *error)
+{
+    struct stat facts;
+    int opened = open(path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666);
+    int cause = opened < 0 || fstat(opened, &facts) != 0 ? errno : 0;
+    if (cause == 0 && S_ISREG(facts.st_mode)) {
+        *file = opened;
+        return STATUS_OK;
+    }
+    if (opened >= 0) {
+        close(opened);
+    }
+    if (cause == ELOOP && (flags & O_NOFOLLOW) != 0) {
+        return status_set(error, STATUS_IO,
+                          "%s: is a symbolic link, and nothing is appended through one; remove it, or %s", path,
+                          remedy);
+    }
+    return cause == 0 ? status_set(error, STATUS_IO, "%s: is not a regular file; %s", path, remedy)
+                      : status_set(error, STATUS_IO, "%s: cannot be opened: %s; %s", path, strerror(cause), remedy);
+}
+
+enum status_code regular_file_read(const char *path, const char *remedy, int *file, struct status *error)
+{
+    return file_open(path, O_RDONLY, remedy, file, error);
+}
+
+enum status_code regular_file_append(const char *path, const char *remedy, int *file, struct status *error)
+{
+    return file_open(path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW, remedy, file, error);
+}
