@@ -1,8 +1,8 @@
-# Predicted against measured peak, one symbol per estimator; below it the signed error of the same points.
-# Call: gnuplot -d -c accuracy.gp accuracy.tsv IMAGE svg|png WIDTH HEIGHT [TOLERANCE]
+# Predicted against measured (or replayed) peak, one symbol per estimator; below it the signed error of the same points.
+# Call: gnuplot -d -c accuracy.gp accuracy.tsv IMAGE svg|png WIDTH HEIGHT [TOLERANCE [BASIS]]
 # Columns: case, quantity, measured_bytes, then the predicted bytes of one estimator each (NaN: not this one); the
 # first estimator is drawn on top.
-if (ARGC < 5) { print "usage: gnuplot -d -c accuracy.gp DATA IMAGE svg|png WIDTH HEIGHT [TOLERANCE]"; exit status 2 }
+if (ARGC < 5) { print "usage: gnuplot -d -c accuracy.gp DATA IMAGE svg|png WIDTH HEIGHT [TOLERANCE [BASIS]]"; exit status 2 }
 
 set encoding utf8
 set datafile separator "\t"
@@ -24,6 +24,8 @@ set linetype 6 linecolor rgb "#56b4e9" pointtype 6 dashtype 1
 set linetype 7 linecolor rgb "#444444" pointtype 8 dashtype 1
 set linetype 8 linecolor rgb "#882255" pointtype 4 dashtype 1
 
+# What the figures are: measured, or replayed where a device held no memory.
+basis = ARGC > 6 && strlen(ARG7) > 0 ? ARG7 : "measured"
 tolerance = ARGC > 5 && strlen(ARG6) > 0 ? ARG6 + 0 : NaN
 banded = tolerance > 0
 
@@ -66,7 +68,7 @@ set multiplot
 
 set tmargin at screen 0.945
 set bmargin at screen 0.395
-set title "Peak of allocated bytes, predicted against measured" offset 0, -0.3
+set title sprintf("Peak of allocated bytes, predicted against %s", basis) offset 0, -0.3
 set logscale y 2
 set yrange [low:high]
 set xtics ()
@@ -81,7 +83,7 @@ set ylabel "predicted" offset 1, 0
 set key top left Left reverse opaque box linecolor rgb "#cccccc" samplen 1.2 spacing 1.15 width 1
 plot '+' using (banded ? $1 : NaN):($1 * (1 - tolerance)):($1 * (1 + tolerance)) with filledcurves \
          linecolor rgb "#c9d7e4" title (banded ? sprintf("within %g %% (replay)", 100 * tolerance) : ""), \
-     x with lines linecolor rgb "#444444" linewidth 1 dashtype 2 title "predicted = measured", \
+     x with lines linecolor rgb "#444444" linewidth 1 dashtype 2 title "predicted = " . basis, \
      for [column = 4:columns] ARG1 using 3:column with points linetype column - 3 pointsize 0.9 \
          title (points[column] > 0 ? columnheader(column) : ""), \
      ARG1 skip 1 using 3:4 with points linetype 1 pointsize 0.9 notitle
@@ -101,7 +103,7 @@ while (tick <= high) {
     set xtics add (size(tick) tick)
     tick = tick * step
 }
-set xlabel "measured"
+set xlabel basis
 set ylabel "signed error" offset 1, 0
 plot '+' using (banded ? $1 : NaN):(-100 * tolerance):(100 * tolerance) with filledcurves \
          linecolor rgb "#c9d7e4" notitle, \

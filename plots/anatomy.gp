@@ -1,9 +1,9 @@
 # What each peak is made of: stacked bars, predicted above measured, as shares of the measured reserved peak.
 # Shares, because cases differ by orders of magnitude; the size of each bar stands at its end.
-# Call: gnuplot -d -c anatomy.gp anatomy.tsv IMAGE svg|png WIDTH HEIGHT
+# Call: gnuplot -d -c anatomy.gp anatomy.tsv IMAGE svg|png WIDTH HEIGHT ["" BASIS]
 # Columns: case, kind, ten categories, slack (allocated - requested), cached (reserved - allocated).
 # Rows: predicted and measured in turn.
-if (ARGC < 5) { print "usage: gnuplot -d -c anatomy.gp DATA IMAGE svg|png WIDTH HEIGHT"; exit status 2 }
+if (ARGC < 5) { print "usage: gnuplot -d -c anatomy.gp DATA IMAGE svg|png WIDTH HEIGHT [\"\" BASIS]"; exit status 2 }
 
 set encoding utf8
 set datafile separator "\t"
@@ -21,6 +21,8 @@ array colour[14]
 colour[3] = 0x0072b2;  colour[4] = 0x88ccee;  colour[5] = 0xe69f00;  colour[6] = 0xd55e00
 colour[7] = 0x882255;  colour[8] = 0x009e73;  colour[9] = 0xf0e442;  colour[10] = 0xcc79a7
 colour[11] = 0x777777; colour[12] = 0x44aa99; colour[13] = 0xaaaaaa; colour[14] = 0xe2e2e2
+# What the figures are: measured, or replayed where a device held no memory.
+basis = ARGC > 6 && strlen(ARG7) > 0 ? ARG7 : "measured"
 names = "case kind weights buffers gradients optimizer master_weights activations temporaries kv_cache workspace inputs allocator_slack cached"
 spaced(text) = (at = strstrt(text, "_"), at == 0 ? text : text[1:at - 1] . " " . spaced(text[at + 1:*]))
 
@@ -62,7 +64,7 @@ longest = SHARE_max > 200 ? 200 : SHARE_max
 set xrange [0:longest * 1.13]
 set xtics 0, (longest > 140 ? 50 : 20), longest
 set format x "%.0f %%"
-set xlabel "share of the measured reserved peak" offset 0, 0.2
+set xlabel "share of the " . basis . " reserved peak" offset 0, 0.2
 set title "What each peak is made of" offset 0, -0.3
 set key at screen 0.5, screen 80.0 / ARG5 center top vertical maxrows 4 Left reverse samplen 1.2 width 1 font ",11"
 set style fill solid 1.0 border rgb "white"

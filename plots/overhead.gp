@@ -1,7 +1,7 @@
 # Overhead of inference: measured allocated peak over weights, against batch x sequence, one line per model.
-# Call: gnuplot -d -c overhead.gp overhead.tsv IMAGE svg|png WIDTH HEIGHT
+# Call: gnuplot -d -c overhead.gp overhead.tsv IMAGE svg|png WIDTH HEIGHT ["" BASIS]
 # Blocks, one per series; their first line names the series. Columns: case, tokens, peak_bytes, weight_bytes.
-if (ARGC < 5) { print "usage: gnuplot -d -c overhead.gp DATA IMAGE svg|png WIDTH HEIGHT"; exit status 2 }
+if (ARGC < 5) { print "usage: gnuplot -d -c overhead.gp DATA IMAGE svg|png WIDTH HEIGHT [\"\" BASIS]"; exit status 2 }
 
 set encoding utf8
 set datafile separator "\t"
@@ -12,6 +12,9 @@ if (ARG3 eq "svg") {
         linewidth 2 pointscale 2
 }
 set output ARG2
+
+# What the figures are: measured, or replayed where a device held no memory.
+basis = ARGC > 6 && strlen(ARG7) > 0 ? ARG7 : "measured"
 
 # Okabe and Ito's colours, which differ for colour-blind readers too; and a symbol each, for paper.
 set linetype 1 linecolor rgb "#0072b2" pointtype 7 dashtype 1
@@ -40,7 +43,7 @@ set yrange [1:(ALL_max_y > 1.3 ? ALL_max_y * 1.08 : 1.4)]
 if (ALL_max_y > 8) { set logscale y 2; set yrange [1:ALL_max_y * 1.3] }
 set format y "%g"
 set xlabel "batch × sequence (tokens; images: batch)"
-set ylabel "allocated peak / weights"
+set ylabel basis . " allocated peak / weights"
 set title "Overhead of inference: how much more than its weights a model occupies" offset 0, -0.3
 
 # The legend gets its own strip below: names can be long.

@@ -1,7 +1,7 @@
 # Peaks from stage to stage, one panel per case: what was reserved, allocated and requested at most in each stage.
-# Call: gnuplot -d -c timeline.gp timeline.tsv IMAGE svg|png WIDTH HEIGHT
+# Call: gnuplot -d -c timeline.gp timeline.tsv IMAGE svg|png WIDTH HEIGHT ["" BASIS]
 # Blocks, one per case. Columns: case, stage, requested, allocated and reserved peak, predicted allocated peak (bytes).
-if (ARGC < 5) { print "usage: gnuplot -d -c timeline.gp DATA IMAGE svg|png WIDTH HEIGHT"; exit status 2 }
+if (ARGC < 5) { print "usage: gnuplot -d -c timeline.gp DATA IMAGE svg|png WIDTH HEIGHT [\"\" BASIS]"; exit status 2 }
 
 set encoding utf8
 set datafile separator "\t"
@@ -12,6 +12,9 @@ if (ARG3 eq "svg") {
         linewidth 2 pointscale 2
 }
 set output ARG2
+
+# What the figures are: measured, or replayed where a device held no memory.
+basis = ARGC > 6 && strlen(ARG7) > 0 ? ARG7 : "measured"
 
 stats ARG1 using (1) name "ALL" nooutput
 panels = int(ALL_blocks)
@@ -38,7 +41,7 @@ top = 1 - 34.0 / ARG5
 bottom = 40.0 / ARG5
 cell_width = 0.99 / across
 cell_height = (top - bottom) / down
-set multiplot title "Peaks from stage to stage" offset 0, 0.2
+set multiplot title "Peaks from stage to stage, " . basis offset 0, 0.2
 do for [panel = 0:panels - 1] {
     set xrange [*:*]
     set yrange [*:*]

@@ -68,6 +68,16 @@ enum status_code percentage_parse(const char *text, double *fraction, struct sta
     return STATUS_OK;
 }
 
+const char *percentage_format(double fraction, char text[SIZE_TEXT_BYTES])
+{
+    double percent = fraction * 100.0;
+    const char *format = percent >= 1e6 || percent <= -1e6         ? "%+.0e %%"
+                         : percent >= 1000.0 || percent <= -1000.0 ? "%+.0f %%"
+                                                                   : "%+.2f %%";
+    snprintf(text, SIZE_TEXT_BYTES, format, percent);
+    return text;
+}
+
 /* What is meant by digits with something behind them: 1000 by '1e3' and '1_000', 4000 or 4096 by '4k', no integer by '1.5', and
  * 16 perhaps by '16abc'. number: of the digits before end. */
 static enum status_code integer_refuse(const char *text, const char *end, int64_t number, struct status *error)

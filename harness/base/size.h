@@ -55,6 +55,10 @@ const char *size_format(int64_t bytes, char text[SIZE_TEXT_BYTES]);
  * STATUS_INVALID with the reason and what would be right. */
 enum status_code percentage_parse(const char *text, double *fraction, struct status *error);
 
+/* A signed error as people read it: 0.0012 -> "+0.12 %"; from 1000 % without decimals, from a million with an exponent.
+ * Returns text. */
+const char *percentage_format(double fraction, char text[SIZE_TEXT_BYTES]);
+
 /* Reads a whole decimal integer in [minimum, maximum]: no sign but '-', no leading zeros, nothing after it.
  * The text says what is wrong ("'16abc' is not an integer; write 16"). */
 enum status_code integer_parse(const char *text, int64_t minimum, int64_t maximum, int64_t *value,

@@ -32,6 +32,24 @@ bool quantity_from_name(const char *name, enum quantity *quantity)
     return false;
 }
 
+void quantity_words_append(struct text *text, const char *name)
+{
+    while (*name != '\0') {
+        if (strncmp(name, "_bytes", 6) == 0) {
+            name += 6;
+            continue;
+        }
+        char letter[2] = {*name == '_' || *name == '.' ? ' ' : *name, '\0'};
+        text_append(text, letter);
+        name++;
+    }
+}
+
+const char *quantity_counterpart(const char *name)
+{
+    return strcmp(name, NAMES[QUANTITY_TOTAL_BYTES]) == 0 ? NAMES[QUANTITY_ALLOCATED_BYTES_PEAK] : NULL;
+}
+
 const char *const *quantity_names(void)
 {
     return NAMES;

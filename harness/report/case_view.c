@@ -245,6 +245,14 @@ static bool estimates_read(struct report *report, struct case_view *view)
     return true;
 }
 
+/* As a record says, and of an older record by its device. */
+static const char *basis_read(const char *basis, const char *device_kind)
+{
+    return basis == NULL                        ? basis_of_device(device_kind)
+           : strcmp(basis, BASIS_REPLAYED) == 0 ? BASIS_REPLAYED
+                                                : BASIS_MEASURED;
+}
+
 bool case_view_read(struct report *report, struct json *line, struct case_view *view)
 {
     *view = (struct case_view){.line = line};
@@ -275,5 +283,6 @@ bool case_view_read(struct report *report, struct json *line, struct case_view *
     view->device_runtime = json_string_or(json_get(device, "runtime"), NULL);
     view->device_threads = json_integer_or(json_get(device, "threads"), -1);
     view->device_total_bytes = bytes_read(device, "total_bytes");
+    view->basis = basis_read(json_string_or(json_get(line, "basis"), NULL), view->device_kind);
     return validity_read(report, view) && label_make(report, view) && estimates_read(report, view);
 }

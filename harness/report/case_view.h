@@ -11,6 +11,7 @@
 #include "harness/base/arena.h"
 #include "harness/base/json.h"
 #include "harness/record/level.h"
+#include "harness/record/verdict_words.h"
 #include "harness/report/report.h"
 #include "harness/tape/tape.h"
 
@@ -84,6 +85,7 @@ struct case_view {
     bool padding, prepare_kbit, checkpointing, tf32, tf32_convolutions;
     const char *attention_backend; /* whose storages were measured; NULL: no attention, or an older record */
     const char *label; /* "bert-base-cased train float32 b8 s512 adam-foreach": what differs from the defaults */
+    const char *title; /* the label, and "(replayed)" among cases that were measured: for headings, never a key */
     struct footprint_view measured, predicted;
     struct causes_view causes_at_load, causes_at_end;
     int64_t context_device_bytes, context_process_bytes;
@@ -98,7 +100,8 @@ struct case_view {
     double duration_seconds;                                                /* negative: unknown */
     const char *device_kind, *device_name, *device_driver, *device_runtime; /* NULL: not recorded */
     int64_t device_threads, device_total_bytes;                             /* negative: not recorded */
-    int run; /* its run line, by its place in report->runs */
+    int run;           /* its run line, by its place in report->runs */
+    const char *basis; /* BASIS_MEASURED or BASIS_REPLAYED (harness/record/verdict_words.h): what the figures are */
 };
 
 enum { ESTIMATOR_MAXIMUM = 32 };
@@ -109,6 +112,9 @@ struct report {
     struct json *runs;  /* array of the run lines, as they were read */
     struct case_view *cases;
     int case_count;
+    /* BASIS_REPLAYED where all figures are, else BASIS_MEASURED. Of a report that has both, the titles of the cases that
+     * were replayed say so. */
+    const char *basis;
     const char *estimators[ESTIMATOR_MAXIMUM]; /* "replay" first, then in order of appearance */
     int estimator_count;
     int damaged_line_count;

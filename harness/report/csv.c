@@ -33,7 +33,7 @@ static void header_write(const struct report *report, struct text *text)
         text_release(&name);
     }
     text_append(text, "stage,level,measured_bytes,measured_bytes_peak,predicted_bytes,predicted_bytes_peak,"
-                      "signed_error_bytes,signed_error,attempts,spread_bytes\r\n");
+                      "signed_error_bytes,signed_error,attempts,spread_bytes,basis\r\n");
 }
 
 /* What is the same in every row of a case. Replay has figures per stage and no total. */
@@ -87,7 +87,13 @@ static void spread_write(const struct spread *spread, int stage, int level, stru
     if (bytes != BYTES_UNKNOWN) {
         text_format(text, "%" PRId64, bytes);
     }
-    text_append(text, "\r\n");
+    text_append(text, ",");
+}
+
+/* The last column: what the figures under measured_bytes are. Empty where no device opened. */
+static void basis_write(const struct case_view *view, struct text *text)
+{
+    text_format(text, "%s\r\n", view->device_kind != NULL ? view->basis : "");
 }
 
 static void figures_write(const struct stage_view *measured, const struct stage_view *predicted, int level,
@@ -124,12 +130,14 @@ static void case_write(const struct report *report, const struct case_view *view
             text_format(text, "%s,%s,", report_stage_name(stage), level_name((enum level)level));
             figures_write(measured, predicted, level, text);
             spread_write(&view->spread, stage, level, text);
+            basis_write(view, text);
         }
         any = true;
     }
     if (!any) {
         identity_write(report, view, text);
-        text_append(text, ",,,,,,,,,\r\n");
+        text_append(text, ",,,,,,,,,,");
+        basis_write(view, text);
     }
 }
 

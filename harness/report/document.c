@@ -97,6 +97,7 @@ enum status_code document_write(const struct report *report, const struct accura
     struct json *document = json_object_new();
     enum status_code code = STATUS_OK;
     bool made = document != NULL && json_set(document, "runs", json_share(report->runs)) &&
+                json_set(document, "basis", json_string_new(report->basis)) &&
                 json_set(document, "counts", counts_value(report)) &&
                 json_set(document, "summary", summary_value(rows, count)) &&
                 json_set(document, "spreads", spreads_value(report)) &&

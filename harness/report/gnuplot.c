@@ -167,6 +167,7 @@ enum status_code gnuplot_draw(const struct gnuplot_task *task, struct status *er
                                    width,
                                    height,
                                    (char *)(uintptr_t)task->option,
+                                   (char *)(uintptr_t)task->basis,
                                    NULL};
         code = program_run(arguments, error);
         code = code == STATUS_OK ? image_accept(part.data, task->image, error) : code;

@@ -10,6 +10,7 @@ struct gnuplot_task {
     const char *format;        /* "svg" or "png" */
     int width, height;         /* in points */
     const char *option;        /* the script's sixth argument; "" for none */
+    const char *basis; /* the seventh: what the figures are, "measured" or "replayed"; "" where it is not said */
 };
 
 /* Draws one image. STATUS_UNAVAILABLE: gnuplot is not installed (with the remedy). STATUS_IO: it failed, took longer

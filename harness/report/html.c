@@ -51,7 +51,7 @@ static void case_heading(struct text *text, const struct case_view *view)
 {
     int rows = view->comparison_count > 0 ? view->comparison_count : 1;
     text_format(text, "<tr class=\"first\"><td rowspan=\"%d\">", rows);
-    xml_append(text, view->label);
+    xml_append(text, view->title);
     notes_append(text, view);
     text_format(text, "</td><td rowspan=\"%d\" class=\"%s\">", rows, status_class(view->status));
     xml_append(text, view->status);
@@ -93,23 +93,29 @@ static void case_append(struct text *text, const struct case_view *view)
 
 static void cases_append(struct text *text, const struct report *report)
 {
-    text_append(text, "<h2>Cases</h2>\n<table>\n<tr><th>case</th><th>status</th><th>estimator</th><th>quantity</th>"
-                      "<th class=\"n\">predicted</th><th class=\"n\">measured</th><th class=\"n\">error</th>"
-                      "<th>verdict</th></tr>\n");
+    text_format(text,
+                "<h2>Cases</h2>\n<table>\n<tr><th>case</th><th>status</th><th>estimator</th><th>quantity</th>"
+                "<th class=\"n\">predicted</th><th class=\"n\">%s</th><th class=\"n\">error</th>"
+                "<th>verdict</th></tr>\n",
+                report->basis);
     for (int index = 0; index < report->case_count; index++) {
         case_append(text, &report->cases[index]);
     }
     text_append(text, "</table>\n");
 }
 
-static void summary_append(struct text *text, const struct accuracy *rows, int count)
+static void summary_append(struct text *text, const char *basis, const struct accuracy *rows, int count)
 {
     char word[WORDING_BYTES];
-    text_append(text, "<h2>Accuracy per estimator</h2>\n<p>Error is predicted - measured, over measured. Under: cases "
-                      "for which too little was predicted.</p>\n<table>\n"
-                      "<tr><th>estimator</th><th>quantity</th><th class=\"n\">cases</th><th class=\"n\">median</th>"
-                      "<th class=\"n\">worst</th><th>worst case</th><th class=\"n\">under</th>"
-                      "<th class=\"n\">failed</th></tr>\n");
+    text_format(
+        text,
+        "<h2>Accuracy per estimator</h2>\n<p>Error is predicted - %s, over %s. Under: cases for which too little "
+        "was predicted.</p>\n",
+        basis, basis);
+    text_append(text,
+                "<table>\n<tr><th>estimator</th><th>quantity</th><th class=\"n\">cases</th><th class=\"n\">median</th>"
+                "<th class=\"n\">worst</th><th>worst case</th><th class=\"n\">under</th>"
+                "<th class=\"n\">failed</th></tr>\n");
     for (int index = 0; index < count; index++) {
         const struct accuracy *row = &rows[index];
         bool known = row->case_count > 0;
@@ -125,11 +131,11 @@ static void summary_append(struct text *text, const struct accuracy *rows, int c
     text_append(text, "</table>\n");
 }
 
-static void figure_append(struct text *text, const char *directory, enum plot_kind kind, int number)
+static void figure_append(struct text *text, const char *directory, const char *basis, enum plot_kind kind, int number)
 {
     struct text path = {0}, figure = {0};
     text_format(&path, number == 0 ? "%s/%s.svg" : "%s/%s-%d.svg", directory, plot_name(kind), number + 1);
-    text_format(&figure, "<figure>\n<figcaption>%s</figcaption>\n", plot_purpose(kind));
+    text_format(&figure, "<figure>\n<figcaption>%s (%s)</figcaption>\n", plot_purpose(kind), basis);
     if (!path.failed && html_image_append(&figure, text_string(&path))) {
         text_append(text, text_string(&figure));
         text_append(text, "</figure>\n");
@@ -142,7 +148,9 @@ void html_write(const struct report *report, const struct report_style *style, c
                 struct text *text)
 {
     struct text line = {0};
-    html_page_begin(text, "Predicted against measured memory");
+    text_format(&line, "Predicted against %s memory", report->basis);
+    html_page_begin(text, text_string(&line));
+    text_release(&line);
     text_append(text, "<p>");
     device_append(&line, report);
     text_append(&line, line.length > 0 ? "; " : "");
@@ -151,11 +159,11 @@ void html_write(const struct report *report, const struct report_style *style, c
     text_append(text, ". Binary units; peaks over all stages; - is not known.</p>\n");
     text_release(&line);
     if (count > 0) {
-        summary_append(text, rows, count);
+        summary_append(text, report->basis, rows, count);
     }
     for (int kind = 0; kind < PLOT_COUNT && style->plot_directory != NULL; kind++) {
         for (int number = 0; number < PAGE_MAXIMUM; number++) {
-            figure_append(text, style->plot_directory, (enum plot_kind)kind, number);
+            figure_append(text, style->plot_directory, report->basis, (enum plot_kind)kind, number);
         }
     }
     if (report->case_count > 0) {

@@ -43,9 +43,10 @@ static void verdicts_append(struct text *text, const struct case_view *view)
     for (int index = 0; index < view->comparison_count; index++) {
         const struct comparison *row = &view->comparisons[index];
         struct text line = {0};
-        text_format(&line, "%s %s: predicted %s, measured %s, error %s", row->estimator,
+        text_format(&line, "%s %s: predicted %s, %s %s, error %s", row->estimator,
                     quantity_word(row->quantity, quantity), bytes_word(row->predicted_bytes, false, predicted),
-                    bytes_word(row->measured_bytes, false, measured), error_word(row->error_known, row->error, error));
+                    view->basis, bytes_word(row->measured_bytes, false, measured),
+                    error_word(row->error_known, row->error, error));
         if (row->tolerance >= 0.0) {
             text_format(&line, ", tolerance %.2f %%", row->tolerance * 100.0);
         }
@@ -134,6 +135,7 @@ static void suite_append(struct text *text, const struct report *report)
     device_append(&device, report);
     property_append(text, "device", device.length > 0 ? text_string(&device) : NULL);
     text_release(&device);
+    property_append(text, "basis", report->basis);
     property_append(text, "version", json_string_or(json_get(json_get(run, "tool"), "version"), NULL));
     text_append(text, "    </properties>\n");
     for (int index = 0; index < report->case_count; index++) {

@@ -15,7 +15,7 @@ static void comparison_append(struct text *text, const struct case_view *view, c
 {
     char word[WORDING_BYTES];
     text_append(text, "| ");
-    markdown_append(text, first ? view->label : "");
+    markdown_append(text, first ? view->title : "");
     text_append(text, " | ");
     status_append(text, first ? view : NULL);
     text_append(text, " | ");
@@ -43,7 +43,7 @@ static void case_append(struct text *text, const struct case_view *view)
     }
     if (view->comparison_count == 0) {
         text_append(text, "| ");
-        markdown_append(text, view->label);
+        markdown_append(text, view->title);
         text_append(text, " | ");
         status_append(text, view);
         char word[WORDING_BYTES];
@@ -53,13 +53,14 @@ static void case_append(struct text *text, const struct case_view *view)
     }
 }
 
-static void summary_append(struct text *text, const struct accuracy *rows, int count)
+static void summary_append(struct text *text, const char *basis, const struct accuracy *rows, int count)
 {
     char word[WORDING_BYTES];
-    text_append(text, "\n## Accuracy per estimator\n\n"
-                      "Error is predicted - measured, over measured. Under: cases for which too little was predicted."
-                      "\n\n"
-                      "| estimator | quantity | cases | median error | worst error | worst case | under | failed |\n"
+    text_format(text,
+                "\n## Accuracy per estimator\n\n"
+                "Error is predicted - %s, over %s. Under: cases for which too little was predicted.\n\n",
+                basis, basis);
+    text_append(text, "| estimator | quantity | cases | median error | worst error | worst case | under | failed |\n"
                       "|---|---|--:|--:|--:|---|--:|--:|\n");
     for (int index = 0; index < count; index++) {
         const struct accuracy *row = &rows[index];
@@ -100,7 +101,7 @@ static void causes_list(struct text *text, const struct report *report)
         const struct case_view *view = &report->cases[index];
         struct text words = {0};
         causes_append(&words, &view->measured.stages[STAGE_LOAD], &view->causes_at_load);
-        bullet_append(text, &any, "From requested to reserved, after loading", view->label, &words);
+        bullet_append(text, &any, "From requested to reserved, after loading", view->title, &words);
         text_release(&words);
     }
 }
@@ -112,7 +113,7 @@ static void spreads_list(struct text *text, const struct report *report)
         struct text words = {0};
         spread_append(&words, &report->cases[index].spread);
         bullet_append(text, &any, "Spread over attempts, each in a process of its own: highest less lowest",
-                      report->cases[index].label, &words);
+                      report->cases[index].title, &words);
         text_release(&words);
     }
 }
@@ -127,7 +128,7 @@ static void items_list(struct text *text, const struct report *report)
         if (level != LEVEL_COUNT) {
             text_format(&words, "%s %s", level_name(level), text_string(&items));
         }
-        bullet_append(text, &any, "What driver or kernel counted, by cause", view->label, &words);
+        bullet_append(text, &any, "What driver or kernel counted, by cause", view->title, &words);
         text_release(&items);
         text_release(&words);
     }
@@ -145,7 +146,7 @@ static void reasons_list(struct text *text, const struct report *report)
         }
         text_append(&words, view->invalid && words.length > 0 ? "; " : "");
         validity_append(&words, view);
-        bullet_append(text, &any, "Reasons", view->label, &words);
+        bullet_append(text, &any, "Reasons", view->title, &words);
         text_release(&words);
     }
 }
@@ -153,7 +154,7 @@ static void reasons_list(struct text *text, const struct report *report)
 void markdown_write(const struct report *report, const struct accuracy *rows, int count, struct text *text)
 {
     struct text line = {0};
-    text_append(text, "# Predicted against measured\n\n");
+    text_format(text, "# Predicted against %s\n\n", report->basis);
     device_append(&line, report);
     text_append(&line, line.length > 0 ? "; " : "");
     counts_append(&line, report);
@@ -161,14 +162,16 @@ void markdown_write(const struct report *report, const struct accuracy *rows, in
     text_append(text, ". Binary units; peaks over all stages; - is not known.\n");
     text_release(&line);
     if (report->case_count > 0) {
-        text_append(text, "\n| case | status | estimator | quantity | predicted | measured | error | verdict |\n"
-                          "|---|---|---|---|--:|--:|--:|---|\n");
+        text_format(text,
+                    "\n| case | status | estimator | quantity | predicted | %s | error | verdict |\n"
+                    "|---|---|---|---|--:|--:|--:|---|\n",
+                    report->basis);
     }
     for (int index = 0; index < report->case_count; index++) {
         case_append(text, &report->cases[index]);
     }
     if (count > 0) {
-        summary_append(text, rows, count);
+        summary_append(text, report->basis, rows, count);
     }
     causes_list(text, report);
     items_list(text, report);

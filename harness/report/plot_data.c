@@ -13,7 +13,7 @@ enum { LABEL_COLUMNS = 100, ANATOMY_CASES = 12, TIMELINE_PANELS = 9, OVERHEAD_SE
 static const struct {
     const char *name, *purpose, *needs;
 } plots[PLOT_COUNT] = {
-    [PLOT_ACCURACY] = {"accuracy", "Predicted against measured peak", "a prediction and a measurement"},
+    [PLOT_ACCURACY] = {"accuracy", "Predicted peak against what was found", "a prediction and a measurement"},
     [PLOT_ANATOMY] = {"anatomy", "What each peak is made of", "a measurement with its categories"},
     [PLOT_OVERHEAD] = {"overhead", "Overhead of inference", "mode infer, a measured peak and weights"},
     [PLOT_TIMELINE] = {"timeline", "Peaks from stage to stage", "two measured stages or more"},
@@ -89,7 +89,7 @@ static void accuracy_make(const struct report *report, int number, struct plot_p
             if (row == NULL) {
                 continue;
             }
-            label_column(&page->data, view->label);
+            label_column(&page->data, view->title);
             text_append(&page->data, "\t");
             label_column(&page->data, row->quantity);
             bytes_column(&page->data, row->measured_bytes);
@@ -131,7 +131,7 @@ static bool anatomy_has(const struct case_view *view)
 static void anatomy_row(struct text *data, const struct case_view *view, const struct footprint_view *footprint,
                         const char *kind)
 {
-    label_column(data, view->label);
+    label_column(data, view->title);
     text_format(data, "\t%s", kind);
     for (int category = 0; category < CATEGORY_COUNT; category++) {
         bytes_column(data, footprint->category_bytes[category]);
@@ -182,10 +182,10 @@ static void anatomy_make(const struct report *report, int number, struct plot_pa
         if (view->predicted.categories_known) {
             anatomy_row(&page->data, view, &view->predicted, "predicted");
         } else {
-            label_column(&page->data, view->label);
+            label_column(&page->data, view->title);
             text_append(&page->data, "\tpredicted\t0\t0\t0\t0\t0\t0\t0\t0\t0\t0\t0\t0\n");
         }
-        anatomy_row(&page->data, view, &view->measured, "measured");
+        anatomy_row(&page->data, view, &view->measured, view->basis);
         page->mark_count++;
     }
     page->height = 210 + 64 * page->mark_count;
@@ -249,7 +249,7 @@ static void overhead_row(struct plot_page *page, const struct overhead_point *po
         text_append(&page->data, "\ttokens\tpeak_bytes\tweight_bytes\n");
         page->mark_count++;
     }
-    label_column(&page->data, view->label);
+    label_column(&page->data, view->title);
     text_format(&page->data, "\t%" PRId64, point->tokens);
     bytes_column(&page->data, view->measured.peak_bytes[LEVEL_ALLOCATED]);
     bytes_column(&page->data, view->measured.category_bytes[CATEGORY_WEIGHTS]);
@@ -300,7 +300,7 @@ static void timeline_block(struct plot_page *page, const struct case_view *view)
         if (!measured->present) {
             continue;
         }
-        label_column(&page->data, view->label);
+        label_column(&page->data, view->title);
         text_format(&page->data, "\t%s", report_stage_name(stage));
         for (int level = 0; level <= LEVEL_RESERVED; level++) {
             bytes_column(&page->data, measured->peak_bytes[level]);
@@ -337,4 +337,5 @@ void plot_page_make(const struct report *report, enum plot_kind kind, int number
         [PLOT_TIMELINE] = timeline_make,
     };
     makers[kind](report, number, page);
+    page->basis = report->basis;
 }

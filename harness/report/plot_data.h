@@ -9,7 +9,7 @@
 #include "harness/report/case_view.h"
 
 enum plot_kind {
-    PLOT_ACCURACY, /* predicted against measured, one symbol per estimator */
+    PLOT_ACCURACY, /* predicted against measured (or replayed), one symbol per estimator */
     PLOT_ANATOMY,  /* what each peak is made of, predicted beside measured */
     PLOT_OVERHEAD, /* peak / weights of inference against batch x seq */
     PLOT_TIMELINE, /* peaks per stage at three levels */
@@ -21,6 +21,7 @@ struct plot_page {
     int mark_count;    /* points, bars or panels; 0: this page does not exist */
     int width, height; /* of the image, in points */
     double tolerance;  /* accuracy: half width of the band; rule: its factor; negative: none */
+    const char *basis; /* what the figures are (case_view.h); NULL: the page does not say it */
 };
 
 const char *plot_name(enum plot_kind kind);    /* "accuracy", ...: of the script and of the images */

@@ -73,7 +73,8 @@ static enum status_code page_draw(const struct plot_page *page, const struct pag
                                 .format = "svg",
                                 .width = page->width,
                                 .height = page->height,
-                                .option = option};
+                                .option = option,
+                                .basis = page->basis != NULL ? page->basis : ""};
     enum status_code code = gnuplot_draw(&task, error);
     if (code == STATUS_OK) {
         task.image = files->png;

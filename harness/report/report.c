@@ -157,10 +157,31 @@ static bool views_make(struct reading *reading)
     return made;
 }
 
+/* What the figures of the report are; where some cases are measured and some replayed, one heading cannot say it, and the
+ * titles do. False where memory ran out. */
+static bool basis_mark(struct report *report)
+{
+    int replayed_count = 0, device_count = 0;
+    for (int index = 0; index < report->case_count; index++) {
+        const struct case_view *view = &report->cases[index];
+        device_count += view->device_kind != NULL ? 1 : 0;
+        replayed_count += strcmp(view->basis, BASIS_REPLAYED) == 0 ? 1 : 0;
+    }
+    bool is_replayed = replayed_count > 0 && replayed_count == device_count, made = true;
+    report->basis = is_replayed ? BASIS_REPLAYED : BASIS_MEASURED;
+    for (int index = 0; made && index < report->case_count; index++) {
+        struct case_view *view = &report->cases[index];
+        bool is_odd = !is_replayed && strcmp(view->basis, BASIS_REPLAYED) == 0;
+        view->title = is_odd ? arena_format(&report->arena, "%s (" BASIS_REPLAYED ")", view->label) : view->label;
+        made = view->title != NULL;
+    }
+    return made;
+}
+
 static enum status_code records_read(struct report *report, const struct record_file *file, struct status *error)
 {
     struct reading reading = {.report = report};
-    bool made = file_take(&reading, file) && attempts_drop(&reading) && views_make(&reading);
+    bool made = file_take(&reading, file) && attempts_drop(&reading) && views_make(&reading) && basis_mark(report);
     for (size_t index = 0; index < reading.line_count; index++) {
         json_release(reading.lines[index]); /* what no view has taken */
     }

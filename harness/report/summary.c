@@ -102,7 +102,7 @@ static void heading_append(const struct summary *summary)
     }
     colour_append(summary, "\x1b[2m");
     cell_append(summary->text, "", STATUS_COLUMNS, false);
-    cell_append(summary->text, "measured", MEASURED_COLUMNS, true);
+    cell_append(summary->text, summary->report->basis, MEASURED_COLUMNS, true);
     for (int i = 0; i < summary->report->estimator_count; i++) {
         struct text name = {0};
         if (!summary->shown[i]) {
@@ -122,7 +122,7 @@ static void paragraph_write(const struct summary *summary, const struct case_vie
 {
     struct text line = {0};
     struct text clean = {0};
-    text_format(&line, "%s %s", measured, view->label);
+    text_format(&line, "%s %s", measured, view->title);
     const char *separator = ";";
     for (int i = 0; i < summary->report->estimator_count; i++) {
         char error[WORDING_BYTES];
@@ -156,7 +156,7 @@ static void columns_write(const struct summary *summary, const struct case_view 
         colour_append(summary, failed ? "\x1b[0m" : "");
     }
     text_append(summary->text, "  ");
-    terminal_append(&clean, view->label);
+    terminal_append(&clean, view->title);
     paragraph_append(summary->text, text_string(&clean), summary->width, summary->figure_columns,
                      summary->figure_columns);
     text_release(&clean);
@@ -227,7 +227,8 @@ void summary_write(const struct report *report, const struct report_style *style
         terminal_append(&line, text_string(&device));
     }
     text_release(&device);
-    text_append(&line, ", measured, and how far each estimator was off: (predicted - measured) / measured");
+    const char *basis = report->basis;
+    text_format(&line, ", %s, and how far each estimator was off: (predicted - %s) / %s", basis, basis, basis);
     paragraph_append(text, text_string(&line), summary.width, 0, 0);
     text_release(&line);
     text_append(text, "\n");

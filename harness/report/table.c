@@ -16,6 +16,7 @@ struct table {
     int width;
     bool colour, narrow;
     int estimator_columns, quantity_columns;
+    const char *basis; /* of the report */
 };
 
 static void colour_begin(const struct table *table, const char *code)
@@ -78,7 +79,7 @@ static void heading_append(const struct table *table)
         line_end_append(table->text);
     }
     cell_append(table->text, "predicted", FIGURE_COLUMNS, true);
-    cell_append(table->text, "measured", FIGURE_COLUMNS, true);
+    cell_append(table->text, table->basis, FIGURE_COLUMNS, true);
     cell_append(table->text, "error", ERROR_COLUMNS, true);
     line_end_append(table->text);
     colour_end(table);
@@ -175,7 +176,7 @@ static void case_append(const struct table *table, const struct case_view *view)
     colour_end(table);
     text_append(table->text, " ");
     text_release(&status);
-    outside_paragraph_append(table->text, view->label, table->width, 8, 8);
+    outside_paragraph_append(table->text, view->title, table->width, 8, 8);
     note_append(table, "reason", view->reason);
     note_append(table, "invalid", view->disturbance);
     struct text oom = {0};
@@ -218,7 +219,10 @@ static void accuracy_append(const struct table *table, const struct accuracy *ro
 
 static void summary_append(const struct table *table, const struct accuracy *rows, int count)
 {
-    rule_append(table, "Accuracy per estimator (error = predicted - measured; under: predicted too little)");
+    struct text title = {0};
+    text_format(&title, "Accuracy per estimator (error = predicted - %s; under: predicted too little)", table->basis);
+    rule_append(table, text_string(&title));
+    text_release(&title);
     colour_begin(table, "\x1b[2m");
     text_append(table->text, "  ");
     cell_append(table->text, "estimator", table->estimator_columns, false);
@@ -243,17 +247,19 @@ void table_write(const struct report *report, const struct report_style *style, 
                  struct text *text)
 {
     struct table table = {.text = text, .width = style->width, .colour = style->colour};
+    table.basis = report->basis;
     columns_choose(&table, report);
     struct text line = {0};
     device_append(&line, report);
-    text_append(text, "Predicted against measured");
+    text_format(text, "Predicted against %s", table.basis);
     text_append(text, line.length > 0 ? " on " : "");
     outside_paragraph_append(text, text_string(&line), table.width, 2, 30);
     text_release(&line);
     if (report->case_count > 0) {
-        paragraph_append(text,
-                         "binary units; peaks over all stages; error = (predicted - measured) / measured; - not known",
-                         table.width, 0, 0);
+        text_format(&line, "binary units; peaks over all stages; error = (predicted - %s) / %s; - not known",
+                    table.basis, table.basis);
+        paragraph_append(text, text_string(&line), table.width, 0, 0);
+        text_release(&line);
         text_append(text, "\n");
         heading_append(&table);
     }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "harness/base/size.h"
+#include "harness/record/quantity.h"
 
 const char *bytes_word(int64_t bytes, bool brief, char text[WORDING_BYTES])
 {
@@ -24,29 +25,17 @@ const char *bytes_word(int64_t bytes, bool brief, char text[WORDING_BYTES])
 
 const char *error_word(bool known, double error, char text[WORDING_BYTES])
 {
-    double percent = error * 100.0;
-    if (!known) {
-        snprintf(text, WORDING_BYTES, "-");
-    } else if (percent >= 1e6 || percent <= -1e6) {
-        snprintf(text, WORDING_BYTES, "%+.0e %%", percent);
-    } else {
-        snprintf(text, WORDING_BYTES, percent >= 1000.0 || percent <= -1000.0 ? "%+.0f %%" : "%+.2f %%", percent);
-    }
+    char percentage[SIZE_TEXT_BYTES];
+    snprintf(text, WORDING_BYTES, "%s", known ? percentage_format(error, percentage) : "-");
     return text;
 }
 
 const char *quantity_word(const char *quantity, char text[WORDING_BYTES])
 {
-    size_t length = 0;
-    while (*quantity != '\0' && length + 1 < WORDING_BYTES) {
-        if (strncmp(quantity, "_bytes", 6) == 0) {
-            quantity += 6;
-            continue;
-        }
-        text[length++] = *quantity == '_' || *quantity == '.' ? ' ' : *quantity;
-        quantity++;
-    }
-    text[length] = '\0';
+    struct text words = {0};
+    quantity_words_append(&words, quantity);
+    snprintf(text, WORDING_BYTES, "%s", text_string(&words));
+    text_release(&words);
     return text;
 }
 

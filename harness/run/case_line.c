@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "harness/record/verdict_words.h"
 #include "harness/run/verdict.h"
 
 /* What a child may say, in the order of the record. */
@@ -166,20 +167,33 @@ static struct json *tags_json(const struct suite_settings *settings)
     return json_made(tags, made);
 }
 
-/* The first verdict that failed, in words. */
-static void reason_of_failure(const struct json *verdicts, char reason[REASON_BYTES])
+/* The verdicts that failed, in words; those for which a reason has no room are counted. False where memory ran out. */
+static bool reason_of_failure(const struct json *verdicts, const char *basis, char reason[REASON_BYTES])
 {
-    for (size_t i = 0; i < json_count(verdicts); i++) {
+    enum { REST_BYTES = 16 }; /* for "; 123 more" */
+    struct text words = {0};
+    int left_count = 0;
+    for (size_t i = 0; i < json_count(verdicts) && !words.failed; i++) {
         const struct json *verdict = json_at(verdicts, i);
-        if (json_boolean_or(json_get(verdict, "pass"), true)) {
-            continue;
+        struct text one = {0};
+        if (!json_boolean_or(json_get(verdict, "pass"), true)) {
+            const struct verdict_words figures = verdict_words_read(verdict, basis);
+            text_append(&one, words.length > 0 ? "; " : "");
+            verdict_words_append(&one, &figures);
+            bool fits = words.length == 0 || (left_count == 0 && words.length + one.length + REST_BYTES < REASON_BYTES);
+            text_append(&words, fits ? text_string(&one) : "");
+            left_count += fits ? 0 : 1;
         }
-        snprintf(reason, REASON_BYTES, "%s predicted %" PRId64 " for %s, measured were %" PRId64,
-                 json_string_or(json_get(verdict, "estimator"), "?"),
-                 json_integer_or(json_get(verdict, "predicted"), 0), json_string_or(json_get(verdict, "quantity"), "?"),
-                 json_integer_or(json_get(verdict, "measured"), 0));
-        return;
+        words.failed = words.failed || one.failed;
+        text_release(&one);
     }
+    if (left_count > 0) {
+        text_format(&words, "; %d more", left_count);
+    }
+    snprintf(reason, REASON_BYTES, "%s", text_string(&words));
+    bool made = !words.failed;
+    text_release(&words);
+    return made;
 }
 
 /* Status, reason and verdicts come last, because verdicts need the other members. */
@@ -188,11 +202,15 @@ static bool line_judge(const struct case_job *job, struct ending *ending, struct
     struct verdict_counts counts = {0};
     struct json *verdicts =
         ending->status == CASE_STATUS_OK ? verdicts_make(job->case_, line, &counts) : json_array_new();
+    const char *kind = json_string_or(json_get(json_get(line, "device"), "kind"), NULL);
+    const char *basis = basis_of_device(kind);
+    bool made = true;
     if (counts.fail > 0) {
         ending->status = CASE_STATUS_FAIL;
-        reason_of_failure(verdicts, ending->reason);
+        made = reason_of_failure(verdicts, basis, ending->reason);
     }
-    return json_set(line, "verdicts", verdicts) &&
+    return json_set(line, "verdicts", verdicts) && made &&
+           json_set(line, "basis", kind != NULL ? json_string_new(basis) : json_null_new()) &&
            json_set(line, "status", json_string_new(case_status_name(ending->status))) &&
            json_set(line, "reason", ending->reason[0] != '\0' ? json_string_new(ending->reason) : json_null_new());
 }
@@ -207,7 +225,7 @@ static struct json *line_build(const struct case_job *job, const struct child *c
         json_set(line, "type", json_string_new("case")) && json_set(line, "id", json_string_new(job->case_->id)) &&
         json_set(line, "identity", identity_json(&job->case_->identity)) && json_set(line, "status", json_null_new()) &&
         json_set(line, "reason", json_null_new()) && json_set(line, "attempt", json_integer_new(job->attempt)) &&
-        json_set(line, "duration_s", json_real_new(seconds)) &&
+        json_set(line, "duration_s", json_real_new(seconds)) && json_set(line, "basis", json_null_new()) &&
         json_set(line, "tags", tags_json(job->case_->settings)) && externals_add(job, fields) &&
         expectations_add(job->case_, fields);
     for (size_t i = 0; made && CHILD_MEMBERS[i] != NULL; i++) {

@@ -5,77 +5,75 @@
 
 #include "harness/tape/tape.h"
 
-/* The highest figure of a member over the stages; false where no stage has it. */
-static bool stages_highest(const struct json *line, const char *key, int64_t *bytes)
+/* What was found of a quantity, and in which stage; NULL: in none of its own. */
+struct finding {
+    bool known;
+    int64_t bytes;
+    const char *stage;
+};
+
+/* The highest figure of a member over the stages, in the first stage that reached it. */
+static struct finding stages_highest(const struct json *line, const char *key)
 {
     const struct json *stages = json_get(line, "stages");
-    bool known = false;
+    struct finding found = {0};
     for (int stage = 0; stage < STAGE_COUNT; stage++) {
-        const struct json *value = json_get(json_get(stages, stage_name((enum stage)stage)), key);
-        int64_t figure = json_integer_or(value, -1);
-        if (figure >= 0 && (!known || figure > *bytes)) {
-            *bytes = figure;
-            known = true;
+        const char *name = stage_name((enum stage)stage);
+        int64_t figure = json_integer_or(json_get(json_get(stages, name), key), -1);
+        if (figure >= 0 && (!found.known || figure > found.bytes)) {
+            found = (struct finding){.known = true, .bytes = figure, .stage = name};
         }
     }
-    return known;
+    return found;
 }
 
 /* The highest of the readings at the ends of the stages and, with a peak_key, within them. */
-static bool readings_highest(const struct json *line, const char *peak_key, const char *key, int64_t *bytes)
+static struct finding readings_highest(const struct json *line, const char *peak_key, const char *key)
 {
-    int64_t highest = 0, other = 0;
-    bool known = stages_highest(line, key, &highest);
-    if (peak_key != NULL && stages_highest(line, peak_key, &other)) {
-        highest = known && highest > other ? highest : other;
-        known = true;
-    }
-    if (known) {
-        *bytes = highest;
-    }
-    return known;
+    struct finding end = stages_highest(line, key);
+    struct finding peak = peak_key != NULL ? stages_highest(line, peak_key) : (struct finding){0};
+    return peak.known && (!end.known || peak.bytes >= end.bytes) ? peak : end;
 }
 
 /* That, less a figure of the context: the context's own reading, or what was there before it. */
-static bool growth_measured(const struct json *line, const char *peak_key, const char *key, const char *context_key,
-                            int64_t *bytes)
+static struct finding growth_measured(const struct json *line, const char *peak_key, const char *key,
+                                      const char *context_key)
 {
-    int64_t highest = 0;
     int64_t context = json_integer_or(json_get(json_get(line, "context"), context_key), -1);
-    if (context < 0 || !readings_highest(line, peak_key, key, &highest)) {
-        return false;
+    struct finding found = readings_highest(line, peak_key, key);
+    if (context < 0 || !found.known) {
+        return (struct finding){0};
     }
-    *bytes = highest > context ? highest - context : 0;
-    return true;
+    found.bytes = found.bytes > context ? found.bytes - context : 0;
+    return found;
 }
 
-bool quantity_measured(const struct json *line, enum quantity quantity, int64_t *bytes)
+/* What was measured of a quantity, out of the fields of a case line. */
+static struct finding quantity_measured(const struct json *line, enum quantity quantity)
 {
+    struct finding found = {0};
     switch (quantity) {
     case QUANTITY_PROCESS_BYTES:
-        return growth_measured(line, "process_bytes_peak", "process_bytes", "process_bytes", bytes);
+        return growth_measured(line, "process_bytes_peak", "process_bytes", "process_bytes");
     case QUANTITY_DEVICE_BYTES:
-        return growth_measured(line, NULL, "device_bytes", "device_bytes", bytes);
+        return growth_measured(line, NULL, "device_bytes", "device_bytes");
     case QUANTITY_FOOTPRINT_BYTES:
-        return readings_highest(line, "process_bytes_peak", "process_bytes", bytes) ||
-               growth_measured(line, NULL, "device_bytes", "baseline_bytes", bytes);
-    case QUANTITY_SAVED_FOR_BACKWARD_BYTES: {
-        int64_t saved = json_integer_or(json_get(line, "saved_for_backward_bytes"), -1);
-        if (saved >= 0) {
-            *bytes = saved;
-        }
-        return saved >= 0;
-    }
+        found = readings_highest(line, "process_bytes_peak", "process_bytes");
+        return found.known ? found : growth_measured(line, NULL, "device_bytes", "baseline_bytes");
+    case QUANTITY_SAVED_FOR_BACKWARD_BYTES:
+        found.bytes = json_integer_or(json_get(line, "saved_for_backward_bytes"), -1);
+        found.known = found.bytes >= 0;
+        return found;
     case QUANTITY_TOTAL_BYTES:
-        return stages_highest(line, quantity_name(QUANTITY_ALLOCATED_BYTES_PEAK), bytes);
+        return stages_highest(line, quantity_name(QUANTITY_ALLOCATED_BYTES_PEAK));
     case QUANTITY_REQUESTED_BYTES_PEAK:
     case QUANTITY_ALLOCATED_BYTES_PEAK:
     case QUANTITY_RESERVED_BYTES_PEAK:
-        return stages_highest(line, quantity_name(quantity), bytes);
+        return stages_highest(line, quantity_name(quantity));
     case QUANTITY_COUNT:
         break;
     }
-    return false;
+    return found;
 }
 
 /* What the estimator predicts for the quantity. What the process or the device comes to hold is, where it has no figure
@@ -93,8 +91,9 @@ static bool quantity_predicted(const struct json *estimate, enum quantity quanti
 }
 
 struct figures {
-    bool predicted_known, measured_known;
-    int64_t predicted, measured;
+    bool predicted_known;
+    int64_t predicted;
+    struct finding measured;
     const char *note; /* why it is not judged; NULL: it may be */
 };
 
@@ -115,27 +114,60 @@ static const char *quantity_note(const struct json *line, enum quantity quantity
     return calibrated ? note_calibrated : NULL;
 }
 
+/* Why a figure that the suite wants judged is not there, and what would bring it; the estimator's own word where it has
+ * one. NULL: both are there. */
+static const char *absence_note(const struct json *line, const struct json *estimate, enum quantity quantity,
+                                const struct figures *figures)
+{
+    if (!figures->measured.known) {
+        return quantity_is_reading(quantity) ? "the device gives no such reading; take the tolerance away"
+                                             : "nothing of the kind was measured; take the tolerance away";
+    }
+    if (!figures->predicted_known) {
+        bool constants = json_kind(json_get(line, "constants")) == JSON_KIND_OBJECT;
+        bool reading = quantity_is_reading(quantity);
+        const char *own = json_string_or(json_get(estimate, "note"), NULL);
+        return own != NULL ? own
+               : reading && constants
+                   ? "the constants of this device do not have this mode; assay calibrate makes others"
+               : reading ? "no constants of this device are known; assay calibrate makes them, --constants names them"
+                         : "the estimator has no such figure for this case; take the tolerance away";
+    }
+    return NULL;
+}
+
+static struct json *integer_or_null(bool known, int64_t value)
+{
+    return known ? json_integer_new(value) : json_null_new();
+}
+
+static struct json *string_or_null(const char *string)
+{
+    return string != NULL ? json_string_new(string) : json_null_new();
+}
+
 static struct json *verdict_make(const char *estimator, enum quantity quantity, const struct figures *figures,
                                  const struct tolerance *tolerance)
 {
-    bool known = figures->predicted_known && figures->measured_known;
-    int64_t error = known ? figures->predicted - figures->measured : 0;
-    bool relative = known && figures->measured > 0;
+    const struct finding *measured = &figures->measured;
+    bool known = figures->predicted_known && measured->known;
+    int64_t error = known ? figures->predicted - measured->bytes : 0;
+    bool relative = known && measured->bytes > 0;
     bool judged = known && tolerance != NULL && figures->note == NULL;
     struct json *object = json_object_new();
     bool made =
         json_set(object, "estimator", json_string_new(estimator)) &&
         json_set(object, "quantity", json_string_new(quantity_name(quantity))) &&
-        json_set(object, "predicted",
-                 figures->predicted_known ? json_integer_new(figures->predicted) : json_null_new()) &&
-        json_set(object, "measured", figures->measured_known ? json_integer_new(figures->measured) : json_null_new()) &&
-        json_set(object, "signed_error_bytes", known ? json_integer_new(error) : json_null_new()) &&
+        json_set(object, "predicted", integer_or_null(figures->predicted_known, figures->predicted)) &&
+        json_set(object, "measured", integer_or_null(measured->known, measured->bytes)) &&
+        json_set(object, "stage", string_or_null(measured->stage)) &&
+        json_set(object, "signed_error_bytes", integer_or_null(known, error)) &&
         json_set(object, "signed_error",
-                 relative ? json_real_new((double)error / (double)figures->measured) : json_null_new()) &&
+                 relative ? json_real_new((double)error / (double)measured->bytes) : json_null_new()) &&
         json_set(object, "tolerance", tolerance_json(tolerance)) &&
         json_set(object, "pass",
-                 judged ? json_boolean_new(tolerance_holds(tolerance, error, figures->measured)) : json_null_new()) &&
-        json_set(object, "note", figures->note != NULL ? json_string_new(figures->note) : json_null_new());
+                 judged ? json_boolean_new(tolerance_holds(tolerance, error, measured->bytes)) : json_null_new()) &&
+        json_set(object, "note", string_or_null(figures->note));
     return json_made(object, made);
 }
 
@@ -146,11 +178,10 @@ static bool estimator_judge(struct json *verdicts, const struct suite_case *case
     bool made = true;
     for (int i = 0; i < QUANTITY_COUNT && made; i++) {
         enum quantity quantity = (enum quantity)i;
-        struct figures figures = {0};
+        struct figures figures = {.measured = quantity_measured(line, quantity)};
         figures.predicted_known = quantity_predicted(estimate, quantity, &figures.predicted);
-        figures.measured_known = quantity_measured(line, quantity, &figures.measured);
         bool own = json_kind(json_get(estimate, quantity_name(quantity))) == JSON_KIND_INTEGER;
-        bool both = figures.predicted_known && figures.measured_known; /* the kernel's count against the allocator's */
+        bool both = figures.predicted_known && figures.measured.known; /* the kernel's count against the allocator's */
         figures.note = quantity_note(line, quantity);
         const struct tolerance *tolerance = /* nothing is missing where a case has only calibrated: no unknown */
             figures.note != note_calibrated ? suite_case_tolerance(case_, estimator, quantity) : NULL;
@@ -158,6 +189,9 @@ static bool estimator_judge(struct json *verdicts, const struct suite_case *case
         bool applies = quantity != QUANTITY_SAVED_FOR_BACKWARD_BYTES || case_->identity.workload.mode == MODE_TRAIN;
         if (!applies || (!own && !both && !is_judged)) {
             continue;
+        }
+        if (figures.note == NULL && tolerance != NULL) {
+            figures.note = absence_note(line, estimate, quantity, &figures);
         }
         made = json_append(verdicts, verdict_make(estimator, quantity, &figures, tolerance));
     }

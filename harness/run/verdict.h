@@ -12,9 +12,6 @@ struct verdict_counts {
     int unknown; /* judged by the suite, but predicted or measured is not known */
 };
 
-/* What was measured of a quantity, out of the fields of a case line; false where it is not known. */
-bool quantity_measured(const struct json *line, enum quantity quantity, int64_t *bytes);
-
 /* The array for "verdicts" of a case line that has stages and estimates. NULL where memory ran out. */
 struct json *verdicts_make(const struct suite_case *case_, const struct json *line, struct verdict_counts *counts);
 

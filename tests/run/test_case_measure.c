@@ -24,6 +24,8 @@ static void meta_and_host_agree_on_every_byte_they_share(void **state)
     const struct json *host = case_at(scene, 0);
     assert_string_equal(text_at(json_get(meta, "device"), "kind"), "meta");
     assert_string_equal(text_at(json_get(host, "device"), "kind"), "host");
+    assert_string_equal(text_at(meta, "basis"), "replayed"); /* no memory was there to be measured */
+    assert_string_equal(text_at(host, "basis"), "measured");
     assert_string_equal(text_at(meta, "sequence_hash"), text_at(host, "sequence_hash"));
     for (int i = 0; shared[i] != NULL; i++) {
         assert_true(integer_at(host, shared[i]) > 0);

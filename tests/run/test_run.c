@@ -85,7 +85,8 @@ static void a_wrong_prediction_fails(void **state)
     const struct json *line = case_at(scene, 0);
     assert_string_equal(text_at(line, "status"), "fail");
     assert_string_equal(text_at(line, "reason"),
-                        "expected predicted 2047 for allocated_bytes_peak, measured were 2048");
+                        "expected: allocated peak 2.00 KiB predicted, 2.00 KiB measured in load: -0.05 % (-1 B), "
+                        "tolerance 0 B");
     assert_int_equal(
         json_integer_or(json_get(json_get(json_get(line, "estimates"), "expected"), "allocated_bytes_peak"), -1), 2047);
     assert_int_equal(scene->result.counts[CASE_STATUS_FAIL], 1);
@@ -106,6 +107,7 @@ static void a_judged_figure_that_is_unknown_is_inconclusive(void **state)
     const struct json *verdict = verdict_at(case_at(scene, 0), "replay", "device_bytes");
     assert_int_equal(json_kind(json_get(verdict, "measured")), JSON_KIND_NULL);
     assert_int_equal(json_kind(json_get(verdict, "pass")), JSON_KIND_NULL);
+    assert_string_equal(text_at(verdict, "note"), "the device gives no such reading; take the tolerance away");
     assert_string_equal(text_at(case_at(scene, 0), "status"), "ok");
 }
 

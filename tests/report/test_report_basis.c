@@ -1,0 +1,163 @@
+/* Basis: figures that were replayed on a device without memory are called so by every format, never measured. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/report/case_view.h"
+#include "tests/report/records_fixture.h"
+#include "tests/support/whole_file.h"
+
+struct place {
+    char *folder;
+    char records[128];
+};
+
+static int place_make(void **state)
+{
+    static struct place place;
+    place.folder = folder_fixture_make();
+    snprintf(place.records, sizeof place.records, "%s/records.jsonl", place.folder);
+    *state = &place;
+    return 0;
+}
+
+static int place_remove(void **state)
+{
+    struct place *place = *state;
+    folder_fixture_remove(place->folder);
+    return 0;
+}
+
+/* A case that was found on a device of that kind; basis: the member of the record, or "" for one of an older program. */
+static void case_append(const struct place *place, const char *id, const char *kind, const char *basis)
+{
+    char line[4096];
+    snprintf(
+        line, sizeof line,
+        "{\"type\":\"case\",\"id\":\"%s\",\"identity\":{\"model\":\"%s\",\"mode\":\"load\",\"precision\":\"float32\","
+        "\"batch\":null,\"seq\":null,\"attention\":null,\"optimizer\":null,\"checkpointing\":null,"
+        "\"accumulate\":null,\"logits\":null,\"head\":\"bare\"},\"status\":\"ok\",\"reason\":null,\"attempt\":1,"
+        "%s\"duration_s\":1.5,\"device\":{\"kind\":\"%s\",\"name\":null,\"spec\":null,\"target\":null,"
+        "\"total_bytes\":null,\"driver\":null,\"runtime\":null,\"pci_bus_id\":null,\"uuid\":null},\"stages\":"
+        "{\"load\":{\"requested_bytes\":1024,\"requested_bytes_peak\":1024,\"allocated_bytes\":2048,"
+        "\"allocated_bytes_peak\":2048,\"reserved_bytes\":2097152,\"reserved_bytes_peak\":2097152,"
+        "\"device_bytes\":null,\"process_bytes\":null,\"process_bytes_peak\":null,\"seconds\":null,"
+        "\"categories_at_peak\":{\"weights\":1024}}},\"context\":null,\"peak_stage\":\"load\","
+        "\"categories_at_peak\":{\"weights\":1024},\"causes\":null,\"saved_for_backward_bytes\":null,\"loss\":null,"
+        "\"sequence_hash\":null,\"oom\":null,\"estimates\":{\"replay\":{\"allocated_bytes_peak\":2048},"
+        "\"accelerate\":{\"total_bytes\":1024}},\"verdicts\":[]}\n",
+        id, id, basis, kind);
+    records_fixture_append(place->records, line);
+}
+
+static struct report *report_of(const struct place *place)
+{
+    struct report *report = NULL;
+    assert_int_equal(report_open(place->records, &report, NULL), STATUS_OK);
+    return report;
+}
+
+static struct text rendered(const struct report *report, enum report_format format)
+{
+    struct text text = {0};
+    assert_int_equal(report_render(report, format, &(struct report_style){.width = 200}, &text, NULL), STATUS_OK);
+    return text;
+}
+
+static void nothing_that_was_replayed_is_called_measured(void **state)
+{
+    static const enum report_format formats[] = {REPORT_TABLE, REPORT_SUMMARY, REPORT_MARKDOWN, REPORT_HTML,
+                                                 REPORT_JUNIT};
+    static const char *const bases[] = {"", "\"basis\":\"replayed\","};
+    struct place *place = *state;
+    for (size_t older = 0; older < 2; older++) {
+        remove(place->records);
+        records_fixture_run(place->records, 1);
+        case_append(place, "one", "meta", bases[older]);
+        struct report *report = report_of(place);
+        for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
+            struct text text = rendered(report, formats[i]);
+            assert_null(strcasestr(text_string(&text), "measured"));
+            assert_non_null(strstr(text_string(&text), "replayed"));
+            text_release(&text);
+        }
+        report_release(report);
+    }
+}
+
+static void machine_formats_have_it_as_a_field(void **state)
+{
+    struct place *place = *state;
+    records_fixture_run(place->records, 1);
+    case_append(place, "one", "meta", "\"basis\":\"replayed\",");
+    struct report *report = report_of(place);
+    struct text csv = rendered(report, REPORT_CSV), json = rendered(report, REPORT_JSON);
+    assert_non_null(strstr(text_string(&csv), ",basis\r\n"));
+    assert_non_null(strstr(text_string(&csv), ",replayed\r\n"));
+    assert_null(strstr(text_string(&csv), ",measured\r\n"));
+    assert_non_null(strstr(text_string(&json), "\n  \"basis\": \"replayed\","));
+    text_release(&csv);
+    text_release(&json);
+    report_release(report);
+}
+
+/* One heading cannot say both: the cases do. */
+static void among_measured_cases_those_that_were_replayed_say_so(void **state)
+{
+    struct place *place = *state;
+    records_fixture_run(place->records, 2);
+    case_append(place, "one", "meta", "\"basis\":\"replayed\",");
+    case_append(place, "two", "host", "\"basis\":\"measured\",");
+    struct report *report = report_of(place);
+    assert_string_equal(report->basis, "measured");
+    struct text table = rendered(report, REPORT_TABLE);
+    assert_non_null(strstr(text_string(&table), "one load float32 (replayed)\n"));
+    assert_non_null(strstr(text_string(&table), "two load float32\n"));
+    text_release(&table);
+    report_release(report);
+}
+
+static void plots_are_told_what_they_draw(void **state)
+{
+    struct place *place = *state;
+    char plots[160], path[192];
+    struct text notes = {0};
+    records_fixture_run(place->records, 1);
+    case_append(place, "one", "meta", "\"basis\":\"replayed\",");
+    struct report *report = report_of(place);
+    snprintf(plots, sizeof plots, "%s/plots", place->folder);
+    assert_int_equal(report_plot(report, "plots", plots, &notes, NULL), STATUS_OK);
+    snprintf(path, sizeof path, "%s/anatomy.tsv", plots);
+    char *data = whole_file_read(path);
+    assert_non_null(strstr(data, "\treplayed\t"));
+    assert_null(strstr(data, "\tmeasured\t"));
+    free(data);
+    if (strstr(text_string(&notes), "gnuplot is not installed") == NULL) {
+        snprintf(path, sizeof path, "%s/accuracy.svg", plots);
+        char *image = whole_file_read(path);
+        assert_non_null(strstr(image, "predicted against replayed"));
+        assert_null(strstr(image, "measured"));
+        free(image);
+    }
+    text_release(&notes);
+    report_release(report);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, place_make, place_remove)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(nothing_that_was_replayed_is_called_measured),
+        TEST(machine_formats_have_it_as_a_field),
+        TEST(among_measured_cases_those_that_were_replayed_say_so),
+        TEST(plots_are_told_what_they_draw),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
