@@ -1,6 +1,6 @@
-/* JSON: reading through jansson with its loose ends closed (duplicate keys, whole files, size limit) and writing by a
- * small walker of our own, because jansson cannot write the shortest real that reads back equal. Not a schema:
- * what a document must contain is checked by who reads it. */
+/* JSON: reading through jansson with its loose ends closed (duplicate keys, whole files, size limit). Values of a scanner
+ * (json_flat.h) are told apart here, in every getter. Not a schema: what a document must contain is checked by who reads
+ * it. */
 #include "harness/base/json.h"
 
 #include <errno.h>
@@ -13,6 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/base/json_flat.h"
+
 /* A struct json is a json_t under another name, so that no other file needs jansson's header. */
 static json_t *value_of(const struct json *value)
 {
@@ -20,6 +22,11 @@ static json_t *value_of(const struct json *value)
 }
 
 static struct json *json_of(const json_t *value)
+{
+    return (struct json *)(uintptr_t)value;
+}
+
+static struct json *flat_value(const struct json_flat *value)
 {
     return (struct json *)(uintptr_t)value;
 }
@@ -122,8 +129,9 @@ void json_release(struct json *value)
 
 enum json_kind json_kind(const struct json *value)
 {
-    if (value == NULL) {
-        return JSON_KIND_NULL;
+    const struct json_flat *flat = json_flat_of(value);
+    if (value == NULL || flat != NULL) {
+        return flat != NULL ? (enum json_kind)(flat->type - FLAT_TYPES) : JSON_KIND_NULL;
     }
     switch (json_typeof(value_of(value))) {
     case JSON_OBJECT:
@@ -154,44 +162,70 @@ const char *json_kind_name(enum json_kind kind)
 
 struct json *json_get(const struct json *object, const char *key)
 {
-    return json_of(json_object_get(value_of(object), key));
+    const struct json_flat *flat = json_flat_of(object);
+    return flat != NULL ? flat_value(json_flat_get(flat, key)) : json_of(json_object_get(value_of(object), key));
 }
 
 struct json *json_at(const struct json *array, size_t index)
 {
-    return json_of(json_array_get(value_of(array), index));
+    const struct json_flat *flat = json_flat_of(array);
+    return flat != NULL ? flat_value(json_flat_at(flat, index)) : json_of(json_array_get(value_of(array), index));
 }
 
 size_t json_count(const struct json *container)
 {
+    const struct json_flat *flat = json_flat_of(container);
+    if (flat != NULL) {
+        enum json_kind kind = json_kind(container);
+        return kind == JSON_KIND_ARRAY || kind == JSON_KIND_OBJECT ? flat->count : 0;
+    }
     const json_t *value = value_of(container);
     return json_is_array(value) ? json_array_size(value) : json_object_size(value);
 }
 
 const char *json_string_or(const struct json *value, const char *fallback)
 {
-    return json_kind(value) == JSON_KIND_STRING ? json_string_value(value_of(value)) : fallback;
+    const struct json_flat *flat = json_flat_of(value);
+    return json_kind(value) != JSON_KIND_STRING ? fallback
+           : flat != NULL                       ? flat->value.text
+                                                : json_string_value(value_of(value));
 }
 
 int64_t json_integer_or(const struct json *value, int64_t fallback)
 {
-    return json_kind(value) == JSON_KIND_INTEGER ? (int64_t)json_integer_value(value_of(value)) : fallback;
+    const struct json_flat *flat = json_flat_of(value);
+    return json_kind(value) != JSON_KIND_INTEGER ? fallback
+           : flat != NULL                        ? flat->value.integer
+                                                 : (int64_t)json_integer_value(value_of(value));
 }
 
 double json_real_or(const struct json *value, double fallback)
 {
+    const struct json_flat *flat = json_flat_of(value);
     enum json_kind kind = json_kind(value);
+    if (kind == JSON_KIND_INTEGER && flat != NULL) {
+        return (double)flat->value.integer;
+    }
+    if (kind == JSON_KIND_REAL && flat != NULL) {
+        return json_flat_real(flat);
+    }
     bool number = kind == JSON_KIND_INTEGER || kind == JSON_KIND_REAL;
     return number ? json_number_value(value_of(value)) : fallback;
 }
 
 bool json_boolean_or(const struct json *value, bool fallback)
 {
-    return json_kind(value) == JSON_KIND_BOOLEAN ? json_is_true(value_of(value)) : fallback;
+    const struct json_flat *flat = json_flat_of(value);
+    return json_kind(value) != JSON_KIND_BOOLEAN ? fallback
+           : flat != NULL                        ? flat->count != 0
+                                                 : json_is_true(value_of(value));
 }
 
 const char *json_key_at(const struct json *object, size_t index)
 {
+    if (json_flat_of(object) != NULL) {
+        return json_flat_key_at(json_flat_of(object), index);
+    }
     void *member = json_object_iter(value_of(object));
     for (size_t i = 0; i < index; i++) {
         member = json_object_iter_next(value_of(object), member);
@@ -201,6 +235,9 @@ const char *json_key_at(const struct json *object, size_t index)
 
 const char *json_key_after(const struct json *object, const char *key)
 {
+    if (json_flat_of(object) != NULL) {
+        return json_flat_key_after(json_flat_of(object), key);
+    }
     json_t *value = value_of(object);
     void *member = NULL;
     if (key == NULL) {
@@ -226,22 +263,6 @@ struct json *json_null_new(void)
     return json_of(json_null());
 }
 
-/* Bytes of the UTF-8 character that text starts with; 0 where it starts with none. Reads no further than the
- * zero that ends text, because that is no continuation byte. */
-static size_t character_length(const unsigned char *text)
-{
-    unsigned char first = text[0];
-    size_t length = first < 0x80 ? 1 : first < 0xC2 ? 0 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : first < 0xF5 ? 4 : 0;
-    for (size_t i = 1; i < length; i++) {
-        if ((text[i] & 0xC0) != 0x80) {
-            return 0;
-        }
-    }
-    bool overlong = (first == 0xE0 && text[1] < 0xA0) || (first == 0xF0 && text[1] < 0x90);
-    bool outside = (first == 0xED && text[1] > 0x9F) || (first == 0xF4 && text[1] > 0x8F);
-    return overlong || outside ? 0 : length;
-}
-
 struct json *json_string_new(const char *text)
 {
     json_t *value = json_string(text);
@@ -249,14 +270,15 @@ struct json *json_string_new(const char *text)
         return json_of(value);
     }
     struct text clean = {0};
-    while (*text != '\0') {
-        size_t length = character_length((const unsigned char *)text);
+    for (size_t left = strlen(text); left > 0;) {
+        size_t length = json_character_length((const unsigned char *)text, left);
         if (length > 0) {
             text_append_bytes(&clean, text, length);
         } else {
             text_append(&clean, "\xEF\xBF\xBD");
         }
         text += length > 0 ? length : 1;
+        left -= length > 0 ? length : 1;
     }
     value = clean.failed ? NULL : json_string(text_string(&clean));
     text_release(&clean);
@@ -293,6 +315,39 @@ struct json *json_share(struct json *value)
     return json_of(json_incref(value_of(value)));
 }
 
+static struct json *container_copy(const struct json *value)
+{
+    bool is_object = json_kind(value) == JSON_KIND_OBJECT, made = true;
+    struct json *copy = is_object ? json_object_new() : json_array_new();
+    const char *key = NULL;
+    for (size_t i = 0; made && i < json_count(value); i++) {
+        key = is_object ? json_key_after(value, key) : NULL;
+        made = is_object ? json_set(copy, key, json_copy_new(json_get(value, key)))
+                         : json_append(copy, json_copy_new(json_at(value, i)));
+    }
+    return json_made(copy, made);
+}
+
+struct json *json_copy_new(const struct json *value)
+{
+    switch (json_kind(value)) {
+    case JSON_KIND_NULL:
+        return json_null_new();
+    case JSON_KIND_BOOLEAN:
+        return json_boolean_new(json_boolean_or(value, false));
+    case JSON_KIND_INTEGER:
+        return json_integer_new(json_integer_or(value, 0));
+    case JSON_KIND_REAL:
+        return json_real_new(json_real_or(value, 0));
+    case JSON_KIND_STRING:
+        return json_string_new(json_string_or(value, ""));
+    case JSON_KIND_ARRAY:
+    case JSON_KIND_OBJECT:
+        return container_copy(value);
+    }
+    return NULL;
+}
+
 struct json *json_made(struct json *value, bool made)
 {
     if (!made) {
@@ -300,107 +355,4 @@ struct json *json_made(struct json *value, bool made)
         return NULL;
     }
     return value;
-}
-
-static void string_write(const char *string, struct text *text)
-{
-    text_append(text, "\"");
-    for (; *string != '\0'; string++) {
-        unsigned char c = (unsigned char)*string;
-        if (c == '"' || c == '\\') {
-            text_format(text, "\\%c", c);
-        } else if (c == '\n') {
-            text_append(text, "\\n");
-        } else if (c == '\t') {
-            text_append(text, "\\t");
-        } else if (c < 0x20 || c == 0x7F) {
-            text_format(text, "\\u%04x", c);
-        } else {
-            text_append_bytes(text, string, 1);
-        }
-    }
-    text_append(text, "\"");
-}
-
-/* The shortest of 15 to 17 digits that reads back as the same number; ".0" keeps it a real. */
-static void real_write(double value, struct text *text)
-{
-    char digits[40];
-    for (int precision = 15; precision <= 17; precision++) {
-        snprintf(digits, sizeof digits, "%.*g", precision, value);
-        if (strtod(digits, NULL) == value) {
-            break;
-        }
-    }
-    text_append(text, digits);
-    if (strpbrk(digits, ".e") == NULL) {
-        text_append(text, ".0");
-    }
-}
-
-static void line_break(int indent, int depth, struct text *text)
-{
-    if (indent > 0) {
-        text_format(text, "\n%*s", indent * depth, "");
-    }
-}
-
-static void value_write(const struct json *value, int indent, int depth, struct text *text);
-
-static void container_write(const struct json *value, int indent, int depth, struct text *text)
-{
-    bool is_object = json_kind(value) == JSON_KIND_OBJECT;
-    size_t count = json_count(value);
-    const char *key = NULL;
-    text_append(text, is_object ? "{" : "[");
-    for (size_t i = 0; i < count; i++) {
-        if (i > 0) {
-            text_append(text, indent > 0 ? "," : ", ");
-        }
-        line_break(indent, depth + 1, text);
-        if (is_object) {
-            key = json_key_after(value, key);
-            string_write(key, text);
-            text_append(text, ": ");
-        }
-        value_write(is_object ? json_get(value, key) : json_at(value, i), indent, depth + 1, text);
-    }
-    if (count > 0) {
-        line_break(indent, depth, text);
-    }
-    text_append(text, is_object ? "}" : "]");
-}
-
-static void value_write(const struct json *value, int indent, int depth, struct text *text)
-{
-    switch (json_kind(value)) {
-    case JSON_KIND_NULL:
-        text_append(text, "null");
-        break;
-    case JSON_KIND_BOOLEAN:
-        text_append(text, json_boolean_or(value, false) ? "true" : "false");
-        break;
-    case JSON_KIND_INTEGER:
-        text_format(text, "%" PRId64, json_integer_or(value, 0));
-        break;
-    case JSON_KIND_REAL:
-        real_write(json_real_or(value, 0), text);
-        break;
-    case JSON_KIND_STRING:
-        string_write(json_string_or(value, ""), text);
-        break;
-    case JSON_KIND_ARRAY:
-    case JSON_KIND_OBJECT:
-        container_write(value, indent, depth, text);
-        break;
-    }
-}
-
-enum status_code json_write(const struct json *value, int indent, struct text *text, struct status *error)
-{
-    value_write(value, indent, 0, text);
-    if (text->failed) {
-        return status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory to write a JSON document");
-    }
-    return STATUS_OK;
 }

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { FORMAT_BYTES = 64 }; /* that most formatted pieces need at most */
+
 static bool text_reserve(struct text *text, size_t extra)
 {
     if (text->failed || extra > SIZE_MAX / 4 || text->length > SIZE_MAX / 4) {
@@ -48,11 +50,20 @@ void text_append(struct text *text, const char *string)
 void text_format(struct text *text, const char *format, ...)
 {
     va_list arguments;
+    if (!text_reserve(text, FORMAT_BYTES)) {
+        return;
+    }
+    size_t room = text->capacity - text->length;
     va_start(arguments, format);
-    int length = vsnprintf(NULL, 0, format, arguments);
+    int length = vsnprintf(text->data + text->length, room, format, arguments);
     va_end(arguments);
+    if (length >= 0 && (size_t)length < room) { /* as a rule: then it is formatted once */
+        text->length += (size_t)length;
+        return;
+    }
     if (length < 0 || !text_reserve(text, (size_t)length)) {
         text->failed = true;
+        text->data[text->length] = '\0';
         return;
     }
     va_start(arguments, format);

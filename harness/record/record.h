@@ -40,6 +40,11 @@ struct json *record_schema_json(void);
  * accepted. STATUS_INVALID with "'stages.load.requested_bytes' is a string; it must be an integer or null". */
 enum status_code record_line_check(const struct json *line, struct status *error);
 
+/* The same for many lines: the tables are prepared once. NULL where memory ran out. */
+struct record_rules *record_rules_new(void);
+void record_rules_release(struct record_rules *rules); /* NULL is accepted */
+enum status_code record_rules_check(const struct record_rules *rules, const struct json *line, struct status *error);
+
 /* ---- writing ---- */
 
 struct record_writer; /* opaque */
@@ -59,7 +64,53 @@ const char *record_writer_path(const struct record_writer *writer);
 /* NULL is accepted. */
 void record_writer_close(struct record_writer *writer);
 
-/* ---- reading ---- */
+/* ---- reading, line by line ---- */
+
+enum record_line_type {
+    RECORD_LINE_NONE, /* behind the last line */
+    RECORD_LINE_RUN,
+    RECORD_LINE_CASE,
+    RECORD_LINE_END
+};
+
+/* Where a line stands in its file, so that it can be read once more. */
+struct record_place {
+    int64_t offset;
+    size_t length; /* without its newline */
+    uint64_t hash; /* of its bytes */
+};
+
+struct record_line {
+    enum record_line_type type;
+    const struct json *value; /* borrowed until the next line is read; json_copy_new keeps it */
+    int run;                  /* the number of its run, from 0 */
+    struct record_place place;
+};
+
+struct record_stream; /* opaque: a file of records that is read in blocks, of any size and in little memory */
+
+/* Opens path, a file of records or a folder that holds records.jsonl (a regular file or a link to one). Also a pipe, where
+ * path itself is one, as <(zstdcat FILE) is; it is kept in a temporary file meanwhile, so that its lines can be read once
+ * more. STATUS_IO: it is neither, or cannot be opened. The caller closes *stream. */
+enum status_code record_stream_open(const char *path, struct record_stream **stream, struct status *error);
+void record_stream_close(struct record_stream *stream); /* NULL is accepted */
+
+/* The next line of a run, checked (record_line_check); lines of types that are not known are passed over. A line that is
+ * cut short is noted and left out where a killed run can have left it: at the end of the file, or before a `run` line.
+ * STATUS_IO: it cannot be read. STATUS_INVALID: "FILE:LINE:COLUMN: what is wrong; what would be right" for any other
+ * damage, wrong types, a case outside a run, an empty file, a line longer than 16 MiB, a newer major version. */
+enum status_code record_stream_next(struct record_stream *stream, struct record_line *line, struct status *error);
+
+/* A line once more. *value is borrowed until the next line is read, or read again. STATUS_IO: the file is not what it was
+ * when the line was read first. */
+enum status_code record_stream_again(struct record_stream *stream, const struct record_place *place,
+                                     const struct json **value, struct status *error);
+
+/* Lines that a killed run left unfinished, so far, and one line of text for each of them. */
+int record_stream_damaged_count(const struct record_stream *stream);
+const char *record_stream_notes(const struct record_stream *stream);
+
+/* ---- reading, all at once ---- */
 
 struct record_run {
     struct json *run;    /* the run line */
@@ -75,10 +126,7 @@ struct record_file {
     struct text notes;      /* one line of text for each of them */
 };
 
-/* Reads path, a file of records, a pipe of them, or a folder that holds records.jsonl (a regular file or a link to one). A line that is cut short is noted and left out
- * where a killed run can have left it: at the end of the file, or before a `run` line. STATUS_IO: it cannot be read.
- * STATUS_INVALID: "FILE:LINE:COLUMN: what is wrong; what would be right" for any other damage, wrong types, a case
- * outside a run, an empty file, a newer major version. */
+/* Reads path with a record_stream, whose errors it passes on, and keeps all of it: 55 KB a case. */
 enum status_code record_file_read(const char *path, struct record_file *file, struct status *error);
 
 void record_file_release(struct record_file *file);

@@ -1,230 +1,326 @@
 /* Record reader: lines back into runs, with the damage of a killed run told apart from other damage. Not a report. */
-#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "harness/base/regular_file.h"
+#include "harness/record/line_source.h"
 #include "harness/record/record.h"
 
-enum { LINE_BYTES_MAXIMUM = 16 * 1024 * 1024 };
-
-struct reader {
-    const char *path;
-    int line; /* from 1 */
-    struct record_file made;
+struct record_stream {
+    struct text path;
+    struct line_source *source;
+    struct json_scanner *scanner;
+    struct record_rules *rules;
+    int line;      /* from 1 */
+    int run_count; /* run lines so far */
+    bool run_ended;
+    int damaged_line_count;
+    struct text notes;
     int pending_line; /* a line that could not be read and has not been forgiven yet; 0: none */
     struct status pending;
-    struct status *error;
 };
 
-static enum status_code reader_no_memory(const struct reader *reader)
+static enum status_code stream_no_memory(const struct record_stream *stream, struct status *error)
 {
-    return status_set(reader->error, STATUS_OUT_OF_MEMORY, "%s: no memory to read it", reader->path);
+    return status_set(error, STATUS_OUT_OF_MEMORY, "%s: no memory to read it", text_string(&stream->path));
 }
 
-static enum status_code reader_fail(const struct reader *reader, int line, const char *what)
+static enum status_code stream_fail(const struct record_stream *stream, int line, const char *what,
+                                    struct status *error)
 {
-    return status_set(reader->error, STATUS_INVALID, "%s:%d:1: %s", reader->path, line, what);
+    return status_set(error, STATUS_INVALID, "%s:%d:1: %s", text_string(&stream->path), line, what);
 }
 
-/* The unreadable line turned out to be what a killed run leaves. */
-static void pending_forgive(struct reader *reader)
+static enum status_code pending_fail(const struct record_stream *stream, struct status *error)
 {
-    if (reader->pending_line > 0) {
-        text_format(&reader->made.notes, "%s:%d: cut short, probably by a killed run; this line is left out\n",
-                    reader->path, reader->pending_line);
-        reader->made.damaged_line_count++;
-        reader->pending_line = 0;
+    return status_set(error, STATUS_INVALID, "%s", stream->pending.text);
+}
+
+/* The one place where records are opened to be read. A pipe only where the user named it. */
+enum status_code record_stream_open(const char *path, struct record_stream **stream, struct status *error)
+{
+    struct stat state;
+    bool in_folder = stat(path, &state) == 0 && S_ISDIR(state.st_mode);
+    struct record_stream *made = calloc(1, sizeof *made);
+    if (made == NULL) {
+        return status_set(error, STATUS_OUT_OF_MEMORY, "%s: no memory to read it", path);
+    }
+    text_append(&made->path, path);
+    text_append(&made->path, in_folder ? "/records.jsonl" : "");
+    made->scanner = json_scanner_new();
+    made->rules = record_rules_new();
+    enum status_code code = made->path.failed || made->scanner == NULL || made->rules == NULL
+                                ? stream_no_memory(made, error)
+                                : line_source_open(text_string(&made->path), !in_folder,
+                                                   "name a folder that a run has written", &made->source, error);
+    if (code != STATUS_OK) {
+        record_stream_close(made);
+        return code;
+    }
+    *stream = made;
+    return STATUS_OK;
+}
+
+void record_stream_close(struct record_stream *stream)
+{
+    if (stream != NULL) {
+        line_source_close(stream->source);
+        json_scanner_release(stream->scanner);
+        record_rules_release(stream->rules);
+        text_release(&stream->notes);
+        text_release(&stream->path);
+        free(stream);
     }
 }
 
-static enum status_code schema_check(const struct reader *reader, const struct json *line)
+int record_stream_damaged_count(const struct record_stream *stream)
+{
+    return stream->damaged_line_count;
+}
+
+const char *record_stream_notes(const struct record_stream *stream)
+{
+    return text_string(&stream->notes);
+}
+
+/* The unreadable line turned out to be what a killed run leaves. */
+static void pending_forgive(struct record_stream *stream)
+{
+    if (stream->pending_line > 0) {
+        text_format(&stream->notes, "%s:%d: cut short, probably by a killed run; this line is left out\n",
+                    text_string(&stream->path), stream->pending_line);
+        stream->damaged_line_count++;
+        stream->pending_line = 0;
+    }
+}
+
+static enum status_code schema_check(const struct record_stream *stream, const struct json *line, struct status *error)
 {
     const struct json *schema = json_get(line, "schema");
     int64_t major = json_integer_or(json_get(schema, "major"), 0);
     if (strcmp(json_string_or(json_get(schema, "name"), ""), RECORD_SCHEMA_NAME) != 0) {
-        return reader_fail(reader, reader->line,
-                           "the schema is not " RECORD_SCHEMA_NAME "; name a file that assay wrote");
+        return stream_fail(stream, stream->line,
+                           "the schema is not " RECORD_SCHEMA_NAME "; name a file that assay wrote", error);
     }
     if (major != RECORD_SCHEMA_MAJOR) {
-        return status_set(reader->error, STATUS_INVALID,
+        return status_set(error, STATUS_INVALID,
                           "%s:%d:1: records of version %lld.x; this program reads version %d.x: use one that fits",
-                          reader->path, reader->line, (long long)major, RECORD_SCHEMA_MAJOR);
+                          text_string(&stream->path), stream->line, (long long)major, RECORD_SCHEMA_MAJOR);
     }
     return STATUS_OK;
 }
 
-static struct record_run *run_last(struct reader *reader)
+static enum record_line_type type_of(const struct json *line)
 {
-    return reader->made.run_count > 0 ? &reader->made.runs[reader->made.run_count - 1] : NULL;
-}
-
-static enum status_code run_add(struct reader *reader, struct json *line)
-{
-    size_t count = (size_t)reader->made.run_count + 1;
-    struct record_run *runs = realloc(reader->made.runs, count * sizeof *runs);
-    if (runs == NULL) {
-        return reader_no_memory(reader);
-    }
-    reader->made.runs = runs;
-    runs[reader->made.run_count++] = (struct record_run){.run = json_share(line)};
-    return STATUS_OK;
-}
-
-static enum status_code case_add(struct reader *reader, struct json *line)
-{
-    struct record_run *run = run_last(reader);
-    size_t count = (size_t)run->case_count;
-    if ((count & (count - 1)) == 0) { /* 0, 1, 2, 4, 8, ...: full */
-        struct json **cases = realloc(run->cases, (count > 0 ? count * 2 : 1) * sizeof *cases);
-        if (cases == NULL) {
-            return reader_no_memory(reader);
-        }
-        run->cases = cases;
-    }
-    run->cases[run->case_count++] = json_share(line);
-    return STATUS_OK;
-}
-
-/* Puts a line that was read where it belongs. */
-static enum status_code line_add(struct reader *reader, struct json *line)
-{
-    struct record_run *run = run_last(reader);
     const char *type = json_string_or(json_get(line, "type"), "");
-    bool is_run = strcmp(type, "run") == 0;
-    enum status_code code = is_run ? schema_check(reader, line) : STATUS_OK; /* a newer one may look different */
+    return strcmp(type, "case") == 0  ? RECORD_LINE_CASE
+           : strcmp(type, "run") == 0 ? RECORD_LINE_RUN
+           : strcmp(type, "end") == 0 ? RECORD_LINE_END
+                                      : RECORD_LINE_NONE;
+}
+
+/* Whether a line may stand where it stands, and has what it must have. */
+static enum status_code line_accept(struct record_stream *stream, const struct json *line, enum record_line_type type,
+                                    struct status *error)
+{
+    bool is_run = type == RECORD_LINE_RUN;
+    enum status_code code = is_run ? schema_check(stream, line, error) : STATUS_OK; /* a newer one may look different */
     if (code == STATUS_OK) {
-        code = record_line_check(line, reader->error);
+        code = record_rules_check(stream->rules, line, error);
         if (code != STATUS_OK) {
-            status_prefix(reader->error, "%s:%d:1", reader->path, reader->line);
+            status_prefix(error, "%s:%d:1", text_string(&stream->path), stream->line);
         }
     }
     if (code != STATUS_OK) {
         return code;
     }
     if (is_run) {
-        pending_forgive(reader);
-        return run_add(reader, line);
+        pending_forgive(stream);
+        stream->run_count++;
+        stream->run_ended = false;
+        return stream->notes.failed ? stream_no_memory(stream, error) : STATUS_OK;
     }
-    if (reader->pending_line > 0) {
-        return status_set(reader->error, STATUS_INVALID, "%s", reader->pending.text);
+    if (stream->pending_line > 0) {
+        return pending_fail(stream, error);
     }
-    if (run == NULL || run->end != NULL) {
-        return reader_fail(reader, reader->line, "a line outside a run; a run begins with a line of type \"run\"");
+    if (stream->run_count == 0 || stream->run_ended) {
+        return stream_fail(stream, stream->line, "a line outside a run; a run begins with a line of type \"run\"",
+                           error);
     }
-    if (strcmp(type, "case") == 0) {
-        return case_add(reader, line);
+    stream->run_ended = type == RECORD_LINE_END;
+    return STATUS_OK;
+}
+
+/* Only one line can be the last that was written. */
+static enum status_code damage_note(struct record_stream *stream, const struct status *damage, struct status *error)
+{
+    int column = 1, consumed = 0;
+    const char *what = damage->text;
+    if (stream->pending_line > 0) {
+        return pending_fail(stream, error);
     }
-    if (strcmp(type, "end") == 0) {
-        run->end = json_share(line);
+    if (sscanf(damage->text, "line:1:%d: %n", &column, &consumed) == 1 && consumed > 0) {
+        what += consumed;
+    }
+    stream->pending_line = stream->line;
+    status_set(&stream->pending, STATUS_INVALID, "%s:%d:%d: %s", text_string(&stream->path), stream->line, column,
+               what);
+    return STATUS_OK;
+}
+
+static uint64_t bytes_hash(const char *bytes, size_t length)
+{
+    const uint64_t factor = 0x9E3779B97F4A7C15u;
+    uint64_t hash = length * factor, word = 0;
+    size_t at = 0;
+    for (; at + sizeof word <= length; at += sizeof word) {
+        memcpy(&word, bytes + at, sizeof word);
+        hash = (hash ^ word) * factor;
+        hash ^= hash >> 32;
+    }
+    word = 0;
+    memcpy(&word, bytes + at, length - at);
+    hash = (hash ^ word) * factor;
+    return hash ^ hash >> 32;
+}
+
+/* One line of the file. line->type stays RECORD_LINE_NONE where there is nothing in it for the caller. */
+static enum status_code line_read(struct record_stream *stream, const struct source_line *source,
+                                  struct record_line *line, struct status *error)
+{
+    struct status damage;
+    if (stream->line == INT_MAX) {
+        return stream_fail(stream, stream->line, "too many lines; this is not a file of records", error);
+    }
+    stream->line++;
+    if (source->too_long) {
+        return stream_fail(stream, stream->line, "longer than 16 MiB; this is not a file of records", error);
+    }
+    if (stream->pending_line > 0 && source->length == 0) {
+        return STATUS_OK;
+    }
+    line->place = (struct record_place){source->offset, source->length, bytes_hash(source->bytes, source->length)};
+    enum status_code code =
+        json_scan_text(stream->scanner, "line", source->bytes, source->length, &line->value, &damage);
+    if (code != STATUS_OK) {
+        return code == STATUS_OUT_OF_MEMORY ? stream_no_memory(stream, error) : damage_note(stream, &damage, error);
+    }
+    enum record_line_type type = type_of(line->value);
+    code = line_accept(stream, line->value, type, error);
+    line->type = code == STATUS_OK ? type : RECORD_LINE_NONE;
+    line->run = stream->run_count - 1;
+    return code;
+}
+
+static enum status_code end_check(struct record_stream *stream, struct status *error)
+{
+    if (stream->run_count == 0) {
+        return stream->pending_line > 0
+                   ? pending_fail(stream, error)
+                   : stream_fail(stream, 1, "no records in it; name a file that assay wrote", error);
+    }
+    pending_forgive(stream);
+    return stream->notes.failed ? stream_no_memory(stream, error) : STATUS_OK;
+}
+
+enum status_code record_stream_next(struct record_stream *stream, struct record_line *line, struct status *error)
+{
+    bool more = true;
+    struct source_line source;
+    *line = (struct record_line){0};
+    enum status_code code = STATUS_OK;
+    while (code == STATUS_OK && line->type == RECORD_LINE_NONE) {
+        code = line_source_next(stream->source, &source, &more, error);
+        if (code == STATUS_OK && !more) {
+            return end_check(stream, error);
+        }
+        if (code == STATUS_OK) {
+            code = line_read(stream, &source, line, error);
+        }
+    }
+    return code;
+}
+
+enum status_code record_stream_again(struct record_stream *stream, const struct record_place *place,
+                                     const struct json **value, struct status *error)
+{
+    char *bytes = NULL;
+    enum status_code code = line_source_again(stream->source, place->offset, place->length, &bytes, error);
+    if (code == STATUS_OK && bytes_hash(bytes, place->length) != place->hash) {
+        code = status_set(error, STATUS_IO, "%s: was changed while it was read; run the command again",
+                          text_string(&stream->path));
+    }
+    return code == STATUS_OK ? json_scan_text(stream->scanner, "line", bytes, place->length, value, error) : code;
+}
+
+static enum status_code run_add(struct record_file *file, const struct json *line)
+{
+    size_t count = (size_t)file->run_count + 1;
+    struct record_run *runs = realloc(file->runs, count * sizeof *runs);
+    if (runs == NULL) {
+        return STATUS_OUT_OF_MEMORY;
+    }
+    file->runs = runs;
+    runs[file->run_count++] = (struct record_run){.run = json_copy_new(line)};
+    return runs[file->run_count - 1].run != NULL ? STATUS_OK : STATUS_OUT_OF_MEMORY;
+}
+
+static enum status_code case_add(struct record_run *run, const struct json *line)
+{
+    size_t count = (size_t)run->case_count;
+    if ((count & (count - 1)) == 0) { /* 0, 1, 2, 4, 8, ...: full */
+        struct json **cases = realloc(run->cases, (count > 0 ? count * 2 : 1) * sizeof *cases);
+        if (cases == NULL) {
+            return STATUS_OUT_OF_MEMORY;
+        }
+        run->cases = cases;
+    }
+    run->cases[run->case_count] = json_copy_new(line);
+    return run->cases[run->case_count] != NULL ? (run->case_count++, STATUS_OK) : STATUS_OUT_OF_MEMORY;
+}
+
+static enum status_code line_keep(struct record_file *file, const struct record_line *line)
+{
+    struct record_run *run = file->run_count > 0 ? &file->runs[file->run_count - 1] : NULL;
+    switch (line->type) {
+    case RECORD_LINE_RUN:
+        return run_add(file, line->value);
+    case RECORD_LINE_CASE:
+        return case_add(run, line->value);
+    case RECORD_LINE_END:
+        run->end = json_copy_new(line->value);
+        return run->end != NULL ? STATUS_OK : STATUS_OUT_OF_MEMORY;
+    case RECORD_LINE_NONE:
+        break;
     }
     return STATUS_OK;
 }
 
-static enum status_code line_read(struct reader *reader, const char *bytes, size_t length)
-{
-    struct json *line = NULL;
-    struct status damage;
-    if (reader->pending_line > 0 && length == 0) {
-        return STATUS_OK;
-    }
-    enum status_code code = json_parse_text("line", bytes, length, &line, &damage);
-    if (code == STATUS_OUT_OF_MEMORY) {
-        return reader_no_memory(reader);
-    }
-    if (code != STATUS_OK) {
-        if (reader->pending_line > 0) { /* only one line can be the last that was written */
-            return status_set(reader->error, STATUS_INVALID, "%s", reader->pending.text);
-        }
-        int column = 1;
-        const char *what = damage.text;
-        int consumed = 0;
-        if (sscanf(damage.text, "line:1:%d: %n", &column, &consumed) == 1 && consumed > 0) {
-            what += consumed;
-        }
-        reader->pending_line = reader->line;
-        status_set(&reader->pending, STATUS_INVALID, "%s:%d:%d: %s", reader->path, reader->line, column, what);
-        return STATUS_OK;
-    }
-    code = line_add(reader, line);
-    json_release(line);
-    return code;
-}
-
-static enum status_code lines_read(struct reader *reader, FILE *stream)
-{
-    char *bytes = NULL;
-    size_t capacity = 0;
-    ssize_t length = 0;
-    enum status_code code = STATUS_OK;
-    while (code == STATUS_OK && (length = getline(&bytes, &capacity, stream)) > 0) {
-        reader->line++;
-        if (length > LINE_BYTES_MAXIMUM) {
-            code = reader_fail(reader, reader->line, "longer than 16 MiB; this is not a file of records");
-        } else {
-            code = line_read(reader, bytes, (size_t)length - (bytes[length - 1] == '\n' ? 1 : 0));
-        }
-    }
-    if (code == STATUS_OK && ferror(stream)) {
-        code = status_set(reader->error, STATUS_IO, "%s: cannot be read: %s", reader->path, strerror(errno));
-    }
-    free(bytes);
-    if (code == STATUS_OK) {
-        if (reader->made.run_count == 0) {
-            return reader->pending_line > 0 ? status_set(reader->error, STATUS_INVALID, "%s", reader->pending.text)
-                                            : reader_fail(reader, 1, "no records in it; name a file that assay wrote");
-        }
-        pending_forgive(reader);
-    }
-    return code == STATUS_OK && reader->made.notes.failed ? reader_no_memory(reader) : code;
-}
-
-/* A file that the user names may be a pipe, as <(zstdcat FILE) is; the one in a folder must be a file. */
-static enum status_code stream_open(const char *path, bool is_in_folder, FILE **stream, struct status *error)
-{
-    static const char remedy[] = "name a folder that a run has written";
-    int file = -1;
-    if (is_in_folder && regular_file_read(path, remedy, &file, error) != STATUS_OK) {
-        return STATUS_IO;
-    }
-    *stream = is_in_folder ? fdopen(file, "rb") : fopen(path, "rbe");
-    if (*stream != NULL) {
-        return STATUS_OK;
-    }
-    status_set(error, STATUS_IO, "%s: cannot be opened: %s; %s", path, strerror(errno), remedy);
-    if (file >= 0) {
-        close(file);
-    }
-    return STATUS_IO;
-}
-
 enum status_code record_file_read(const char *path, struct record_file *file, struct status *error)
 {
-    struct text full = {0};
-    struct stat state;
-    FILE *stream = NULL;
-    bool is_folder = stat(path, &state) == 0 && S_ISDIR(state.st_mode);
-    text_format(&full, "%s%s", path, is_folder ? "/records.jsonl" : "");
-    struct reader reader = {.path = text_string(&full), .error = error};
-    enum status_code code = STATUS_OK;
-    if (full.failed) {
-        code = status_set(error, STATUS_OUT_OF_MEMORY, "%s: no memory to read it", path);
-    } else {
-        code = stream_open(reader.path, is_folder, &stream, error);
+    struct record_stream *stream = NULL;
+    struct record_file made = {0};
+    struct record_line line = {.type = RECORD_LINE_RUN};
+    enum status_code code = record_stream_open(path, &stream, error);
+    while (code == STATUS_OK && line.type != RECORD_LINE_NONE) {
+        code = record_stream_next(stream, &line, error);
+        if (code == STATUS_OK && line_keep(&made, &line) != STATUS_OK) {
+            code = stream_no_memory(stream, error);
+        }
     }
     if (code == STATUS_OK) {
-        code = lines_read(&reader, stream);
-        fclose(stream);
+        made.damaged_line_count = stream->damaged_line_count;
+        made.notes = stream->notes;
+        stream->notes = (struct text){0};
     }
-    text_release(&full);
+    record_stream_close(stream);
     if (code != STATUS_OK) {
-        record_file_release(&reader.made);
+        record_file_release(&made);
         return code;
     }
-    *file = reader.made;
+    *file = made;
     return STATUS_OK;
 }
 

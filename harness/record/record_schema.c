@@ -1,5 +1,6 @@
 /* Record schema: which fields a line has and of which kind. Not the meaning of the figures. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "harness/record/record.h"
@@ -14,8 +15,8 @@ enum kinds {
     KIND_OBJECT = 1 << JSON_KIND_OBJECT
 };
 
-/* A path of member names; '*' is every member of an object, '#' every element of an array. Kinds of 0 end a table. What
- * is below an absent or null value is not looked at. Integers of records are sizes and counts: never negative, but for
+/* A path of member names; '*' is every member of an object, '#' every element of an array. A path of NULL ends a table.
+ * What is a part of something stands right behind it, and is not looked at where that is absent or null. Integers of records are sizes and counts: never negative, but for
  * the signed error and for what items leave over. */
 struct field {
     const char *path;
@@ -197,60 +198,151 @@ static void kinds_describe(unsigned kinds, char text[WHERE_BYTES])
     }
 }
 
-static enum status_code value_check(const struct json *value, const struct field *field, const char *where,
+/* One row of a table, cut at its last dot, and how many of the rows behind it stand below it. */
+struct rule {
+    const struct field *field;
+    const char *name; /* borrowed from the row */
+    int below;
+    bool each, element, is_signed;
+};
+
+enum { RULES_MAXIMUM = 256, DEPTH_MAXIMUM = 8, TYPE_COUNT = 3 };
+
+static const struct {
+    const char *type;
+    const struct field *fields;
+} TABLES[TYPE_COUNT] = {{"case", CASE_FIELDS}, {"run", RUN_FIELDS}, {"end", END_FIELDS}};
+
+struct record_rules {
+    struct rule rules[RULES_MAXIMUM];
+    int begin[TYPE_COUNT + 1]; /* the rules of a type go up to the beginning of the next */
+};
+
+static bool is_below(const char *path, const char *above)
+{
+    size_t length = strlen(above);
+    return strncmp(path, above, length) == 0 && path[length] == '.';
+}
+
+/* The rows of one table from index `at` on; returns the index behind them, or -1 where they do not fit, or where one
+ * stands before the row of what it is a part of. */
+static int table_cut(const struct field *fields, struct record_rules *all, int at)
+{
+    int above[DEPTH_MAXIMUM], depth = 0;
+    for (; fields->path != NULL; fields++, at++) {
+        while (depth > 0 && !is_below(fields->path, all->rules[above[depth - 1]].field->path)) {
+            depth--;
+        }
+        const char *dot = strrchr(fields->path, '.');
+        size_t whole = depth > 0 ? strlen(all->rules[above[depth - 1]].field->path) : 0;
+        if (at == RULES_MAXIMUM || depth == DEPTH_MAXIMUM || dot != (depth > 0 ? fields->path + whole : NULL)) {
+            return -1;
+        }
+        const char *name = dot != NULL ? dot + 1 : fields->path;
+        all->rules[at] = (struct rule){.field = fields,
+                                       .name = name,
+                                       .each = strcmp(name, "*") == 0,
+                                       .element = strcmp(name, "#") == 0,
+                                       .is_signed = strstr(fields->path, "signed_error") != NULL ||
+                                                    strstr(fields->path, "items.remainder_bytes") != NULL};
+        for (int i = 0; i < depth; i++) {
+            all->rules[above[i]].below++;
+        }
+        above[depth++] = at;
+    }
+    return at;
+}
+
+static bool rules_cut(struct record_rules *rules)
+{
+    *rules = (struct record_rules){0};
+    for (int type = 0; type < TYPE_COUNT; type++) {
+        rules->begin[type + 1] = table_cut(TABLES[type].fields, rules, rules->begin[type]);
+        if (rules->begin[type + 1] < 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+struct record_rules *record_rules_new(void)
+{
+    struct record_rules *rules = malloc(sizeof *rules);
+    if (rules != NULL && !rules_cut(rules)) {
+        free(rules);
+        return NULL;
+    }
+    return rules;
+}
+
+void record_rules_release(struct record_rules *rules)
+{
+    free(rules);
+}
+
+/* The way to a value: linked upwards, because its name is wanted only where something is wrong. */
+struct way {
+    const struct way *above;
+    const char *name;
+};
+
+static size_t way_write(const struct way *way, char where[WHERE_BYTES])
+{
+    size_t length = way->above != NULL ? way_write(way->above, where) : 0;
+    int written = snprintf(where + length, WHERE_BYTES - length, "%s%s", length > 0 ? "." : "", way->name);
+    length += written > 0 ? (size_t)written : 0;
+    return length < WHERE_BYTES ? length : WHERE_BYTES - 1;
+}
+
+static enum status_code value_check(const struct json *value, const struct rule *rule, const struct way *way,
                                     struct status *error)
 {
-    char wanted[WHERE_BYTES];
-    if ((field->kinds & 1u << json_kind(value)) == 0) {
-        kinds_describe(field->kinds, wanted);
-        return status_set(error, STATUS_INVALID, "'%s' is %s; it must be %s", where, json_kind_name(json_kind(value)),
-                          wanted);
+    char wanted[WHERE_BYTES], where[WHERE_BYTES];
+    enum json_kind kind = json_kind(value);
+    if (value == NULL && rule->field->required) {
+        way_write(way, where);
+        return status_set(error, STATUS_INVALID, "'%s' is missing", where);
     }
-    bool is_signed =
-        strstr(field->path, "signed_error") != NULL || strstr(field->path, "items.remainder_bytes") != NULL;
-    if (json_kind(value) == JSON_KIND_INTEGER && !is_signed && json_integer_or(value, 0) < 0) {
+    if (value != NULL && (rule->field->kinds & 1u << kind) == 0) {
+        way_write(way, where);
+        kinds_describe(rule->field->kinds, wanted);
+        return status_set(error, STATUS_INVALID, "'%s' is %s; it must be %s", where, json_kind_name(kind), wanted);
+    }
+    if (kind == JSON_KIND_INTEGER && !rule->is_signed && json_integer_or(value, 0) < 0) {
+        way_write(way, where);
         return status_set(error, STATUS_INVALID, "'%s' is negative; an unknown figure is null", where);
     }
     return STATUS_OK;
 }
 
-static void where_append(char where[WHERE_BYTES], size_t length, const char *name)
+static bool is_container(const struct json *value)
 {
-    snprintf(where + length, WHERE_BYTES - length, "%s%s", length > 0 ? "." : "", name);
+    return json_kind(value) == JSON_KIND_OBJECT || json_kind(value) == JSON_KIND_ARRAY;
 }
 
-/* The value at the rest of the path, below parent. where holds the length characters of the way so far. */
-static enum status_code path_check(const struct json *parent, const char *path, const struct field *field,
-                                   char where[WHERE_BYTES], struct status *error)
+/* The rules from begin to end, and those below them, on the members or elements of parent. */
+static enum status_code rules_check(const struct rule *begin, const struct rule *end, const struct json *parent,
+                                    const struct way *above, struct status *error)
 {
-    char name[64];
-    size_t length = strcspn(path, "."), way = strlen(where);
-    snprintf(name, sizeof name, "%.*s", (int)length, path);
-    const char *rest = path[length] == '.' ? path + length + 1 : NULL;
-    bool each = strcmp(name, "*") == 0, element = strcmp(name, "#") == 0;
-    size_t count = each || element ? json_count(parent) : 1;
-    const char *key = NULL;
-    for (size_t i = 0; i < count; i++) {
-        char index[24];
-        snprintf(index, sizeof index, "%zu", i);
-        key = each ? json_key_after(parent, key) : element ? index : name;
-        const struct json *value = element ? json_at(parent, i) : json_get(parent, key);
-        where[way] = '\0';
-        where_append(where, way, key);
-        enum status_code code = STATUS_OK;
-        if (rest != NULL) {
-            bool below = json_kind(value) == JSON_KIND_OBJECT || json_kind(value) == JSON_KIND_ARRAY;
-            code = below ? path_check(value, rest, field, where, error) : STATUS_OK;
-        } else if (value == NULL && field->required) {
-            code = status_set(error, STATUS_INVALID, "'%s' is missing", where);
-        } else if (value != NULL) {
-            code = value_check(value, field, where, error);
-        }
-        if (code != STATUS_OK) {
-            return code;
+    enum status_code code = STATUS_OK;
+    for (const struct rule *rule = begin; rule < end && code == STATUS_OK; rule += 1 + rule->below) {
+        size_t count = rule->each || rule->element ? json_count(parent) : 1;
+        const char *key = NULL;
+        for (size_t i = 0; i < count && code == STATUS_OK; i++) {
+            char index[24];
+            if (rule->element) {
+                snprintf(index, sizeof index, "%zu", i);
+            }
+            key = rule->each ? json_key_after(parent, key) : rule->element ? index : rule->name;
+            const struct json *value = rule->element ? json_at(parent, i) : json_get(parent, key);
+            const struct way way = {.above = above, .name = key};
+            code = value_check(value, rule, &way, error);
+            if (code == STATUS_OK && rule->below > 0 && is_container(value)) {
+                code = rules_check(rule + 1, rule + 1 + rule->below, value, &way, error);
+            }
         }
     }
-    return STATUS_OK;
+    return code;
 }
 
 static enum status_code status_check(const struct json *line, struct status *error)
@@ -264,7 +356,7 @@ static enum status_code status_check(const struct json *line, struct status *err
     return STATUS_OK;
 }
 
-enum status_code record_line_check(const struct json *line, struct status *error)
+enum status_code record_rules_check(const struct record_rules *rules, const struct json *line, struct status *error)
 {
     if (json_kind(line) != JSON_KIND_OBJECT) {
         return status_set(error, STATUS_INVALID, "a record line is an object, not %s", json_kind_name(json_kind(line)));
@@ -273,19 +365,23 @@ enum status_code record_line_check(const struct json *line, struct status *error
     if (type == NULL) {
         return status_set(error, STATUS_INVALID, "'type' is missing; it must be \"run\", \"case\" or \"end\"");
     }
-    bool is_case = strcmp(type, "case") == 0;
-    const struct field *fields = is_case                    ? CASE_FIELDS
-                                 : strcmp(type, "run") == 0 ? RUN_FIELDS
-                                 : strcmp(type, "end") == 0 ? END_FIELDS
-                                                            : NULL;
-    for (; fields != NULL && fields->path != NULL; fields++) {
-        char where[WHERE_BYTES] = "";
-        enum status_code code = path_check(line, fields->path, fields, where, error);
-        if (code != STATUS_OK) {
-            return code;
+    for (int i = 0; i < TYPE_COUNT; i++) {
+        if (strcmp(TABLES[i].type, type) == 0) {
+            const struct rule *begin = &rules->rules[rules->begin[i]], *end = &rules->rules[rules->begin[i + 1]];
+            enum status_code code = rules_check(begin, end, line, NULL, error);
+            return code == STATUS_OK && i == 0 ? status_check(line, error) : code;
         }
     }
-    return is_case ? status_check(line, error) : STATUS_OK;
+    return STATUS_OK;
+}
+
+enum status_code record_line_check(const struct json *line, struct status *error)
+{
+    struct record_rules rules;
+    if (!rules_cut(&rules)) {
+        return status_set(error, STATUS_INTERNAL, "the fields of records are not in their order");
+    }
+    return record_rules_check(&rules, line, error);
 }
 
 static const char *const STATUS_NAMES[] = {

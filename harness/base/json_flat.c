@@ -1,0 +1,93 @@
+/* JSON, flat: how values are found in the array. Not the reader that fills it: that is json_scan.c. */
+#include "harness/base/json_flat.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const struct json_flat *json_flat_of(const struct json *value)
+{
+    const struct json_flat *flat = (const struct json_flat *)(uintptr_t)value;
+    return flat != NULL && flat->type >= FLAT_TYPES ? flat : NULL;
+}
+
+static bool is_kind(const struct json_flat *value, enum json_kind kind)
+{
+    return value != NULL && value->type == FLAT_TYPES + (int)kind;
+}
+
+/* Keys of records begin alike and end differently, or the other way round: eight bytes of each end tell them apart. */
+uint32_t json_flat_hash(const char *key, size_t length)
+{
+    uint64_t head = 0, tail = 0;
+    if (length >= sizeof head) {
+        memcpy(&head, key, sizeof head);
+        memcpy(&tail, key + length - sizeof tail, sizeof tail);
+    } else {
+        memcpy(&head, key, length);
+    }
+    uint64_t mixed = (head ^ (uint64_t)length) * 0x9E3779B97F4A7C15u + tail * 0xC2B2AE3D27D4EB4Fu;
+    return (uint32_t)(mixed >> 32) ^ (uint32_t)mixed;
+}
+
+const struct json_flat *json_flat_get(const struct json_flat *object, const char *key)
+{
+    if (!is_kind(object, JSON_KIND_OBJECT) || object->count == 0) {
+        return NULL;
+    }
+    size_t length = strlen(key);
+    uint32_t hash = json_flat_hash(key, length);
+    const struct json_flat *end = object + object->size, *member = object + object->first_guess;
+    for (uint32_t i = 0; i < object->count; i++) {
+        if (member->key_hash == hash && member->key_length == length && memcmp(member->key, key, length) == 0) {
+            /* The array is its document's own and writable; that a guess is kept in it is seen by nobody. */
+            ((struct json_flat *)(uintptr_t)object)->first_guess = (uint32_t)(member - object);
+            return member;
+        }
+        member += member->size;
+        member = member == end ? object + 1 : member;
+    }
+    return NULL;
+}
+
+const struct json_flat *json_flat_at(const struct json_flat *array, size_t index)
+{
+    if (!is_kind(array, JSON_KIND_ARRAY) || index >= array->count) {
+        return NULL;
+    }
+    const struct json_flat *element = array + 1;
+    for (size_t i = 0; i < index; i++) {
+        element += element->size;
+    }
+    return element;
+}
+
+const char *json_flat_key_at(const struct json_flat *object, size_t index)
+{
+    const struct json_flat *member = object + 1;
+    for (size_t i = 0; i < index; i++) {
+        member += member->size;
+    }
+    return member->key;
+}
+
+const char *json_flat_key_after(const struct json_flat *object, const char *key)
+{
+    if (!is_kind(object, JSON_KIND_OBJECT) || object->count == 0) {
+        return NULL;
+    }
+    const struct json_flat *end = object + object->size, *member = object + 1;
+    while (key != NULL && member < end && member->key != key && strcmp(member->key, key) != 0) {
+        member += member->size;
+    }
+    member += key != NULL && member < end ? member->size : 0;
+    return member < end ? member->key : NULL;
+}
+
+double json_flat_real(const struct json_flat *value)
+{
+    char digits[512];
+    size_t length = value->count < sizeof digits ? value->count : sizeof digits - 1;
+    memcpy(digits, value->value.text, length);
+    digits[length] = '\0';
+    return strtod(digits, NULL);
+}

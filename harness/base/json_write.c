@@ -1,0 +1,131 @@
+/* JSON writer: values as text, of both kinds that a struct json can be. jansson cannot write the shortest real that reads
+ * back equal, so this is a walker of our own. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/json_flat.h"
+
+/* What stands in a string as it is goes in one piece. */
+static void string_write(const char *string, struct text *text)
+{
+    text_append_bytes(text, "\"", 1);
+    while (*string != '\0') {
+        size_t plain = 0;
+        unsigned char c = (unsigned char)string[0];
+        while (c >= 0x20 && c != 0x7F && c != '"' && c != '\\') {
+            c = (unsigned char)string[++plain];
+        }
+        text_append_bytes(text, string, plain);
+        string += plain;
+        if (c == '"' || c == '\\') {
+            text_format(text, "\\%c", c);
+        } else if (c == '\n') {
+            text_append(text, "\\n");
+        } else if (c == '\t') {
+            text_append(text, "\\t");
+        } else if (c != '\0') {
+            text_format(text, "\\u%04x", c);
+        }
+        string += c != '\0' ? 1 : 0;
+    }
+    text_append_bytes(text, "\"", 1);
+}
+
+static void integer_write(int64_t value, struct text *text)
+{
+    char digits[24];
+    size_t at = sizeof digits;
+    uint64_t left = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+    do {
+        digits[--at] = (char)('0' + left % 10);
+        left /= 10;
+    } while (left > 0);
+    if (value < 0) {
+        digits[--at] = '-';
+    }
+    text_append_bytes(text, digits + at, sizeof digits - at);
+}
+
+/* The shortest of 15 to 17 digits that reads back as the same number; ".0" keeps it a real. */
+static void real_write(double value, struct text *text)
+{
+    char digits[40];
+    for (int precision = 15; precision <= 17; precision++) {
+        snprintf(digits, sizeof digits, "%.*g", precision, value);
+        if (strtod(digits, NULL) == value) {
+            break;
+        }
+    }
+    text_append(text, digits);
+    if (strpbrk(digits, ".e") == NULL) {
+        text_append(text, ".0");
+    }
+}
+
+static void line_break(int indent, int depth, struct text *text)
+{
+    if (indent > 0) {
+        text_format(text, "\n%*s", indent * depth, "");
+    }
+}
+
+static void value_write(const struct json *value, int indent, int depth, struct text *text);
+
+static void container_write(const struct json *value, int indent, int depth, struct text *text)
+{
+    bool is_object = json_kind(value) == JSON_KIND_OBJECT;
+    size_t count = json_count(value);
+    const char *key = NULL;
+    text_append(text, is_object ? "{" : "[");
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0) {
+            text_append(text, indent > 0 ? "," : ", ");
+        }
+        line_break(indent, depth + 1, text);
+        if (is_object) {
+            key = json_key_after(value, key);
+            string_write(key, text);
+            text_append(text, ": ");
+        }
+        value_write(is_object ? json_get(value, key) : json_at(value, i), indent, depth + 1, text);
+    }
+    if (count > 0) {
+        line_break(indent, depth, text);
+    }
+    text_append(text, is_object ? "}" : "]");
+}
+
+static void value_write(const struct json *value, int indent, int depth, struct text *text)
+{
+    switch (json_kind(value)) {
+    case JSON_KIND_NULL:
+        text_append(text, "null");
+        break;
+    case JSON_KIND_BOOLEAN:
+        text_append(text, json_boolean_or(value, false) ? "true" : "false");
+        break;
+    case JSON_KIND_INTEGER:
+        integer_write(json_integer_or(value, 0), text);
+        break;
+    case JSON_KIND_REAL:
+        real_write(json_real_or(value, 0), text);
+        break;
+    case JSON_KIND_STRING:
+        string_write(json_string_or(value, ""), text);
+        break;
+    case JSON_KIND_ARRAY:
+    case JSON_KIND_OBJECT:
+        container_write(value, indent, depth, text);
+        break;
+    }
+}
+
+enum status_code json_write(const struct json *value, int indent, struct text *text, struct status *error)
+{
+    value_write(value, indent, 0, text);
+    if (text->failed) {
+        return status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory to write a JSON document");
+    }
+    return STATUS_OK;
+}
