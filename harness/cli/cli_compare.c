@@ -1,59 +1,123 @@
-/* assay compare: what differs between two results. */
+/* assay compare: what differs between two results, and whether it may. */
 #include <stdio.h>
+#include <string.h>
 
 #include "harness/base/size.h"
 #include "harness/cli/command.h"
 #include "harness/cli/output.h"
-#include "harness/report/report.h"
+#include "harness/report/difference.h"
 
 static const struct option_row options[] = {
+    {"tolerance", OPTION_VALUE, "LIST", "by level, as device=8MiB,process=2%,reserved=none (none: not judged)"},
+    {"only-changed", OPTION_BOOLEAN, NULL, "count cases without a change, do not list them (a terminal, md: true)"},
+    {"format", OPTION_VALUE, "FORMAT", "table (default), md or json"},
+    {"json", OPTION_FLAG, NULL, "as --format json"},
     {"within", OPTION_VALUE, "P%", "two programs: only allocated peaks decide, off by P% of BASE at the most"},
     {NULL, OPTION_FLAG, NULL, NULL},
 };
 
-static enum exit_code exit_code_of_outcome(enum report_outcome outcome)
+static enum exit_code exit_code_of_outcome(enum difference_outcome outcome)
 {
     switch (outcome) {
-    case REPORT_SAME:
+    case DIFFERENCE_SAME:
         return EXIT_CODE_PASS;
-    case REPORT_CHANGED:
+    case DIFFERENCE_CHANGED:
         return EXIT_CODE_FAIL;
-    case REPORT_MISSING:
+    case DIFFERENCE_INCONCLUSIVE:
         break;
     }
     return EXIT_CODE_INCONCLUSIVE;
 }
 
-static enum status_code compare_command(const struct arguments *arguments, enum exit_code *exit_code,
-                                        struct status *error)
+static enum status_code limits_read(const struct arguments *arguments, struct difference_options *limits,
+                                    struct status *error)
 {
-    struct report *base = NULL;
-    struct report *new_report = NULL;
-    struct text text = {0};
-    enum report_outcome outcome = REPORT_SAME;
-    struct report_style style = {.width = terminal_width(stdout), .colour = terminal_is_lively(stdout)};
-    const char *within = arguments_value(arguments, "within");
-    double limit = -1.0;
-    enum status_code code = within == NULL ? STATUS_OK : percentage_parse(within, &limit, error);
+    const char *within = arguments_value(arguments, "within"), *list = arguments_value(arguments, "tolerance");
+    enum status_code code = STATUS_OK;
+    *limits = (struct difference_options){.within = -1.0};
+    if (within != NULL && list != NULL) {
+        return status_set(
+            error, STATUS_INVALID,
+            "compare: --within judges allocated peaks alone and --tolerance every level; give one of them");
+    }
+    if (within != NULL) {
+        code = percentage_parse(within, &limits->within, error);
+    } else if (list != NULL) {
+        code = level_rules_parse(list, &limits->rules, error);
+    }
     if (code != STATUS_OK) {
-        status_prefix(error, "compare: --within");
-    } else {
-        code = report_open(arguments->operands[0], &base, error);
+        status_prefix(error, "compare: --%s", within != NULL ? "within" : "tolerance");
     }
-    if (code == STATUS_OK) {
-        code = report_open(arguments->operands[1], &new_report, error);
+    return code;
+}
+
+/* Who looks at a terminal wants what changed, and a comment on a pull request has room for little more; what reads a pipe or
+ * a document may want every case. */
+static enum status_code style_read(const struct arguments *arguments, struct difference_style *style,
+                                   struct status *error)
+{
+    const char *format = arguments_value(arguments, "format"), *only = arguments_value(arguments, "only-changed");
+    bool json = arguments_value(arguments, "json") != NULL;
+    *style =
+        (struct difference_style){.format = json ? DIFFERENCE_JSON : DIFFERENCE_TABLE, .width = terminal_width(stdout)};
+    enum status_code code = format == NULL ? STATUS_OK : difference_format_parse(format, &style->format, error);
+    if (code != STATUS_OK) {
+        status_prefix(error, "compare: --format");
+        return code;
     }
+    if (json && style->format != DIFFERENCE_JSON) {
+        return status_set(error, STATUS_INVALID, "compare: --json is --format json; leave --format %s out", format);
+    }
+    if (only != NULL && strcmp(only, "true") != 0 && strcmp(only, "false") != 0) {
+        return status_set(error, STATUS_INVALID, "compare: --only-changed: '%s' is not known; write true or false",
+                          only);
+    }
+    bool brief = style->format == DIFFERENCE_MARKDOWN || (style->format == DIFFERENCE_TABLE && output_is_terminal());
+    style->only_changed = only != NULL ? strcmp(only, "true") == 0 : brief;
+    return STATUS_OK;
+}
+
+static enum status_code comparison_give(const struct report *base, const struct report *other,
+                                        const struct difference_options *limits, const struct difference_style *style,
+                                        enum exit_code *exit_code, struct status *error)
+{
+    struct difference *difference = NULL;
+    struct text text = {0};
+    enum status_code code = difference_make(base, other, limits, &difference, error);
     if (code == STATUS_OK) {
-        code = report_compare(base, new_report, limit, &style, &text, &outcome, error);
+        code = difference_render(difference, style, &text, error);
     }
     if (code == STATUS_OK) {
         code = output_text(&text, error);
     }
     if (code == STATUS_OK) {
-        *exit_code = exit_code_of_outcome(outcome);
+        *exit_code = exit_code_of_outcome(difference_outcome(difference));
     }
     text_release(&text);
-    report_release(new_report);
+    difference_release(difference);
+    return code;
+}
+
+static enum status_code compare_command(const struct arguments *arguments, enum exit_code *exit_code,
+                                        struct status *error)
+{
+    struct report *base = NULL, *other = NULL;
+    struct difference_options limits;
+    struct difference_style style;
+    enum status_code code = limits_read(arguments, &limits, error);
+    if (code == STATUS_OK) {
+        code = style_read(arguments, &style, error);
+    }
+    if (code == STATUS_OK) {
+        code = report_open(arguments->operands[0], &base, error);
+    }
+    if (code == STATUS_OK) {
+        code = report_open(arguments->operands[1], &other, error);
+    }
+    if (code == STATUS_OK) {
+        code = comparison_give(base, other, &limits, &style, exit_code, error);
+    }
+    report_release(other);
     report_release(base);
     return code;
 }
@@ -63,9 +127,15 @@ const struct command command_compare = {
     .operands = "BASE NEW",
     .summary = "what differs between two results",
     .details =
-        "BASE, NEW: folders that `assay run` wrote, or their records.jsonl. Exit code 0: every case of BASE is in\n"
-        "NEW with equal bytes; 1: something changed; 3: a case of BASE is missing. What one side alone knows is\n"
-        "named and is no change, unless BASE had measured it.\n"
+        "BASE, NEW: folders that `assay run` wrote, or their records.jsonl. The environment comes first: device, "
+        "driver,\n"
+        "runtime, kernel, libraries, program, suite. Another one alone is told and is no failure.\n"
+        "\n"
+        "Requested, allocated and reserved bytes must be equal. Readings of device and process may differ by what\n"
+        "--tolerance says, else by what the suite of NEW says (`compare:`), else by 4 MiB: 16 times the widest\n"
+        "difference between runs on an unchanged machine, whatever the model. A percentage is of BASE's figure.\n"
+        "Exit code 0: nothing is beyond; 1: something is, or a status or a prediction changed; 3: none of that, but a\n"
+        "case of BASE is missing, or a reading beyond its tolerance is disturbed, of another device, or gone.\n"
         "\n"
         "With --within, for results of two programs (PyTorch's and ours): 0: every allocated peak of BASE is met;\n"
         "1: one is further off; 3: one is not measured in NEW, or BASE has none. Requested, allocated and\n"

@@ -117,9 +117,14 @@ int terminal_width(FILE *stream)
     return (int)(columns < WIDTH_MINIMUM ? WIDTH_MINIMUM : columns > WIDTH_MAXIMUM ? WIDTH_MAXIMUM : columns);
 }
 
+bool output_is_terminal(void)
+{
+    return isatty(fileno(stdout)) == 1;
+}
+
 int table_width(void)
 {
-    return isatty(fileno(stdout)) == 1 ? terminal_width(stdout) : INT_MAX;
+    return output_is_terminal() ? terminal_width(stdout) : INT_MAX;
 }
 
 bool terminal_is_lively(FILE *stream)

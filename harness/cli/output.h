@@ -22,6 +22,9 @@ enum status_code output_json(const struct json *value, struct status *error);
 /* Columns of the terminal that stream is; where it is none: $COLUMNS, else 100. */
 int terminal_width(FILE *stream);
 
+/* Whether stdout is a terminal: somebody looks at it now. */
+bool output_is_terminal(void);
+
 /* The columns that a table should keep to: of the terminal that stdout is, INT_MAX where it is none. */
 int table_width(void);
 

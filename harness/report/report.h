@@ -61,23 +61,4 @@ enum status_code report_render(const struct report *report, enum report_format f
 enum status_code report_plot(const struct report *report, const char *script_directory, const char *plot_directory,
                              struct text *notes, struct status *error);
 
-enum report_outcome {
-    REPORT_SAME,    /* every case is in both, with equal status and equal bytes */
-    REPORT_CHANGED, /* a status, a requested, allocated, reserved or saved figure, or a prediction differs; with a limit:
-                       an allocated peak is further off than that */
-    REPORT_MISSING  /* a case of BASE is not in NEW (whatever else changed); with a limit: one that BASE measured is not
-                       measured in NEW, or BASE measured none */
-};
-
-/* Appends what differs between two reports: per case and level old, new, difference; then the median and the worst over
- * all cases. What both know is compared, and what one knows alone is named; it changes nothing, unless it is a measurement
- * that BASE had. A case that is only in NEW is listed and changes nothing either. Device and process bytes are readings of
- * a shared machine: shown, but they do not decide.
- * Different classes of device are compared with a warning at the top.
- * limit: how far an allocated peak may be off, as a fraction of BASE's, where two programs are compared and nothing else
- * is to decide; negative: nothing may differ. */
-enum status_code report_compare(const struct report *base, const struct report *new_report, double limit,
-                                const struct report_style *style, struct text *text, enum report_outcome *outcome,
-                                struct status *error);
-
 #endif

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/report/difference.h"
 #include "harness/report/escape.h"
 #include "harness/report/report.h"
 #include "tests/report/records_fixture.h"
@@ -36,22 +37,27 @@ static int sides_remove(void **state)
     return 0;
 }
 
-static struct text compared(const struct sides *sides, double limit, int width, enum report_outcome *outcome)
+static struct text compared(const struct sides *sides, double limit, int width, enum difference_outcome *outcome)
 {
     struct report *base = NULL, *other = NULL;
     struct text text = {0};
     assert_int_equal(report_open(sides->base, &base, NULL), STATUS_OK);
     assert_int_equal(report_open(sides->other, &other, NULL), STATUS_OK);
-    const struct report_style style = {.width = width};
-    assert_int_equal(report_compare(base, other, limit, &style, &text, outcome, NULL), STATUS_OK);
+    const struct difference_options options = {.within = limit};
+    const struct difference_style style = {.width = width};
+    struct difference *difference = NULL;
+    assert_int_equal(difference_make(base, other, &options, &difference, NULL), STATUS_OK);
+    assert_int_equal(difference_render(difference, &style, &text, NULL), STATUS_OK);
+    *outcome = difference_outcome(difference);
+    difference_release(difference);
     report_release(base);
     report_release(other);
     return text;
 }
 
-static void compared_contains(const struct sides *sides, enum report_outcome expected, const char *const *parts)
+static void compared_contains(const struct sides *sides, enum difference_outcome expected, const char *const *parts)
 {
-    enum report_outcome outcome = REPORT_SAME;
+    enum difference_outcome outcome = DIFFERENCE_SAME;
     struct text text = compared(sides, -1.0, 80, &outcome);
     assert_int_equal(outcome, expected);
     for (; *parts != NULL; parts++) {
@@ -67,7 +73,7 @@ static void equal_records_are_the_same(void **state)
     const struct sides *sides = *state;
     records_fixture_write(sides->base, RECORDS_LARGE);
     records_fixture_write(sides->other, RECORDS_LARGE);
-    compared_contains(sides, REPORT_SAME, (const char *const[]){"0 changed, 0 missing", NULL});
+    compared_contains(sides, DIFFERENCE_SAME, (const char *const[]){"0 changed, 0 missing", NULL});
 }
 
 /* Its figures are shown; in the summary of device and process it does not count. */
@@ -76,7 +82,7 @@ static void an_invalid_row_says_so(void **state)
     const struct sides *sides = *state;
     records_fixture_write(sides->base, RECORDS_SMALL);
     records_fixture_write(sides->other, RECORDS_SMALL);
-    compared_contains(sides, REPORT_SAME,
+    compared_contains(sides, DIFFERENCE_SAME,
                       (const char *const[]){
                           "device used          936.00 MiB   936.00 MiB", "invalid in old: another process (4242) held",
                           "invalid in new: another process (4242) held", "reserved peak             2      2 ",
@@ -92,7 +98,7 @@ static void a_byte_is_a_change(void **state)
     records_fixture_case(sides->other, "a", "ok", "1572864");
     records_fixture_case(sides->base, "b", "ok", "1000");
     records_fixture_case(sides->other, "b", "ok", "1000");
-    compared_contains(sides, REPORT_CHANGED,
+    compared_contains(sides, DIFFERENCE_CHANGED,
                       (const char *const[]){"1.00 MiB     1.50 MiB   +512.00 KiB    +50.00 %", "changed  a load",
                                             "same     b load", "1 same, 1 changed, 0 missing", NULL});
 }
@@ -104,7 +110,7 @@ static void cases_that_vanish_or_appear_are_listed(void **state)
     records_fixture_run(sides->other, 1);
     records_fixture_case(sides->base, "old-one", "ok", "1000");
     records_fixture_case(sides->other, "new-one", "ok", "1000");
-    compared_contains(sides, REPORT_MISSING,
+    compared_contains(sides, DIFFERENCE_INCONCLUSIVE,
                       (const char *const[]){"missing  old-one", "new      new-one", "1 missing", "1 only in", NULL});
 }
 
@@ -116,7 +122,7 @@ static void a_new_case_alone_changes_nothing(void **state)
     records_fixture_case(sides->base, "a", "ok", "1000");
     records_fixture_case(sides->other, "a", "ok", "1000");
     records_fixture_case(sides->other, "b", "ok", "1000");
-    compared_contains(sides, REPORT_SAME, (const char *const[]){"new      b load", NULL});
+    compared_contains(sides, DIFFERENCE_SAME, (const char *const[]){"new      b load", NULL});
 }
 
 static void a_status_is_a_change(void **state)
@@ -126,7 +132,7 @@ static void a_status_is_a_change(void **state)
     records_fixture_run(sides->other, 1);
     records_fixture_case(sides->base, "a", "ok", "1000");
     records_fixture_case(sides->other, "a", "timeout", "null");
-    compared_contains(sides, REPORT_CHANGED, (const char *const[]){"status ok -> timeout", NULL});
+    compared_contains(sides, DIFFERENCE_CHANGED, (const char *const[]){"status ok -> timeout", NULL});
 }
 
 /* PyTorch's records have no predictions, say, and ours no figure that PyTorch alone counts. */
@@ -137,7 +143,7 @@ static void what_one_side_knows_alone_is_named(void **state)
     records_fixture_run(sides->other, 1);
     records_fixture_case(sides->base, "a", "ok", "null");
     records_fixture_case(sides->other, "a", "ok", "1000");
-    compared_contains(sides, REPORT_SAME,
+    compared_contains(sides, DIFFERENCE_SAME,
                       (const char *const[]){"same     a load", "only in new: allocated peak", NULL});
 }
 
@@ -148,7 +154,7 @@ static void a_measurement_that_is_gone_is_a_change(void **state)
     records_fixture_run(sides->other, 1);
     records_fixture_case(sides->base, "a", "ok", "1000");
     records_fixture_case(sides->other, "a", "ok", "null");
-    compared_contains(sides, REPORT_CHANGED, (const char *const[]){"only in old: allocated peak 1000 B", NULL});
+    compared_contains(sides, DIFFERENCE_CHANGED, (const char *const[]){"only in old: allocated peak 1000 B", NULL});
 }
 
 static void the_end_has_median_and_worst(void **state)
@@ -162,7 +168,7 @@ static void the_end_has_median_and_worst(void **state)
         records_fixture_case(sides->base, id, "ok", "1000");
         records_fixture_case(sides->other, id, "ok", new_bytes[i]);
     }
-    compared_contains(sides, REPORT_CHANGED,
+    compared_contains(sides, DIFFERENCE_CHANGED,
                       (const char *const[]){"allocated peak            3      1   1.00 %    -5.00 %", "worst: c load",
                                             "requested peak            3      3   0.00 %    +0.00 %", NULL});
 }
@@ -173,11 +179,11 @@ static void two_programs_agree_within_a_limit(void **state)
     const struct sides *sides = *state;
     static const struct {
         double limit;
-        enum report_outcome outcome;
+        enum difference_outcome outcome;
         const char *totals;
-    } rows[] = {{0.01, REPORT_SAME, "0 allocated peaks beyond 1 %, 0 not"},
-                {0.0099, REPORT_CHANGED, "1 allocated peaks beyond 0.99 %, 0 not"}};
-    enum report_outcome outcome;
+    } rows[] = {{0.01, DIFFERENCE_SAME, "0 allocated peaks beyond 1 %, 0 not"},
+                {0.0099, DIFFERENCE_CHANGED, "1 allocated peaks beyond 0.99 %, 0 not"}};
+    enum difference_outcome outcome;
     records_fixture_run(sides->base, 3);
     records_fixture_run(sides->other, 4);
     records_fixture_case(sides->base, "a", "ok", "1000");
@@ -194,11 +200,11 @@ static void two_programs_agree_within_a_limit(void **state)
     }
     records_fixture_case(sides->base, "e", "ok", "1");
     struct text text = compared(sides, 0.01, 200, &outcome);
-    assert_int_equal(outcome, REPORT_MISSING);
+    assert_int_equal(outcome, DIFFERENCE_INCONCLUSIVE);
     assert_non_null(strstr(text_string(&text), "0 allocated peaks beyond 1 %, 1 not"));
     text_release(&text);
     text = compared(sides, 0.0, 80, &outcome);
-    assert_int_equal(outcome, REPORT_CHANGED);
+    assert_int_equal(outcome, DIFFERENCE_CHANGED);
     text_release(&text);
 }
 
@@ -206,25 +212,25 @@ static void two_programs_agree_within_a_limit(void **state)
 static void nothing_measured_is_no_agreement(void **state)
 {
     const struct sides *sides = *state;
-    enum report_outcome outcome = REPORT_SAME;
+    enum difference_outcome outcome = DIFFERENCE_SAME;
     records_fixture_run(sides->base, 2);
     records_fixture_run(sides->other, 2);
     records_fixture_case(sides->base, "a", "ok", "null");
     records_fixture_case(sides->other, "a", "ok", "1000");
     struct text text = compared(sides, 0.01, 80, &outcome);
-    assert_int_equal(outcome, REPORT_MISSING);
+    assert_int_equal(outcome, DIFFERENCE_INCONCLUSIVE);
     text_release(&text);
     records_fixture_case(sides->base, "b", "ok", "0");
     records_fixture_case(sides->other, "b", "ok", "512");
     text = compared(sides, 0.01, 80, &outcome);
-    assert_int_equal(outcome, REPORT_CHANGED);
+    assert_int_equal(outcome, DIFFERENCE_CHANGED);
     text_release(&text);
 }
 
 static void hostile_names_stay_in_their_columns(void **state)
 {
     const struct sides *sides = *state;
-    enum report_outcome outcome = REPORT_MISSING;
+    enum difference_outcome outcome = DIFFERENCE_INCONCLUSIVE;
     static const int widths[] = {40, 71, 80};
     records_fixture_write(sides->base, RECORDS_HOSTILE);
     records_fixture_write(sides->other, RECORDS_HOSTILE);
@@ -237,7 +243,7 @@ static void hostile_names_stay_in_their_columns(void **state)
         }
         text_release(&text);
     }
-    assert_int_equal(outcome, REPORT_SAME);
+    assert_int_equal(outcome, DIFFERENCE_SAME);
 }
 
 int main(void)

@@ -1,0 +1,217 @@
+/* Environment: what two results were measured under, property by property. Of several runs in one file, and of cases on
+ * several devices, all values are told: a night that was finished on another node shows both. Judges nothing. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/report/difference_view.h"
+
+enum { VALUES_MAXIMUM = 8, VALUE_BYTES = 256 };
+
+struct values {
+    const char *texts[VALUES_MAXIMUM]; /* distinct */
+    int count;
+    bool more;
+};
+
+static const struct json *run_of(const struct report *report, const struct case_view *view)
+{
+    return view != NULL ? json_at(report->runs, (size_t)view->run) : report_run(report);
+}
+
+static void device_format(const struct case_view *view, char text[VALUE_BYTES])
+{
+    if (view->device_kind != NULL) {
+        bool named = view->device_name != NULL && strcmp(view->device_name, view->device_kind) != 0;
+        snprintf(text, VALUE_BYTES, named ? "%.60s (%.180s)" : "%.60s", view->device_kind, view->device_name);
+    }
+}
+
+/* The libraries that a run found with its devices: "cuBLAS 12.4.5, glibc 2.36". */
+static void libraries_format(const struct json *run, char text[VALUE_BYTES])
+{
+    const struct json *devices = json_get(run, "devices");
+    size_t length = 0;
+    for (size_t i = 0; i < json_count(devices); i++) {
+        const struct json *libraries = json_get(json_at(devices, i), "libraries");
+        for (size_t n = 0; n < json_count(libraries) && length < VALUE_BYTES; n++) {
+            int written = snprintf(text + length, VALUE_BYTES - length, "%s%.60s", length > 0 ? ", " : "",
+                                   json_string_or(json_at(libraries, n), "?"));
+            length += written > 0 ? (size_t)written : 0;
+        }
+    }
+}
+
+/* Two members of an object of the run line, with a blank between them. */
+static void members_format(const struct json *object, const char *first, const char *second, char text[VALUE_BYTES])
+{
+    const char *left = json_string_or(json_get(object, first), "");
+    const char *right = second != NULL ? json_string_or(json_get(object, second), "") : "";
+    snprintf(text, VALUE_BYTES, "%.120s%s%.120s", left, left[0] != '\0' && right[0] != '\0' ? " " : "", right);
+}
+
+/* The property of a case, or of the last run where view is NULL; "" where it is not recorded. */
+static void value_format(enum environment property, const struct report *report, const struct case_view *view,
+                         char text[VALUE_BYTES])
+{
+    const struct json *run = run_of(report, view);
+    text[0] = '\0';
+    switch (property) {
+    case ENVIRONMENT_DEVICE:
+    case ENVIRONMENT_DRIVER:
+    case ENVIRONMENT_RUNTIME:
+    case ENVIRONMENT_MEMORY:
+    case ENVIRONMENT_THREADS:
+        if (view == NULL) {
+            return;
+        }
+        if (property == ENVIRONMENT_DEVICE) {
+            device_format(view, text);
+        } else if (property == ENVIRONMENT_MEMORY && view->device_total_bytes > 0) {
+            char word[WORDING_BYTES];
+            snprintf(text, VALUE_BYTES, "%s", bytes_word(view->device_total_bytes, false, word));
+        } else if (property == ENVIRONMENT_THREADS && view->device_threads > 0) {
+            snprintf(text, VALUE_BYTES, "%" PRId64, view->device_threads);
+        } else if (property == ENVIRONMENT_DRIVER || property == ENVIRONMENT_RUNTIME) {
+            const char *version = property == ENVIRONMENT_DRIVER ? view->device_driver : view->device_runtime;
+            snprintf(text, VALUE_BYTES, "%.200s", version != NULL ? version : "");
+        }
+        return;
+    case ENVIRONMENT_KERNEL:
+        members_format(json_get(run, "host"), "system", "kernel", text);
+        return;
+    case ENVIRONMENT_LIBRARIES:
+        libraries_format(run, text);
+        return;
+    case ENVIRONMENT_PROGRAM:
+        members_format(json_get(run, "tool"), "name", "version", text);
+        return;
+    case ENVIRONMENT_SUITE:
+        members_format(json_get(run, "suite"), "name", NULL, text);
+        return;
+    case ENVIRONMENT_PLAN_HASH:
+        members_format(json_get(run, "suite"), "plan_hash", NULL, text);
+        return;
+    case ENVIRONMENT_HOST:
+        members_format(json_get(run, "host"), "name", NULL, text);
+        return;
+    case ENVIRONMENT_COUNT:
+        return;
+    }
+}
+
+static bool value_add(struct values *values, const char *text, struct arena *arena)
+{
+    for (int i = 0; i < values->count; i++) {
+        if (strcmp(values->texts[i], text) == 0) {
+            return true;
+        }
+    }
+    if (values->count == VALUES_MAXIMUM) {
+        values->more = true;
+        return true;
+    }
+    const char *copy = arena_copy(arena, text);
+    if (copy != NULL) {
+        values->texts[values->count++] = copy;
+    }
+    return copy != NULL;
+}
+
+static int text_order(const void *left, const void *right)
+{
+    return strcmp(*(const char *const *)left, *(const char *const *)right);
+}
+
+/* Two results that mix the same values are equal, in whatever order they did. */
+static bool values_join(struct values *values, struct arena *arena, const char **joined)
+{
+    struct text text = {0};
+    qsort(values->texts, (size_t)values->count, sizeof values->texts[0], text_order);
+    for (int i = 0; i < values->count; i++) {
+        text_format(&text, "%s%s", i > 0 ? ", " : "", values->texts[i]);
+    }
+    text_append(&text, values->more ? ", ..." : "");
+    *joined = values->count > 0 && !text.failed ? arena_copy(arena, text_string(&text)) : NULL;
+    bool made = !text.failed && (values->count == 0 || *joined != NULL);
+    text_release(&text);
+    return made;
+}
+
+/* Of every case that stands in the report, because a report takes its cases from several runs. */
+static bool property_read(const struct report *report, enum environment property, struct arena *arena,
+                          const char **joined)
+{
+    struct values values = {0};
+    char text[VALUE_BYTES];
+    bool made = true;
+    for (int i = 0; i < report->case_count && made; i++) {
+        value_format(property, report, &report->cases[i], text);
+        made = text[0] == '\0' || value_add(&values, text, arena);
+    }
+    if (report->case_count == 0) {
+        value_format(property, report, NULL, text);
+        made = text[0] == '\0' || value_add(&values, text, arena);
+    }
+    return made && values_join(&values, arena, joined);
+}
+
+bool environment_compare(const struct report *base, const struct report *other, struct arena *arena,
+                         struct environment_row rows[ENVIRONMENT_COUNT])
+{
+#define ENVIRONMENT_ROW(name, key, words) {key, words, NULL, NULL, false},
+    static const struct environment_row empty[] = {ENVIRONMENT_TABLE(ENVIRONMENT_ROW)};
+#undef ENVIRONMENT_ROW
+    bool made = true;
+    for (int i = 0; i < ENVIRONMENT_COUNT && made; i++) {
+        struct environment_row *row = &rows[i];
+        *row = empty[i];
+        made = property_read(base, (enum environment)i, arena, &row->base) &&
+               property_read(other, (enum environment)i, arena, &row->other);
+        row->differs = row->base != NULL && row->other != NULL && strcmp(row->base, row->other) != 0;
+    }
+    return made;
+}
+
+int environment_difference_count(const struct environment_row rows[ENVIRONMENT_COUNT])
+{
+    int count = 0;
+    for (int i = 0; i < ENVIRONMENT_COUNT; i++) {
+        count += rows[i].differs ? 1 : 0;
+    }
+    return count;
+}
+
+void environment_differing_append(struct text *text, const struct environment_row rows[ENVIRONMENT_COUNT])
+{
+    const char *separator = "";
+    for (int i = 0; i < ENVIRONMENT_COUNT; i++) {
+        if (rows[i].differs) {
+            text_format(text, "%s%s", separator, rows[i].words);
+            separator = ", ";
+        }
+    }
+}
+
+void environment_equal_append(struct text *text, const struct environment_row rows[ENVIRONMENT_COUNT])
+{
+    const char *separator = "";
+    for (int i = 0; i < ENVIRONMENT_COUNT; i++) {
+        if (rows[i].base != NULL && rows[i].other != NULL && !rows[i].differs) {
+            text_format(text, "%s%s", separator, rows[i].words);
+            separator = ", ";
+        }
+    }
+}
+
+void environment_unrecorded_append(struct text *text, const struct environment_row rows[ENVIRONMENT_COUNT])
+{
+    const char *separator = "";
+    for (int i = 0; i < ENVIRONMENT_COUNT; i++) {
+        if ((rows[i].base == NULL) != (rows[i].other == NULL)) {
+            text_format(text, "%s%s (%s)", separator, rows[i].words, rows[i].base == NULL ? "old" : "new");
+            separator = ", ";
+        }
+    }
+}

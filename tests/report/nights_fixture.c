@@ -1,0 +1,126 @@
+/* Nights: one run line, one line for each attempt, one end line. */
+#include "tests/report/nights_fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static const int64_t mib = 1024 * 1024;
+
+static const char *or_usual(const char *text, const char *usual)
+{
+    return text != NULL ? text : usual;
+}
+
+struct attempt {
+    const struct night *night;
+    int number; /* from 1 */
+    bool second;
+};
+
+/* Of one stage: requested and allocated bytes, reserved ones that are 4 MiB more, readings that have the context too. */
+static void stage_write(FILE *file, const struct attempt *attempt, const char *name, int64_t requested_bytes,
+                        int64_t process_more_bytes)
+{
+    const struct night *night = attempt->night;
+    int64_t allocated = requested_bytes + 512 + night->allocated_bytes;
+    int64_t reserved = requested_bytes + 4 * mib + night->attempt_reserved * (attempt->number - 1);
+    int64_t reading = requested_bytes + 4 * mib + 500 * mib + night->context_bytes;
+    int64_t process = reading + process_more_bytes + night->attempt_bytes * (attempt->number - 1);
+    char device_text[32] = "null", process_text[32] = "null";
+    if (!night->shared) {
+        snprintf(device_text, sizeof device_text, "%" PRId64, reading + 2 * mib);
+    }
+    if (!night->unread) {
+        snprintf(process_text, sizeof process_text, "%" PRId64, process);
+    }
+    fprintf(file,
+            "\"%s\":{\"requested_bytes\":%" PRId64 ",\"requested_bytes_peak\":%" PRId64 ",\"allocated_bytes\":%" PRId64
+            ",\"allocated_bytes_peak\":%" PRId64 ",\"reserved_bytes\":%" PRId64 ",\"reserved_bytes_peak\":%" PRId64
+            ",\"device_bytes\":%s,\"process_bytes\":%s,\"process_bytes_peak\":null,\"seconds\":0.1,"
+            "\"categories_at_peak\":null}",
+            name, requested_bytes, requested_bytes, allocated, allocated, reserved, reserved, device_text,
+            process_text);
+}
+
+static void figures_write(FILE *file, const struct attempt *attempt)
+{
+    const struct night *night = attempt->night;
+    char device_text[32] = "null", process_text[32] = "null";
+    snprintf(device_text, sizeof device_text, "%" PRId64, 502 * mib + night->context_bytes);
+    snprintf(process_text, sizeof process_text, "%" PRId64, 500 * mib + night->context_bytes);
+    fprintf(file, "\"stages\":{");
+    stage_write(file, attempt, "load", 100 * mib, 0);
+    if (attempt->second) {
+        fprintf(file, ",");
+        stage_write(file, attempt, "forward", 60 * mib, night->forward_bytes);
+    }
+    fprintf(file, "},\"context\":{\"device_bytes\":%s,\"process_bytes\":%s},", night->shared ? "null" : device_text,
+            night->unread ? "null" : process_text);
+    fprintf(file,
+            "\"estimates\":{\"replay\":{\"allocated_bytes_peak\":%" PRId64 "},\"accelerate\":{\"total_bytes\":%" PRId64
+            "}},",
+            100 * mib + 512, 99 * mib + night->total_bytes);
+}
+
+static void attempt_write(FILE *file, const struct attempt *attempt)
+{
+    const struct night *night = attempt->night;
+    const char *status = attempt->second ? or_usual(night->status, "ok") : "ok";
+    bool disturbed = attempt->second && night->disturbance != NULL;
+    bool measured = strcmp(status, "ok") == 0 || strcmp(status, "fail") == 0;
+    fprintf(file,
+            "{\"type\":\"case\",\"id\":\"%s\",\"identity\":{\"model\":\"gpt2\",\"mode\":\"%s\",\"precision\":"
+            "\"float32\",\"batch\":%s,\"seq\":%s,\"attention\":null,\"optimizer\":null,\"checkpointing\":null,"
+            "\"accumulate\":null,\"logits\":null,\"head\":null},\"status\":\"%s\",\"reason\":null,\"attempt\":%d,"
+            "\"duration_s\":1.5,",
+            attempt->second ? "gpt2/infer/float32/b8/s512" : "gpt2/load/float32", attempt->second ? "infer" : "load",
+            attempt->second ? "8" : "null", attempt->second ? "512" : "null", status, attempt->number);
+    fprintf(file,
+            "\"device\":{\"kind\":\"cuda\",\"name\":\"%s\",\"spec\":\"cuda:0\",\"target\":\"sm_90\",\"total_bytes\":"
+            "150754820096,\"threads\":null,\"driver\":\"%s\",\"runtime\":\"CUDA 12.8\",\"pci_bus_id\":null,\"uuid\":"
+            "null},",
+            or_usual(night->device, "NVIDIA H200"), or_usual(night->driver, "570.124.06"));
+    fprintf(file, "\"validity\":{\"valid\":%s,\"reasons\":%s},", disturbed ? "false" : "true",
+            disturbed ? night->disturbance : "[]");
+    if (measured) {
+        figures_write(file, attempt);
+    } else {
+        fprintf(file, "\"stages\":null,\"context\":null,\"estimates\":null,");
+    }
+    fprintf(file, "\"peak_stage\":null,\"categories_at_peak\":null,\"causes\":null,\"saved_for_backward_bytes\":null,"
+                  "\"loss\":null,\"sequence_hash\":null,\"oom\":null,\"verdicts\":[]}\n");
+}
+
+void night_write(const char *path, const struct night *night)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fprintf(
+        file,
+        "{\"type\":\"run\",\"schema\":{\"name\":\"assay-record\",\"major\":1,\"minor\":4},\"run_id\":\"90\","
+        "\"started\":\"2026-11-21T02:00:00Z\",\"tool\":{\"name\":\"assay\",\"version\":\"0.1.0\"},\"suite\":{"
+        "\"name\":\"nightly\",\"path\":\"nightly.yaml\",\"plan_hash\":\"%s\",\"case_count\":2,\"selected_count\":%d,"
+        "\"compare\":%s},\"host\":{\"name\":\"node1\",\"system\":\"Linux\",\"kernel\":\"%s\",\"machine\":\"x86_64\"}",
+        or_usual(night->plan_hash, "8d5a0f3b2c4e6172"), night->second_missing ? 1 : 2, or_usual(night->compare, "null"),
+        or_usual(night->kernel, "6.1.0"));
+    if (night->libraries != NULL) {
+        fprintf(file, ",\"devices\":[{\"spec\":\"cuda:0\",\"libraries\":%s}]", night->libraries);
+    }
+    fprintf(file, "}\n");
+    for (int second = 0; second < (night->second_missing ? 1 : 2); second++) {
+        for (int number = 1; number <= (night->attempts > 0 ? night->attempts : 1); number++) {
+            const struct attempt attempt = {.night = night, .number = number, .second = second == 1};
+            attempt_write(file, &attempt);
+        }
+    }
+    fprintf(file, "{\"type\":\"end\",\"finished\":\"2026-11-21T02:10:00Z\",\"interrupted\":false,\"counts\":{},"
+                  "\"outcome\":\"pass\"}\n");
+    assert_int_equal(fclose(file), 0);
+}

@@ -1,0 +1,404 @@
+/* Two nights compared: what they were measured under is told first, what driver and kernel count is judged by a tolerance,
+ * and what cannot be judged never passes for a night without a change. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/json.h"
+#include "harness/report/difference.h"
+#include "harness/report/escape.h"
+#include "tests/report/golden_text.h"
+#include "tests/report/nights_fixture.h"
+#include "tests/report/records_fixture.h"
+
+enum { MIB = 1 << 20 };
+
+struct nights {
+    char *folder;
+    char base[128], other[128];
+};
+
+static int nights_make(void **state)
+{
+    struct nights *nights = calloc(1, sizeof *nights);
+    nights->folder = folder_fixture_make();
+    snprintf(nights->base, sizeof nights->base, "%s/base.jsonl", nights->folder);
+    snprintf(nights->other, sizeof nights->other, "%s/other.jsonl", nights->folder);
+    *state = nights;
+    return 0;
+}
+
+static int nights_remove(void **state)
+{
+    struct nights *nights = *state;
+    folder_fixture_remove(nights->folder);
+    free(nights);
+    return 0;
+}
+
+/* rules: as --tolerance has them, or NULL. */
+static struct text compared(const struct nights *nights, const char *rules, const struct difference_style *style,
+                            enum difference_outcome *outcome)
+{
+    struct report *base = NULL, *other = NULL;
+    struct difference *difference = NULL;
+    struct difference_options options = {.within = -1.0};
+    struct text text = {0};
+    if (rules != NULL) {
+        assert_int_equal(level_rules_parse(rules, &options.rules, NULL), STATUS_OK);
+    }
+    assert_int_equal(report_open(nights->base, &base, NULL), STATUS_OK);
+    assert_int_equal(report_open(nights->other, &other, NULL), STATUS_OK);
+    assert_int_equal(difference_make(base, other, &options, &difference, NULL), STATUS_OK);
+    assert_int_equal(difference_render(difference, style, &text, NULL), STATUS_OK);
+    *outcome = difference_outcome(difference);
+    difference_release(difference);
+    report_release(base);
+    report_release(other);
+    return text;
+}
+
+/* Compares a usual night with another one; the parts must stand in the table in this order. */
+static void night_check(const struct nights *nights, const struct night *base, const struct night *other,
+                        const char *rules, enum difference_outcome expected, const char *const *parts)
+{
+    const struct difference_style style = {.width = 200};
+    enum difference_outcome outcome = DIFFERENCE_SAME;
+    night_write(nights->base, base);
+    night_write(nights->other, other);
+    struct text text = compared(nights, rules, &style, &outcome);
+    const char *rest = text_string(&text);
+    for (; *parts != NULL; parts++) {
+        const char *found = strstr(rest, *parts);
+        if (found == NULL) {
+            fail_msg("'%s' is not in, or not behind what must stand before it:\n%s", *parts, text_string(&text));
+        } else {
+            rest = found + strlen(*parts);
+        }
+    }
+    if (outcome != expected) {
+        fail_msg("the outcome is %s:\n%s", difference_outcome_name(outcome), text_string(&text));
+    }
+    text_release(&text);
+}
+
+static const struct night usual = {0};
+
+static void another_driver_with_more_context_is_named_first_and_fails(void **state)
+{
+    night_check(*state, &usual, &(struct night){.driver = "580.65.06", .context_bytes = 64 * MIB}, NULL,
+                DIFFERENCE_CHANGED,
+                (const char *const[]){"environment: 1 difference\n", "driver             570.124.06 -> 580.65.06\n",
+                                      "  equal: device, runtime, kernel of the host, program, suite, suite hash",
+                                      "changed  gpt2 load float32\n", "device used", "+64.00 MiB", "beyond\n",
+                                      "process peak", "+64.00 MiB", "beyond\n",
+                                      "0 same, 2 changed, 0 missing from the new records, 0 only in them\n",
+                                      "changed: device beyond 4.00 MiB in 2 cases; process beyond 4.00 MiB in 2 cases; "
+                                      "the environment differs in driver\n",
+                                      NULL});
+}
+
+static void another_environment_alone_is_told_and_no_failure(void **state)
+{
+    const struct night other = {.driver = "580.65.06",
+                                .kernel = "6.8.0",
+                                .plan_hash = "0000000000000001",
+                                .libraries = "[\"cuBLAS 12.9.0\"]",
+                                .context_bytes = 4 * MIB};
+    night_check(*state, &(struct night){.libraries = "[\"cuBLAS 12.8.4\"]"}, &other, NULL, DIFFERENCE_SAME,
+                (const char *const[]){"environment: 4 differences\n", "driver", "570.124.06 -> 580.65.06",
+                                      "kernel of the host", "Linux 6.1.0 -> Linux 6.8.0", "libraries",
+                                      "cuBLAS 12.8.4 -> cuBLAS 12.9.0", "suite hash",
+                                      "8d5a0f3b2c4e6172 -> 0000000000000001", "2 same, 0 changed",
+                                      "same: no figure is beyond its tolerance; the environment differs in driver, "
+                                      "kernel of the host, libraries, suite hash\n",
+                                      NULL});
+}
+
+static void what_one_side_has_not_recorded_is_no_difference(void **state)
+{
+    night_check(*state, &usual, &(struct night){.libraries = "[\"cuBLAS 12.9.0\"]"}, NULL, DIFFERENCE_SAME,
+                (const char *const[]){"environment: no difference is recorded\n", "  not recorded: libraries (old)\n",
+                                      "same: no figure is beyond its tolerance\n", NULL});
+}
+
+/* One byte more than the tolerance, which may come from an option, else from the suite, else from us. */
+static void a_tolerance_ends_at_its_last_byte(void **state)
+{
+    static const struct {
+        const char *option, *suite;
+        int64_t bytes;
+        enum difference_outcome outcome;
+        const char *says;
+    } rows[] = {
+        {NULL, NULL, 4 * MIB, DIFFERENCE_SAME, "device, process: 4.00 MiB (default)"},
+        {NULL, NULL, 4 * MIB + 1, DIFFERENCE_CHANGED, "device, process: 4.00 MiB (default)"},
+        {NULL, NULL, -4 * MIB - 1, DIFFERENCE_CHANGED, "process beyond 4.00 MiB"},
+        {NULL, "{\"device\":\"none\",\"process\":{\"bytes\":1000}}", 1000, DIFFERENCE_SAME,
+         "device: not judged (of the suite); process: 1000 B (of the suite)"},
+        {NULL, "{\"device\":\"none\",\"process\":{\"bytes\":1000}}", 1001, DIFFERENCE_CHANGED, "process beyond"},
+        {"device=none,process=2000", "{\"device\":\"none\",\"process\":{\"bytes\":1000}}", 2000, DIFFERENCE_SAME,
+         "device: not judged (--tolerance); process: 1.95 KiB (--tolerance)"},
+        {"device=10%,process=10%", NULL, 50 * MIB, DIFFERENCE_SAME, "device, process: 10 % (--tolerance)"},
+        {"device=10%,process=10%", NULL, 50 * MIB + 1, DIFFERENCE_CHANGED, "process beyond 10 %"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct night other = {.context_bytes = rows[i].bytes, .compare = rows[i].suite};
+        night_check(*state, &usual, &other, rows[i].option, rows[i].outcome, (const char *const[]){rows[i].says, NULL});
+    }
+}
+
+static void what_the_allocator_counts_is_exact_unless_told_otherwise(void **state)
+{
+    const struct night other = {.allocated_bytes = 512};
+    night_check(
+        *state, &usual, &other, NULL, DIFFERENCE_CHANGED,
+        (const char *const[]){"allocated peak", "+512 B", "beyond", "changed: allocated not equal in 2 cases\n", NULL});
+    night_check(*state, &usual, &other, "allocated=512", DIFFERENCE_SAME, (const char *const[]){"2 same", NULL});
+    night_check(*state, &usual, &other, "allocated=none", DIFFERENCE_SAME, (const char *const[]){"2 same", NULL});
+}
+
+/* The peak of the process is in load; a stage below it that grows is a change all the same. */
+static void a_stage_below_the_peak_is_judged_too(void **state)
+{
+    night_check(*state, &usual, &(struct night){.forward_bytes = 16 * MIB}, NULL, DIFFERENCE_CHANGED,
+                (const char *const[]){"same     gpt2 load", "changed  gpt2 infer float32 b8 s512", "forward process",
+                                      "+16.00 MiB", "beyond", "changed: process beyond 4.00 MiB in 1 case\n", NULL});
+}
+
+static void a_prediction_or_a_status_that_changed_is_named(void **state)
+{
+    night_check(*state, &usual, &(struct night){.total_bytes = 1}, NULL, DIFFERENCE_CHANGED,
+                (const char *const[]){"accelerate total", "+1 B", "changed: another prediction in 2 cases\n", NULL});
+    night_check(*state, &usual, &(struct night){.status = "fail"}, NULL, DIFFERENCE_CHANGED,
+                (const char *const[]){"status ok -> fail", "changed: another status in 1 case\n", NULL});
+}
+
+/* Beyond, but nobody knows why: neither a change nor a night without one. Within, a disturbance does not matter. */
+static void a_disturbed_reading_is_not_judged(void **state)
+{
+    static const char reason[] = "[\"another process (42) held 64 MiB\"]";
+    const struct night other = {.disturbance = reason, .forward_bytes = 64 * MIB};
+    night_check(*state, &usual, &other, NULL, DIFFERENCE_INCONCLUSIVE,
+                (const char *const[]){"unjudged gpt2 infer", "?\n", "invalid in new: another process (42) held 64 MiB",
+                                      "1 same, 0 changed, 0 missing from the new records, 0 only in them, 1 not "
+                                      "judged\n",
+                                      "inconclusive: process could not be judged in 1 case\n", NULL});
+    night_check(*state, &(struct night){.disturbance = reason}, &(struct night){.forward_bytes = 64 * MIB}, NULL,
+                DIFFERENCE_INCONCLUSIVE, (const char *const[]){"invalid in old: another process", NULL});
+    night_check(*state, &usual, &(struct night){.disturbance = reason}, NULL, DIFFERENCE_SAME,
+                (const char *const[]){"same     gpt2 infer", "invalid in new: another process", NULL});
+    night_check(*state, &usual, &(struct night){.disturbance = reason, .allocated_bytes = 512}, NULL,
+                DIFFERENCE_CHANGED, (const char *const[]){"allocated not equal in 2 cases", NULL});
+}
+
+static void another_device_is_not_judged_by_its_readings(void **state)
+{
+    const struct night other = {.device = "NVIDIA H100", .context_bytes = 64 * MIB};
+    night_check(*state, &usual, &other, NULL, DIFFERENCE_INCONCLUSIVE,
+                (const char *const[]){"  device             cuda (NVIDIA H200) -> cuda (NVIDIA H100)\n",
+                                      "warning: different devices are compared: cuda (NVIDIA H200) and cuda (NVIDIA "
+                                      "H100)",
+                                      "not judged: different devices", "inconclusive: device could not be judged in 2",
+                                      NULL});
+    night_check(*state, &usual, &other, "device=none,process=none", DIFFERENCE_SAME,
+                (const char *const[]){"2 same", NULL});
+}
+
+static void a_reading_that_is_gone_is_inconclusive(void **state)
+{
+    night_check(*state, &usual, &(struct night){.shared = true}, NULL, DIFFERENCE_INCONCLUSIVE,
+                (const char *const[]){"not judged: a reading of the old records is not in the new ones",
+                                      "only in old: device used 606.00 MiB",
+                                      "inconclusive: device could not be judged in 2 cases\n", NULL});
+    night_check(*state, &(struct night){.shared = true}, &usual, NULL, DIFFERENCE_SAME,
+                (const char *const[]){"only in new: device used 606.00 MiB", NULL});
+    night_check(*state, &usual, &(struct night){.shared = true}, "device=none", DIFFERENCE_SAME,
+                (const char *const[]){"2 same", NULL});
+}
+
+/* What is known to have changed comes before what is missing. */
+static void a_missing_case_is_inconclusive_unless_something_changed(void **state)
+{
+    night_check(*state, &usual, &(struct night){.second_missing = true}, NULL, DIFFERENCE_INCONCLUSIVE,
+                (const char *const[]){"missing  gpt2 infer",
+                                      "inconclusive: 1 case of the old records is missing from the new ones\n", NULL});
+    night_check(
+        *state, &usual, &(struct night){.second_missing = true, .allocated_bytes = 512}, NULL, DIFFERENCE_CHANGED,
+        (const char *const[]){"changed: allocated not equal in 1 case; 1 case of the old records is missing", NULL});
+    night_check(*state, &(struct night){.second_missing = true}, &usual, NULL, DIFFERENCE_SAME,
+                (const char *const[]){"new      gpt2 infer", NULL});
+}
+
+static void nothing_measured_in_both_is_inconclusive(void **state)
+{
+    const struct nights *nights = *state;
+    const struct difference_style style = {.width = 80};
+    enum difference_outcome outcome = DIFFERENCE_SAME;
+    records_fixture_run(nights->base, 1);
+    records_fixture_run(nights->other, 1);
+    struct text text = compared(nights, NULL, &style, &outcome);
+    assert_non_null(strstr(text_string(&text), "inconclusive: no case was measured in both\n"));
+    assert_int_equal(outcome, DIFFERENCE_INCONCLUSIVE);
+    text_release(&text);
+}
+
+/* What the attempts of BASE differ by is noise that is known; attempts that begin to differ are a change. */
+static void repeated_cases_know_their_noise(void **state)
+{
+    const struct night noisy = {.attempts = 3, .attempt_bytes = 10 * MIB};
+    night_check(*state, &noisy, &(struct night){.attempts = 3, .attempt_bytes = 10 * MIB, .context_bytes = 0}, NULL,
+                DIFFERENCE_SAME, (const char *const[]){"2 same", NULL});
+    night_check(*state, &noisy, &(struct night){.attempts = 1}, "device=none", DIFFERENCE_SAME,
+                (const char *const[]){"-20.00 MiB", "2 same", NULL}); /* no further than the first attempt of BASE */
+    night_check(
+        *state, &(struct night){.attempts = 3}, &noisy, NULL, DIFFERENCE_CHANGED,
+        (const char *const[]){"process peak", "+20.00 MiB", "beyond", "process spread", "+20.00 MiB", "beyond", NULL});
+    night_check(*state, &(struct night){.attempts = 2}, &(struct night){.attempts = 2, .attempt_reserved = 2 * MIB},
+                "reserved=4MiB", DIFFERENCE_SAME, (const char *const[]){"2 same", NULL});
+    night_check(*state, &(struct night){.attempts = 2}, &(struct night){.attempts = 2, .attempt_reserved = 2 * MIB},
+                NULL, DIFFERENCE_CHANGED, (const char *const[]){"reserved spread", "+2.00 MiB", "beyond", NULL});
+}
+
+/* Of two runs in one file both are told: half of the night had another driver. */
+static void a_file_of_two_runs_has_two_drivers(void **state)
+{
+    const struct nights *nights = *state;
+    char half[160];
+    snprintf(half, sizeof half, "%s/half.jsonl", nights->folder);
+    night_write(nights->base, &usual);
+    night_write(nights->other, &usual);
+    night_write(half, &(struct night){.driver = "580.65.06", .second_missing = true});
+    FILE *file = fopen(half, "r");
+    char line[8192];
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file) != NULL) {
+        records_fixture_append(nights->other, line);
+    }
+    fclose(file);
+    const struct difference_style style = {.width = 80};
+    enum difference_outcome outcome = DIFFERENCE_CHANGED;
+    struct text text = compared(nights, NULL, &style, &outcome);
+    assert_non_null(strstr(text_string(&text), "  driver             570.124.06 -> 570.124.06, 580.65.06\n"));
+    assert_int_equal(outcome, DIFFERENCE_SAME);
+    text_release(&text);
+}
+
+static void cases_without_a_change_are_counted(void **state)
+{
+    const struct nights *nights = *state;
+    enum difference_outcome outcome;
+    night_write(nights->base, &usual);
+    night_write(nights->other, &(struct night){.forward_bytes = 16 * MIB});
+    for (int format = DIFFERENCE_TABLE; format <= DIFFERENCE_JSON; format++) {
+        struct difference_style style = {.format = (enum difference_format)format, .width = 80, .only_changed = true};
+        struct text brief = compared(nights, NULL, &style, &outcome);
+        style.only_changed = false;
+        struct text whole = compared(nights, NULL, &style, &outcome);
+        const char *listed = format == DIFFERENCE_JSON    ? "\"gpt2/load/float32\""
+                             : format == DIFFERENCE_TABLE ? "same     gpt2 load float32"
+                                                          : "| gpt2 load float32 | same";
+        assert_null(strstr(text_string(&brief), listed));
+        assert_non_null(strstr(text_string(&whole), listed));
+        assert_true(format == DIFFERENCE_JSON || strstr(text_string(&brief), "1 case without a change is not listed"));
+        text_release(&brief);
+        text_release(&whole);
+    }
+}
+
+static void pages_are_as_they_were_read(void **state)
+{
+    const struct nights *nights = *state;
+    static const struct {
+        struct difference_style style;
+        const char *path;
+    } rows[] = {{{.format = DIFFERENCE_TABLE, .width = 80}, "tests/report/golden/nights-80.txt"},
+                {{.format = DIFFERENCE_TABLE, .width = 40, .only_changed = true}, "tests/report/golden/nights-40.txt"},
+                {{.format = DIFFERENCE_MARKDOWN, .only_changed = true}, "tests/report/golden/nights.md"}};
+    const struct night other = {
+        .driver = "580.65.06", .libraries = "[\"cuBLAS 12.9.0\"]", .forward_bytes = 64 * MIB, .status = "fail"};
+    enum difference_outcome outcome;
+    night_write(nights->base, &usual);
+    night_write(nights->other, &other);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct text text = compared(nights, NULL, &rows[i].style, &outcome);
+        for (char *found = text.data; (found = strstr(found, nights->folder)) != NULL;) {
+            memcpy(found, "/tmp/assay-report-XXXXXX", strlen(nights->folder)); /* of the same length */
+        }
+        golden_text_check(text, rows[i].path);
+    }
+}
+
+static const struct json *member(const struct json *object, const char *key)
+{
+    const struct json *value = json_get(object, key);
+    if (value == NULL) {
+        fail_msg("no member '%s'", key);
+    }
+    return value;
+}
+
+static void the_document_says_it_in_figures(void **state)
+{
+    const struct nights *nights = *state;
+    const struct difference_style style = {.format = DIFFERENCE_JSON};
+    enum difference_outcome outcome;
+    struct json *document = NULL;
+    night_write(nights->base, &usual);
+    night_write(nights->other, &(struct night){.driver = "580.65.06", .context_bytes = 64 * MIB});
+    struct text text = compared(nights, "process=none", &style, &outcome);
+    assert_int_equal(json_parse_text("document", text_string(&text), text.length, &document, NULL), STATUS_OK);
+    const struct json *driver = json_at(member(document, "environment"), 1);
+    assert_string_equal(json_string_or(member(driver, "property"), ""), "driver");
+    assert_string_equal(json_string_or(member(driver, "new"), ""), "580.65.06");
+    assert_true(json_boolean_or(member(driver, "differs"), false));
+    const struct json *device = json_at(member(document, "levels"), LEVEL_DEVICE);
+    assert_int_equal(json_integer_or(member(member(device, "tolerance"), "bytes"), 0), 4 * MIB);
+    assert_string_equal(json_string_or(member(device, "source"), ""), "default");
+    assert_int_equal(json_integer_or(member(device, "beyond"), 0), 2);
+    const struct json *process = json_at(member(document, "levels"), LEVEL_PROCESS);
+    assert_string_equal(json_string_or(member(process, "tolerance"), ""), "none");
+    assert_int_equal(json_integer_or(member(process, "beyond"), 9), 0);
+    const struct json *first = json_at(member(document, "cases"), 0);
+    assert_string_equal(json_string_or(member(first, "state"), ""), "changed");
+    const struct json *figure = json_at(member(first, "figures"), LEVEL_DEVICE);
+    assert_string_equal(json_string_or(member(figure, "quantity"), ""), "device_bytes");
+    assert_int_equal(json_integer_or(member(figure, "base"), 0), 606 * MIB);
+    assert_int_equal(json_integer_or(member(figure, "new"), 0), 670 * MIB);
+    assert_string_equal(json_string_or(member(figure, "state"), ""), "beyond");
+    assert_string_equal(json_string_or(member(document, "outcome"), ""), "changed");
+    json_release(document);
+    text_release(&text);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, nights_make, nights_remove)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(another_driver_with_more_context_is_named_first_and_fails),
+        TEST(another_environment_alone_is_told_and_no_failure),
+        TEST(what_one_side_has_not_recorded_is_no_difference),
+        TEST(a_tolerance_ends_at_its_last_byte),
+        TEST(what_the_allocator_counts_is_exact_unless_told_otherwise),
+        TEST(a_stage_below_the_peak_is_judged_too),
+        TEST(a_prediction_or_a_status_that_changed_is_named),
+        TEST(a_disturbed_reading_is_not_judged),
+        TEST(another_device_is_not_judged_by_its_readings),
+        TEST(a_reading_that_is_gone_is_inconclusive),
+        TEST(a_missing_case_is_inconclusive_unless_something_changed),
+        TEST(nothing_measured_in_both_is_inconclusive),
+        TEST(repeated_cases_know_their_noise),
+        TEST(a_file_of_two_runs_has_two_drivers),
+        TEST(cases_without_a_change_are_counted),
+        TEST(pages_are_as_they_were_read),
+        TEST(the_document_says_it_in_figures),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
