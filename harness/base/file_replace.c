@@ -92,7 +92,7 @@ static int target_find(const char *path, enum file_role role, struct target *tar
             return 0;
         }
         if (lstat(target->path, &facts) != 0) {
-            return errno == ENOENT ? 0 : errno;
+            return errno == ENOENT || errno == ENOTDIR ? 0 : errno; /* nothing is there, or no folder either */
         }
         if (!S_ISLNK(facts.st_mode) || role == FILE_KEPT) {
             target->is_direct = !S_ISREG(facts.st_mode) && !S_ISLNK(facts.st_mode);

@@ -25,7 +25,8 @@ enum file_role {
  * there is then as it was. STATUS_OUT_OF_MEMORY where content has failed. */
 enum status_code file_replace(const char *path, enum file_role role, const struct text *content, struct status *error);
 
-/* Whether file_replace would refuse what is at path now, before anything costly is done for its content. */
+/* Whether file_replace would refuse what is at path now, before anything costly is done for its content. A folder that is missing
+ * or cannot be written is no matter here. */
 enum status_code file_replace_check(const char *path, enum file_role role, struct status *error);
 
 #endif

@@ -11,7 +11,7 @@
 static const struct option_row options[] = {
     {"format", OPTION_VALUE, "FORMAT", "table (default), summary, md, csv, json, html or junit"},
     {"output", OPTION_VALUE, "FILE", "write to FILE instead of standard output"},
-    {"plots", OPTION_VALUE, "FOLDER", "draw the plots into FOLDER (html: default is plots/ beside the records)"},
+    {"plots", OPTION_VALUE, "FOLDER", "keep the plots in FOLDER too (html with --output in DIR: default is DIR/plots)"},
     {"league", OPTION_FLAG, NULL, "the estimators ranked by their errors (table, md, csv, json or html)"},
     {"rule", OPTION_VALUE, "FACTOR", "where FACTOR x weights (1.2) is enough for inference (as --league)"},
     {"wasteful", OPTION_VALUE, "PERCENT", "how far above the peak --rule calls wasteful (default: 10%)"},
@@ -19,12 +19,12 @@ static const struct option_row options[] = {
 };
 
 static enum status_code page_give(const struct report_page *page, enum report_format format, const char *output,
-                                  const char *plots, struct status *error)
+                                  const struct plot_set *plots, struct status *error)
 {
     struct report_style style = {
         .width = terminal_width(stdout),
         .colour = output == NULL && terminal_is_lively(stdout),
-        .plot_directory = plots,
+        .plots = plots,
     };
     struct text text = {0};
     enum status_code code = report_page_render(page, format, &style, &text, error);
@@ -37,11 +37,49 @@ static enum status_code page_give(const struct report_page *page, enum report_fo
     return code;
 }
 
+/* The folder that the plots are kept in; *folder is NULL where they are only in the page, or not drawn. */
+static enum status_code plots_place(const struct arguments *arguments, enum report_format format, struct arena *arena,
+                                    const char **folder, struct status *error)
+{
+    const char *records = arguments->operands[0];
+    *folder = arguments_value(arguments, "plots");
+    if (*folder == NULL && format == REPORT_HTML &&
+        report_output_is_beside(arguments_value(arguments, "output"), records)) {
+        *folder = report_plot_folder(arena, records);
+        return *folder != NULL ? STATUS_OK
+                               : status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a path");
+    }
+    return STATUS_OK;
+}
+
+/* The page first: it holds its plots itself, and stands even where the folder for them cannot be written. */
+static enum status_code page_make(const struct report_page *page, enum report_format format, const char *output,
+                                  const char *folder, struct status *error)
+{
+    struct plot_set set = {0};
+    struct text notes = {0};
+    struct plot_place place = {.with_png = folder != NULL, .set = &set, .notes = &notes};
+    enum status_code code = STATUS_OK;
+    if (folder != NULL || format == REPORT_HTML) {
+        code = report_page_draw(page, &place, error);
+    }
+    if (code == STATUS_OK) {
+        code = page_give(page, format, output, &set, error);
+    }
+    if (code == STATUS_OK && folder != NULL) {
+        code = plot_set_save(&set, folder, &notes, error);
+    }
+    fputs(text_string(&notes), stderr);
+    text_release(&notes);
+    plot_set_release(&set);
+    return code;
+}
+
 static enum status_code report_command(const struct arguments *arguments, enum exit_code *exit_code,
                                        struct status *error)
 {
     const char *format_name = arguments_value(arguments, "format");
-    const char *plots = arguments_value(arguments, "plots");
+    const char *folder = NULL;
     enum report_format format = REPORT_TABLE;
     struct arena arena = {0};
     struct report_page page = {0};
@@ -49,14 +87,11 @@ static enum status_code report_command(const struct arguments *arguments, enum e
     if (code == STATUS_OK) {
         code = report_page_open(arguments, &page, error);
     }
-    if (code == STATUS_OK && plots == NULL && format == REPORT_HTML) {
-        plots = report_plot_folder(&arena, arguments->operands[0]);
-    }
-    if (code == STATUS_OK && plots != NULL) {
-        code = report_page_draw(&page, plots, error);
+    if (code == STATUS_OK) {
+        code = plots_place(arguments, format, &arena, &folder, error);
     }
     if (code == STATUS_OK) {
-        code = page_give(&page, format, arguments_value(arguments, "output"), plots, error);
+        code = page_make(&page, format, arguments_value(arguments, "output"), folder, error);
     }
     if (code == STATUS_OK && report_page_is_empty(&page)) {
         *exit_code = EXIT_CODE_INCONCLUSIVE;

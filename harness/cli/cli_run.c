@@ -166,7 +166,11 @@ static enum status_code suite_run(const struct arguments *arguments, struct aren
     if (run->folder == NULL) {
         return status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a path");
     }
+    bool with_files = arguments_value(arguments, "records-only") == NULL;
     enum status_code code = parents_make(run->folder, error);
+    if (code == STATUS_OK && with_files) {
+        code = report_write_check(run->folder, error);
+    }
     if (code == STATUS_OK) {
         run->hardware = hardware_note();
         code = run_suite(run, &result, error);
@@ -174,7 +178,7 @@ static enum status_code suite_run(const struct arguments *arguments, struct aren
         run_progress_end();
     }
     if (code == STATUS_OK) {
-        code = report_give(arena, run->folder, arguments_value(arguments, "records-only") == NULL, error);
+        code = report_give(arena, run->folder, with_files, error);
     }
     if (code == STATUS_OK) {
         *exit_code = exit_code_of_outcome(result.outcome);

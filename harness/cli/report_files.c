@@ -1,7 +1,9 @@
-/* Report files: where they go and in which order they are made. What stands in them is decided in harness/report. */
+/* Report files: where they go and in which order they are written: pages first, since they hold their plots themselves. What stands
+ * in them is decided in harness/report. */
 #include "harness/cli/report_files.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -23,25 +25,49 @@ const char *report_plot_folder(struct arena *arena, const char *path)
     return slash == NULL ? "plots" : arena_format(arena, "%.*s/plots", (int)(slash - path), path);
 }
 
-enum status_code report_draw(const struct report *report, const char *folder, struct status *error)
+/* The folder of a file, links resolved; released by free. NULL where there is none. */
+static char *folder_resolve(const char *path)
 {
     struct arena arena = {0};
-    struct text notes = {0};
-    const char *scripts = resource_path(&arena, "plots");
-    enum status_code code = scripts == NULL ? memory_error(error) : report_plot(report, scripts, folder, &notes, error);
-    if (code == STATUS_OK) {
-        fputs(text_string(&notes), stderr);
+    struct stat status;
+    const char *slash = strrchr(path, '/');
+    bool is_folder = stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+    const char *folder = is_folder       ? path
+                         : slash == NULL ? "."
+                                         : arena_format(&arena, "%.*s", (int)(slash - path) + 1, path);
+    char *resolved = folder != NULL ? realpath(folder, NULL) : NULL;
+    arena_release(&arena);
+    return resolved;
+}
+
+bool report_output_is_beside(const char *output, const char *path)
+{
+    char *inner = output != NULL ? folder_resolve(output) : NULL, *outer = folder_resolve(path);
+    bool is_beside = false;
+    if (inner != NULL && outer != NULL) {
+        size_t length = strlen(outer);
+        is_beside = strncmp(inner, outer, length) == 0 &&
+                    (inner[length] == '/' || inner[length] == '\0' || (length > 0 && outer[length - 1] == '/'));
     }
-    text_release(&notes);
+    free(inner);
+    free(outer);
+    return is_beside;
+}
+
+enum status_code report_draw(const struct report *report, struct plot_place *place, struct status *error)
+{
+    struct arena arena = {0};
+    place->script_directory = resource_path(&arena, "plots");
+    enum status_code code = place->script_directory == NULL ? memory_error(error) : report_plot(report, place, error);
     arena_release(&arena);
     return code;
 }
 
-static enum status_code page_write(const struct report *report, enum report_format format, const char *plots,
+static enum status_code page_write(const struct report *report, enum report_format format, const struct plot_set *plots,
                                    const char *path, struct status *error)
 {
     struct text text = {0};
-    struct report_style style = {.plot_directory = plots};
+    struct report_style style = {.plots = plots};
     enum status_code code = path == NULL ? memory_error(error) : report_render(report, format, &style, &text, error);
     if (code == STATUS_OK) {
         code = file_replace(path, FILE_CHOSEN, &text, error);
@@ -50,20 +76,42 @@ static enum status_code page_write(const struct report *report, enum report_form
     return code;
 }
 
+enum status_code report_write_check(const char *folder, struct status *error)
+{
+    static const char *const names[] = {"report.md", "report.html"};
+    struct arena arena = {0};
+    enum status_code code = STATUS_OK;
+    for (size_t i = 0; code == STATUS_OK && i < sizeof names / sizeof names[0]; i++) {
+        const char *path = arena_format(&arena, "%s/%s", folder, names[i]);
+        code = path == NULL ? memory_error(error) : file_replace_check(path, FILE_CHOSEN, error);
+    }
+    arena_release(&arena);
+    return code;
+}
+
 enum status_code report_write(const struct report *report, struct arena *arena, const char *folder, const char **page,
                               struct status *error)
 {
     const char *plots = report_plot_folder(arena, folder);
     const char *html = arena_format(arena, "%s/report.html", folder);
-    enum status_code code = plots == NULL ? memory_error(error) : report_draw(report, plots, error);
+    struct plot_set set = {0};
+    struct text notes = {0};
+    struct plot_place place = {.with_png = true, .set = &set, .notes = &notes};
+    enum status_code code = plots == NULL ? memory_error(error) : report_draw(report, &place, error);
     if (code == STATUS_OK) {
-        code = page_write(report, REPORT_MARKDOWN, plots, arena_format(arena, "%s/report.md", folder), error);
+        code = page_write(report, REPORT_MARKDOWN, &set, arena_format(arena, "%s/report.md", folder), error);
     }
     if (code == STATUS_OK) {
-        code = page_write(report, REPORT_HTML, plots, html, error);
+        code = page_write(report, REPORT_HTML, &set, html, error);
+    }
+    if (code == STATUS_OK) {
+        code = plot_set_save(&set, plots, &notes, error);
     }
     if (code == STATUS_OK) {
         *page = html;
     }
+    fputs(text_string(&notes), stderr);
+    text_release(&notes);
+    plot_set_release(&set);
     return code;
 }

@@ -1,4 +1,10 @@
-/* Report files: everything that `run` and `report` leave on disk beside the records. */
+/* Report files: what `run` and `report` leave on disk beside the records, and nowhere else.
+ *
+ *   DIR/report.html, DIR/report.md      `run` alone
+ *   DIR/plots/NAME.tsv .gp .svg .png    `run`, and `report` where its own output lies in DIR
+ *
+ * Where the output of `report` lies elsewhere, or is standard output, nothing in DIR changes. Each file is replaced whole or stays;
+ * none is removed (harness/report/plot_set.h). */
 #ifndef ASSAY_CLI_REPORT_FILES_H
 #define ASSAY_CLI_REPORT_FILES_H
 
@@ -8,10 +14,17 @@
 /* Where the plots of the records at path go: PATH/plots for a folder, plots beside a file. Paths live in arena. */
 const char *report_plot_folder(struct arena *arena, const char *path);
 
-/* Draws the plots into folder; one line to standard error for each that could not be drawn. */
-enum status_code report_draw(const struct report *report, const char *folder, struct status *error);
+/* Whether output (a file that need not be there yet; NULL: none) lies in the folder of the records at path, or below it. */
+bool report_output_is_beside(const char *output, const char *path);
 
-/* Draws the plots and writes report.html and report.md into folder, whose name with report.html is then *page. */
+/* Draws the plots into place->set, with the scripts that come with the program. */
+enum status_code report_draw(const struct report *report, struct plot_place *place, struct status *error);
+
+/* STATUS_IO with the remedy where report_write could not replace what is in folder now: said before anything is measured. */
+enum status_code report_write_check(const char *folder, struct status *error);
+
+/* Writes report.md, report.html (whose name is then *page) and the plots into folder; one line to standard error for each plot that
+ * could not be drawn. */
 enum status_code report_write(const struct report *report, struct arena *arena, const char *folder, const char **page,
                               struct status *error);
 

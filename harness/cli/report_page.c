@@ -2,7 +2,6 @@
  * harness/report. */
 #include "harness/cli/report_page.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,26 +91,17 @@ enum status_code report_page_render(const struct report_page *page, enum report_
                                 : report_render(page->reports[0], format, style, text, error);
 }
 
-enum status_code report_page_draw(const struct report_page *page, const char *folder, struct status *error)
+enum status_code report_page_draw(const struct report_page *page, struct plot_place *place, struct status *error)
 {
     if (page->league == NULL && page->rule == NULL) {
-        return report_draw(page->reports[0], folder, error);
+        return report_draw(page->reports[0], place, error);
     }
     struct arena arena = {0};
-    struct text notes = {0};
-    const char *scripts = resource_path(&arena, "plots");
-    enum status_code code = STATUS_OK;
-    if (scripts == NULL) {
-        code = status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a path");
-    } else if (page->league != NULL) {
-        code = league_plot(page->league, scripts, folder, &notes, error);
-    } else {
-        code = weights_rule_plot(page->rule, scripts, folder, &notes, error);
-    }
-    if (code == STATUS_OK) {
-        fputs(text_string(&notes), stderr);
-    }
-    text_release(&notes);
+    place->script_directory = resource_path(&arena, "plots");
+    enum status_code code = place->script_directory == NULL
+                                ? status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a path")
+                            : page->league != NULL ? league_plot(page->league, place, error)
+                                                   : weights_rule_plot(page->rule, place, error);
     arena_release(&arena);
     return code;
 }

@@ -21,8 +21,8 @@ void report_page_release(struct report_page *page);
 enum status_code report_page_render(const struct report_page *page, enum report_format format,
                                     const struct report_style *style, struct text *text, struct status *error);
 
-/* Draws the plots of the page into folder; one line to standard error for each that could not be drawn. */
-enum status_code report_page_draw(const struct report_page *page, const char *folder, struct status *error);
+/* Draws the plots of the page into place->set, with the scripts that come with the program. */
+enum status_code report_page_draw(const struct report_page *page, struct plot_place *place, struct status *error);
 
 /* Whether there was nothing to show a judgement of. */
 bool report_page_is_empty(const struct report_page *page);

@@ -1,7 +1,7 @@
 /* gnuplot: spawned, watched and judged by what it leaves. Not a writer of scripts: those are in plots/.
  *
- * gnuplot ends with 0 and an empty file where a script chooses no terminal, and leaves an empty file behind where data
- * are missing; so an image counts only if the program ended with 0 and the file is not empty. */
+ * gnuplot ends with 0 where a script chooses no terminal, where data are missing and where it could not write all of the image; so
+ * an image counts only if it is complete in its own terms. */
 #include "harness/report/gnuplot.h"
 
 #include <errno.h>
@@ -12,23 +12,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "harness/base/text.h"
-
-enum { SECONDS_MAXIMUM = 60, COMPLAINT_BYTES = 512 };
+enum { SECONDS_MAXIMUM = 60, COMPLAINT_BYTES = 512, IMAGE_BYTES_MAXIMUM = 64 << 20, MEMORY_PATH_BYTES = 32 };
 
 extern char **environ;
-
-/* A name that begins with '<' or '|' would be run as a command by gnuplot: relative names get "./" in front. */
-static void path_append(struct text *text, const char *path, const char *suffix)
-{
-    text_format(text, "%s%s%s", path[0] == '/' ? "" : "./", path, suffix);
-}
 
 static int64_t now_milliseconds(void)
 {
@@ -76,18 +70,55 @@ static const char *complaint_line(char *complaint)
     return line[0] != '\0' ? line : "it gave no reason";
 }
 
-static int spawn_start(char *const *arguments, int output, pid_t *process)
+/* Two files that lie in memory only and that gnuplot can open by name. */
+struct exchange {
+    int data, image;
+    char data_path[MEMORY_PATH_BYTES], image_path[MEMORY_PATH_BYTES]; /* /proc/self is gnuplot, then */
+};
+
+/* Ours without the variables that gnuplot obeys; borrowed texts in a list of one's own. NULL: no memory. */
+static char **environment_make(void)
+{
+    static const char *const obeyed[] = {"GNUTERM=", "GNUPLOT_", "GNUHELP=", "FIT_", "GDFONTPATH="};
+    static char no_window[] = "GNUTERM=dumb"; /* what it starts with before the script chooses; not a window */
+    size_t count = 0, kept = 0;
+    while (environ[count] != NULL) {
+        count++;
+    }
+    char **list = calloc(count + 2, sizeof *list);
+    for (size_t i = 0; list != NULL && i < count; i++) {
+        bool is_obeyed = false;
+        for (size_t at = 0; at < sizeof obeyed / sizeof obeyed[0]; at++) {
+            is_obeyed = is_obeyed || strncmp(environ[i], obeyed[at], strlen(obeyed[at])) == 0;
+        }
+        if (!is_obeyed) {
+            list[kept++] = environ[i];
+        }
+    }
+    if (list != NULL) {
+        list[kept] = no_window;
+    }
+    return list;
+}
+
+/* A descriptor that is duplicated onto itself stays open in the program. */
+static int spawn_start(char *const *arguments, const struct exchange *exchange, int output, pid_t *process)
 {
     posix_spawn_file_actions_t actions;
-    int cause = posix_spawn_file_actions_init(&actions);
+    char **environment = environment_make();
+    int cause = environment == NULL ? ENOMEM : posix_spawn_file_actions_init(&actions);
     if (cause != 0) {
+        free(environment);
         return cause;
     }
     cause = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     cause = cause != 0 ? cause : posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
     cause = cause != 0 ? cause : posix_spawn_file_actions_adddup2(&actions, output, STDERR_FILENO);
-    cause = cause != 0 ? cause : posix_spawnp(process, arguments[0], &actions, NULL, arguments, environ);
+    cause = cause != 0 ? cause : posix_spawn_file_actions_adddup2(&actions, exchange->data, exchange->data);
+    cause = cause != 0 ? cause : posix_spawn_file_actions_adddup2(&actions, exchange->image, exchange->image);
+    cause = cause != 0 ? cause : posix_spawnp(process, arguments[0], &actions, NULL, arguments, environment);
     posix_spawn_file_actions_destroy(&actions);
+    free(environment);
     return cause;
 }
 
@@ -100,7 +131,7 @@ static enum status_code spawn_error(int cause, struct status *error)
     return status_set(error, STATUS_IO, "gnuplot cannot be started: %s", strerror(cause));
 }
 
-static enum status_code program_run(char *const *arguments, struct status *error)
+static enum status_code program_run(char *const *arguments, const struct exchange *exchange, struct status *error)
 {
     int ends[2];
     pid_t process;
@@ -108,7 +139,7 @@ static enum status_code program_run(char *const *arguments, struct status *error
     if (pipe2(ends, O_CLOEXEC) != 0) {
         return spawn_error(errno == ENOENT ? EIO : errno, error);
     }
-    int cause = spawn_start(arguments, ends[1], &process);
+    int cause = spawn_start(arguments, exchange, ends[1], &process);
     close(ends[1]);
     if (cause != 0) {
         close(ends[0]);
@@ -131,52 +162,112 @@ static enum status_code program_run(char *const *arguments, struct status *error
     return STATUS_OK;
 }
 
-static enum status_code image_accept(const char *part, const char *image, struct status *error)
+/* 0, or the errno. */
+static int data_write(int file, const struct text *data)
 {
-    struct stat file;
-    if (stat(part, &file) != 0 || file.st_size == 0) {
-        return status_set(error, STATUS_IO, "gnuplot drew nothing");
+    size_t done = 0;
+    while (done < data->length) {
+        ssize_t written = write(file, data->data + done, data->length - done);
+        if (written < 0 && errno != EINTR) {
+            return errno;
+        }
+        done += written > 0 ? (size_t)written : 0;
     }
-    if (rename(part, image) != 0) {
-        return status_set(error, STATUS_IO, "%s: cannot be written: %s", image, strerror(errno));
+    return 0;
+}
+
+static void exchange_close(const struct exchange *exchange)
+{
+    if (exchange->data >= 0) {
+        close(exchange->data);
     }
+    if (exchange->image >= 0) {
+        close(exchange->image);
+    }
+}
+
+static enum status_code exchange_open(const struct text *data, struct exchange *exchange, struct status *error)
+{
+    exchange->data = memfd_create("assay-data", MFD_CLOEXEC);
+    exchange->image = memfd_create("assay-image", MFD_CLOEXEC);
+    int cause = exchange->data < 0 || exchange->image < 0 ? errno : data_write(exchange->data, data);
+    if (cause != 0) {
+        exchange_close(exchange);
+        return status_set(error, STATUS_IO, "no memory file for its data: %s", strerror(cause));
+    }
+    snprintf(exchange->data_path, sizeof exchange->data_path, "/proc/self/fd/%d", exchange->data);
+    snprintf(exchange->image_path, sizeof exchange->image_path, "/proc/self/fd/%d", exchange->image);
     return STATUS_OK;
 }
 
-enum status_code gnuplot_draw(const struct gnuplot_task *task, struct status *error)
+/* Whether the image ends as a whole one does; blanks may follow an SVG document. */
+static bool image_is_whole(const struct text *image, const char *format)
 {
-    struct text script = {0}, data = {0}, part = {0};
+    static const char svg_end[] = "</svg>", png_end[] = "\0\0\0\0IEND\xae\x42\x60\x82";
+    const char *end = strcmp(format, "svg") == 0 ? svg_end : png_end;
+    size_t end_length = strcmp(format, "svg") == 0 ? sizeof svg_end - 1 : sizeof png_end - 1, length = image->length;
+    while (end == svg_end && length > 0 && strchr(" \t\r\n", image->data[length - 1]) != NULL) {
+        length--;
+    }
+    return length >= end_length && memcmp(image->data + length - end_length, end, end_length) == 0;
+}
+
+static enum status_code image_take(int file, const char *format, struct text *image, struct status *error)
+{
+    struct stat facts;
+    char bytes[1 << 14];
+    struct text taken = {0};
+    ssize_t count = 0;
+    if (fstat(file, &facts) != 0 || facts.st_size == 0) {
+        return status_set(error, STATUS_IO, "gnuplot drew nothing");
+    }
+    while (facts.st_size <= IMAGE_BYTES_MAXIMUM && (off_t)taken.length < facts.st_size && !taken.failed &&
+           (count = pread(file, bytes, sizeof bytes, (off_t)taken.length)) > 0) {
+        text_append_bytes(&taken, bytes, (size_t)count);
+    }
+    enum status_code code = STATUS_OK;
+    if (facts.st_size > IMAGE_BYTES_MAXIMUM) {
+        code = status_set(error, STATUS_IO, "gnuplot drew an image of more than %d MiB", IMAGE_BYTES_MAXIMUM >> 20);
+    } else if (!image_is_whole(&taken, format)) {
+        code =
+            status_set(error, STATUS_IO, "gnuplot left the image unfinished, at %lld bytes", (long long)facts.st_size);
+    } else {
+        text_append_bytes(image, taken.data, taken.length);
+    }
+    text_release(&taken);
+    return code;
+}
+
+enum status_code gnuplot_draw(const struct gnuplot_task *task, struct text *image, struct status *error)
+{
+    struct exchange exchange;
+    struct text script = {0};
     char width[16], height[16];
-    path_append(&script, task->script, "");
-    path_append(&data, task->data, "");
-    path_append(&part, task->image, ".part");
+    /* A name that begins with '<' or '|' would be run as a command by gnuplot. */
+    text_format(&script, "%s%s", task->script[0] == '/' ? "" : "./", task->script);
     snprintf(width, sizeof width, "%d", task->width);
     snprintf(height, sizeof height, "%d", task->height);
-    enum status_code code;
-    if (script.failed || data.failed || part.failed) {
-        code = status_set(error, STATUS_OUT_OF_MEMORY, "no memory for the names of a plot");
-    } else {
+    enum status_code code = script.failed || task->data->failed
+                                ? status_set(error, STATUS_OUT_OF_MEMORY, "no memory for a plot")
+                                : exchange_open(task->data, &exchange, error);
+    if (code == STATUS_OK) {
         /* -d: no start-up files of the user; -c: a script with arguments, which stops at its first error. */
         char *const arguments[] = {"gnuplot",
                                    "-d",
                                    "-c",
                                    script.data,
-                                   data.data,
-                                   part.data,
+                                   exchange.data_path,
+                                   exchange.image_path,
                                    (char *)(uintptr_t)task->format,
                                    width,
                                    height,
                                    (char *)(uintptr_t)task->option,
                                    (char *)(uintptr_t)task->basis,
                                    NULL};
-        code = program_run(arguments, error);
-        code = code == STATUS_OK ? image_accept(part.data, task->image, error) : code;
-        if (code != STATUS_OK) {
-            unlink(part.data);
-        }
+        code = program_run(arguments, &exchange, error);
+        code = code == STATUS_OK ? image_take(exchange.image, task->format, image, error) : code;
+        exchange_close(&exchange);
     }
     text_release(&script);
-    text_release(&data);
-    text_release(&part);
     return code;
 }

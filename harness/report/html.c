@@ -131,16 +131,17 @@ static void summary_append(struct text *text, const char *basis, const struct ac
     text_append(text, "</table>\n");
 }
 
-static void figure_append(struct text *text, const char *directory, const char *basis, enum plot_kind kind, int number)
+static void figure_append(struct text *text, const struct plot_set *plots, const char *basis, enum plot_kind kind,
+                          int number)
 {
-    struct text path = {0}, figure = {0};
-    text_format(&path, number == 0 ? "%s/%s.svg" : "%s/%s-%d.svg", directory, plot_name(kind), number + 1);
+    struct text name = {0}, figure = {0};
+    text_format(&name, number == 0 ? "%s" : "%s-%d", plot_name(kind), number + 1);
     text_format(&figure, "<figure>\n<figcaption>%s (%s)</figcaption>\n", plot_purpose(kind), basis);
-    if (!path.failed && html_image_append(&figure, text_string(&path))) {
+    if (!name.failed && html_image_append(&figure, plot_set_svg(plots, text_string(&name)))) {
         text_append(text, text_string(&figure));
         text_append(text, "</figure>\n");
     }
-    text_release(&path);
+    text_release(&name);
     text_release(&figure);
 }
 
@@ -161,9 +162,9 @@ void html_write(const struct report *report, const struct report_style *style, c
     if (count > 0) {
         summary_append(text, report->basis, rows, count);
     }
-    for (int kind = 0; kind < PLOT_COUNT && style->plot_directory != NULL; kind++) {
+    for (int kind = 0; kind < PLOT_COUNT && style->plots != NULL; kind++) {
         for (int number = 0; number < PAGE_MAXIMUM; number++) {
-            figure_append(text, style->plot_directory, report->basis, (enum plot_kind)kind, number);
+            figure_append(text, style->plots, report->basis, (enum plot_kind)kind, number);
         }
     }
     if (report->case_count > 0) {

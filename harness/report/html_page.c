@@ -1,12 +1,9 @@
 /* HTML page: what all pages share: head, style, cells, plots put into them. Not what stands on a page. */
 #include "harness/report/html_page.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "harness/report/escape.h"
-
-enum { IMAGE_BYTES_MAXIMUM = 8 << 20 };
 
 static const char head_start[] =
     "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
@@ -69,25 +66,12 @@ static void untitled_append(struct text *text, const char *element)
     text_append(text, element);
 }
 
-bool html_image_append(struct text *text, const char *path)
+bool html_image_append(struct text *text, const struct text *svg)
 {
-    struct text image = {0};
-    char bytes[4096];
-    size_t count;
-    FILE *file = fopen(path, "re");
-    if (file == NULL) {
-        return false;
-    }
-    while ((count = fread(bytes, 1, sizeof bytes, file)) > 0 && image.length < IMAGE_BYTES_MAXIMUM) {
-        text_append_bytes(&image, bytes, count);
-    }
-    bool complete = ferror(file) == 0 && feof(file) != 0;
-    fclose(file);
-    const char *element = complete ? strstr(text_string(&image), "<svg") : NULL;
+    const char *element = svg != NULL ? strstr(text_string(svg), "<svg") : NULL;
     bool usable = element != NULL && strcasestr(element, "<script") == NULL;
     if (usable) {
         untitled_append(text, element);
     }
-    text_release(&image);
     return usable;
 }

@@ -15,8 +15,7 @@ void html_page_end(struct text *text);
 void html_cell_append(struct text *text, const char *string);
 void html_number_append(struct text *text, const char *string);
 
-/* The SVG element of a file, without its prologue and titles. Nothing, and false, where there is no such file or it holds a
- * script. */
-bool html_image_append(struct text *text, const char *path);
+/* The SVG element of a document, without its prologue and titles. Nothing, and false, where svg is NULL or holds a script. */
+bool html_image_append(struct text *text, const struct text *svg);
 
 #endif

@@ -34,8 +34,7 @@ enum status_code league_render(const struct league *league, enum report_format f
 /* Name of the plot: of its script, its data and its images. */
 #define LEAGUE_PLOT "league"
 
-/* Draws league.svg and league.png into plot_directory, as report_plot does with its plots. */
-enum status_code league_plot(const struct league *league, const char *script_directory, const char *plot_directory,
-                             struct text *notes, struct status *error);
+/* Draws league as report_plot does its plots. */
+enum status_code league_plot(const struct league *league, const struct plot_place *place, struct status *error);
 
 #endif

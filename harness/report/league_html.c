@@ -54,16 +54,14 @@ static void paragraph_write(struct text *text, const char *words)
     text_append(text, "</p>\n");
 }
 
-static void plot_append(struct text *text, const char *directory)
+static void plot_append(struct text *text, const struct plot_set *plots)
 {
-    struct text path = {0}, figure = {0};
-    text_format(&path, "%s/" LEAGUE_PLOT ".svg", directory);
+    struct text figure = {0};
     text_append(&figure, "<figure>\n<figcaption>Errors of each estimator</figcaption>\n");
-    if (!path.failed && html_image_append(&figure, text_string(&path))) {
+    if (html_image_append(&figure, plot_set_svg(plots, LEAGUE_PLOT))) {
         text_append(text, text_string(&figure));
         text_append(text, "</figure>\n");
     }
-    text_release(&path);
     text_release(&figure);
 }
 
@@ -87,8 +85,8 @@ void league_html_write(const struct league *league, const struct report_style *s
     paragraph_write(text, league_replay_words);
     for (int index = 0; index < league->scope_count; index++) {
         scope_append(text, league, &league->scopes[index]);
-        if (index == 0 && style->plot_directory != NULL) {
-            plot_append(text, style->plot_directory);
+        if (index == 0 && style->plots != NULL) {
+            plot_append(text, style->plots);
         }
     }
     for (int index = 0; index < baseline_count(); index++) {

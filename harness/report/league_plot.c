@@ -48,11 +48,9 @@ static bool quartiles_append(struct plot_page *page, const struct league *league
     return count > 0;
 }
 
-enum status_code league_plot(const struct league *league, const char *script_directory, const char *plot_directory,
-                             struct text *notes, struct status *error)
+enum status_code league_plot(const struct league *league, const struct plot_place *place, struct status *error)
 {
     const struct league_scope *all = &league->scopes[0];
-    struct plot_place place = {.script_directory = script_directory, .plot_directory = plot_directory, .notes = notes};
     struct plot_page page = {.width = 1070, .tolerance = -1.0};
     text_append(&page.data, "# place\testimator\terror\tcase\n");
     for (int index = 0; index < all->row_count; index++) {
@@ -64,10 +62,7 @@ enum status_code league_plot(const struct league *league, const char *script_dir
         page.mark_count += quartiles_append(&page, league, &all->rows[index], index + 1) ? 1 : 0;
     }
     page.height = 208 + 30 * page.mark_count;
-    enum status_code code = plot_place_make(&place, error);
-    if (code == STATUS_OK) {
-        code = plot_page_write(&place, LEAGUE_PLOT, "a prediction and a measurement", 0, &page, error);
-    }
+    enum status_code code = plot_page_draw(place, LEAGUE_PLOT, "a prediction and a measurement", 0, &page, error);
     text_release(&page.data);
     return code;
 }

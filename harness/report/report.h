@@ -11,6 +11,7 @@
 
 #include "harness/base/status.h"
 #include "harness/base/text.h"
+#include "harness/report/plot_set.h"
 
 struct report; /* opaque: the records of one folder or file */
 
@@ -45,20 +46,26 @@ enum report_format {
 enum status_code report_format_parse(const char *name, enum report_format *format, struct status *error);
 
 struct report_style {
-    int width;                  /* columns of the terminal; below 40 counts as 40; 0: 80 */
-    bool colour;                /* ANSI colours, only in REPORT_TABLE */
-    const char *plot_directory; /* REPORT_HTML puts the .svg files of this folder into the page; NULL: none */
+    int width;                    /* columns of the terminal; below 40 counts as 40; 0: 80 */
+    bool colour;                  /* ANSI colours, only in REPORT_TABLE */
+    const struct plot_set *plots; /* REPORT_HTML puts them into the page; NULL: none */
 };
 
 /* Appends the report to text. style may be NULL: 80 columns, no colour, no plots. */
 enum status_code report_render(const struct report *report, enum report_format format, const struct report_style *style,
                                struct text *text, struct status *error);
 
-/* Draws the plots into plot_directory (made if missing) with gnuplot and the scripts of script_directory. Per plot NAME:
- * NAME.tsv (the data), NAME.gp (the script), NAME.svg, NAME.png; further pages are NAME-2 and so on. notes receives one
- * line for each plot that was not drawn and why (no data; gnuplot is missing, and the remedy); that is not an error.
- * STATUS_IO: the folder or a data file cannot be written. */
-enum status_code report_plot(const struct report *report, const char *script_directory, const char *plot_directory,
-                             struct text *notes, struct status *error);
+/* What plots are drawn with and where they are put. */
+struct plot_place {
+    const char *script_directory;
+    bool with_png;        /* beside SVG: for a folder, not for a page */
+    struct plot_set *set; /* receives them */
+    struct text
+        *notes; /* one line for each plot that was not drawn, and why (no data; gnuplot is missing, and the remedy) */
+};
+
+/* Draws the plots into memory, with gnuplot and the scripts of script_directory; plot_set_save makes files of them. That a plot
+ * cannot be drawn is a note and no error. */
+enum status_code report_plot(const struct report *report, const struct plot_place *place, struct status *error);
 
 #endif

@@ -30,8 +30,8 @@ bool weights_rule_is_empty(const struct weights_rule *rule);
 enum status_code weights_rule_render(const struct weights_rule *rule, enum report_format format,
                                      const struct report_style *style, struct text *text, struct status *error);
 
-/* Draws rule.svg and rule.png into plot_directory, as report_plot does with its plots. */
-enum status_code weights_rule_plot(const struct weights_rule *rule, const char *script_directory,
-                                   const char *plot_directory, struct text *notes, struct status *error);
+/* Draws rule as report_plot does its plots. */
+enum status_code weights_rule_plot(const struct weights_rule *rule, const struct plot_place *place,
+                                   struct status *error);
 
 #endif

@@ -60,16 +60,14 @@ static void series_write(struct text *text, const struct rule_series *series)
     arena_release(&arena);
 }
 
-static void plot_write(struct text *text, const char *directory)
+static void plot_write(struct text *text, const struct plot_set *plots)
 {
-    struct text path = {0}, figure = {0};
-    text_format(&path, "%s/" WEIGHTS_RULE_PLOT ".svg", directory);
+    struct text figure = {0};
     text_append(&figure, "<figure>\n<figcaption>Where it is enough</figcaption>\n");
-    if (!path.failed && html_image_append(&figure, text_string(&path))) {
+    if (html_image_append(&figure, plot_set_svg(plots, WEIGHTS_RULE_PLOT))) {
         text_append(text, text_string(&figure));
         text_append(text, "</figure>\n");
     }
-    text_release(&path);
     text_release(&figure);
 }
 
@@ -96,8 +94,8 @@ void weights_rule_html_write(const struct weights_rule *rule, const struct repor
     }
     paragraph_write(text, &line, "note");
     text_release(&line);
-    if (style->plot_directory != NULL) {
-        plot_write(text, style->plot_directory);
+    if (style->plots != NULL) {
+        plot_write(text, style->plots);
     }
     for (int index = 0; index < rule->series_count; index++) {
         series_write(text, &rule->series[index]);

@@ -39,10 +39,9 @@ static void crossings_write(struct plot_page *page, const struct weights_rule *r
     }
 }
 
-enum status_code weights_rule_plot(const struct weights_rule *rule, const char *script_directory,
-                                   const char *plot_directory, struct text *notes, struct status *error)
+enum status_code weights_rule_plot(const struct weights_rule *rule, const struct plot_place *place,
+                                   struct status *error)
 {
-    struct plot_place place = {.script_directory = script_directory, .plot_directory = plot_directory, .notes = notes};
     struct plot_page page = {.mark_count = rule->series_count, .width = 1220, .tolerance = rule->factor};
     text_append(&page.data, "# place\ttokens\tratio\tword: 0 too little, 1 close, 2 wasteful\tcase\n");
     for (int index = 0; index < rule->series_count; index++) {
@@ -51,10 +50,7 @@ enum status_code weights_rule_plot(const struct weights_rule *rule, const char *
     titles_write(&page, rule);
     crossings_write(&page, rule);
     page.height = 190 + 26 * page.mark_count;
-    enum status_code code = plot_place_make(&place, error);
-    if (code == STATUS_OK) {
-        code = plot_page_write(&place, WEIGHTS_RULE_PLOT, "inference with known weights", 0, &page, error);
-    }
+    enum status_code code = plot_page_draw(place, WEIGHTS_RULE_PLOT, "inference with known weights", 0, &page, error);
     text_release(&page.data);
     return code;
 }

@@ -11,7 +11,6 @@
 
 #include "harness/report/case_view.h"
 #include "tests/report/records_fixture.h"
-#include "tests/support/whole_file.h"
 
 struct place {
     char *folder;
@@ -126,25 +125,26 @@ static void among_measured_cases_those_that_were_replayed_say_so(void **state)
 static void plots_are_told_what_they_draw(void **state)
 {
     struct place *place = *state;
-    char plots[160], path[192];
     struct text notes = {0};
+    struct plot_set plots = {0};
+    const struct plot_place target = {.script_directory = "plots", .set = &plots, .notes = &notes};
     records_fixture_run(place->records, 1);
     case_append(place, "one", "meta", "\"basis\":\"replayed\",");
     struct report *report = report_of(place);
-    snprintf(plots, sizeof plots, "%s/plots", place->folder);
-    assert_int_equal(report_plot(report, "plots", plots, &notes, NULL), STATUS_OK);
-    snprintf(path, sizeof path, "%s/anatomy.tsv", plots);
-    char *data = whole_file_read(path);
+    assert_int_equal(report_plot(report, &target, NULL), STATUS_OK);
+    const char *data = "";
+    for (int i = 0; i < plots.count; i++) {
+        data = strcmp(plots.plots[i].name, "anatomy") == 0 ? text_string(&plots.plots[i].data) : data;
+    }
     assert_non_null(strstr(data, "\treplayed\t"));
     assert_null(strstr(data, "\tmeasured\t"));
-    free(data);
     if (strstr(text_string(&notes), "gnuplot is not installed") == NULL) {
-        snprintf(path, sizeof path, "%s/accuracy.svg", plots);
-        char *image = whole_file_read(path);
-        assert_non_null(strstr(image, "predicted against replayed"));
-        assert_null(strstr(image, "measured"));
-        free(image);
+        const struct text *image = plot_set_svg(&plots, "accuracy");
+        assert_non_null(image);
+        assert_non_null(strstr(text_string(image), "predicted against replayed"));
+        assert_null(strstr(text_string(image), "measured"));
     }
+    plot_set_release(&plots);
     text_release(&notes);
     report_release(report);
 }
