@@ -52,11 +52,12 @@ struct record_writer; /* opaque */
 /* Opens folder/records.jsonl for appending; makes the folder where it is missing (not its parents). What is there stays
  * where it is: a new run follows the old ones, and a line that a killed run left unfinished is closed. STATUS_IO with the
  * path and the reason: not writable, another run is writing to it, or records.jsonl is a symbolic link or no regular file.
- * (A link to the folder is followed.) */
+ * (A link to the folder is followed.) STATUS_INVALID as of record_stream_next: what is there is no file of records, and
+ * stays as it is. */
 enum status_code record_writer_open(const char *folder, struct record_writer **writer, struct status *error);
 
 /* Checks, appends, flushes and synchronises one line. On STATUS_IO (a full disk) the file is cut back to the lines that
- * are whole. */
+ * are whole; it is STATUS_IO too if the file no longer stands under its name, because its folder was deleted or moved. */
 enum status_code record_writer_append(struct record_writer *writer, const struct json *line, struct status *error);
 
 const char *record_writer_path(const struct record_writer *writer);

@@ -1,5 +1,6 @@
 /* Record writer: append one line, see it on the disk, go on. Not atomic replacement: earlier lines are never touched. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -7,6 +8,7 @@
 #include <unistd.h>
 
 #include "harness/base/regular_file.h"
+#include "harness/record/line_source.h"
 #include "harness/record/record.h"
 
 struct record_writer {
@@ -37,6 +39,47 @@ static bool bytes_write(int file, const char *bytes, size_t count)
     return true;
 }
 
+/* Whether the file is one line without an end that begins as a run's first does: what a run leaves that was killed while
+ * it wrote it. */
+static bool is_first_line_cut(const struct record_writer *writer)
+{
+    static const char begin[] = "{\"type\": \"run\"";
+    char bytes[4096];
+    bool is_cut = writer->size < LINE_BYTES_MAXIMUM;
+    for (off_t at = 0; at < writer->size && is_cut; at += (off_t)sizeof bytes) {
+        ssize_t count = pread(writer->file, bytes, sizeof bytes, at);
+        size_t taken = count > 0 ? (size_t)count : 0, compared = taken < sizeof begin - 1 ? taken : sizeof begin - 1;
+        is_cut = taken > 0 && memchr(bytes, '\n', taken) == NULL && (at > 0 || memcmp(bytes, begin, compared) == 0);
+    }
+    return is_cut;
+}
+
+/* What stands there is read before anything is measured or written: what is no file of records, or a damaged one, is left
+ * as it is. */
+static enum status_code present_check(const struct record_writer *writer, struct status *error)
+{
+    struct record_stream *stream = NULL;
+    struct record_line line = {.type = RECORD_LINE_RUN};
+    if (writer->size == 0) {
+        return STATUS_OK;
+    }
+    enum status_code code = record_stream_open(text_string(&writer->path), &stream, error);
+    while (code == STATUS_OK && line.type != RECORD_LINE_NONE) {
+        code = record_stream_next(stream, &line, error);
+    }
+    record_stream_close(stream);
+    if (code == STATUS_INVALID && is_first_line_cut(writer)) {
+        return STATUS_OK;
+    }
+    if (code == STATUS_INVALID && error != NULL) {
+        char cause[sizeof error->text];
+        snprintf(cause, sizeof cause, "%s", error->text);
+        return status_set(error, STATUS_INVALID,
+                          "%s. Nothing was measured or written; mend the file, or name another folder", cause);
+    }
+    return code;
+}
+
 /* A killed run may have left a line without its end: close it, so that the next line stands by itself. */
 static enum status_code tail_close(struct record_writer *writer, struct status *error)
 {
@@ -46,6 +89,10 @@ static enum status_code tail_close(struct record_writer *writer, struct status *
         return writer_fail(writer, "cannot be examined", error);
     }
     writer->size = state.st_size;
+    enum status_code code = present_check(writer, error);
+    if (code != STATUS_OK) {
+        return code;
+    }
     if (state.st_size > 0 && pread(writer->file, &last, 1, state.st_size - 1) != 1) {
         return writer_fail(writer, "cannot be read", error);
     }
@@ -89,10 +136,32 @@ enum status_code record_writer_open(const char *folder, struct record_writer **w
     return STATUS_OK;
 }
 
+/* A folder that was deleted or moved away while a run writes into it: what follows would be lost, or land where nobody
+ * looks. */
+static enum status_code place_check(const struct record_writer *writer, struct status *error)
+{
+    struct stat opened, named;
+    if (fstat(writer->file, &opened) != 0) {
+        return writer_fail(writer, "cannot be examined", error);
+    }
+    bool is_named =
+        stat(text_string(&writer->path), &named) == 0 && named.st_dev == opened.st_dev && named.st_ino == opened.st_ino;
+    if (is_named) {
+        return STATUS_OK;
+    }
+    return status_set(error, STATUS_IO, "%s: %s while the run was writing to it; the run ends here",
+                      text_string(&writer->path),
+                      opened.st_nlink == 0 ? "it was deleted, with the records in it," : "it was moved or replaced");
+}
+
 enum status_code record_writer_append(struct record_writer *writer, const struct json *line, struct status *error)
 {
     struct text text = {0};
-    enum status_code code = record_line_check(line, error);
+    enum status_code code = place_check(writer, error);
+    if (code != STATUS_OK) {
+        return code;
+    }
+    code = record_line_check(line, error);
     if (code != STATUS_OK) {
         code = status_set(error, STATUS_INTERNAL, "a record line is wrong: %s", error != NULL ? error->text : "");
     } else {

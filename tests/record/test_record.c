@@ -16,6 +16,8 @@
 #include <unistd.h>
 
 #include "harness/record/record.h"
+#include "tests/support/command_run.h"
+#include "tests/support/whole_file.h"
 
 #define RUN_LINE                                                                                                       \
     "{\"type\": \"run\", \"schema\": {\"name\": \"assay-record\", \"major\": 1, \"minor\": 0}, \"run_id\": \"r1\", "   \
@@ -410,6 +412,76 @@ static void links_and_pipes_in_a_folder_are_refused(void **state)
     assert_int_equal(unlink(other), 0);
 }
 
+/* Read before anything is appended: such a file stays as it is, to the byte. */
+static void what_is_no_file_of_records_is_not_written_to(void **state)
+{
+    static const struct {
+        const char *content, *message;
+    } foreign[] = {
+        {"a letter to somebody\n", "/records.jsonl:1:1: "},
+        {"{\"type\": \"case\"}\n", "/records.jsonl:1:1: "},
+        {RUN_LINE CASE_LINE("a") "{\"typ\n" CASE_LINE("b") END_LINE, "/records.jsonl:3:"},
+        {RUN_LINE "not a record\n" CASE_LINE("a"), "Nothing was measured or written; mend the file, or name another"},
+        {"[1, 2", "/records.jsonl:1:"},
+    };
+    const struct place *place = *state;
+    for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++) {
+        struct record_writer *writer = NULL;
+        struct status error = {0};
+        file_write(place->file, foreign[i].content);
+        assert_int_equal(record_writer_open(place->folder, &writer, &error), STATUS_INVALID);
+        assert_null(writer);
+        assert_non_null(strstr(error.text, foreign[i].message));
+        char *kept = whole_file_read(place->file);
+        assert_string_equal(kept, foreign[i].content);
+        free(kept);
+    }
+}
+
+/* What a run leaves that was killed in its first line, or before it. */
+static void a_beginning_is_appended_to(void **state)
+{
+    static const char *const beginnings[] = {"", "{", "{\"type\": \"ru", "{\"type\": \"run\", \"schema\": {\"na"};
+    const struct place *place = *state;
+    for (size_t i = 0; i < sizeof beginnings / sizeof beginnings[0]; i++) {
+        struct record_writer *writer = NULL;
+        struct status error = {0};
+        file_write(place->file, beginnings[i]);
+        assert_int_equal(record_writer_open(place->folder, &writer, &error), STATUS_OK);
+        append(writer, RUN_LINE);
+        record_writer_close(writer);
+        struct record_file file = file_of(place->file);
+        assert_int_equal(file.run_count, 1);
+        record_file_release(&file);
+    }
+}
+
+/* Deleted, moved away with its folder, or replaced: the next line says so and is not written. */
+static void a_file_that_is_no_longer_there_ends_the_writing(void **state)
+{
+    static const char *const acts[] = {"rm -r \"$1\"", "mv \"$1\" \"$1.moved\"; rm -r \"$1.moved\"",
+                                       "cp \"$1/records.jsonl\" \"$1/new\"; mv \"$1/new\" \"$1/records.jsonl\""};
+    static const char *const messages[] = {"it was deleted", "it was ", "it was deleted"};
+    const struct place *place = *state;
+    for (size_t i = 0; i < sizeof acts / sizeof acts[0]; i++) {
+        struct record_writer *writer = NULL;
+        struct status error = {0};
+        const char *const words[] = {"sh", "-c", acts[i], "sh", place->folder, NULL};
+        mkdir(place->folder, 0700);
+        assert_int_equal(record_writer_open(place->folder, &writer, &error), STATUS_OK);
+        append(writer, RUN_LINE);
+        struct command_result result = command_run(words, NULL);
+        assert_int_equal(result.exit_code, 0);
+        command_result_release(&result);
+        struct json *line = line_of(END_LINE);
+        assert_int_equal(record_writer_append(writer, line, &error), STATUS_IO);
+        assert_non_null(strstr(error.text, messages[i]));
+        assert_non_null(strstr(error.text, place->file));
+        json_release(line);
+        record_writer_close(writer);
+    }
+}
+
 static void a_wrong_line_is_not_written(void **state)
 {
     const struct place *place = *state;
@@ -509,6 +581,9 @@ int main(void)
         TEST(a_run_after_a_killed_one_starts_on_its_own_line),
         TEST(wrong_files_are_refused_with_the_line),
         TEST(damage_in_the_middle_of_a_run_is_not_forgiven),
+        TEST(what_is_no_file_of_records_is_not_written_to),
+        TEST(a_beginning_is_appended_to),
+        TEST(a_file_that_is_no_longer_there_ends_the_writing),
         cmocka_unit_test(wrong_kinds_are_named_with_their_path),
         TEST(a_line_without_end_is_refused_early),
         TEST(what_is_no_file_is_refused_at_once),
