@@ -1,5 +1,6 @@
 /* assay run: measures the cases of a suite, then prints the comparison and writes the report. */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,14 +89,14 @@ static enum status_code report_give(struct arena *arena, const char *folder, boo
         code = report_render(report, REPORT_SUMMARY, &style, &summary, error);
     }
     if (code == STATUS_OK) {
-        code = output_text(&summary, error);
+        code = output_offer(&summary, error);
     }
     if (code == STATUS_OK && with_files) {
         code = report_write(report, arena, folder, &page, error);
     }
     if (code == STATUS_OK && with_files) {
         text_format(&place, "report: %s, plots: %s/plots; every figure: assay report %s\n", page, folder, folder);
-        code = output_text(&place, error);
+        code = output_offer(&place, error);
     }
     text_release(&place);
     text_release(&summary);
@@ -202,6 +203,8 @@ static enum status_code run_command(const struct arguments *arguments, enum exit
     if (code == STATUS_OK) {
         code = suite_read(path, run.catalogue_dir, &suite, error);
     }
+    /* Who reads the progress, or the beginning of it alone (2>&1 | head), does not decide what is measured. */
+    signal(SIGPIPE, SIG_IGN);
     if (code == STATUS_OK) {
         suite_checkpoints_warn("run", &suite, run.catalogue_dir);
         code = suite_run(arguments, &arena, &run, exit_code, error);

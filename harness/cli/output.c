@@ -23,6 +23,12 @@ enum status_code output_text(const struct text *text, struct status *error)
     return STATUS_OK;
 }
 
+enum status_code output_offer(const struct text *text, struct status *error)
+{
+    enum status_code code = output_text(text, error);
+    return code == STATUS_IO && errno == EPIPE ? STATUS_OK : code;
+}
+
 static int width_of(const char *text, size_t length)
 {
     int width = 0;

@@ -12,6 +12,9 @@
 /* Writes text to stdout and flushes. STATUS_IO where not all of it arrived (a full disk, a closed pipe). */
 enum status_code output_text(const struct text *text, struct status *error);
 
+/* As output_text; a reader who has gone away is no fault. For what stands elsewhere too, and where SIGPIPE is ignored. */
+enum status_code output_offer(const struct text *text, struct status *error);
+
 /* The same of lines for people: in a terminal those that are longer than it is wide are folded between words, below the column in
  * which their last part begins. A word that is longer stays whole. */
 enum status_code output_lines(const struct text *text, struct status *error);

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Cuts the last name off and returns it; NULL where the path has none. */
@@ -36,6 +37,16 @@ static const char *repository_of(char *executable_folder)
     return is_name(name, "build") ? executable_folder : NULL;
 }
 
+/* NAME in the repository: by its short name where the repository is the current folder, so that records and messages
+ * do not tell where it lies. NULL where the host has no memory. */
+static const char *repository_path(struct arena *arena, const char *repository, const char *name)
+{
+    struct stat there, here;
+    bool is_here = stat(repository, &there) == 0 && stat(".", &here) == 0 && there.st_dev == here.st_dev &&
+                   there.st_ino == here.st_ino;
+    return is_here ? arena_copy(arena, name) : arena_format(arena, "%s/%s", repository, name);
+}
+
 static bool executable_folder_read(char path[PATH_MAX])
 {
     ssize_t length = readlink("/proc/self/exe", path, PATH_MAX - 1);
@@ -55,7 +66,7 @@ const char *resource_path(struct arena *arena, const char *name)
     if (executable_folder_read(folder)) {
         beside = arena_format(arena, "%s/../share/assay/%s", folder, name);
         const char *repository = repository_of(folder);
-        built = repository != NULL ? arena_format(arena, "%s/%s", repository, name) : NULL;
+        built = repository != NULL ? repository_path(arena, repository, name) : NULL;
     }
     const char *const candidates[] = {built, beside, installed};
     for (size_t i = 0; i < sizeof candidates / sizeof candidates[0]; i++) {

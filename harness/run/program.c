@@ -22,6 +22,8 @@ enum program_end { PROGRAM_RUNS, PROGRAM_ENDED, PROGRAM_LATE, PROGRAM_TOO_LONG, 
 struct program {
     const struct program_request *request;
     pid_t pid;
+    pid_t guard;                 /* the first of its group, which ends with us; 0: none */
+    int lifeline;                /* what the guard waits on: closed by the kernel, however we end; -1: none */
     int output_pipe, error_pipe; /* -1 once closed */
     struct text output;
     char complaint[COMPLAINT_ROOM]; /* the end of what it said on standard error */
@@ -39,12 +41,55 @@ static void descriptor_close(int *descriptor)
     }
 }
 
+/* A process that is the first of the program's group and kills it when we have gone, whatever took us. It does nothing else:
+ * its own copy of the lifeline is the reading end alone. 0, or the reason why there is none. */
+static int guard_start(struct program *program)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        return errno;
+    }
+    pid_t guard = fork();
+    if (guard == 0) {
+        char byte;
+        setpgid(0, 0);
+        close(ends[1]);
+        while (read(ends[0], &byte, 1) < 0 && errno == EINTR) {
+        }
+        kill(0, SIGKILL);
+        _exit(0);
+    }
+    int reason = guard < 0 ? errno : 0;
+    close(ends[0]);
+    if (reason != 0) {
+        close(ends[1]);
+        return reason;
+    }
+    setpgid(guard, guard); /* here too: the program is to join the group, and the guard may not have got that far */
+    program->guard = guard;
+    program->lifeline = ends[1];
+    return 0;
+}
+
+/* Its whole group goes, the guard with it; the guard is reaped last, so that the number is the group's until then. */
+static void group_end(struct program *program)
+{
+    kill(-program->guard, SIGKILL);
+    while (program->pid > 0 && waitpid(program->pid, &program->wait_status, 0) < 0 && errno == EINTR) {
+    }
+    while (waitpid(program->guard, NULL, 0) < 0 && errno == EINTR) {
+    }
+    descriptor_close(&program->lifeline);
+}
+
 /* 0, or the reason why it cannot be started. outputs: what becomes its descriptors 1 and 2. */
 static int program_spawn(struct program *program, const int outputs[2])
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
-    short flags = POSIX_SPAWN_SETPGROUP | (program->request->mask != NULL ? POSIX_SPAWN_SETSIGMASK : 0);
+    sigset_t usual; /* what we ignore for ourselves */
+    short flags =
+        POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | (program->request->mask != NULL ? POSIX_SPAWN_SETSIGMASK : 0);
     if (posix_spawn_file_actions_init(&actions) != 0) {
         return ENOMEM;
     }
@@ -52,11 +97,15 @@ static int program_spawn(struct program *program, const int outputs[2])
         posix_spawn_file_actions_destroy(&actions);
         return ENOMEM;
     }
+    sigemptyset(&usual);
+    sigaddset(&usual, SIGPIPE);
+    sigaddset(&usual, SIGXFSZ);
     bool made =
+        posix_spawnattr_setsigdefault(&attributes, &usual) == 0 &&
         posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0) == 0 &&
         posix_spawn_file_actions_adddup2(&actions, outputs[0], STDOUT_FILENO) == 0 &&
         posix_spawn_file_actions_adddup2(&actions, outputs[1], STDERR_FILENO) == 0 &&
-        posix_spawnattr_setpgroup(&attributes, 0) == 0 &&
+        posix_spawnattr_setpgroup(&attributes, program->guard) == 0 &&
         (program->request->mask == NULL || posix_spawnattr_setsigmask(&attributes, program->request->mask) == 0) &&
         posix_spawnattr_setflags(&attributes, flags) == 0;
     /* posix_spawnp takes the words as char *const[] and does not change them. */
@@ -197,16 +246,14 @@ static enum status_code program_judge(struct program *program, struct status *er
                                   : STATUS_OK;
 }
 
-/* Until it has ended or is to be; then its whole group goes, before it is reaped and its number is another's. */
+/* Until it has ended or is to be. */
 static enum status_code program_follow(struct program *program, struct text *output, struct status *error)
 {
     program->deadline_ns = clock_ns() + program->request->timeout_seconds * INT64_C(1000000000);
     while (program->end == PROGRAM_RUNS) {
         program_listen(program);
     }
-    kill(-program->pid, SIGKILL);
-    while (waitpid(program->pid, &program->wait_status, 0) < 0 && errno == EINTR) {
-    }
+    group_end(program);
     enum status_code code = program_judge(program, error);
     if (code == STATUS_OK) {
         *output = program->output;
@@ -218,14 +265,16 @@ static enum status_code program_follow(struct program *program, struct text *out
 
 enum status_code program_run(const struct program_request *request, struct text *output, struct status *error)
 {
-    struct program program = {.request = request, .output_pipe = -1, .error_pipe = -1};
+    struct program program = {.request = request, .lifeline = -1, .output_pipe = -1, .error_pipe = -1};
     int output_ends[2] = {-1, -1}, error_ends[2] = {-1, -1};
     enum status_code code = STATUS_OK;
     if (pipe2(output_ends, O_CLOEXEC) != 0 || pipe2(error_ends, O_CLOEXEC) != 0) {
         code = status_set(error, STATUS_IO, "no pipe for %s: %s", request->words[0], strerror(errno));
     } else {
-        int reason = program_spawn(&program, (const int[]){output_ends[1], error_ends[1]});
+        int reason = guard_start(&program);
+        reason = reason == 0 ? program_spawn(&program, (const int[]){output_ends[1], error_ends[1]}) : reason;
         if (reason != 0) {
+            program.pid = 0; /* of one that could not be started it says nothing */
             bool is_missing = reason == ENOENT;
             code =
                 status_set(error, is_missing ? STATUS_UNAVAILABLE : STATUS_IO, "%s %s%s", request->words[0],
@@ -238,6 +287,9 @@ enum status_code program_run(const struct program_request *request, struct text 
     program.error_pipe = error_ends[0];
     if (code == STATUS_OK) {
         code = program_follow(&program, output, error);
+    }
+    if (program.lifeline >= 0) {
+        group_end(&program);
     }
     descriptor_close(&program.output_pipe);
     descriptor_close(&program.error_pipe);

@@ -21,7 +21,7 @@ struct program_request {
 };
 
 /* Runs it in a process group of its own, with nothing on its standard input, and waits. On success output is what it printed;
- * the caller releases it. Whatever happens, its whole group is gone afterwards.
+ * the caller releases it. Whatever happens, its whole group is gone afterwards, also where we are killed.
  * STATUS_UNAVAILABLE: there is no such program. STATUS_IO: it ended otherwise than with 0, printed more than
  * PROGRAM_OUTPUT_BYTES_MAXIMUM, did not end in time or was stopped; the text has the end of what it complained of. */
 enum status_code program_run(const struct program_request *request, struct text *output, struct status *error);

@@ -141,11 +141,43 @@ static void descriptors_that_are_closed_cost_no_record(void **state)
     expect_shell(place, "\"$1\" report kept >&-", 2); /* what was asked for cannot be written: told, not passed over */
 }
 
+/* Who reads the progress, or the beginning of it, does not decide what is measured. */
+static void a_reader_who_goes_away_costs_no_case(void **state)
+{
+    const struct place *place = *state;
+    expect_shell(
+        place,
+        "printf '%s\\n' 'version: 1' 'name: two' 'cases:' '  - {model: [tiny-gpt2, tiny-bert], mode: load}' >two.yaml",
+        0);
+    expect_shell(place, "{ \"$1\" run two.yaml --device host --out kept 2>&1; echo $? >code; } | head -n 1 >first", 0);
+    expect_shell(place, "grep -qx 0 code && [ -s first ]", 0);
+    expect_shell(
+        place,
+        "[ $(grep -c '\"type\": \"case\"' kept/records.jsonl) = 2 ] && grep -q '\"type\": \"end\"' kept/records.jsonl",
+        0);
+    expect_shell(place, "[ -s kept/report.html ] && [ -s kept/report.md ]", 0);
+}
+
+/* A limit on the size of files is told as a full disk is; what is finished stays readable. */
+static void a_file_that_may_not_grow_is_told(void **state)
+{
+    const struct place *place = *state;
+    struct command_result result =
+        shell_run(place, "ulimit -f 8 && \"$1\" run one.yaml --device host --out kept --records-only", NULL);
+    assert_int_equal(result.exit_code, 2);
+    assert_non_null(strstr(text_string(&result.error), "kept/records.jsonl: cannot be written (what is in it stays "
+                                                       "readable): File too large"));
+    command_result_release(&result);
+    expect_shell(place, "\"$1\" report kept", 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(nothing_is_taken_from_the_current_folder, place_make, place_remove),
         cmocka_unit_test_setup_teardown(nothing_is_taken_from_folders_above_the_program, place_make, place_remove),
+        cmocka_unit_test_setup_teardown(a_reader_who_goes_away_costs_no_case, place_make, place_remove),
+        cmocka_unit_test_setup_teardown(a_file_that_may_not_grow_is_told, place_make, place_remove),
         cmocka_unit_test_setup_teardown(descriptors_that_are_closed_cost_no_record, place_make, place_remove),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

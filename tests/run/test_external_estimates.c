@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tests/run/command_scene.h"
@@ -195,32 +196,70 @@ static void changed_configuration_is_asked_about_again(void **state)
     }
 }
 
-/* A signal ends the program with the run, and no case is begun. */
-static void signal_ends_the_program_too(void **state)
+/* Starts a run whose estimator never ends, nor what that has started, and ends the run by a signal once both are at work: its
+ * exit code. Fails the running test where one of them lives on. */
+static int run_end_by(struct command_scene *scene, int signal_number)
 {
-    struct command_scene *scene = *state;
-    char suite[512], alive[128];
+    char suite[512], alive[320];
     script_write(scene->folder, "fake",
-                 "echo $$ >\"${0%/*}/fake.new\"; mv \"${0%/*}/fake.new\" \"${0%/*}/fake.pid\"; sleep 600");
+                 "sleep 600 & echo $$ $! >\"${0%/*}/fake.new\"; mv \"${0%/*}/fake.new\" \"${0%/*}/fake.pids\"; wait");
     snprintf(suite, sizeof suite, LOAD "external:\n  fake: {command: ['%s/fake'], quantities: {total_bytes: /a}}\n",
              scene->folder);
     const char *out = scene_path(scene, "out");
     struct run_words words = run_words_of(scene_suite(scene, "suite.yaml", suite), "meta", out, NULL, NULL);
     pid_t run = run_start(scene, &words);
-    const char *begun = scene_path(scene, "fake.pid");
+    const char *begun = scene_path(scene, "fake.pids");
     while (access(begun, F_OK) != 0) {
         usleep(1000);
     }
-    assert_int_equal(kill(run, SIGINT), 0);
-    assert_int_equal(run_wait(run), 3);
-    snprintf(alive, sizeof alive, "grep -q '^State:.[^Z]' /proc/$(cat %s/fake.pid)/status", scene->folder);
+    assert_int_equal(kill(run, signal_number), 0);
+    int exit_code = run_wait(run);
+    /* The kernel tells the guard; that may take a moment. */
+    snprintf(alive, sizeof alive,
+             "for i in $(seq 500); do lives=; for pid in $(cat %s/fake.pids); do "
+             "! grep -q '^State:.[^Z]' /proc/$pid/status || lives=$pid; done; [ -n \"$lives\" ] || exit 0; sleep 0.01; "
+             "done; exit 1",
+             scene->folder);
     const char *const look[] = {"sh", "-c", alive, NULL};
     struct command_result result = command_run(look, NULL);
-    assert_int_not_equal(result.exit_code, 0);
+    assert_int_equal(result.exit_code, 0);
     command_result_release(&result);
-    struct record_file records = records_of(out);
+    return exit_code;
+}
+
+/* A signal ends the program with the run, and no case is begun. */
+static void signal_ends_the_program_too(void **state)
+{
+    struct command_scene *scene = *state;
+    assert_int_equal(run_end_by(scene, SIGINT), 3);
+    struct record_file records = records_of(scene_path(scene, "out"));
     assert_int_equal(records.runs[0].case_count, 0);
     record_file_release(&records);
+}
+
+static void killed_run_leaves_no_program(void **state)
+{
+    struct command_scene *scene = *state;
+    assert_int_equal(run_end_by(scene, SIGKILL), 128 + SIGKILL);
+}
+
+/* What stands where answers are kept and is no file of the folder's own is neither waited for nor written to. */
+static void answers_are_kept_in_a_file_of_the_folder_alone(void **state)
+{
+    static const char suite[] = LOAD "external:\n  fake: {command: ['$S/fake'], quantities: {total_bytes: /a}}\n";
+    struct command_scene *scene = *state;
+    script_write(scene->folder, "fake", "echo '{\"a\": 5}'");
+    const char *kept = scene_path(scene, "out/external.jsonl"), *elsewhere = scene_path(scene, "elsewhere");
+    assert_int_equal(mkdir(scene_path(scene, "out"), 0700), 0);
+    assert_int_equal(mkfifo(kept, 0600), 0);
+    assert_int_equal(run_suite_text(scene, suite), 0);
+    assert_int_equal(unlink(kept), 0);
+    assert_int_equal(symlink(elsewhere, kept), 0);
+    assert_int_equal(run_suite_text(scene, suite), 0);
+    assert_int_not_equal(access(elsewhere, F_OK), 0);
+    assert_int_equal(unlink(kept), 0);
+    assert_int_equal(run_suite_text(scene, suite), 0);
+    assert_int_equal(access(kept, F_OK), 0);
 }
 
 /* Like any estimator's: a tolerance that does not hold fails the run, and one on a figure that is unknown leaves it open. */
@@ -279,6 +318,8 @@ int main(void)
         SCENE_TEST(questions_are_asked_once),
         SCENE_TEST(changed_configuration_is_asked_about_again),
         SCENE_TEST(signal_ends_the_program_too),
+        SCENE_TEST(killed_run_leaves_no_program),
+        SCENE_TEST(answers_are_kept_in_a_file_of_the_folder_alone),
         SCENE_TEST(figures_are_judged),
         SCENE_TEST(mistakes_in_a_suite_have_their_place),
     };
