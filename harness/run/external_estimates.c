@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "harness/base/regular_file.h"
 #include "harness/run/external_figures.h"
 #include "harness/run/program.h"
 #include "harness/suite/suite_external.h"
@@ -194,26 +194,13 @@ static void kept_line_take(struct asking *asking, const char *line, size_t lengt
     json_release(document);
 }
 
-/* A kept file is a regular one of the folder's own: neither a link to another file nor a pipe, which would be waited for.
- * A descriptor, or -1. */
-static int kept_open(const struct run_options *options, int flags)
-{
-    char path[PATH_MAX];
-    struct stat state;
-    int file = kept_path(options, path) ? open(path, flags | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW, 0666) : -1;
-    if (file >= 0 && (fstat(file, &state) != 0 || !S_ISREG(state.st_mode))) {
-        close(file);
-        file = -1;
-    }
-    return file;
-}
-
 /* What earlier runs into the folder have kept; a file that cannot be read is none. */
 static void kept_read(struct asking *asking)
 {
+    char path[PATH_MAX];
     struct text content = {0};
-    int file = kept_open(asking->options, O_RDONLY);
-    if (file < 0) {
+    int file = -1;
+    if (!kept_path(asking->options, path) || regular_file_read(path, "", &file, NULL) != STATUS_OK) {
         return;
     }
     char block[64 * 1024];
@@ -233,14 +220,16 @@ static void kept_read(struct asking *asking)
 /* Appended as one write; that it cannot be costs the next run the question. */
 static void kept_append(const struct asking *asking, struct json *question, struct json *estimate)
 {
+    char path[PATH_MAX];
     struct text line = {0};
     struct json *document = json_object_new();
+    int file = -1;
     bool made = json_set(document, "question", json_share(question));
     made = json_set(document, "estimate", json_share(estimate)) && made;
     made = made && json_write(document, 0, &line, NULL) == STATUS_OK;
     text_append(&line, "\n");
-    int file = made && !line.failed ? kept_open(asking->options, O_WRONLY | O_CREAT | O_APPEND) : -1;
-    if (file >= 0) {
+    if (made && !line.failed && kept_path(asking->options, path) &&
+        regular_file_append(path, "", &file, NULL) == STATUS_OK) {
         ssize_t written = write(file, line.data, line.length);
         (void)written;
         close(file);
