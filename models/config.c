@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "harness/base/text.h"
+#include "models/config_keys.h"
+#include "models/config_notes.h"
 #include "models/family.h"
 
 enum { FILE_BYTES_MAXIMUM = 4 * 1024 * 1024 };
@@ -58,8 +60,8 @@ static void read_common(struct field_reader *reader, struct config *config)
     if (dtype != NULL && strncmp(dtype, "torch.", 6) == 0) {
         dtype += 6;
     }
-    bool known = dtype == NULL || strcmp(dtype, "auto") == 0 || dtype_from_name(dtype, &config->dtype);
-    if (!known || !dtype_is_floating(config->dtype)) {
+    config->states_dtype = dtype != NULL && strcmp(dtype, "auto") != 0;
+    if (config->states_dtype && (!dtype_from_name(dtype, &config->dtype) || !dtype_is_floating(config->dtype))) {
         field_fault(reader, key, "'%.80s' is not known; known are float32, float16, bfloat16", dtype);
         config->dtype = DTYPE_FLOAT32;
     }
@@ -139,6 +141,7 @@ static void read_family(struct field_reader *reader, struct config *config)
     if (family != NULL) {
         config->family = family;
         config->is_timm = timm;
+        reader->keys = timm ? NULL : config_keys_of(config->model_type);
         if (timm) {
             snprintf(config->model_type, sizeof config->model_type, "%s", family->name);
         }
@@ -155,7 +158,9 @@ enum status_code config_of_json(const struct json *document, const char *path, c
                                 struct status *error)
 {
     struct config result = {.dtype = DTYPE_FLOAT32};
-    struct field_reader reader = {.object = document, .path = path, .error = error, .code = STATUS_OK};
+    struct field_record record = {.read_count = 0};
+    struct field_reader reader = {
+        .object = document, .path = path, .record = &record, .error = error, .code = STATUS_OK};
     if (json_kind(document) != JSON_KIND_OBJECT) {
         reader.code = status_set(error, STATUS_INVALID, "%s:1:1: %s is not a configuration; write an object", path,
                                  json_kind_name(json_kind(document)));
@@ -165,6 +170,7 @@ enum status_code config_of_json(const struct json *document, const char *path, c
         read_family(&reader, &result);
     }
     if (reader.code == STATUS_OK) {
+        config_notes_take(&reader, &result);
         *config = result;
     }
     return reader.code;

@@ -21,6 +21,21 @@ enum activation {
     ACTIVATION_RELU
 };
 
+/* What a person should know of the file: see config_notes.h. */
+enum config_note_kind {
+    CONFIG_NOTE_MISSING,   /* a key that decides sizes is not there, and the default of the real class was taken */
+    CONFIG_NOTE_RESEMBLES, /* a key that nobody reads resembles one that is read */
+    CONFIG_NOTE_UNKNOWN    /* another key that neither this program nor the real class knows */
+};
+
+enum { CONFIG_NOTES_MAXIMUM = 12, CONFIG_NOTE_BYTES = 512 };
+
+struct config_note {
+    enum config_note_kind kind;
+    char key[64];                 /* as the file has it, cut where it is longer */
+    char text[CONFIG_NOTE_BYTES]; /* "FILE:LINE:COLUMN: cause; remedy", no control characters */
+};
+
 enum { CONFIG_NAME_BYTES = 256, CONFIG_STAGES_MAXIMUM = 5 };
 
 /* Fields that a family does not have are 0. Every count is checked: positive, at most 2^40 (layers: at most 10,000),
@@ -88,11 +103,14 @@ struct config {
     bool bottleneck;
     enum dtype dtype;              /* torch_dtype or dtype; float32 where absent */
     bool stored_in_fp8;            /* the published file is quantised; sizes are without that */
+    bool states_dtype;             /* the file says dtype */
     char transformers_version[32]; /* the release that wrote the file, "4.31.0.dev0"; "" where it does not say */
+    struct config_note notes[CONFIG_NOTES_MAXIMUM];
+    int note_count;
 };
 
-/* From a config.json of at most 4 MiB. `name` is what the user typed. Keys that are not known are passed over: the real
- * files have dozens that do not touch sizes. Wrong values are errors: STATUS_INVALID, "FILE:LINE:COLUMN: cause; remedy"
+/* From a config.json of at most 4 MiB. `name` is what the user typed. Keys that are not known are passed over, and noted: the
+ * real files have dozens that do not touch sizes. Wrong values are errors: STATUS_INVALID, "FILE:LINE:COLUMN: cause; remedy"
  * for JSON, "FILE: key: cause; remedy" for values. STATUS_IO where the file cannot be read. */
 /* MODEL#TYPE reads a model_type that is not known as TYPE, one that is: because it was asked for, never by itself. Returns
  * TYPE within name, or NULL; bare receives what stands before it. */

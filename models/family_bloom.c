@@ -20,9 +20,9 @@ static void bloom_read(struct field_reader *reader, struct config *config)
 {
     static const struct integer_field integers[] = {
         {"vocab_size", NULL, CONFIG_OFFSET(vocab), 250880, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
-        {"n_embed", "hidden_size", CONFIG_OFFSET(hidden), 64, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM / 4},
-        {"n_layer", "num_hidden_layers", CONFIG_OFFSET(layers), 2, FIELD_NULL_REFUSED, CONFIG_LAYERS_MAXIMUM},
-        {"n_head", "num_attention_heads", CONFIG_OFFSET(heads), 8, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
+        {"hidden_size", "n_embed", CONFIG_OFFSET(hidden), 64, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM / 4},
+        {"n_layer", NULL, CONFIG_OFFSET(layers), 2, FIELD_NULL_REFUSED, CONFIG_LAYERS_MAXIMUM},
+        {"n_head", NULL, CONFIG_OFFSET(heads), 8, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
     };
     field_integers(reader, integers, sizeof integers / sizeof integers[0], config);
     config_heads_check(reader, "n_head", config);

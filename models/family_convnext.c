@@ -53,6 +53,12 @@ static void stages_read(struct field_reader *reader, struct config *config)
     int wide = list_read(reader, "hidden_sizes", CONFIG_COUNT_MAXIMUM, config->widths);
     deep = deep < 0 ? 4 : deep;
     wide = wide < 0 ? 4 : wide;
+    if (json_kind(field_member(reader, "depths")) == JSON_KIND_NULL) {
+        field_missing(reader, "depths", "[3, 3, 9, 3]");
+    }
+    if (json_kind(field_member(reader, "hidden_sizes")) == JSON_KIND_NULL) {
+        field_missing(reader, "hidden_sizes", "[96, 192, 384, 768]");
+    }
     int64_t stages = field_integer(reader, "num_stages", 1, CONFIG_STAGES_MAXIMUM, 4);
     if (stages != deep || stages != wide) {
         field_fault(reader, "num_stages",

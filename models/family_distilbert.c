@@ -17,9 +17,9 @@ static void distilbert_read(struct field_reader *reader, struct config *config)
 {
     static const struct integer_field integers[] = {
         {"vocab_size", NULL, CONFIG_OFFSET(vocab), 30522, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
-        {"dim", "hidden_size", CONFIG_OFFSET(hidden), 768, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
-        {"n_layers", "num_hidden_layers", CONFIG_OFFSET(layers), 6, FIELD_NULL_REFUSED, CONFIG_LAYERS_MAXIMUM},
-        {"n_heads", "num_attention_heads", CONFIG_OFFSET(heads), 12, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
+        {"dim", NULL, CONFIG_OFFSET(hidden), 768, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
+        {"n_layers", NULL, CONFIG_OFFSET(layers), 6, FIELD_NULL_REFUSED, CONFIG_LAYERS_MAXIMUM},
+        {"n_heads", NULL, CONFIG_OFFSET(heads), 12, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
         {"hidden_dim", NULL, CONFIG_OFFSET(ffn), 3072, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
         {"max_position_embeddings", NULL, CONFIG_OFFSET(positions), 512, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
     };

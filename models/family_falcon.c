@@ -69,7 +69,7 @@ static void falcon_read(struct field_reader *reader, struct config *config)
 {
     static const struct integer_field integers[] = {
         {"vocab_size", NULL, CONFIG_OFFSET(vocab), 65024, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
-        {"n_embed", "hidden_size", CONFIG_OFFSET(hidden), 4544, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM / 4},
+        {"hidden_size", "n_embed", CONFIG_OFFSET(hidden), 4544, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM / 4},
         {"num_hidden_layers", NULL, CONFIG_OFFSET(layers), 32, FIELD_NULL_REFUSED, CONFIG_LAYERS_MAXIMUM},
         {"num_attention_heads", NULL, CONFIG_OFFSET(heads), 71, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
         {"ffn_hidden_size", NULL, CONFIG_OFFSET(ffn), 0, 0, CONFIG_COUNT_MAXIMUM},

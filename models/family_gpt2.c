@@ -20,12 +20,11 @@ static void gpt2_read(struct field_reader *reader, struct config *config)
 {
     static const struct integer_field integers[] = {
         {"vocab_size", NULL, CONFIG_OFFSET(vocab), 50257, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
-        {"n_embd", "hidden_size", CONFIG_OFFSET(hidden), 768, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
-        {"n_layer", "num_hidden_layers", CONFIG_OFFSET(layers), 12, FIELD_NULL_REFUSED, CONFIG_LAYERS_MAXIMUM},
-        {"n_head", "num_attention_heads", CONFIG_OFFSET(heads), 12, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
+        {"n_embd", NULL, CONFIG_OFFSET(hidden), 768, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
+        {"n_layer", NULL, CONFIG_OFFSET(layers), 12, FIELD_NULL_REFUSED, CONFIG_LAYERS_MAXIMUM},
+        {"n_head", NULL, CONFIG_OFFSET(heads), 12, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
         {"n_inner", NULL, CONFIG_OFFSET(ffn), 0, 0, CONFIG_COUNT_MAXIMUM},
-        {"n_positions", "max_position_embeddings", CONFIG_OFFSET(positions), 1024, FIELD_NULL_REFUSED,
-         CONFIG_COUNT_MAXIMUM},
+        {"n_positions", NULL, CONFIG_OFFSET(positions), 1024, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
     };
     field_integers(reader, integers, sizeof integers / sizeof integers[0], config);
     config_heads_check(reader, "n_head", config);

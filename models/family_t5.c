@@ -40,12 +40,12 @@ static void t5_read(struct field_reader *reader, struct config *config)
 {
     static const struct integer_field integers[] = {
         {"vocab_size", NULL, CONFIG_OFFSET(vocab), 32128, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
-        {"d_model", "hidden_size", CONFIG_OFFSET(hidden), 512, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
-        {"d_kv", "head_dim", CONFIG_OFFSET(head_dim), 64, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
+        {"d_model", NULL, CONFIG_OFFSET(hidden), 512, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
+        {"d_kv", NULL, CONFIG_OFFSET(head_dim), 64, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
         {"d_ff", NULL, CONFIG_OFFSET(ffn), 2048, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
-        {"num_layers", "num_hidden_layers", CONFIG_OFFSET(layers), 6, FIELD_NULL_REFUSED, CONFIG_LAYERS_MAXIMUM},
+        {"num_layers", NULL, CONFIG_OFFSET(layers), 6, FIELD_NULL_REFUSED, CONFIG_LAYERS_MAXIMUM},
         {"num_decoder_layers", NULL, CONFIG_OFFSET(decoder_layers), 0, 0, CONFIG_LAYERS_MAXIMUM},
-        {"num_heads", "num_attention_heads", CONFIG_OFFSET(heads), 8, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
+        {"num_heads", NULL, CONFIG_OFFSET(heads), 8, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
         {"relative_attention_num_buckets", NULL, CONFIG_OFFSET(position_buckets), 32, FIELD_NULL_REFUSED,
          CONFIG_COUNT_MAXIMUM},
         {"relative_attention_max_distance", NULL, CONFIG_OFFSET(farthest_position), 128, FIELD_NULL_REFUSED,

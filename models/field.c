@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "harness/base/json_place.h"
+#include "models/config_keys.h"
+#include "models/family.h"
 
 void field_fault(struct field_reader *reader, const char *key, const char *format, ...)
 {
@@ -28,9 +30,41 @@ void field_fault(struct field_reader *reader, const char *key, const char *forma
     json_place_add(reader->path, pointer, reader->error);
 }
 
+/* The member under the name that the real class takes it by; *key becomes that name. Keys of inner objects have one name. */
+static const struct json *member_look(const struct field_reader *reader, const char **key)
+{
+    bool is_document = reader->parent == NULL;
+    struct field_record *record = reader->record;
+    const struct config_alias *alias = is_document && reader->keys != NULL ? reader->keys->aliases : NULL;
+    if (is_document && record != NULL && record->read_count < FIELD_KEYS_MAXIMUM) {
+        record->read[record->read_count++] = *key;
+    }
+    for (; alias != NULL && alias->key != NULL; alias++) {
+        const struct json *value = strcmp(alias->field, *key) == 0 ? json_get(reader->object, alias->key) : NULL;
+        if (value != NULL) {
+            *key = alias->key;
+            return value;
+        }
+    }
+    return json_get(reader->object, *key);
+}
+
 const struct json *field_member(const struct field_reader *reader, const char *key)
 {
-    return json_get(reader->object, key);
+    return member_look(reader, &key);
+}
+
+void field_missing(const struct field_reader *reader, const char *key, const char *format, ...)
+{
+    struct field_record *record = reader->record;
+    if (record == NULL || reader->parent != NULL || record->missing_count == FIELD_MISSING_MAXIMUM) {
+        return;
+    }
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(record->missing[record->missing_count].taken, sizeof record->missing[0].taken, format, arguments);
+    va_end(arguments);
+    record->missing[record->missing_count++].key = key;
 }
 
 static int64_t integer_checked(struct field_reader *reader, const char *key, const struct json *value, int64_t minimum,
@@ -51,20 +85,47 @@ static int64_t integer_checked(struct field_reader *reader, const char *key, con
     return number;
 }
 
+/* Whether the bytes of a model or of its runs follow from a field. The number of positions bounds a sequence, and decides sizes
+ * only where there is a table of them. */
+static bool decides_size(const struct config *config, size_t offset)
+{
+    switch (offset) {
+    case offsetof(struct config, positions):
+        return config->family != NULL && config->family->bounds_positions;
+    case offsetof(struct config, farthest_position):
+    case offsetof(struct config, expert_groups):
+    case offsetof(struct config, active_groups):
+        return false;
+    default:
+        return true;
+    }
+}
+
+static const struct json *integer_look(const struct field_reader *reader, const struct integer_field *field,
+                                       const char **key)
+{
+    *key = field->older;
+    const struct json *value = field->older != NULL ? member_look(reader, key) : NULL;
+    if (json_kind(value) != JSON_KIND_NULL) {
+        return value;
+    }
+    *key = field->key;
+    return member_look(reader, key);
+}
+
 void field_integers(struct field_reader *reader, const struct integer_field *fields, size_t count,
                     struct config *config)
 {
     for (size_t i = 0; i < count; i++) {
         const struct integer_field *field = &fields[i];
         int64_t *target = (int64_t *)(void *)((char *)config + field->offset);
-        const char *key = field->key;
-        const struct json *value = json_get(reader->object, key);
-        if (value == NULL && field->alias != NULL) {
-            key = field->alias;
-            value = json_get(reader->object, key);
-        }
+        const char *key = NULL;
+        const struct json *value = integer_look(reader, field, &key);
         if (value == NULL) {
             *target = field->fallback;
+            if (field->fallback > 0 && decides_size(config, field->offset)) {
+                field_missing(reader, field->key, "%" PRId64, field->fallback);
+            }
         } else if (json_kind(value) == JSON_KIND_NULL && field->null_value != FIELD_NULL_REFUSED) {
             *target = field->null_value;
         } else {
@@ -75,7 +136,7 @@ void field_integers(struct field_reader *reader, const struct integer_field *fie
 
 int64_t field_integer(struct field_reader *reader, const char *key, int64_t minimum, int64_t maximum, int64_t fallback)
 {
-    const struct json *value = json_get(reader->object, key);
+    const struct json *value = member_look(reader, &key);
     if (json_kind(value) == JSON_KIND_NULL) {
         return fallback;
     }
@@ -84,7 +145,7 @@ int64_t field_integer(struct field_reader *reader, const char *key, int64_t mini
 
 double field_real(struct field_reader *reader, const char *key, double minimum, double maximum, double fallback)
 {
-    const struct json *value = json_get(reader->object, key);
+    const struct json *value = member_look(reader, &key);
     if (value == NULL) {
         return fallback;
     }
@@ -103,7 +164,7 @@ double field_real(struct field_reader *reader, const char *key, double minimum, 
 
 bool field_boolean(struct field_reader *reader, const char *key, bool fallback)
 {
-    const struct json *value = json_get(reader->object, key);
+    const struct json *value = member_look(reader, &key);
     if (value == NULL) {
         return fallback;
     }
@@ -116,7 +177,7 @@ bool field_boolean(struct field_reader *reader, const char *key, bool fallback)
 
 const char *field_string(struct field_reader *reader, const char *key)
 {
-    const struct json *value = json_get(reader->object, key);
+    const struct json *value = member_look(reader, &key);
     enum json_kind kind = json_kind(value);
     if (kind == JSON_KIND_NULL) {
         return NULL;
@@ -130,8 +191,9 @@ const char *field_string(struct field_reader *reader, const char *key)
 
 int64_t field_square(struct field_reader *reader, const char *key, int64_t maximum, int64_t fallback)
 {
-    const struct json *value = json_get(reader->object, key);
+    const struct json *value = member_look(reader, &key);
     if (value == NULL) {
+        field_missing(reader, key, "%" PRId64, fallback);
         return fallback;
     }
     if (json_kind(value) != JSON_KIND_ARRAY) {

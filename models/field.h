@@ -14,10 +14,27 @@
 
 enum { FIELD_NULL_REFUSED = -1 };
 
+enum { FIELD_KEYS_MAXIMUM = 96, FIELD_MISSING_MAXIMUM = 24 };
+
+/* What was asked of a document, and what of it that decides sizes was not there. Keys outlive the record. */
+struct field_record {
+    const char *read[FIELD_KEYS_MAXIMUM];
+    int read_count;
+    struct {
+        const char *key;
+        char taken[32]; /* instead: "4096", "[3, 3, 9, 3]" */
+    } missing[FIELD_MISSING_MAXIMUM];
+    int missing_count;
+};
+
+struct config_keys;
+
 struct field_reader {
     const struct json *object;
     const char *path;   /* of the file, for messages */
     const char *parent; /* the way from the document to object, as in json_place.h; NULL: object is the document */
+    const struct config_keys *keys; /* of the model_type: other names of fields; NULL: there are none */
+    struct field_record *record;    /* of the document; NULL: nothing is recorded */
     struct status *error;
     enum status_code code; /* STATUS_OK until the first fault */
 };
@@ -25,7 +42,8 @@ struct field_reader {
 /* One integer of a family. The value is at least 1 and at most maximum. */
 struct integer_field {
     const char *key;
-    const char *alias;  /* another key that the real class accepts; NULL: none */
+    const char *older;  /* a key of older releases that the real class takes instead, where it is not null; NULL: none.
+                           Names of its attribute_map are known to the reader (config_keys.h) */
     size_t offset;      /* of an int64_t in struct config */
     int64_t fallback;   /* where the key is absent */
     int64_t null_value; /* where it is null; FIELD_NULL_REFUSED: that is a fault */
@@ -36,8 +54,12 @@ struct integer_field {
 __attribute__((format(printf, 3, 4))) void field_fault(struct field_reader *reader, const char *key, const char *format,
                                                        ...);
 
-/* The member, or NULL where it is absent. */
+/* The member, or NULL where it is absent. Another name of it that the real class prefers comes first. */
 const struct json *field_member(const struct field_reader *reader, const char *key);
+
+/* Records that a key that decides sizes is not there, and what was taken instead. */
+__attribute__((format(printf, 3, 4))) void field_missing(const struct field_reader *reader, const char *key,
+                                                         const char *format, ...);
 
 void field_integers(struct field_reader *reader, const struct integer_field *fields, size_t count,
                     struct config *config);

@@ -13,7 +13,7 @@ static int smallest(int a, int b, int c)
     return ab < c ? ab : c;
 }
 
-static int distance(const char *a, const char *b)
+int name_distance(const char *a, const char *b)
 {
     size_t a_length = strnlen(a, LENGTH_MAXIMUM), b_length = strnlen(b, LENGTH_MAXIMUM);
     int row[LENGTH_MAXIMUM + 1];
@@ -37,7 +37,7 @@ const char *name_nearest(const char *text, const char *const *names)
     const char *nearest = names[0];
     int best = INT_MAX;
     for (; *names != NULL; names++) {
-        int found = distance(text, *names);
+        int found = name_distance(text, *names);
         if (found < best) {
             best = found;
             nearest = *names;
@@ -49,5 +49,5 @@ const char *name_nearest(const char *text, const char *const *names)
 bool name_is_near(const char *text, const char *name)
 {
     int half = (int)(strnlen(text, LENGTH_MAXIMUM) / 2);
-    return distance(text, name) <= (half > 2 ? half : 2);
+    return name_distance(text, name) <= (half > 2 ? half : 2);
 }

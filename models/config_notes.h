@@ -1,0 +1,13 @@
+/* Configuration notes: what a configuration leaves out that decides sizes, and which of its keys nobody reads. */
+#ifndef ASSAY_MODELS_CONFIG_NOTES_H
+#define ASSAY_MODELS_CONFIG_NOTES_H
+
+#include "models/field.h"
+
+/* Adds to config->notes, after a family has read the document: every missing key of the reader's record, then keys that
+ * resemble one that is read, then other unknown ones. At most CONFIG_NOTES_MAXIMUM are kept, and the first
+ * CONFIG_KEYS_LOOKED_AT unknown keys are looked at. */
+enum { CONFIG_KEYS_LOOKED_AT = 1000 };
+void config_notes_take(const struct field_reader *reader, struct config *config);
+
+#endif
