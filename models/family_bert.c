@@ -75,8 +75,9 @@ static void roberta_positions(struct field_reader *reader, struct config *config
 static void bert_read(struct field_reader *reader, struct config *config)
 {
     const bool roberta = is_roberta(config);
+    const int64_t vocab = strcmp(config->model_type, "roberta") == 0 ? 50265 : 30522; /* XLMRobertaConfig has BERT's */
     const struct integer_field integers[] = {
-        {"vocab_size", NULL, CONFIG_OFFSET(vocab), roberta ? 50265 : 30522, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
+        {"vocab_size", NULL, CONFIG_OFFSET(vocab), vocab, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
         {"hidden_size", NULL, CONFIG_OFFSET(hidden), 768, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},
         {"num_hidden_layers", NULL, CONFIG_OFFSET(layers), 12, FIELD_NULL_REFUSED, CONFIG_LAYERS_MAXIMUM},
         {"num_attention_heads", NULL, CONFIG_OFFSET(heads), 12, FIELD_NULL_REFUSED, CONFIG_COUNT_MAXIMUM},

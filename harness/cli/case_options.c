@@ -17,7 +17,8 @@ bool case_options_given(const struct arguments *arguments)
     return false;
 }
 
-enum status_code case_options_read(const struct arguments *arguments, struct workload *workload, struct status *error)
+enum status_code case_options_read(const struct arguments *arguments, enum precision precision,
+                                   struct workload *workload, struct status *error)
 {
     const char *mode = arguments_value(arguments, "mode");
     if (mode == NULL) {
@@ -28,6 +29,7 @@ enum status_code case_options_read(const struct arguments *arguments, struct wor
     enum status_code code = workload_set(&result, "mode", mode, error);
     if (code == STATUS_OK) {
         result = workload_default(result.mode);
+        result.precision = precision;
     }
     for (int field = FIELD_MODE + 1; field < FIELD_COUNT && code == STATUS_OK; field++) {
         const char *key = workload_field_key((enum workload_field)field);

@@ -10,7 +10,7 @@
 #define CASE_OPTION_ROWS                                                                                               \
     {"mode", OPTION_VALUE, "load|infer|generate|train", "what is done with the model"},                                \
         {"precision", OPTION_VALUE, "P",                                                                               \
-         "float32 (default), float16, bfloat16, amp-float16, amp-bfloat16, int8, int4, fp8"},                          \
+         "as stored, else float32; or float16, bfloat16, amp-float16, amp-bfloat16, int8, int4, fp8"},                 \
         {"quantize", OPTION_VALUE, "linear|all", "what int8, int4 and fp8 store so (default: linear, projections)"},   \
         {"batch", OPTION_VALUE, "N", "samples at once (default: 1)"},                                                  \
         {"seq", OPTION_VALUE, "N", "tokens of a sample (default: 128); not for images"},                               \
@@ -39,8 +39,9 @@
 /* Whether any of these options was given. */
 bool case_options_given(const struct arguments *arguments);
 
-/* The workload they say, checked. --mode must have been given. */
-enum status_code case_options_read(const struct arguments *arguments, struct workload *workload, struct status *error);
+/* The workload they say, checked; precision: where --precision is not among them. --mode must have been given. */
+enum status_code case_options_read(const struct arguments *arguments, enum precision precision,
+                                   struct workload *workload, struct status *error);
 
 /* Whether every option that was given says something about the case, as suites have it (identity.h). What says no (a switch that
  * is false, a rank of 0, one beam, one micro-batch, cache_dtype auto) is true of every case. STATUS_INVALID with a remedy. */

@@ -7,9 +7,10 @@
 #include "harness/cli/case_estimates.h"
 #include "harness/cli/case_options.h"
 #include "harness/cli/case_peak.h"
-#include "harness/cli/checkpoint_note.h"
+#include "harness/cli/case_precision.h"
 #include "harness/cli/command.h"
 #include "harness/cli/constants_option.h"
+#include "harness/cli/model_notes.h"
 #include "harness/cli/output.h"
 #include "harness/cli/parallel_options.h"
 #include "harness/cli/resource_path.h"
@@ -29,6 +30,7 @@ static const struct option_row options[] = {
     {"dtypes", OPTION_LIST, "D", "without --mode: float32, float16, int8, int4 (default: all)"},
     {"rule", OPTION_VALUE, "current|0.23", "without --mode: release of accelerate whose training column is printed"},
     {"transformers", OPTION_VALUE, "RELEASE", "without --mode: release whose buffers count, as 4.31 or current"},
+    STRICT_OPTION_ROW,
     {"json", OPTION_FLAG, NULL, "print one JSON document"},
     {NULL, OPTION_FLAG, NULL, NULL},
 };
@@ -90,8 +92,9 @@ static enum status_code table_read(const struct arguments *arguments, struct tab
     return code;
 }
 
+/* The document has no notes where there are none: it is then that of accelerate's columns alone. */
 static enum status_code table_print(const struct arguments *arguments, const struct config *config,
-                                    struct status *error)
+                                    const struct text *notes, struct status *error)
 {
     struct table table = {.options = {.rule = ACCELERATE_RULE_CURRENT}};
     struct accelerate_sizes sizes = {0};
@@ -106,7 +109,8 @@ static enum status_code table_print(const struct arguments *arguments, const str
     }
     if (code == STATUS_OK && arguments_value(arguments, "json") != NULL) {
         struct json *document = accelerate_to_json(model, config, &sizes, rows, table.count);
-        code = output_json(document, error);
+        bool made = notes->length == 0 || json_set(document, "notes", notes_json(notes));
+        code = output_json(made ? document : NULL, error);
         json_release(document);
     } else if (code == STATUS_OK) {
         struct text text = {0};
@@ -130,10 +134,19 @@ static void stored_line(const struct checkpoint *checkpoint, struct text *text)
     }
 }
 
-/* peak_stage: a word of --peak, or NULL. */
-static enum status_code estimates_give(const struct estimate_input *input, const struct identity *identity,
-                                       const char *peak_stage, bool as_json, struct status *error)
+/* What is known of a case besides its input. */
+struct case_facts {
+    const struct identity *identity;
+    struct precision_choice precision;
+    const struct text *notes;
+    const char *peak_stage; /* a word of --peak, or NULL */
+};
+
+static enum status_code estimates_give(const struct estimate_input *input, const struct case_facts *facts, bool as_json,
+                                       struct status *error)
 {
+    const struct identity *identity = facts->identity;
+    const char *peak_stage = facts->peak_stage;
     struct text text = {0};
     struct text id = {0};
     struct json *document = json_object_new();
@@ -142,6 +155,7 @@ static enum status_code estimates_give(const struct estimate_input *input, const
     identity_id(identity, &id);
     text_format(&text, "%s, predicted for %s%s\n", text_string(&id), input->target,
                 parallel_divides(input->parallel) ? ": each of the devices it is divided among" : "");
+    precision_line(&facts->precision, &text);
     stored_line(input->checkpoint, &text);
     enum status_code code = case_estimates(input, estimates, &text, error);
     if (code == STATUS_OK && peak_stage != NULL) {
@@ -151,6 +165,8 @@ static enum status_code estimates_give(const struct estimate_input *input, const
         bool made = json_set(document, "id", json_string_new(text_string(&id))) &&
                     json_set(document, "case", identity_json(identity)) &&
                     json_set(document, "target", json_string_new(input->target)) &&
+                    json_set(document, "precision", precision_json(&facts->precision)) &&
+                    json_set(document, "notes", notes_json(facts->notes)) &&
                     (input->checkpoint == NULL ||
                      json_set(document, "stored_bytes", json_integer_new(input->checkpoint->stored_bytes))) &&
                     (input->parallel == NULL || json_set(document, "parallel", parallel_json(input->parallel))) &&
@@ -200,7 +216,8 @@ static enum status_code parallel_take(const struct arguments *arguments, const s
     return code;
 }
 
-static enum status_code case_print(const struct arguments *arguments, const struct model *model, struct status *error)
+static enum status_code case_print(const struct arguments *arguments, const struct model *model, struct text *notes,
+                                   struct status *error)
 {
     struct workload workload;
     struct parallel parallel = parallel_single();
@@ -215,7 +232,10 @@ static enum status_code case_print(const struct arguments *arguments, const stru
                               "estimate: --%s belongs to the table without --mode; leave one out", table_options[i]);
         }
     }
-    enum status_code code = case_options_read(arguments, &workload, error);
+    struct case_facts facts = {.precision = precision_choose(arguments, model, notes),
+                               .notes = notes,
+                               .peak_stage = arguments_value(arguments, "peak")};
+    enum status_code code = case_options_read(arguments, facts.precision.precision, &workload, error);
     if (code == STATUS_OK) {
         code = parallel_take(arguments, &model->config, &parallel, error);
     }
@@ -229,6 +249,7 @@ static enum status_code case_print(const struct arguments *arguments, const stru
         return code;
     }
     struct identity identity = identity_make(arguments->operands[0], &workload, model->config.family);
+    facts.identity = &identity;
     code = case_options_check(arguments, &identity, error);
     if (code == STATUS_OK) {
         code = model_skeleton(model, &identity.workload, &skeleton, error);
@@ -241,8 +262,7 @@ static enum status_code case_print(const struct arguments *arguments, const stru
                                        .checkpoint = model->checkpoint,
                                        .constants = device != NULL ? &constants : NULL,
                                        .parallel = parallel_options_given(arguments) ? &parallel : NULL};
-        code = estimates_give(&input, &identity, arguments_value(arguments, "peak"),
-                              arguments_value(arguments, "json") != NULL, error);
+        code = estimates_give(&input, &facts, arguments_value(arguments, "json") != NULL, error);
     }
     skeleton_release(&skeleton);
     return code;
@@ -253,6 +273,7 @@ static enum status_code estimate_run(const struct arguments *arguments, enum exi
     (void)exit_code;
     struct arena arena = {0};
     struct model model = {0};
+    struct text notes = {0};
     const struct model_places places = {.catalogue_dir = resource_path(&arena, "models/catalogue")};
     enum status_code code = places.catalogue_dir == NULL
                                 ? status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a path")
@@ -262,9 +283,13 @@ static enum status_code estimate_run(const struct arguments *arguments, enum exi
                    arguments_value(arguments, "for") != NULL || arguments_value(arguments, "peak") != NULL ||
                    arguments_value(arguments, "constants") != NULL;
     if (code == STATUS_OK) {
-        checkpoint_warn("estimate", &model);
-        code = is_case ? case_print(arguments, &model, error) : table_print(arguments, &model.config, error);
+        code = model_notes_give(arguments, &model, &notes, error);
     }
+    if (code == STATUS_OK) {
+        code = is_case ? case_print(arguments, &model, &notes, error)
+                       : table_print(arguments, &model.config, &notes, error);
+    }
+    text_release(&notes);
     model_release(&model);
     arena_release(&arena);
     return code;

@@ -5,6 +5,7 @@
 #include "harness/base/file_replace.h"
 #include "harness/base/size.h"
 #include "harness/cli/case_options.h"
+#include "harness/cli/model_notes.h"
 #include "harness/cli/output.h"
 #include "harness/cli/question_case.h"
 #include "harness/question/explain.h"
@@ -16,6 +17,7 @@ static const struct option_row options[] = {
     {"all", OPTION_FLAG, NULL, "every row, and modules with their numbers, instead of the largest"},
     {"folded", OPTION_VALUE, "FILE", "write stacks for flamegraph.pl or speedscope, whose sum is the peak"},
     CASE_OPTION_ROWS,
+    STRICT_OPTION_ROW,
     {"for", OPTION_VALUE, "TARGET", "class of devices whose workspaces are predicted (default: sm_90)"},
     {"json", OPTION_FLAG, NULL, "print one JSON document"},
     {NULL, OPTION_FLAG, NULL, NULL},

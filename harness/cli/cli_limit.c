@@ -4,6 +4,7 @@
 
 #include "harness/base/size.h"
 #include "harness/cli/case_options.h"
+#include "harness/cli/model_notes.h"
 #include "harness/cli/output.h"
 #include "harness/cli/question_case.h"
 #include "harness/question/limit.h"
@@ -12,6 +13,7 @@ static const struct option_row options[] = {
     {"of", OPTION_VALUE, "batch|seq|new_tokens", "what is made as large as fits"},
     QUESTION_DEVICE_ROWS,
     CASE_OPTION_ROWS,
+    STRICT_OPTION_ROW,
     {"for", OPTION_VALUE, "TARGET", "with --memory: class of devices whose workspaces are predicted (default: sm_90)"},
     {"json", OPTION_FLAG, NULL, "print one JSON document"},
     {NULL, OPTION_FLAG, NULL, NULL},

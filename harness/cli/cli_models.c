@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "harness/base/size.h"
-#include "harness/cli/checkpoint_note.h"
 #include "harness/cli/command.h"
+#include "harness/cli/model_notes.h"
 #include "harness/cli/output.h"
 #include "harness/cli/resource_path.h"
 #include "models/catalogue.h"

@@ -6,6 +6,7 @@
 
 #include "harness/base/size.h"
 #include "harness/cli/case_options.h"
+#include "harness/cli/model_notes.h"
 #include "harness/cli/output.h"
 #include "harness/cli/question_case.h"
 #include "harness/question/limit.h"
@@ -15,6 +16,7 @@ static const struct option_row options[] = {
     {"over", OPTION_LIST, "FIELD=A..B",
      "batch, seq or new_tokens, from A to B; a second one: for each power of two of the first"},
     CASE_OPTION_ROWS,
+    STRICT_OPTION_ROW,
     {"for", OPTION_VALUE, "TARGET", "class of devices whose workspaces are predicted (default: sm_90)"},
     {"json", OPTION_FLAG, NULL, "print one JSON document"},
     {NULL, OPTION_FLAG, NULL, NULL},

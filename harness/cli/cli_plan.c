@@ -3,8 +3,8 @@
 #include <stdio.h>
 
 #include "harness/base/size.h"
-#include "harness/cli/checkpoint_note.h"
 #include "harness/cli/command.h"
+#include "harness/cli/model_notes.h"
 #include "harness/cli/output.h"
 #include "harness/cli/resource_path.h"
 #include "harness/run/prediction.h"
@@ -17,6 +17,7 @@ static const struct option_row options[] = {
     {"filter", OPTION_VALUE, "GLOB", "only cases whose id or one of whose tags matches"},
     {"for", OPTION_VALUE, "TARGET", "class of devices that is predicted (default: the suite's, else sm_90)"},
     {"ids", OPTION_FLAG, NULL, "the ids alone, without predictions"},
+    STRICT_OPTION_ROW,
     {"json", OPTION_FLAG, NULL, "print one JSON document"},
     {NULL, OPTION_FLAG, NULL, NULL},
 };
@@ -28,7 +29,7 @@ struct plan {
     int case_count;     /* selected */
     int unknown_count;  /* of these, without a prediction by some estimator */
     struct json *cases; /* a list; one object for each */
-    struct text text;
+    struct text text, notes;
 };
 
 static const struct json *replayed_peak(const struct json *estimates)
@@ -117,6 +118,7 @@ static enum status_code plan_give(const struct plan *plan, bool as_json, struct 
                 json_set(document, "plan_hash", json_string_new(plan->suite->plan_hash)) &&
                 json_set(document, "suite_case_count", json_integer_new(plan->suite->case_count)) &&
                 json_set(document, "case_count", json_integer_new(plan->case_count)) &&
+                json_set(document, "notes", notes_json(&plan->notes)) &&
                 json_set(document, "cases", json_share(plan->cases));
     enum status_code code = output_json(made ? document : NULL, error);
     json_release(document);
@@ -163,7 +165,9 @@ static enum status_code plan_command(const struct arguments *arguments, enum exi
                                 ? status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a path")
                                 : suite_read(path, plan.catalogue, &suite, error);
     if (code == STATUS_OK) {
-        suite_checkpoints_warn("plan", &suite, plan.catalogue);
+        code = suite_notes_give(arguments, &suite, plan.catalogue, &plan.notes, error);
+    }
+    if (code == STATUS_OK) {
         code = plan_make(&plan, error);
     }
     if (code == STATUS_OK) {
@@ -173,6 +177,7 @@ static enum status_code plan_command(const struct arguments *arguments, enum exi
         *exit_code = EXIT_CODE_INCONCLUSIVE;
     }
     json_release(plan.cases);
+    text_release(&plan.notes);
     text_release(&plan.text);
     suite_release(&suite);
     arena_release(&arena);

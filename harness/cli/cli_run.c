@@ -7,9 +7,9 @@
 #include <sys/stat.h>
 
 #include "harness/base/size.h"
-#include "harness/cli/checkpoint_note.h"
 #include "harness/cli/command.h"
 #include "harness/cli/constants_option.h"
+#include "harness/cli/model_notes.h"
 #include "harness/cli/output.h"
 #include "harness/cli/report_files.h"
 #include "harness/cli/resource_path.h"
@@ -28,6 +28,7 @@ static const struct option_row options[] = {
     {"wait-device", OPTION_VALUE, "SECONDS", "wait so long for a GPU that another run has (default: 0)"},
     {"records-only", OPTION_FLAG, NULL, "write no report and no plots beside the records"},
     {"quiet", OPTION_FLAG, NULL, "no progress on standard error"},
+    STRICT_OPTION_ROW,
     {NULL, OPTION_FLAG, NULL, NULL},
 };
 
@@ -192,6 +193,7 @@ static enum status_code run_command(const struct arguments *arguments, enum exit
     struct arena arena = {0};
     struct suite suite = {0};
     struct constants constants;
+    struct text notes = {0};
     const char *path = suite_path(&arena, arguments->operands[0]);
     struct run_options run = {.suite = &suite, .catalogue_dir = resource_path(&arena, "models/catalogue")};
     enum status_code code = run.catalogue_dir == NULL || path == NULL
@@ -206,9 +208,12 @@ static enum status_code run_command(const struct arguments *arguments, enum exit
     /* Who reads the progress, or the beginning of it alone (2>&1 | head), does not decide what is measured. */
     signal(SIGPIPE, SIG_IGN);
     if (code == STATUS_OK) {
-        suite_checkpoints_warn("run", &suite, run.catalogue_dir);
+        code = suite_notes_give(arguments, &suite, run.catalogue_dir, &notes, error);
+    }
+    if (code == STATUS_OK) {
         code = suite_run(arguments, &arena, &run, exit_code, error);
     }
+    text_release(&notes);
     suite_release(&suite);
     arena_release(&arena);
     return code;

@@ -5,6 +5,7 @@
 #include "harness/base/size.h"
 #include "harness/checkpoint/checkpoint_groups.h"
 #include "harness/cli/command.h"
+#include "harness/cli/model_notes.h"
 #include "harness/cli/output.h"
 #include "harness/cli/resource_path.h"
 #include "harness/cli/weights_json.h"
@@ -12,6 +13,7 @@
 #include "models/model_files.h"
 
 static const struct option_row options[] = {
+    STRICT_OPTION_ROW,
     {"json", OPTION_FLAG, NULL, "print one JSON document, with every tensor that differs"},
     {NULL, OPTION_FLAG, NULL, NULL},
 };
@@ -196,6 +198,9 @@ static enum status_code weights_run(const struct arguments *arguments, enum exit
     enum status_code code = catalogue == NULL
                                 ? status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a path")
                                 : weights_read(catalogue, arguments->operands[0], &weights, error);
+    if (code == STATUS_OK && weights.is_compared) {
+        code = config_notes_give(arguments, &weights.model.config, &weights.notes, error);
+    }
     if (code == STATUS_OK && arguments_value(arguments, "json") != NULL) {
         struct json *document = weights_json(&weights);
         code = output_json(document, error);
@@ -210,6 +215,7 @@ static enum status_code weights_run(const struct arguments *arguments, enum exit
     }
     checkpoint_groups_release(&weights.by_type);
     checkpoint_groups_release(&weights.by_module);
+    text_release(&weights.notes);
     model_release(&weights.model);
     arena_release(&arena);
     return code;

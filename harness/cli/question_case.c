@@ -6,8 +6,8 @@
 #include "harness/base/size.h"
 #include "harness/base/size_text.h"
 #include "harness/cli/case_options.h"
-#include "harness/cli/checkpoint_note.h"
 #include "harness/cli/constants_option.h"
+#include "harness/cli/model_notes.h"
 #include "harness/cli/resource_path.h"
 #include "harness/tape/target.h"
 
@@ -114,14 +114,17 @@ static enum status_code case_read(const struct arguments *arguments, struct ques
                                 : model_find(&places, arguments->operands[0], &question->model, error);
     code = checkpoint_hint(arguments->operands[0], code, error);
     if (code == STATUS_OK) {
-        code = case_options_read(arguments, &workload, error);
+        code = model_notes_give(arguments, &question->model, &question->notes, error);
+    }
+    if (code == STATUS_OK) {
+        question->precision = precision_choose(arguments, &question->model, &question->notes);
+        code = case_options_read(arguments, question->precision.precision, &workload, error);
     }
     if (code == STATUS_OK) {
         const struct config *config = &question->model.config;
         question->identity = identity_make(arguments->operands[0], &workload, config->family);
         question->input = (struct estimate_input){
             .config = config, .checkpoint = question->model.checkpoint, .workload = &question->identity.workload};
-        checkpoint_warn(arguments->command->name, &question->model);
         code = case_options_check(arguments, &question->identity, error);
     }
     if (code == STATUS_OK) {
@@ -158,6 +161,7 @@ void question_case_close(struct question_case *question)
 {
     skeleton_release(&question->skeleton);
     model_release(&question->model);
+    text_release(&question->notes);
     arena_release(&question->arena);
 }
 
@@ -174,7 +178,9 @@ void question_case_heading(const struct question_case *question, struct text *te
 {
     struct text id = {0};
     identity_id(&question->identity, &id);
-    text_format(text, "%s, predicted for %s\n\n", text_string(&id), question->input.target);
+    text_format(text, "%s, predicted for %s\n", text_string(&id), question->input.target);
+    precision_line(&question->precision, text);
+    text_append(text, "\n");
     text_release(&id);
 }
 
@@ -214,7 +220,9 @@ bool question_case_set(const struct question_case *question, struct json *docume
     identity_id(&question->identity, &id);
     bool made = json_set(document, "id", json_string_new(text_string(&id))) &&
                 json_set(document, "case", identity_json(&question->identity)) &&
-                json_set(document, "target", json_string_new(question->input.target));
+                json_set(document, "target", json_string_new(question->input.target)) &&
+                json_set(document, "precision", precision_json(&question->precision)) &&
+                json_set(document, "notes", notes_json(&question->notes));
     text_release(&id);
     if (question->memory_bytes == 0) {
         return made;

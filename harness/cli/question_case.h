@@ -5,6 +5,7 @@
 #include "harness/base/arena.h"
 #include "harness/base/json.h"
 #include "harness/base/text.h"
+#include "harness/cli/case_precision.h"
 #include "harness/cli/command.h"
 #include "harness/estimate/estimate.h"
 #include "harness/question/gpu_table.h"
@@ -33,6 +34,8 @@ struct question_case {
     const char *memory_typed; /* --memory; NULL: not given */
     int64_t memory_bytes;     /* of either; 0: neither was given */
     struct overhead overhead; /* of that memory */
+    struct precision_choice precision;
+    struct text notes; /* model_notes.h */
 };
 
 /* Reads operand 0, the case options, and those of --on, --memory, --overhead, --constants and --for that the command has. On
@@ -51,7 +54,7 @@ void question_case_heading(const struct question_case *question, struct text *te
 /* Lines for people: the memory and what it loses to the overhead. */
 void question_memory_lines(const struct question_case *question, struct text *text);
 
-/* Sets "id", "case", "target", "device" and, where one was given, "memory_bytes" and "overhead". False where memory ran out. */
+/* Sets "id", "case", "target", "precision", "notes", "device" and, where one was given, "memory_bytes" and "overhead". False where memory ran out. */
 bool question_case_set(const struct question_case *question, struct json *document);
 
 /* One line: a label, a size for people, and its bytes. */

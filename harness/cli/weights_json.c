@@ -1,6 +1,8 @@
 /* Weights JSON: complete where the text is cut. */
 #include "harness/cli/weights_json.h"
 
+#include "harness/cli/model_notes.h"
+
 void printable_append(const char *name, struct text *text)
 {
     for (; *name != '\0'; name++) {
@@ -128,6 +130,7 @@ struct json *weights_json(const struct weights *weights)
         json_set(object, "dtypes", groups_json("dtype", &weights->by_type)) &&
         json_set(object, "modules", groups_json("module", &weights->by_module)) &&
         json_set(object, "comparison", comparison_json(weights)) &&
+        json_set(object, "notes", notes_json(&weights->notes)) &&
         json_set(object, "reason", weights->is_compared ? json_null_new() : json_string_new(weights->uncompared.text));
     return json_made(object, made);
 }

@@ -11,6 +11,7 @@ struct weights {
     bool is_compared;
     struct status uncompared; /* why not */
     struct checkpoint_groups by_type, by_module;
+    struct text notes; /* model_notes.h: about keys of the configuration */
 };
 
 /* NULL where memory ran out. */

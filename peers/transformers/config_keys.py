@@ -60,6 +60,7 @@ def popped(source):
     return re.findall(r"kwargs(?:\.pop|\.get)?[(\[]\s*[\"']([a-z_]+)[\"']", source)
 
 def plain(value):
+    value = list(value) if isinstance(value, tuple) else value
     return value if isinstance(value, (bool, int, float, str, list, type(None))) else None
 
 common = set(parameters(PretrainedConfig)) | set(PretrainedConfig().to_dict()) | set(GenerationConfig().to_dict())

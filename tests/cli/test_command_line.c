@@ -71,7 +71,8 @@ static void output_equals_golden_files(void **state)
         {"weights-help.txt", {"weights", "--help"}},
         {"weights-tiny-gguf.txt", {"weights", "tests/checkpoint/vectors/tiny-llama.gguf"}},
         {"weights-tiny-gguf.json", {"weights", "tests/checkpoint/vectors/tiny-llama.gguf", "--json"}},
-        {"estimate-tiny-gguf-load.txt", {"estimate", "tests/checkpoint/vectors/tiny-llama.gguf", "--mode", "load"}},
+        {"estimate-tiny-gguf-load.txt",
+         {"estimate", "tests/checkpoint/vectors/tiny-llama.gguf", "--mode", "load", "--precision", "float32"}},
         {"models-gpt2.json", {"models", "--json", "gpt2"}},
         {"models-tiny-gpt2-tensors.txt", {"models", "tiny-gpt2", "--tensors", "--head", "lm"}},
         {"models-tiny-mistral-tensors.json", {"models", "--tensors", "--json", "tiny-mistral"}},
@@ -339,7 +340,7 @@ static void weights_in_fp8_are_told(void **state)
                                "transformers gives them with dequantize\n";
     static const char *const commands[][WORDS_MAXIMUM] = {
         {"estimate", "deepseek-ai/DeepSeek-V3"},
-        {"fit", "deepseek-ai/DeepSeek-V3", "--mode", "load", "--memory", "1TiB"},
+        {"fit", "deepseek-ai/DeepSeek-V3", "--mode", "load", "--memory", "1TiB", "--precision", "bfloat16"},
         {"plan", "tests/cli/data/fp8-suite.yaml"},
     };
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {

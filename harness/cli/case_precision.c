@@ -1,0 +1,89 @@
+/* Case precision: a choice and its words. The sums are those of models/stored_precision. */
+#include "harness/cli/case_precision.h"
+
+#include "harness/cli/model_notes.h"
+
+static bool is_mixed(const struct precision_choice *choice)
+{
+    return choice->stored.type_bytes < choice->stored_bytes;
+}
+
+/* What was not followed, where there is something. */
+static void source_note(const char *command, const struct precision_choice *choice, struct text *notes)
+{
+    const char *taken = precision_name(choice->precision);
+    bool differs = choice->states_dtype && precision_of_dtype(choice->dtype) != choice->precision;
+    if (choice->stored.type != NULL && !choice->stored.is_precision) {
+        note_give(command, notes,
+                  "most bytes are stored as %s, a form of storage alone: %s is estimated%s; --precision "
+                  "names another",
+                  choice->stored.type->name, taken,
+                  choice->source == PRECISION_CONFIGURATION ? ", as the configuration says" : "");
+    } else if (differs) {
+        const char *stated = dtype_name(choice->dtype);
+        note_give(command, notes, "the configuration says %s, and %s is estimated%s; --precision %s for what it says",
+                  stated, taken, choice->source == PRECISION_STORED ? ", as stored" : "", stated);
+    }
+}
+
+struct precision_choice precision_choose(const struct arguments *arguments, const struct model *model,
+                                         struct text *notes)
+{
+    const struct checkpoint *checkpoint = model->checkpoint;
+    const struct config *config = &model->config;
+    struct precision_choice choice = {.precision = PRECISION_FLOAT32,
+                                      .source = PRECISION_DEFAULT,
+                                      .states_dtype = config->states_dtype,
+                                      .dtype = config->dtype};
+    if (checkpoint != NULL) {
+        choice.stored = stored_precision_of(checkpoint);
+        choice.stored_bytes = checkpoint->stored_bytes;
+    }
+    if (arguments_value(arguments, "precision") != NULL) {
+        choice.source = PRECISION_GIVEN;
+        return choice;
+    }
+    if (choice.stored.is_precision) {
+        choice.source = PRECISION_STORED;
+        choice.precision = choice.stored.precision;
+    } else if (choice.stored.type != NULL && choice.states_dtype) {
+        choice.source = PRECISION_CONFIGURATION;
+        choice.precision = precision_of_dtype(config->dtype);
+    }
+    source_note(arguments->command->name, &choice, notes);
+    return choice;
+}
+
+void precision_line(const struct precision_choice *choice, struct text *text)
+{
+    const char *other = choice->precision == PRECISION_FLOAT32 ? "bfloat16" : "float32";
+    if (choice->source == PRECISION_CONFIGURATION) {
+        text_format(text, "%s, as the configuration says; --precision %s for another\n",
+                    precision_name(choice->precision), other);
+    } else if (choice->source == PRECISION_STORED && is_mixed(choice)) {
+        text_format(text, "%s, as %.1f %% of the bytes are stored; --precision %s for another\n",
+                    precision_name(choice->precision),
+                    100.0 * (double)choice->stored.type_bytes / (double)choice->stored_bytes, other);
+    } else if (choice->source == PRECISION_STORED) {
+        text_format(text, "%s, as stored; --precision %s for another\n", precision_name(choice->precision), other);
+    }
+}
+
+struct json *precision_json(const struct precision_choice *choice)
+{
+    static const char *const names[] = {
+        [PRECISION_GIVEN] = "given",
+        [PRECISION_STORED] = "stored",
+        [PRECISION_CONFIGURATION] = "configuration",
+        [PRECISION_DEFAULT] = "default",
+    };
+    const struct storage_type *type = choice->stored.type;
+    struct json *object = json_object_new();
+    double fraction = type != NULL ? (double)choice->stored.type_bytes / (double)choice->stored_bytes : 0;
+    bool made = json_set(object, "source", json_string_new(names[choice->source])) &&
+                json_set(object, "stored", type != NULL ? json_string_new(type->name) : json_null_new()) &&
+                json_set(object, "stored_fraction", type != NULL ? json_real_new(fraction) : json_null_new()) &&
+                json_set(object, "configuration",
+                         choice->states_dtype ? json_string_new(dtype_name(choice->dtype)) : json_null_new());
+    return json_made(object, made);
+}

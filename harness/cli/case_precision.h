@@ -1,0 +1,37 @@
+/* Case precision: the precision of a case that does not name one, and where it comes from. */
+#ifndef ASSAY_CLI_CASE_PRECISION_H
+#define ASSAY_CLI_CASE_PRECISION_H
+
+#include "harness/base/json.h"
+#include "harness/base/text.h"
+#include "harness/cli/command.h"
+#include "models/model.h"
+#include "models/stored_precision.h"
+
+enum precision_source {
+    PRECISION_GIVEN,         /* --precision */
+    PRECISION_STORED,        /* most bytes of the model's file */
+    PRECISION_CONFIGURATION, /* the file is quantised, and its configuration says what that stands for */
+    PRECISION_DEFAULT        /* float32 */
+};
+
+struct precision_choice {
+    enum precision precision; /* where it was given: float32 */
+    enum precision_source source;
+    struct stored_precision stored; /* of the model's file; type NULL: there is none */
+    int64_t stored_bytes;
+    bool states_dtype; /* whether the configuration says one */
+    enum dtype dtype;  /* which */
+};
+
+/* Where --precision is not given and the precision is another one than a file, or its configuration, says, a note is given. */
+struct precision_choice precision_choose(const struct arguments *arguments, const struct model *model,
+                                         struct text *notes);
+
+/* "bfloat16, as stored; --precision float32 for another": a line, where it was not given and is not the default; else nothing. */
+void precision_line(const struct precision_choice *choice, struct text *text);
+
+/* {"source", "stored", "stored_fraction", "configuration"} */
+struct json *precision_json(const struct precision_choice *choice);
+
+#endif

@@ -1,0 +1,135 @@
+/* Model notes: the lines and where they go. What is wrong with a configuration or a file is found in models/. */
+#include "harness/cli/model_notes.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/checkpoint/checkpoint.h"
+#include "models/model_files.h"
+
+enum status_code checkpoint_hint(const char *name, enum status_code code, struct status *error)
+{
+    struct model_files files;
+    struct checkpoint *checkpoint = NULL;
+    if (code == STATUS_INVALID && model_files_find(name, &files) && files.checkpoint[0] != '\0' &&
+        checkpoint_open(files.checkpoint, &checkpoint, NULL) == STATUS_OK) {
+        const struct status cause = *error;
+        status_set(error, code, "%s; assay weights %s reads what is stored all the same", cause.text, name);
+        checkpoint_release(checkpoint);
+    }
+    return code;
+}
+
+void note_give(const char *command, struct text *notes, const char *format, ...)
+{
+    char line[2048];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    fprintf(stderr, "assay: %s: %s\n", command, line);
+    text_format(notes, "%s\n", line);
+}
+
+struct json *notes_json(const struct text *notes)
+{
+    struct json *list = json_array_new();
+    bool made = list != NULL && !notes->failed;
+    for (const char *line = text_string(notes); *line != '\0' && made;) {
+        struct text one = {0};
+        size_t length = strcspn(line, "\n");
+        text_append_bytes(&one, line, length);
+        made = !one.failed && json_append(list, json_string_new(text_string(&one)));
+        text_release(&one);
+        line += length + (line[length] == '\n' ? 1 : 0);
+    }
+    return json_made(list, made);
+}
+
+enum status_code config_notes_give(const struct arguments *arguments, const struct config *config, struct text *notes,
+                                   struct status *error)
+{
+    const char *command = arguments->command->name;
+    bool is_strict = arguments_value(arguments, "strict") != NULL;
+    int count = 0;
+    for (int i = 0; i < config->note_count; i++) {
+        if (is_strict || config->notes[i].kind != CONFIG_NOTE_UNKNOWN) {
+            note_give(command, notes, "%s", config->notes[i].text);
+            count++;
+        }
+    }
+    return !is_strict || count == 0
+               ? STATUS_OK
+               : status_set(
+                     error, STATUS_INVALID,
+                     "%s: --strict: %d %s of the configuration of %s %s unknown or missing, as said above; write "
+                     "what is meant, or leave --strict out",
+                     command, count, count == 1 ? "key" : "keys", config->name, count == 1 ? "is" : "are");
+}
+
+static void checkpoint_give(const char *command, const struct model *model, struct text *notes)
+{
+    const struct checkpoint_check *check = &model->check;
+    struct text counts = {0};
+    if (model->checkpoint == NULL || checkpoint_disagreement_count(check) == 0) {
+        return;
+    }
+    for (int kind = 0; kind < FINDING_KIND_COUNT; kind++) {
+        if (check->counts[kind] > 0 && !finding_is_remark((enum finding_kind)kind)) {
+            text_format(&counts, "%s%d %s", counts.length > 0 ? ", " : "", check->counts[kind],
+                        finding_kind_name((enum finding_kind)kind));
+        }
+    }
+    note_give(command, notes, "what %s stores is not what its configuration says (%s); assay weights %s lists it",
+              model->checkpoint->name, text_string(&counts), model->config.name);
+    text_release(&counts);
+}
+
+enum status_code model_notes_give(const struct arguments *arguments, const struct model *model, struct text *notes,
+                                  struct status *error)
+{
+    const char *command = arguments->command->name;
+    const struct config *config = &model->config;
+    if (config->stated_type[0] != '\0') {
+        note_give(command, notes,
+                  "the type of %s, '%s', is not known; read as %s, as asked: its keys and tensors may be others",
+                  config->name, config->stated_type, config->model_type);
+    }
+    if (config->stored_in_fp8) {
+        note_give(command, notes,
+                  "the weights of %s are published in fp8, with scales (quantization_config); they are weighed in the "
+                  "precision that is asked for, as transformers gives them with dequantize",
+                  config->name);
+    }
+    checkpoint_give(command, model, notes);
+    return config_notes_give(arguments, config, notes, error);
+}
+
+static bool stands_before(const struct suite *suite, int index)
+{
+    const char *name = suite->cases[index].identity.model;
+    for (int i = 0; i < index; i++) {
+        if (strcmp(suite->cases[i].identity.model, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+enum status_code suite_notes_give(const struct arguments *arguments, const struct suite *suite,
+                                  const char *catalogue_dir, struct text *notes, struct status *error)
+{
+    const struct model_places places = {.catalogue_dir = catalogue_dir};
+    enum status_code code = STATUS_OK;
+    for (int i = 0; i < suite->case_count && code == STATUS_OK; i++) {
+        struct model model;
+        const char *name = suite->cases[i].identity.model;
+        if (stands_before(suite, i) || model_find(&places, name, &model, NULL) != STATUS_OK) {
+            continue; /* what cannot be found is the cases' own error */
+        }
+        code = model_notes_give(arguments, &model, notes, error);
+        model_release(&model);
+    }
+    return code;
+}

@@ -1,0 +1,260 @@
+/* What commands say of a model beside its figures: keys of its configuration, and where its precision comes from. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "harness/base/json.h"
+#include "tests/support/command_run.h"
+#include "tests/support/scratch_folder.h"
+
+static char folder[40];
+
+static int folder_make(void **state)
+{
+    (void)state;
+    snprintf(folder, sizeof folder, "/tmp/assay-notes-XXXXXX");
+    return mkdtemp(folder) == NULL ? -1 : 0;
+}
+
+static int folder_remove(void **state)
+{
+    (void)state;
+    return scratch_folder_remove(folder);
+}
+
+static const char *file_write(const char *name, const char *bytes, size_t count)
+{
+    static char path[128];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, count, file), count);
+    assert_int_equal(fclose(file), 0);
+    return path;
+}
+
+/* A safetensors file of this header, whose tensors have data_bytes. */
+static void safetensors_write(const char *header, size_t data_bytes)
+{
+    size_t length = strlen(header);
+    char bytes[4096] = {0};
+    assert_true(8 + length + data_bytes <= sizeof bytes && length < 65536);
+    bytes[0] = (char)(unsigned char)(length & 0xFF);
+    bytes[1] = (char)(unsigned char)(length >> 8);
+    memcpy(bytes + 8, header, length);
+    file_write("model.safetensors", bytes, 8 + length + data_bytes);
+}
+
+static struct command_result assay_words(const char *const *words)
+{
+    const char *all[12] = {program_path()};
+    for (int i = 0; words[i] != NULL; i++) {
+        assert_true(i < 10);
+        all[i + 1] = words[i];
+    }
+    return command_run(all, NULL);
+}
+
+#define ASSAY(...) assay_words((const char *const[]){__VA_ARGS__, NULL})
+
+static struct json *document_of(const struct command_result *result)
+{
+    struct json *document = NULL;
+    assert_int_equal(json_parse_text("out", text_string(&result->output), result->output.length, &document, NULL),
+                     STATUS_OK);
+    return document;
+}
+
+#define SIZES "\"vocab_size\": 16, \"hidden_size\": 8, \"num_hidden_layers\": 1, \"num_attention_heads\": 2, "
+static const char slip[] = "{\"model_type\": \"llama\", " SIZES "\"intermediate_sise\": 8}";
+static const char foreign[] = "{\"model_type\": \"llama\", " SIZES "\"intermediate_size\": 8, \"colour\": \"blue\"}";
+static const char plain[] = "{\"model_type\": \"llama\", " SIZES "\"intermediate_size\": 8, \"use_cache\": true}";
+
+/* Every command that reads a model warns, and with --strict refuses. */
+static void slips_warn_and_are_refused_when_strict(void **state)
+{
+    char path[128], suite_path[128], suite[256], expected[512];
+    static const char *const commands[][7] = {
+        {"estimate", "%", "--mode", "infer", NULL},
+        {"estimate", "%", NULL},
+        {"fit", "%", "--mode", "infer", "--memory", "1GiB", NULL},
+        {"explain", "%", "--mode", "infer", NULL},
+        {"peaks", "%", "--mode", "infer", "--over", "batch=1..2", NULL},
+        {"plan", "suite", NULL},
+        {"weights", "%", NULL},
+    };
+    (void)state;
+    snprintf(path, sizeof path, "%s", file_write("config.json", slip, sizeof slip - 1));
+    snprintf(suite, sizeof suite, "version: 1\nname: n\ncases:\n  - {model: %s, mode: load}\n", path);
+    snprintf(suite_path, sizeof suite_path, "%s", file_write("suite.yaml", suite, strlen(suite)));
+    safetensors_write("{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4);
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        const char *words[10] = {NULL};
+        bool is_weights = strcmp(commands[i][0], "weights") == 0;
+        int count = 0;
+        for (; commands[i][count] != NULL; count++) {
+            words[count] = commands[i][count][0] == '%'               ? (is_weights ? folder : path)
+                           : strcmp(commands[i][count], "suite") == 0 ? suite_path
+                                                                      : commands[i][count];
+        }
+        struct command_result result = assay_words(words);
+        assert_int_equal(result.exit_code, is_weights ? 1 : 0);
+        snprintf(expected, sizeof expected,
+                 "assay: %s: %s: intermediate_size is missing; 11008 is taken, the default of LlamaConfig\n"
+                 "assay: %s: %s:1:132: unknown key 'intermediate_sise'; did you mean 'intermediate_size'?\n",
+                 words[0], path, words[0], path);
+        assert_non_null(strstr(text_string(&result.error), expected));
+        command_result_release(&result);
+        words[count] = "--strict";
+        result = assay_words(words);
+        assert_int_equal(result.exit_code, 2);
+        assert_string_equal(text_string(&result.output), "");
+        assert_non_null(strstr(text_string(&result.error), ": --strict: 2 keys of the configuration of "));
+        command_result_release(&result);
+    }
+    struct command_result result =
+        ASSAY("limit", path, "--mode", "infer", "--of", "batch", "--memory", "1GiB", "--strict");
+    assert_int_equal(result.exit_code, 2);
+    command_result_release(&result);
+    result = ASSAY("run", suite_path, "--device", "meta", "--strict");
+    assert_int_equal(result.exit_code, 2);
+    command_result_release(&result);
+}
+
+static void notes_are_in_json(void **state)
+{
+    char path[128];
+    (void)state;
+    snprintf(path, sizeof path, "%s", file_write("config.json", slip, sizeof slip - 1));
+    struct command_result result = ASSAY("fit", path, "--mode", "load", "--memory", "1GiB", "--json");
+    struct json *document = document_of(&result);
+    const struct json *notes = json_get(document, "notes");
+    assert_int_equal(json_count(notes), 2);
+    assert_non_null(strstr(json_string_or(json_at(notes, 1), ""), "did you mean 'intermediate_size'?"));
+    json_release(document);
+    command_result_release(&result);
+    /* the table has them where there are any, and nothing else is new in it */
+    result = ASSAY("estimate", path, "--json");
+    document = document_of(&result);
+    assert_int_equal(json_count(json_get(document, "notes")), 2);
+    json_release(document);
+    command_result_release(&result);
+    result = ASSAY("estimate", "tiny-llama", "--json");
+    document = document_of(&result);
+    assert_null(json_get(document, "notes"));
+    assert_string_equal(text_string(&result.error), "");
+    json_release(document);
+    command_result_release(&result);
+}
+
+/* What resembles nothing is left alone, but not by --strict; what the class knows is left alone by both. */
+static void foreign_keys_are_named_when_strict(void **state)
+{
+    char path[128];
+    (void)state;
+    snprintf(path, sizeof path, "%s", file_write("config.json", foreign, sizeof foreign - 1));
+    struct command_result result = ASSAY("explain", path, "--mode", "load");
+    assert_int_equal(result.exit_code, 0);
+    assert_string_equal(text_string(&result.error), "");
+    command_result_release(&result);
+    result = ASSAY("explain", path, "--mode", "load", "--strict");
+    assert_int_equal(result.exit_code, 2);
+    assert_non_null(
+        strstr(text_string(&result.error), "unknown key 'colour'; neither LlamaConfig nor assay reads it\n"));
+    command_result_release(&result);
+    file_write("config.json", plain, sizeof plain - 1);
+    result = ASSAY("explain", path, "--mode", "load", "--strict");
+    assert_int_equal(result.exit_code, 0);
+    assert_string_equal(text_string(&result.error), "");
+    command_result_release(&result);
+}
+
+#define TENSOR(name, dtype, size, begin, end)                                                                          \
+    "\"" name "\":{\"dtype\":\"" dtype "\",\"shape\":[" size "],\"data_offsets\":[" begin "," end "]}"
+
+static void precision_check(const char *header, size_t bytes, const char *option, const char *precision,
+                            const char *source, const char *stored)
+{
+    safetensors_write(header, bytes);
+    struct command_result result = option != NULL
+                                       ? ASSAY("explain", folder, "--mode", "load", "--json", "--precision", option)
+                                       : ASSAY("explain", folder, "--mode", "load", "--json");
+    struct json *document = document_of(&result);
+    const struct json *origin = json_get(document, "precision");
+    assert_string_equal(json_string_or(json_get(json_get(document, "case"), "precision"), ""), precision);
+    assert_string_equal(json_string_or(json_get(origin, "source"), ""), source);
+    assert_string_equal(json_string_or(json_get(origin, "stored"), "none"), stored);
+    json_release(document);
+    command_result_release(&result);
+}
+
+static void precision_is_that_of_the_file(void **state)
+{
+    static const char halves[] = "{" TENSOR("model.norm.weight", "BF16", "8", "0", "16") "}";
+    static const char mixed[] = "{" TENSOR("model.norm.weight", "BF16", "8", "0",
+                                           "16") "," TENSOR("lm_head.weight", "F16", "16,8", "16", "272") "}";
+    static const char quantised[] = "{" TENSOR("model.norm.weight", "BF16", "8", "0",
+                                               "16") "," TENSOR("lm_head.weight", "I8", "16,8", "16", "144") "}";
+    (void)state;
+    file_write("config.json", plain, sizeof plain - 1);
+    precision_check(halves, 16, NULL, "bfloat16", "stored", "BF16");
+    precision_check(halves, 16, "float32", "float32", "given", "BF16");
+    precision_check(mixed, 272, NULL, "float16", "stored", "F16");
+    precision_check(quantised, 144, NULL, "float32", "default", "I8");
+    static const char stated[] =
+        "{\"model_type\": \"llama\", " SIZES "\"intermediate_size\": 8, \"torch_dtype\": \"bfloat16\"}";
+    file_write("config.json", stated, sizeof stated - 1);
+    precision_check(quantised, 144, NULL, "bfloat16", "configuration", "I8");
+}
+
+static void precision_is_said(void **state)
+{
+    static const char mixed[] = "{" TENSOR("model.norm.weight", "F32", "8", "0",
+                                           "32") "," TENSOR("lm_head.weight", "BF16", "16,8", "32", "288") "}";
+    static const char stated[] =
+        "{\"model_type\": \"llama\", " SIZES "\"intermediate_size\": 8, \"torch_dtype\": \"float16\"}";
+    char path[128];
+    (void)state;
+    safetensors_write(mixed, 288);
+    file_write("config.json", stated, sizeof stated - 1);
+    struct command_result result = ASSAY("explain", folder, "--mode", "load");
+    assert_non_null(strstr(text_string(&result.output),
+                           "/load/bfloat16, predicted for sm_90\nbfloat16, as 88.9 % of the bytes are stored; "
+                           "--precision float32 for another\n\n"));
+    assert_non_null(strstr(text_string(&result.error),
+                           "the configuration says float16, and bfloat16 is estimated, as stored; --precision float16 "
+                           "for what it says\n"));
+    command_result_release(&result);
+    result = ASSAY("estimate", folder, "--mode", "load");
+    assert_non_null(strstr(text_string(&result.output), "\nbfloat16, as 88.9 % of the bytes are stored; "));
+    command_result_release(&result);
+    snprintf(path, sizeof path, "%s/config.json", folder); /* a configuration alone */
+    result = ASSAY("estimate", path, "--mode", "load");
+    assert_non_null(strstr(text_string(&result.output), "/load/float32, predicted for sm_90\n\n"));
+    assert_non_null(strstr(text_string(&result.error),
+                           "the configuration says float16, and float32 is estimated; --precision float16 for what it "
+                           "says\n"));
+    command_result_release(&result);
+    result = ASSAY("estimate", path, "--mode", "load", "--precision", "bfloat16");
+    assert_string_equal(text_string(&result.error), "");
+    command_result_release(&result);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(slips_warn_and_are_refused_when_strict),
+        cmocka_unit_test(notes_are_in_json),
+        cmocka_unit_test(foreign_keys_are_named_when_strict),
+        cmocka_unit_test(precision_is_that_of_the_file),
+        cmocka_unit_test(precision_is_said),
+    };
+    return cmocka_run_group_tests(tests, folder_make, folder_remove);
+}
