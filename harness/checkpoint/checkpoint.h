@@ -2,8 +2,10 @@
  *
  * Formats: safetensors (one file), its index of shards (*.safetensors.index.json), GGUF versions 2 and 3, whole or split.
  * A header that lies is refused: every size is the product of its shape in checked arithmetic, lies inside its file, and
- * overlaps with no other. Whatever a header claims, the memory that a reader takes is no more than the size of the files
- * (of each CHECKPOINT_HEADER_BYTES_MAXIMUM at most) and CHECKPOINT_SPARE_BYTES: checkpoint_builder.h keeps that account. */
+ * overlaps with no other. Whatever a header claims, the memory that a reader takes is in proportion to the bytes that are there:
+ * CHECKPOINT_MEMORY_FACTOR times the size of each file, CHECKPOINT_FILE_MEMORY_MAXIMUM at most, and CHECKPOINT_SPARE_BYTES for all
+ * of them; checkpoint_builder.h keeps that account. The factor is what the shortest descriptions take that the formats allow (a scalar
+ * with a name of one letter, an empty entry), so that no file is refused for being small and having many tensors. */
 #ifndef ASSAY_CHECKPOINT_CHECKPOINT_H
 #define ASSAY_CHECKPOINT_CHECKPOINT_H
 
@@ -15,7 +17,7 @@
 #include "harness/base/status.h"
 #include "harness/checkpoint/storage_type.h"
 
-enum { CHECKPOINT_SPARE_BYTES = 1 << 20, CHECKPOINT_HEADER_BYTES_MAXIMUM = 1 << 29 };
+enum { CHECKPOINT_SPARE_BYTES = 1 << 20, CHECKPOINT_MEMORY_FACTOR = 32, CHECKPOINT_FILE_MEMORY_MAXIMUM = 1 << 29 };
 
 struct checkpoint_tensor {
     const char *name; /* as the file has it: UTF-8, any character */

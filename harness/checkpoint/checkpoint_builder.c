@@ -22,12 +22,13 @@ const char *name_quote(const char *name, char quote[QUOTE_BYTES])
 }
 
 /* What an allocation can cost in the arena: its alignment, and the end of a chunk that it did not fit into, which is
- * shorter than itself. Chunks are of 64 KiB, so that small ones leave less than an eighth of it. */
+ * shorter than itself and than a chunk of 64 KiB; small ones leave less than an eighth of it. */
 static int64_t cost_of(size_t size)
 {
-    enum { SMALL_BYTES = 4096, ALIGNMENT = 16 };
+    enum { SMALL_BYTES = 4096, ALIGNMENT = 16, CHUNK_BYTES = 64 * 1024 };
     int64_t bytes = size < INT64_MAX / 4 ? (int64_t)size : INT64_MAX / 4;
-    return ALIGNMENT + bytes + (bytes > SMALL_BYTES ? bytes : bytes / 8);
+    int64_t lost_bytes = bytes <= SMALL_BYTES ? bytes / 8 : bytes < CHUNK_BYTES ? bytes : CHUNK_BYTES;
+    return ALIGNMENT + bytes + lost_bytes;
 }
 
 enum status_code builder_reserve(struct checkpoint_builder *builder, int64_t bytes)
@@ -35,9 +36,9 @@ enum status_code builder_reserve(struct checkpoint_builder *builder, int64_t byt
     int64_t taken = 0;
     if (!size_add_signed(builder->taken_bytes, bytes, &taken) || taken > builder->allowed_bytes) {
         return status_set(builder->error, STATUS_INVALID,
-                          "%s: its header lists more than a file of %" PRId64
-                          " bytes can hold; this is not the file that is meant",
-                          builder->checkpoint->name, builder->allowed_bytes - CHECKPOINT_SPARE_BYTES);
+                          "%s: to list what its header names takes more than %" PRId64
+                          " bytes of memory, the most for files of this size; this is not the file that is meant",
+                          builder->checkpoint->name, builder->allowed_bytes);
     }
     builder->taken_bytes = taken;
     return STATUS_OK;
@@ -97,9 +98,9 @@ enum status_code builder_file(struct checkpoint_builder *builder, const struct b
     struct checkpoint *checkpoint = builder->checkpoint;
     void *files = checkpoint->files;
     struct checkpoint_file file = {.size_bytes = source->size_bytes};
-    int64_t counted_bytes =
-        source->size_bytes < CHECKPOINT_HEADER_BYTES_MAXIMUM ? source->size_bytes : CHECKPOINT_HEADER_BYTES_MAXIMUM;
-    if (!size_add(builder->allowed_bytes, counted_bytes, &builder->allowed_bytes)) {
+    bool is_small = source->size_bytes < CHECKPOINT_FILE_MEMORY_MAXIMUM / CHECKPOINT_MEMORY_FACTOR;
+    int64_t allowed_bytes = is_small ? source->size_bytes * CHECKPOINT_MEMORY_FACTOR : CHECKPOINT_FILE_MEMORY_MAXIMUM;
+    if (!size_add(builder->allowed_bytes, allowed_bytes, &builder->allowed_bytes)) {
         return status_set(builder->error, STATUS_OVERFLOW, "%s: the files are too large together", source->name);
     }
     enum status_code code =

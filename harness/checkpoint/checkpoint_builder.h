@@ -2,8 +2,7 @@
  * Internal to harness/checkpoint.
  *
  * The account: every byte of a checkpoint, and of what a reader needs while it reads, is taken with builder_alloc or
- * builder_grow, which refuse (STATUS_INVALID) once the sum goes beyond the sizes of the opened files and
- * CHECKPOINT_SPARE_BYTES. Nothing is taken because a header claims a count: lists grow as their elements are read. */
+ * builder_grow, which refuse (STATUS_INVALID) once the sum goes beyond what checkpoint.h allows for the opened files. Nothing is taken because a header claims a count: lists grow as their elements are read. */
 #ifndef ASSAY_CHECKPOINT_CHECKPOINT_BUILDER_H
 #define ASSAY_CHECKPOINT_CHECKPOINT_BUILDER_H
 
@@ -41,7 +40,7 @@ enum status_code builder_reserve(struct checkpoint_builder *builder, int64_t byt
 
 enum status_code builder_copy(struct checkpoint_builder *builder, const char *text, const char **copy);
 
-/* Adds the file that a source is, and its size to what may be taken. It is the last of checkpoint->files. */
+/* Adds the file that a source is, and what its size allows to what may be taken. It is the last of checkpoint->files. */
 enum status_code builder_file(struct checkpoint_builder *builder, const struct byte_source *source);
 
 /* Adds a tensor; shape and name are the caller's and are copied. Its size is checked against its type: STATUS_INVALID where
