@@ -91,4 +91,8 @@ struct json *json_made(struct json *value, bool made);
 /* One line without spaces at ends, members in insertion order; with indent > 0 one member a line. Appends to text. */
 enum status_code json_write(const struct json *value, int indent, struct text *text, struct status *error);
 
+/* The same of a value that stands depth levels down in a document which the caller writes piece by piece, because it is
+ * too large to be made as a whole. Memory that ran out is remembered by text. */
+void json_write_below(const struct json *value, int indent, int depth, struct text *text);
+
 #endif

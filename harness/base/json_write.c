@@ -121,6 +121,11 @@ static void value_write(const struct json *value, int indent, int depth, struct 
     }
 }
 
+void json_write_below(const struct json *value, int indent, int depth, struct text *text)
+{
+    value_write(value, indent, depth, text);
+}
+
 enum status_code json_write(const struct json *value, int indent, struct text *text, struct status *error)
 {
     value_write(value, indent, 0, text);

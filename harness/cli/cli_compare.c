@@ -109,10 +109,10 @@ static enum status_code compare_command(const struct arguments *arguments, enum 
         code = style_read(arguments, &style, error);
     }
     if (code == STATUS_OK) {
-        code = report_open(arguments->operands[0], &base, error);
+        code = report_open_side(arguments->operands[0], &base, error);
     }
     if (code == STATUS_OK) {
-        code = report_open(arguments->operands[1], &other, error);
+        code = report_open_side(arguments->operands[1], &other, error);
     }
     if (code == STATUS_OK) {
         code = comparison_give(base, other, &limits, &style, exit_code, error);

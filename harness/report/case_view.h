@@ -1,7 +1,9 @@
 /* Case view: the records of a report as plain C, for the writers in this folder. Not for anybody outside it.
  *
- * Strings are borrowed from the JSON lines or from the report's arena and live as long as the report. They are raw:
- * every writer escapes them (escape.h). */
+ * A record has ten times as many bytes as its view, and a report may have 100,000 of them: the line itself is not kept
+ * (record_stream_again reads it once more), and what a record does not have takes no room. Strings and arrays are in the
+ * report's arena and live as long as the report; equal words are one string. Strings are raw: every writer escapes them
+ * (escape.h). */
 #ifndef ASSAY_REPORT_CASE_VIEW_H
 #define ASSAY_REPORT_CASE_VIEW_H
 
@@ -10,7 +12,9 @@
 
 #include "harness/base/arena.h"
 #include "harness/base/json.h"
+#include "harness/base/name_table.h"
 #include "harness/record/level.h"
+#include "harness/record/record.h"
 #include "harness/record/verdict_words.h"
 #include "harness/report/report.h"
 #include "harness/tape/tape.h"
@@ -23,8 +27,8 @@ const char *report_category_name(int category); /* as in records; category is an
 /* Every *_bytes is BYTES_UNKNOWN where the record has null or nothing. */
 struct stage_view {
     bool present;
-    int64_t end_bytes[LEVEL_COUNT];
-    int64_t peak_bytes[LEVEL_COUNT]; /* device: the reading at the end, because there is no other */
+    const int64_t *end_bytes;  /* [LEVEL_COUNT]; never NULL */
+    const int64_t *peak_bytes; /* the same; device: the reading at the end, because there is no other */
 };
 
 /* One walk of a tape: the measured one, or the one that `replay` predicted. */
@@ -48,9 +52,33 @@ enum sequences { SEQUENCES_UNKNOWN, SEQUENCES_EQUAL, SEQUENCES_DIFFERENT };
 
 /* How much the attempts at one case in one run differ: spread.h. */
 struct spread {
-    int attempt_count;                             /* that were measured */
-    int64_t stage_bytes[STAGE_COUNT][LEVEL_COUNT]; /* BYTES_UNKNOWN: not all of them know it */
-    enum sequences sequences;                      /* of allocations and releases */
+    int attempt_count;                         /* that were measured */
+    const int64_t (*stage_bytes)[LEVEL_COUNT]; /* [STAGE_COUNT], BYTES_UNKNOWN: not all of them know it; NULL where
+                                                     fewer than two were measured */
+    enum sequences sequences;                  /* of allocations and releases */
+};
+
+/* X(NAME, key in records, word): what a reading of device or process is made of (harness/run/reading_items.h). */
+#define ITEM_TABLE(X)                                                                                                  \
+    X(BASELINE, "baseline_bytes", "there before")                                                                      \
+    X(CONTEXT, "context_bytes", "context")                                                                             \
+    X(KERNELS, "kernel_bytes", "kernels")                                                                              \
+    X(LIBRARIES, "library_bytes", "libraries")                                                                         \
+    X(WORKSPACES, "workspace_bytes", "workspaces")                                                                     \
+    X(SEGMENTS, "segment_bytes", "segments")                                                                           \
+    X(REMAINDER, "remainder_bytes", "remainder")
+
+enum item {
+#define ITEM_ENUM(name, key, word) ITEM_##name,
+    ITEM_TABLE(ITEM_ENUM)
+#undef ITEM_ENUM
+        ITEM_COUNT
+};
+
+/* The items of the last stage. */
+struct items_view {
+    enum level level;          /* LEVEL_DEVICE where the driver's reading is itemised, else LEVEL_PROCESS */
+    int64_t bytes[ITEM_COUNT]; /* 0: none of it, or not known */
 };
 
 enum judgement { JUDGEMENT_NONE, JUDGEMENT_PASS, JUDGEMENT_FAIL };
@@ -74,8 +102,14 @@ struct estimator_total {
 };
 
 struct case_view {
-    struct json *line; /* the record as it was read; owned by the report */
+    struct record_place place; /* of its line, for record_stream_again */
     const char *id, *status, *reason;
+    const char *family; /* NULL: records before 1.3 */
+    const char
+        *machine; /* kind, name, class and threads of its device: equal texts are figures of one kind of machine */
+    const char
+        *settings; /* "|NAME=VALUE" for each member of its identity but batch, seq and new_tokens, by name; what is
+                             null is left out: a field that an older record does not have says the same */
     bool validity_known, invalid; /* not known: nothing was measured, or an older record */
     const char *disturbance;      /* the reasons, "; " between them; "" where it is not invalid */
     const char *model, *mode, *precision, *quantize, *attention, *optimizer, *loss, *lora_targets, *logits, *head,
@@ -88,6 +122,7 @@ struct case_view {
     const char *title; /* the label, and "(replayed)" among cases that were measured: for headings, never a key */
     struct footprint_view measured, predicted;
     struct causes_view causes_at_load, causes_at_end;
+    const struct items_view *items; /* NULL: no reading is itemised */
     int64_t context_device_bytes, context_process_bytes;
     int64_t oom_wanted_bytes, oom_held_bytes, oom_free_bytes;
     const char *oom_stage; /* NULL: it did not happen */
@@ -96,6 +131,7 @@ struct case_view {
     int comparison_count;
     const struct estimator_total *totals;
     int total_count;
+    const char *sequence; /* sequence_hash; NULL: not recorded */
     struct spread spread;
     double duration_seconds;                                                /* negative: unknown */
     const char *device_kind, *device_name, *device_driver, *device_runtime; /* NULL: not recorded */
@@ -108,8 +144,10 @@ enum { ESTIMATOR_MAXIMUM = 32 };
 
 struct report {
     struct arena arena;
-    const char *source; /* the path it was read from */
-    struct json *runs;  /* array of the run lines, as they were read */
+    const char *source;           /* the path it was read from */
+    struct record_stream *stream; /* of source */
+    struct name_table words;      /* texts that many records have */
+    struct json *runs;            /* array of the run lines, as they were read */
     struct case_view *cases;
     int case_count;
     /* BASIS_REPLAYED where all figures are, else BASIS_MEASURED. Of a report that has both, the titles of the cases that
@@ -122,14 +160,20 @@ struct report {
     bool ended;
 };
 
-/* A stage of a record: the member of that name; absent where object is not one. */
-void stage_view_read(const struct json *object, struct stage_view *stage);
+/* The report's own copy of a word, one for equal ones; NULL for NULL, and where memory ran out. */
+const char *report_word(struct report *report, const char *word);
 
-/* Fills *view from a case line; takes no reference. False where memory ran out. */
-bool case_view_read(struct report *report, struct json *line, struct case_view *view);
+/* Fills *view from a case line, of which nothing is kept; id: the copy of its id that the view shall have. False where
+ * memory ran out. */
+bool case_view_read(struct report *report, const struct json *line, const char *id, struct case_view *view);
+
+/* The verdicts of a case line as comparisons, in its order, into arena; their texts are words of the report. False where
+ * memory ran out. */
+bool verdicts_read(struct report *report, struct arena *arena, const struct json *line, struct comparison **verdicts,
+                   int *count);
 
 /* Fills view->comparisons; all names of estimators must be known to the report. False where memory ran out. */
-bool case_view_compare(struct report *report, struct case_view *view);
+bool case_view_compare(struct report *report, struct case_view *view, const struct comparison *verdicts, int count);
 
 /* The last run line; NULL where there is none. */
 const struct json *report_run(const struct report *report);

@@ -2,6 +2,7 @@
  * Verdicts come from the record; where the suite asked for none the comparison is made without a judgement. */
 #include "harness/report/case_view.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "harness/report/percentile.h"
@@ -35,20 +36,39 @@ static double tolerance_read(const struct json *tolerance, int64_t measured_byte
     return json_real_or(json_get(tolerance, "fraction"), -1.0);
 }
 
-static struct comparison verdict_read(const struct json *verdict, const char *estimator)
+/* False where memory ran out. */
+static bool verdict_read(struct report *report, const struct json *verdict, struct comparison *row)
 {
-    struct comparison row = {.estimator = estimator};
-    row.quantity = json_string_or(json_get(verdict, "quantity"), "(no quantity)");
-    row.predicted_bytes = bytes_of(verdict, "predicted");
-    row.measured_bytes = bytes_of(verdict, "measured");
-    row.tolerance = tolerance_read(json_get(verdict, "tolerance"), row.measured_bytes);
+    const char *note = json_string_or(json_get(verdict, "note"), NULL);
+    *row = (struct comparison){
+        .estimator = report_word(report, json_string_or(json_get(verdict, "estimator"), "")),
+        .quantity = report_word(report, json_string_or(json_get(verdict, "quantity"), "(no quantity)")),
+        .predicted_bytes = bytes_of(verdict, "predicted"),
+        .measured_bytes = bytes_of(verdict, "measured"),
+        .note = report_word(report, note),
+    };
+    row->tolerance = tolerance_read(json_get(verdict, "tolerance"), row->measured_bytes);
     const struct json *pass = json_get(verdict, "pass");
     if (json_kind(pass) == JSON_KIND_BOOLEAN) {
-        row.judgement = json_boolean_or(pass, false) ? JUDGEMENT_PASS : JUDGEMENT_FAIL;
+        row->judgement = json_boolean_or(pass, false) ? JUDGEMENT_PASS : JUDGEMENT_FAIL;
     }
-    row.note = json_string_or(json_get(verdict, "note"), NULL);
-    error_compute(&row);
-    return row;
+    error_compute(row);
+    return row->estimator != NULL && row->quantity != NULL && (note == NULL || row->note != NULL);
+}
+
+bool verdicts_read(struct report *report, struct arena *arena, const struct json *line, struct comparison **verdicts,
+                   int *count)
+{
+    const struct json *list = json_get(line, "verdicts");
+    size_t length = json_kind(list) == JSON_KIND_ARRAY ? json_count(list) : 0;
+    struct comparison *made = arena_alloc(arena, length * sizeof *made);
+    bool complete = made != NULL;
+    for (size_t at = 0; complete && at < length; at++) {
+        complete = verdict_read(report, json_at(list, at), &made[at]);
+    }
+    *verdicts = made;
+    *count = (int)length;
+    return complete;
 }
 
 static void row_add(struct comparison *rows, int *count, const char *estimator, const char *quantity,
@@ -74,32 +94,39 @@ static int level_of(const char *quantity)
     return LEVEL_COUNT;
 }
 
+/* The verdicts of one case, and the rows that are made of them. */
+struct comparing {
+    const struct comparison *verdicts;
+    int verdict_count;
+    struct comparison *rows;
+    int count;
+};
+
 /* The verdicts on one estimator; with level: only those on that level, LEVEL_COUNT: only those on no level. */
-static void verdicts_add(const struct json *verdicts, const char *estimator, const int *level, struct comparison *rows,
-                         int *count)
+static void verdicts_add(struct comparing *comparing, const char *estimator, const int *level)
 {
-    for (size_t at = 0; json_kind(verdicts) == JSON_KIND_ARRAY && at < json_count(verdicts); at++) {
-        const struct json *verdict = json_at(verdicts, at);
-        bool wanted = strcmp(json_string_or(json_get(verdict, "estimator"), ""), estimator) == 0;
-        if (wanted && (level == NULL || level_of(json_string_or(json_get(verdict, "quantity"), "")) == *level)) {
-            rows[(*count)++] = verdict_read(verdict, estimator);
+    for (int at = 0; at < comparing->verdict_count; at++) {
+        const struct comparison *verdict = &comparing->verdicts[at];
+        if (strcmp(verdict->estimator, estimator) == 0 && (level == NULL || level_of(verdict->quantity) == *level)) {
+            comparing->rows[comparing->count] = *verdict;
+            comparing->rows[comparing->count++].estimator = estimator;
         }
     }
 }
 
 /* The levels in their order, with the verdict where there is one; then whatever else was judged. */
-static void replay_add(const struct json *verdicts, const struct case_view *view, struct comparison *rows, int *count)
+static void replay_add(const struct case_view *view, struct comparing *comparing)
 {
     static const int no_level = LEVEL_COUNT;
     for (int level = 0; level <= LEVEL_RESERVED; level++) {
-        int before = *count;
-        verdicts_add(verdicts, "replay", &level, rows, count);
-        if (*count == before && view->predicted.peak_bytes[level] != BYTES_UNKNOWN) {
-            row_add(rows, count, "replay", level_quantities[level], view->predicted.peak_bytes[level],
-                    view->measured.peak_bytes[level]);
+        int before = comparing->count;
+        verdicts_add(comparing, "replay", &level);
+        if (comparing->count == before && view->predicted.peak_bytes[level] != BYTES_UNKNOWN) {
+            row_add(comparing->rows, &comparing->count, "replay", level_quantities[level],
+                    view->predicted.peak_bytes[level], view->measured.peak_bytes[level]);
         }
     }
-    verdicts_add(verdicts, "replay", &no_level, rows, count);
+    verdicts_add(comparing, "replay", &no_level);
 }
 
 static void total_add(const struct case_view *view, const char *estimator, struct comparison *rows, int *count)
@@ -112,31 +139,32 @@ static void total_add(const struct case_view *view, const char *estimator, struc
     }
 }
 
-bool case_view_compare(struct report *report, struct case_view *view)
+bool case_view_compare(struct report *report, struct case_view *view, const struct comparison *verdicts, int count)
 {
-    const struct json *verdicts = json_get(view->line, "verdicts");
-    size_t verdict_count = json_kind(verdicts) == JSON_KIND_ARRAY ? json_count(verdicts) : 0;
-    size_t room = verdict_count + LEVEL_COUNT + (size_t)view->total_count;
-    struct comparison *rows = arena_alloc(&report->arena, room * sizeof *rows);
-    if (rows == NULL) {
-        return false;
-    }
-    int count = 0;
-    for (int index = 0; index < report->estimator_count; index++) {
+    size_t room = (size_t)count + LEVEL_COUNT + (size_t)view->total_count;
+    struct comparing comparing = {.verdicts = verdicts, .verdict_count = count};
+    comparing.rows = calloc(room, sizeof *comparing.rows);
+    for (int index = 0; comparing.rows != NULL && index < report->estimator_count; index++) {
         const char *estimator = report->estimators[index];
-        int before = count;
+        int before = comparing.count;
         if (strcmp(estimator, "replay") == 0) {
-            replay_add(verdicts, view, rows, &count);
+            replay_add(view, &comparing);
             continue;
         }
-        verdicts_add(verdicts, estimator, NULL, rows, &count);
-        if (count == before) {
-            total_add(view, estimator, rows, &count);
+        verdicts_add(&comparing, estimator, NULL);
+        if (comparing.count == before) {
+            total_add(view, estimator, comparing.rows, &comparing.count);
         }
     }
-    view->comparisons = rows;
-    view->comparison_count = count;
-    return true;
+    size_t size = (size_t)comparing.count * sizeof *comparing.rows;
+    struct comparison *kept = comparing.rows != NULL ? arena_alloc(&report->arena, size) : NULL;
+    if (kept != NULL && size > 0) {
+        memcpy(kept, comparing.rows, size);
+    }
+    free(comparing.rows);
+    view->comparisons = kept;
+    view->comparison_count = kept != NULL ? comparing.count : 0;
+    return kept != NULL;
 }
 
 /* Everything known about one estimator and quantity while it is collected. */

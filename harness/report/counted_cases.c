@@ -16,20 +16,6 @@ static bool is_measured(const struct case_view *view)
     return ended && view->measured.peak_bytes[LEVEL_ALLOCATED] > 0;
 }
 
-static char *device_make(struct arena *arena, const struct case_view *view)
-{
-    const struct json *device = json_get(view->line, "device");
-    return arena_format(arena, "%s|%s|%s|%" PRId64, view->device_kind != NULL ? view->device_kind : "",
-                        view->device_name != NULL ? view->device_name : "",
-                        json_string_or(json_get(device, "target"), ""),
-                        json_integer_or(json_get(device, "threads"), 0));
-}
-
-static int key_order(const void *left, const void *right)
-{
-    return strcmp(*(const char *const *)left, *(const char *const *)right);
-}
-
 static bool is_among(const char *key, const char *const *names)
 {
     while (*names != NULL && strcmp(*names, key) != 0) {
@@ -38,49 +24,38 @@ static bool is_among(const char *key, const char *const *names)
     return *names != NULL;
 }
 
-/* Members by name, without those that are null: a field that an older record does not have says the same as null. */
-static bool identity_append(struct text *text, const struct json *identity, const char *const *without)
+const char *counted_case_key(struct name_table *keys, struct arena *arena, const struct counted_case *one,
+                             const char *const *without)
 {
-    size_t count = json_count(identity), kept = 0;
-    const char **keys = calloc(count + 1, sizeof *keys);
-    for (const char *key = NULL; keys != NULL && (key = json_key_after(identity, key)) != NULL;) {
-        if (!is_among(key, without) && json_kind(json_get(identity, key)) != JSON_KIND_NULL) {
-            keys[kept++] = key;
-        }
-    }
-    bool made = keys != NULL;
-    if (made) {
-        qsort(keys, kept, sizeof *keys, key_order);
-    }
-    for (size_t at = 0; made && at < kept; at++) {
-        text_format(text, "|%s=", keys[at]);
-        made = json_write(json_get(identity, keys[at]), 0, text, NULL) == STATUS_OK;
-    }
-    free(keys);
-    return made && !text->failed;
-}
-
-char *counted_case_key(struct arena *arena, const struct counted_case *one, const char *const *without)
-{
+    const struct {
+        const char *name;
+        int64_t value;
+    } lengths[] = {{"batch", one->view->batch}, {"new_tokens", one->view->new_tokens}, {"seq", one->view->seq}};
     struct text key = {0};
     text_append(&key, one->device);
-    bool made = identity_append(&key, json_get(one->view->line, "identity"), without);
-    char *copy = made ? arena_copy(arena, text_string(&key)) : NULL;
+    text_append(&key, one->view->settings);
+    for (size_t at = 0; at < sizeof lengths / sizeof lengths[0]; at++) {
+        if (lengths[at].value >= 0 && !is_among(lengths[at].name, without)) {
+            text_format(&key, "|%s=%" PRId64, lengths[at].name, lengths[at].value);
+        }
+    }
+    const char *kept = key.failed ? NULL : name_table_keep(keys, arena, text_string(&key));
     text_release(&key);
-    return copy;
+    return kept;
 }
 
-static bool case_make(struct arena *arena, const struct case_view *view, struct counted_case *made)
+static bool case_make(struct name_table *keys, struct arena *arena, const struct case_view *view,
+                      struct counted_case *made)
 {
     static const char *const batch[] = {"batch", NULL};
     *made = (struct counted_case){.view = view,
-                                  .family = json_string_or(json_get(view->line, "family"), "unknown"),
-                                  .device = device_make(arena, view),
+                                  .family = view->family != NULL ? view->family : "unknown",
+                                  .device = view->machine,
                                   .measured_bytes = view->measured.peak_bytes[LEVEL_ALLOCATED],
                                   .tensor_bytes = view->predicted.peak_bytes[LEVEL_REQUESTED],
                                   .weights_bytes = view->predicted.stages[STAGE_LOAD].end_bytes[LEVEL_REQUESTED],
                                   .loaded_bytes = view->measured.stages[STAGE_LOAD].end_bytes[LEVEL_REQUESTED]};
-    made->series = made->device != NULL ? counted_case_key(arena, made, batch) : NULL;
+    made->series = counted_case_key(keys, arena, made, batch);
     return made->series != NULL;
 }
 
@@ -138,6 +113,7 @@ enum status_code counted_cases_find(struct report *const *reports, int report_co
                                     struct arena *arena, struct counted_cases *counted, struct status *error)
 {
     struct counted_cases made = {0};
+    struct name_table keys = {0};
     for (int index = 0; index < report_count; index++) {
         made.read_count += reports[index]->case_count;
     }
@@ -150,10 +126,11 @@ enum status_code counted_cases_find(struct report *const *reports, int report_co
             if (reason != NULL) {
                 ++*reason;
             } else {
-                complete = case_make(arena, view, &made.cases[made.count++]);
+                complete = case_make(&keys, arena, view, &made.cases[made.count++]);
             }
         }
     }
+    name_table_release(&keys);
     if (!complete || !repeats_drop(arena, &made)) {
         return status_set(error, STATUS_OUT_OF_MEMORY, "no memory for the statistics of %d rows", made.read_count);
     }

@@ -35,9 +35,10 @@ struct counted_cases {
 /* Whether the row of a case was predicted on the meta device and not measured. */
 bool case_is_meta(const struct case_view *view);
 
-/* The identity of a case without the members that `without` names (ended by NULL), and its device: cases of equal texts
- * differ in those alone. From the arena; NULL: no memory. */
-char *counted_case_key(struct arena *arena, const struct counted_case *one, const char *const *without);
+/* The identity of a case without the lengths that `without` names (of batch, seq and new_tokens; ended by NULL), and its
+ * device: cases of equal texts differ in those alone. The texts are in arena, one for equal keys; NULL: no memory. */
+const char *counted_case_key(struct name_table *keys, struct arena *arena, const struct counted_case *one,
+                             const char *const *without);
 
 /* The reports must outlive *counted; everything else is in arena. STATUS_OUT_OF_MEMORY. */
 enum status_code counted_cases_find(struct report *const *reports, int report_count, bool with_meta,

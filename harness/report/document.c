@@ -47,18 +47,6 @@ static struct json *summary_value(const struct accuracy *rows, int count)
     return value;
 }
 
-static struct json *cases_value(const struct report *report)
-{
-    struct json *value = json_array_new();
-    for (int index = 0; value != NULL && index < report->case_count; index++) {
-        if (!json_append(value, json_share(report->cases[index].line))) {
-            json_release(value);
-            value = NULL;
-        }
-    }
-    return value;
-}
-
 /* {"id": ..., "attempts": 10, "requested_bytes": 0, ..., "sequences_equal": true} */
 static struct json *spread_value(const struct case_view *view)
 {
@@ -91,23 +79,53 @@ static struct json *spreads_value(const struct report *report)
     return json_made(value, made);
 }
 
+enum { INDENT = 2 };
+
+/* Writes one member of the document and releases its value; NULL: memory ran out, and *made is false. */
+static void member_write(struct text *text, const char *key, struct json *value, bool *made)
+{
+    text_format(text, "%s\n%*s\"%s\": ", text->length == 1 ? "" : ",", INDENT, "",
+                key); /* behind "{" alone: the first */
+    *made = *made && value != NULL;
+    json_write_below(value, INDENT, 1, text);
+    json_release(value);
+}
+
+/* The records as they stand in their file, of which one at a time is in memory. */
+static enum status_code cases_write(const struct report *report, struct text *text, struct status *error)
+{
+    enum status_code code = STATUS_OK;
+    text_format(text, ",\n%*s\"cases\": [", INDENT, "");
+    for (int index = 0; code == STATUS_OK && index < report->case_count; index++) {
+        const struct json *line = NULL;
+        code = record_stream_again(report->stream, &report->cases[index].place, &line, error);
+        if (code == STATUS_OK) {
+            text_format(text, "%s\n%*s", index > 0 ? "," : "", 2 * INDENT, "");
+            json_write_below(line, INDENT, 2, text);
+        }
+    }
+    if (report->case_count > 0) {
+        text_format(text, "\n%*s", INDENT, "");
+    }
+    text_append(text, "]\n}\n");
+    return code;
+}
+
 enum status_code document_write(const struct report *report, const struct accuracy *rows, int count, struct text *text,
                                 struct status *error)
 {
-    struct json *document = json_object_new();
-    enum status_code code = STATUS_OK;
-    bool made = document != NULL && json_set(document, "runs", json_share(report->runs)) &&
-                json_set(document, "basis", json_string_new(report->basis)) &&
-                json_set(document, "counts", counts_value(report)) &&
-                json_set(document, "summary", summary_value(rows, count)) &&
-                json_set(document, "spreads", spreads_value(report)) &&
-                json_set(document, "cases", cases_value(report));
-    if (made) {
-        code = json_write(document, 2, text, error);
-        text_append(text, "\n");
-    } else {
-        code = status_set(error, STATUS_OUT_OF_MEMORY, "no memory for a JSON document of %d cases", report->case_count);
-    }
-    json_release(document);
-    return code;
+    bool made = true;
+    struct text head = {0};
+    text_append(&head, "{");
+    member_write(&head, "runs", json_share(report->runs), &made);
+    member_write(&head, "basis", json_string_new(report->basis), &made);
+    member_write(&head, "counts", counts_value(report), &made);
+    member_write(&head, "summary", summary_value(rows, count), &made);
+    member_write(&head, "spreads", spreads_value(report), &made);
+    text_append_bytes(text, text_string(&head), head.length);
+    made = made && !head.failed;
+    text_release(&head);
+    return made ? cases_write(report, text, error)
+                : status_set(error, STATUS_OUT_OF_MEMORY, "no memory for a JSON document of %d cases",
+                             report->case_count);
 }

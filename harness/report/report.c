@@ -1,5 +1,5 @@
-/* Report: records read from a file or folder, and the choice of a writer. Not the writers, and not the run that made
- * the records. */
+/* Report: records read from a file or folder, line by line into views, and the choice of a writer. Not the writers, and not
+ * the run that made the records. */
 #include "harness/report/report.h"
 
 #include <limits.h>
@@ -10,13 +10,21 @@
 #include "harness/report/case_view.h"
 #include "harness/report/spread.h"
 
-/* The case lines of every run in the file, in its order; each one a reference of its own. */
+/* What is known of a case beside its view, until all records are read. */
+struct reading_case {
+    int run; /* of its last attempt */
+    struct spread_sum spread;
+    const struct comparison *verdicts; /* in the arena of the reading */
+    int verdict_count;
+};
+
 struct reading {
     struct report *report;
-    struct json **lines;
-    int *line_runs;         /* for each line the place of its run */
-    struct spread *spreads; /* for each line that stays, of the attempts that it stands for */
-    size_t line_count;
+    bool with_comparisons;
+    struct arena arena;
+    struct name_table ids; /* their numbers are those of the cases */
+    struct reading_case *cases;
+    size_t room; /* of both lists of cases */
 };
 
 static enum status_code memory_error(struct status *error, const char *path)
@@ -24,135 +32,82 @@ static enum status_code memory_error(struct status *error, const char *path)
     return status_set(error, STATUS_OUT_OF_MEMORY, "%s: no memory for its records", path);
 }
 
-/* Takes what the report needs out of the file, which is released by the caller. */
-static bool file_take(struct reading *reading, const struct record_file *file)
+/* Room for one more case in both lists. */
+static bool room_make(struct reading *reading)
 {
     struct report *report = reading->report;
-    size_t count = 0;
-    for (int index = 0; index < file->run_count; index++) {
-        count += (size_t)file->runs[index].case_count;
+    if ((size_t)report->case_count < reading->room) {
+        return true;
     }
-    reading->lines = calloc(count + 1, sizeof *reading->lines);
-    reading->line_runs = calloc(count + 1, sizeof *reading->line_runs);
-    reading->spreads = calloc(count + 1, sizeof *reading->spreads);
-    if (reading->lines == NULL || reading->line_runs == NULL || reading->spreads == NULL) {
+    size_t room = reading->room > 0 ? reading->room + reading->room / 2 : 64;
+    struct case_view *views = realloc(report->cases, room * sizeof *views);
+    report->cases = views != NULL ? views : report->cases;
+    struct reading_case *cases = realloc(reading->cases, room * sizeof *cases);
+    reading->cases = cases != NULL ? cases : reading->cases;
+    reading->room = views != NULL && cases != NULL ? room : reading->room;
+    return views != NULL && cases != NULL;
+}
+
+/* Of several attempts at one case the last stays, at the place of the first. The spread is that of the attempts of the last
+ * run alone, because another run is of another day, another driver or another program. */
+static bool attempt_add(struct reading *reading, const struct record_line *line)
+{
+    struct report *report = reading->report;
+    struct case_view view;
+    const char *id = json_string_or(json_get(line->value, "id"), "(no id)");
+    int number = room_make(reading) ? name_table_add(&reading->ids, &report->arena, id) : -1;
+    if (number < 0 || !case_view_read(report, line->value, reading->ids.entries[number].text, &view)) {
         return false;
     }
-    for (int index = 0; index < file->run_count; index++) {
-        const struct record_run *run = &file->runs[index];
-        for (int at = 0; at < run->case_count; at++) {
-            reading->line_runs[reading->line_count] = index;
-            reading->lines[reading->line_count++] = json_share(run->cases[at]);
-        }
-        if (!json_append(report->runs, json_share(run->run))) {
-            return false;
-        }
-        report->attempt_count = run->case_count;
-        report->ended = run->end != NULL && !json_boolean_or(json_get(run->end, "interrupted"), false);
+    struct reading_case *one = &reading->cases[number];
+    struct case_view *kept = &report->cases[number];
+    bool is_new = number == report->case_count;
+    bool again = !is_new && one->run == line->run;
+    one->spread = again ? one->spread : (struct spread_sum){0};
+    one->run = line->run;
+    view.run = line->run;
+    view.place = line->place;
+    bool made = spread_add(&one->spread, &reading->arena, again ? kept : NULL, &view);
+    if (made && reading->with_comparisons) {
+        struct comparison *verdicts = NULL;
+        made = verdicts_read(report, &reading->arena, line->value, &verdicts, &one->verdict_count);
+        one->verdicts = verdicts;
     }
-    report->damaged_line_count = file->damaged_line_count;
-    return true;
-}
-
-struct attempt {
-    const char *id;
-    size_t order;
-};
-
-static int attempt_order(const void *left, const void *right)
-{
-    const struct attempt *a = left, *b = right;
-    int order = strcmp(a->id, b->id);
-    return order != 0 ? order : (a->order > b->order) - (a->order < b->order);
-}
-
-/* The spread of the attempts, all at one case and in their order: those of the last run alone, because another run is of
- * another day, another driver or another program. group: room for all of them. */
-static struct spread attempts_spread(const struct reading *reading, const struct attempt *attempts, size_t count,
-                                     struct json **group)
-{
-    int last_run = reading->line_runs[attempts[count - 1].order], kept = 0;
-    for (size_t at = 0; at < count; at++) {
-        if (reading->line_runs[attempts[at].order] == last_run) {
-            group[kept++] = reading->lines[attempts[at].order];
-        }
-    }
-    return spread_of(group, kept);
-}
-
-/* Moves the lines that stayed together; returns how many they are. */
-static size_t lines_close(struct reading *reading)
-{
-    size_t kept = 0;
-    for (size_t index = 0; index < reading->line_count; index++) {
-        if (reading->lines[index] != NULL) {
-            reading->spreads[kept] = reading->spreads[index];
-            reading->line_runs[kept] = reading->line_runs[index];
-            reading->lines[kept++] = reading->lines[index];
-        }
-    }
-    return kept;
-}
-
-/* Of several attempts at one case the last stays, at the place of the first; the others are released. */
-static bool attempts_drop(struct reading *reading)
-{
-    size_t count = reading->line_count;
-    struct attempt *attempts = calloc(count + 1, sizeof *attempts);
-    struct json **group = calloc(count + 1, sizeof *group);
-    for (size_t index = 0; index < count && attempts != NULL; index++) {
-        attempts[index].id = json_string_or(json_get(reading->lines[index], "id"), "(no id)");
-        attempts[index].order = index;
-    }
-    bool made = attempts != NULL && group != NULL;
-    if (made) {
-        qsort(attempts, count, sizeof *attempts, attempt_order);
-    }
-    for (size_t index = 0; made && index < count;) {
-        size_t last = index;
-        while (last + 1 < count && strcmp(attempts[last + 1].id, attempts[index].id) == 0) {
-            last++;
-        }
-        struct json *line = reading->lines[attempts[last].order];
-        int run = reading->line_runs[attempts[last].order];
-        reading->spreads[attempts[index].order] = attempts_spread(reading, &attempts[index], last - index + 1, group);
-        for (size_t at = index; at <= last; at++) {
-            if (at != last) {
-                json_release(reading->lines[attempts[at].order]);
-            }
-            reading->lines[attempts[at].order] = NULL;
-        }
-        reading->lines[attempts[index].order] = line;
-        reading->line_runs[attempts[index].order] = run;
-        index = last + 1;
-    }
-    reading->line_count = made ? lines_close(reading) : count;
-    free(group);
-    free(attempts);
+    *kept = view;
+    report->case_count += is_new ? 1 : 0;
     return made;
 }
 
-/* Moves the lines into views; whatever happens, the report then owns every line or it is released. */
-static bool views_make(struct reading *reading)
+static bool line_take(struct reading *reading, const struct record_line *line)
 {
     struct report *report = reading->report;
-    report->cases = arena_alloc(&report->arena, reading->line_count * sizeof *report->cases);
-    if (report->cases == NULL) {
-        return false;
+    switch (line->type) {
+    case RECORD_LINE_RUN:
+        report->attempt_count = 0;
+        report->ended = false;
+        return json_append(report->runs, json_copy_new(line->value));
+    case RECORD_LINE_CASE:
+        report->attempt_count++;
+        return attempt_add(reading, line);
+    case RECORD_LINE_END:
+        report->ended = !json_boolean_or(json_get(line->value, "interrupted"), false);
+        break;
+    case RECORD_LINE_NONE:
+        break;
     }
+    return true;
+}
+
+/* When all estimators and all attempts are known. */
+static bool cases_finish(struct reading *reading)
+{
+    struct report *report = reading->report;
     bool made = true;
-    while (made && (size_t)report->case_count < reading->line_count) {
-        struct json *line = reading->lines[report->case_count];
-        struct case_view *view = &report->cases[report->case_count];
-        made = case_view_read(report, line, view);
-        view->run = reading->line_runs[report->case_count];
-        view->spread = reading->spreads[report->case_count++];
-    }
-    memmove(reading->lines, reading->lines + report->case_count,
-            (reading->line_count - (size_t)report->case_count) * sizeof *reading->lines);
-    reading->line_count -= (size_t)report->case_count;
     for (int index = 0; made && index < report->case_count; index++) {
-        made = case_view_compare(report, &report->cases[index]);
+        const struct reading_case *one = &reading->cases[index];
+        struct case_view *view = &report->cases[index];
+        made = spread_make(&one->spread, &report->arena, &view->spread) &&
+               (!reading->with_comparisons || case_view_compare(report, view, one->verdicts, one->verdict_count));
     }
     return made;
 }
@@ -178,22 +133,29 @@ static bool basis_mark(struct report *report)
     return made;
 }
 
-static enum status_code records_read(struct report *report, const struct record_file *file, struct status *error)
+static enum status_code records_read(struct report *report, bool with_comparisons, struct status *error)
 {
-    struct reading reading = {.report = report};
-    bool made = file_take(&reading, file) && attempts_drop(&reading) && views_make(&reading) && basis_mark(report);
-    for (size_t index = 0; index < reading.line_count; index++) {
-        json_release(reading.lines[index]); /* what no view has taken */
+    struct reading reading = {.report = report, .with_comparisons = with_comparisons};
+    struct record_line line = {.type = RECORD_LINE_RUN};
+    bool made = true;
+    enum status_code code = STATUS_OK;
+    while (made && code == STATUS_OK && line.type != RECORD_LINE_NONE) {
+        code = record_stream_next(report->stream, &line, error);
+        made = code != STATUS_OK || line_take(&reading, &line);
     }
-    free(reading.lines);
-    free(reading.line_runs);
-    free(reading.spreads);
-    return made ? STATUS_OK : memory_error(error, report->source);
+    if (code == STATUS_OK && !(made && cases_finish(&reading) && basis_mark(report))) {
+        code = memory_error(error, report->source);
+    }
+    report->damaged_line_count = record_stream_damaged_count(report->stream);
+    arena_release(&reading.arena);
+    name_table_release(&reading.ids);
+    free(reading.cases);
+    return code;
 }
 
-enum status_code report_open(const char *path, struct report **report, struct status *error)
+static enum status_code report_read(const char *path, bool with_comparisons, struct report **report,
+                                    struct status *error)
 {
-    struct record_file file = {0};
     struct report *made = calloc(1, sizeof *made);
     if (made == NULL) {
         return memory_error(error, path);
@@ -201,11 +163,10 @@ enum status_code report_open(const char *path, struct report **report, struct st
     made->estimators[made->estimator_count++] = "replay";
     made->source = arena_copy(&made->arena, path);
     made->runs = json_array_new();
-    enum status_code code =
-        made->source == NULL || made->runs == NULL ? memory_error(error, path) : record_file_read(path, &file, error);
+    enum status_code code = made->source == NULL || made->runs == NULL ? memory_error(error, path)
+                                                                       : record_stream_open(path, &made->stream, error);
     if (code == STATUS_OK) {
-        code = records_read(made, &file, error);
-        record_file_release(&file);
+        code = records_read(made, with_comparisons, error);
     }
     if (code != STATUS_OK) {
         report_release(made);
@@ -215,16 +176,26 @@ enum status_code report_open(const char *path, struct report **report, struct st
     return STATUS_OK;
 }
 
+enum status_code report_open(const char *path, struct report **report, struct status *error)
+{
+    return report_read(path, true, report, error);
+}
+
+enum status_code report_open_side(const char *path, struct report **report, struct status *error)
+{
+    return report_read(path, false, report, error);
+}
+
 void report_release(struct report *report)
 {
     if (report == NULL) {
         return;
     }
-    for (int index = 0; index < report->case_count; index++) {
-        json_release(report->cases[index].line);
-    }
+    record_stream_close(report->stream);
     json_release(report->runs);
+    name_table_release(&report->words);
     arena_release(&report->arena);
+    free(report->cases);
     free(report);
 }
 

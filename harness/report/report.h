@@ -15,10 +15,13 @@
 
 struct report; /* opaque: the records of one folder or file */
 
-/* Reads path, a file of records or a folder that holds records.jsonl, through record_file_read, whose errors it passes
+/* Reads path, a file of records or a folder that holds records.jsonl, through a record_stream, whose errors it passes
  * on. Of several attempts at a case the last counts. A line that a killed run left unfinished is counted and left out;
  * every report then says so. A run without a case is not an error. The caller releases *report. */
 enum status_code report_open(const char *path, struct report **report, struct status *error);
+
+/* The same for report_compare, which holds no prediction against a measurement: less memory for each case. */
+enum status_code report_open_side(const char *path, struct report **report, struct status *error);
 
 void report_release(struct report *report); /* NULL is accepted */
 

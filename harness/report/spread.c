@@ -22,10 +22,13 @@ static void range_add(struct range *range, int64_t bytes)
     range->count++;
 }
 
-static bool is_measured(const struct json *line)
+struct spread_ranges {
+    struct range ends[STAGE_COUNT][LEVEL_COUNT], peaks[STAGE_COUNT][LEVEL_COUNT];
+};
+
+static bool is_measured(const struct case_view *view)
 {
-    const char *status = json_string_or(json_get(line, "status"), "");
-    return strcmp(status, "ok") == 0 || strcmp(status, "fail") == 0;
+    return strcmp(view->status, "ok") == 0 || strcmp(view->status, "fail") == 0;
 }
 
 /* The spread of one figure; BYTES_UNKNOWN where not every attempt has it. */
@@ -35,59 +38,73 @@ static int64_t range_width(const struct range *range, int attempt_count)
                                                               : BYTES_UNKNOWN;
 }
 
-static void stage_spread(struct json *const *lines, int count, int stage, struct spread *spread)
+static void figures_add(struct spread_ranges *ranges, const struct case_view *view)
 {
-    struct range ends[LEVEL_COUNT] = {{0}}, peaks[LEVEL_COUNT] = {{0}};
-    for (int at = 0; at < count; at++) {
-        struct stage_view view;
-        stage_view_read(json_get(json_get(lines[at], "stages"), report_stage_name(stage)), &view);
-        for (int level = 0; level < LEVEL_COUNT && is_measured(lines[at]); level++) {
-            range_add(&ends[level], view.end_bytes[level]);
-            range_add(&peaks[level], view.peak_bytes[level]);
-        }
-    }
-    for (int level = 0; level < LEVEL_COUNT; level++) {
-        int64_t end_bytes = range_width(&ends[level], spread->attempt_count);
-        int64_t peak_bytes = range_width(&peaks[level], spread->attempt_count);
-        spread->stage_bytes[stage][level] = end_bytes > peak_bytes ? end_bytes : peak_bytes;
-    }
-}
-
-static enum sequences sequences_of(struct json *const *lines, int count)
-{
-    const char *first = NULL;
-    for (int at = 0; at < count; at++) {
-        const char *hash = json_string_or(json_get(lines[at], "sequence_hash"), NULL);
-        if (!is_measured(lines[at])) {
-            continue;
-        }
-        if (hash == NULL) {
-            return SEQUENCES_UNKNOWN;
-        }
-        first = first == NULL ? hash : first;
-        if (strcmp(first, hash) != 0) {
-            return SEQUENCES_DIFFERENT;
-        }
-    }
-    return first != NULL ? SEQUENCES_EQUAL : SEQUENCES_UNKNOWN;
-}
-
-struct spread spread_of(struct json *const *lines, int count)
-{
-    struct spread spread = {.sequences = sequences_of(lines, count)};
-    for (int at = 0; at < count; at++) {
-        spread.attempt_count += is_measured(lines[at]) ? 1 : 0;
-    }
     for (int stage = 0; stage < STAGE_COUNT; stage++) {
-        stage_spread(lines, count, stage, &spread);
+        const struct stage_view *figures = &view->measured.stages[stage];
+        for (int level = 0; level < LEVEL_COUNT; level++) {
+            range_add(&ranges->ends[stage][level], figures->end_bytes[level]);
+            range_add(&ranges->peaks[stage][level], figures->peak_bytes[level]);
+        }
     }
-    return spread;
+}
+
+/* Not known as soon as one attempt has no sequence; different as soon as two differ; whichever comes first. */
+static void sequence_add(struct spread_sum *sum, const char *sequence)
+{
+    if (sum->sequences_decided) {
+        return;
+    }
+    bool same = sequence != NULL && (sum->sequence == NULL || strcmp(sum->sequence, sequence) == 0);
+    sum->sequences_decided = !same;
+    sum->sequences = same ? SEQUENCES_EQUAL : sequence == NULL ? SEQUENCES_UNKNOWN : SEQUENCES_DIFFERENT;
+    sum->sequence = sum->sequence != NULL ? sum->sequence : sequence;
+}
+
+bool spread_add(struct spread_sum *sum, struct arena *arena, const struct case_view *before,
+                const struct case_view *view)
+{
+    if (before != NULL && sum->ranges == NULL) { /* most cases have one attempt, and need none of this */
+        sum->ranges = arena_alloc(arena, sizeof *sum->ranges);
+        if (sum->ranges == NULL) {
+            return false;
+        }
+        if (is_measured(before)) {
+            figures_add(sum->ranges, before);
+        }
+    }
+    if (is_measured(view)) {
+        sum->attempt_count++;
+        sequence_add(sum, view->sequence);
+        if (sum->ranges != NULL) {
+            figures_add(sum->ranges, view);
+        }
+    }
+    return true;
+}
+
+bool spread_make(const struct spread_sum *sum, struct arena *arena, struct spread *spread)
+{
+    *spread = (struct spread){.attempt_count = sum->attempt_count, .sequences = sum->sequences};
+    if (sum->attempt_count < 2) {
+        return true;
+    }
+    int64_t(*stage_bytes)[LEVEL_COUNT] = arena_alloc(arena, STAGE_COUNT * sizeof *stage_bytes);
+    for (int stage = 0; stage_bytes != NULL && stage < STAGE_COUNT; stage++) {
+        for (int level = 0; level < LEVEL_COUNT; level++) {
+            int64_t end_bytes = range_width(&sum->ranges->ends[stage][level], sum->attempt_count);
+            int64_t peak_bytes = range_width(&sum->ranges->peaks[stage][level], sum->attempt_count);
+            stage_bytes[stage][level] = end_bytes > peak_bytes ? end_bytes : peak_bytes;
+        }
+    }
+    spread->stage_bytes = (const int64_t(*)[LEVEL_COUNT])stage_bytes;
+    return stage_bytes != NULL;
 }
 
 int64_t spread_widest(const struct spread *spread, enum level level)
 {
     int64_t widest_bytes = BYTES_UNKNOWN;
-    for (int stage = 0; stage < STAGE_COUNT; stage++) {
+    for (int stage = 0; spread->stage_bytes != NULL && stage < STAGE_COUNT; stage++) {
         int64_t bytes = spread->stage_bytes[stage][level];
         widest_bytes = bytes > widest_bytes ? bytes : widest_bytes;
     }

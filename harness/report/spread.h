@@ -5,11 +5,24 @@
 
 #include "harness/report/case_view.h"
 
-/* Of the case lines of several attempts: for each stage and level the highest less the lowest, of the readings at its end
- * and of the peaks, whichever is more. BYTES_UNKNOWN where an attempt lacks the reading. Attempts that were not measured
- * (an error, a skip) do not count. Worked: three attempts with 512, 512 and 544 MiB of device bytes at the end of a stage
- * spread over 32 MiB. */
-struct spread spread_of(struct json *const *lines, int count);
+/* Attempts at one case while they are read, one after the other. All zero: none yet. */
+struct spread_sum {
+    int attempt_count;            /* that were measured */
+    struct spread_ranges *ranges; /* NULL: fewer than two attempts */
+    const char *sequence;         /* of the first one measured; NULL: it is not known */
+    enum sequences sequences;
+    bool sequences_decided; /* no other attempt can change it */
+};
+
+/* Takes in one more attempt; before: the attempt before it, NULL for the first. Attempts that were not measured (an error,
+ * a skip) do not count. False where memory ran out. */
+bool spread_add(struct spread_sum *sum, struct arena *arena, const struct case_view *before,
+                const struct case_view *view);
+
+/* For each stage and level the highest less the lowest, of the readings at its end and of the peaks, whichever is more.
+ * BYTES_UNKNOWN where an attempt lacks the reading. Worked: three attempts with 512, 512 and 544 MiB of device bytes at the
+ * end of a stage spread over 32 MiB. False where memory ran out. */
+bool spread_make(const struct spread_sum *sum, struct arena *arena, struct spread *spread);
 
 /* The widest of all stages; BYTES_UNKNOWN where there is none that all attempts know. */
 int64_t spread_widest(const struct spread *spread, enum level level);

@@ -64,15 +64,17 @@ static bool cells_fill(struct weights_rule *rule)
 {
     static const char *const lengths[] = {"batch", "seq", "new_tokens", NULL};
     rule->cells = arena_alloc(&rule->arena, ((size_t)rule->counted.count + 1) * sizeof *rule->cells);
+    struct name_table keys = {0};
     bool made = rule->cells != NULL;
     for (int at = 0; made && at < rule->counted.count; at++) {
         struct rule_cell *cell = &rule->cells[rule->cell_count];
         if (cell_make(rule, &rule->counted.cases[at], cell)) {
-            cell->series = counted_case_key(&rule->arena, cell->one, lengths);
+            cell->series = counted_case_key(&keys, &rule->arena, cell->one, lengths);
             made = cell->series != NULL;
             rule->cell_count += made ? 1 : 0;
         }
     }
+    name_table_release(&keys);
     if (made) {
         qsort(rule->cells, (size_t)rule->cell_count, sizeof *rule->cells, cell_order);
     }

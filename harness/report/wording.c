@@ -173,31 +173,25 @@ void validity_append(struct text *text, const struct case_view *view)
     }
 }
 
-/* What the items of a record are called, in their order (harness/run/reading_items.h). */
-static const struct {
-    const char *key, *word;
-} item_words[] = {{"baseline_bytes", "there before"}, {"context_bytes", "context"},      {"kernel_bytes", "kernels"},
-                  {"library_bytes", "libraries"},     {"workspace_bytes", "workspaces"}, {"segment_bytes", "segments"},
-                  {"remainder_bytes", "remainder"}};
-
 enum level items_append(struct text *text, const struct case_view *view)
 {
+    static const char *const words[ITEM_COUNT] = {
+#define ITEM_WORD(name, key, word) word,
+        ITEM_TABLE(ITEM_WORD)
+#undef ITEM_WORD
+    };
     char figure[WORDING_BYTES];
     int stage = stage_last(&view->measured);
-    const struct json *record = json_get(json_get(view->line, "stages"), report_stage_name(stage));
-    bool whole = json_kind(json_get(record, "device_items")) == JSON_KIND_OBJECT;
-    enum level level = whole ? LEVEL_DEVICE : LEVEL_PROCESS;
-    const struct json *items = json_get(record, whole ? "device_items" : "process_items");
+    enum level level = view->items != NULL ? view->items->level : LEVEL_PROCESS;
     int64_t total_bytes = view->measured.stages[stage].end_bytes[level];
-    if (json_kind(items) != JSON_KIND_OBJECT || total_bytes == BYTES_UNKNOWN) {
+    if (view->items == NULL || total_bytes == BYTES_UNKNOWN) {
         return LEVEL_COUNT;
     }
     text_format(text, "%s at the end of %s", bytes_word(total_bytes, false, figure), report_stage_name(stage));
     const char *separator = ": ";
-    for (size_t index = 0; index < sizeof item_words / sizeof item_words[0]; index++) {
-        int64_t bytes = json_integer_or(json_get(items, item_words[index].key), 0);
-        if (bytes != 0) {
-            text_format(text, "%s%s %s", separator, size_format(bytes, figure), item_words[index].word);
+    for (int item = 0; item < ITEM_COUNT; item++) {
+        if (view->items->bytes[item] != 0) {
+            text_format(text, "%s%s %s", separator, size_format(view->items->bytes[item], figure), words[item]);
             separator = ", ";
         }
     }

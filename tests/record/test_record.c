@@ -16,30 +16,9 @@
 #include <unistd.h>
 
 #include "harness/record/record.h"
+#include "tests/record/record_lines.h"
 #include "tests/support/command_run.h"
 #include "tests/support/whole_file.h"
-
-#define RUN_LINE                                                                                                       \
-    "{\"type\": \"run\", \"schema\": {\"name\": \"assay-record\", \"major\": 1, \"minor\": 0}, \"run_id\": \"r1\", "   \
-    "\"started\": \"2026-01-01T00:00:00Z\", \"suite\": {\"name\": \"t\", \"path\": \"t.yaml\", \"plan_hash\": "        \
-    "\"00\", "                                                                                                         \
-    "\"case_count\": 2, \"selected_count\": 2}}\n"
-#define CASE_LINE(id)                                                                                                  \
-    "{\"type\": \"case\", \"id\": \"" id "\", \"identity\": {\"model\": \"m\", \"mode\": \"load\", \"precision\": "    \
-    "\"float32\", \"batch\": null, \"seq\": null, \"attention\": null, \"optimizer\": null, \"checkpointing\": null, " \
-    "\"accumulate\": null, \"logits\": null, \"head\": \"bare\"}, \"status\": \"ok\", \"reason\": null, \"attempt\": " \
-    "1, \"duration_s\": 0.25, \"stages\": {\"load\": {\"requested_bytes\": 4, \"requested_bytes_peak\": 4, "           \
-    "\"allocated_bytes\": 512, \"allocated_bytes_peak\": 512, \"reserved_bytes\": 2097152, "                           \
-    "\"reserved_bytes_peak\": 2097152, \"device_bytes\": null, \"process_bytes\": 7, \"process_bytes_peak\": null, "   \
-    "\"seconds\": 0.1, \"categories_at_peak\": {\"weights\": 4}}}, \"context\": null, \"peak_stage\": \"load\", "      \
-    "\"categories_at_peak\": {\"weights\": 4}, \"causes\": null, \"saved_for_backward_bytes\": null, \"loss\": null, " \
-    "\"sequence_hash\": \"00000000000000ff\", \"oom\": null, \"estimates\": {\"replay\": null}, \"verdicts\": "        \
-    "[{\"estimator\": \"replay\", \"quantity\": \"allocated_bytes_peak\", \"predicted\": 510, \"measured\": 512, "     \
-    "\"signed_error_bytes\": -2, \"signed_error\": -0.00390625, \"tolerance\": {\"bytes\": 0}, \"pass\": false}], "    \
-    "\"device\": null}\n"
-#define END_LINE                                                                                                       \
-    "{\"type\": \"end\", \"finished\": \"2026-01-01T00:00:01Z\", \"interrupted\": false, \"counts\": {\"ok\": 2}, "    \
-    "\"outcome\": \"pass\"}\n"
 
 struct place {
     char folder[64], file[96];
@@ -239,21 +218,6 @@ static void wrong_files_are_refused_with_the_line(void **state)
         snprintf(message, sizeof message, "%s%s", place->file, REFUSALS[i].message);
         assert_string_equal(error.text, message);
     }
-}
-
-static void damage_in_the_middle_of_a_run_is_not_forgiven(void **state)
-{
-    const struct place *place = *state;
-    struct record_file file;
-    struct status error;
-    file_write(place->file, RUN_LINE "{\"type\": \"ca\n" CASE_LINE("a"));
-    assert_int_equal(record_file_read(place->file, &file, &error), STATUS_INVALID);
-    char start[128];
-    snprintf(start, sizeof start, "%s:2:", place->file);
-    assert_ptr_equal(strstr(error.text, start), error.text);
-    assert_int_equal(record_file_read("no/such/folder", &file, &error), STATUS_IO);
-    assert_string_equal(error.text, "no/such/folder: cannot be opened: No such file or directory; name a folder that a "
-                                    "run has written");
 }
 
 struct spoiling {
@@ -500,77 +464,6 @@ static void a_wrong_line_is_not_written(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, place_make, place_remove)
 
-/* More than one block of text without a newline: no more of it is read than a line may have. */
-static void a_line_without_end_is_refused_early(void **state)
-{
-    const struct place *place = *state;
-    struct record_file file;
-    struct status error;
-    char message[256];
-    file_write(place->file, RUN_LINE);
-    assert_int_equal(truncate(place->file, (off_t)1 << 36), 0); /* zeroes that take no room: 64 GiB */
-    assert_int_equal(record_file_read(place->file, &file, &error), STATUS_INVALID);
-    snprintf(message, sizeof message, "%s:2:1: longer than 16 MiB; this is not a file of records", place->file);
-    assert_string_equal(error.text, message);
-}
-
-static void what_is_no_file_is_refused_at_once(void **state)
-{
-    const struct place *place = *state;
-    struct record_file file;
-    struct status error;
-    char message[256];
-    assert_int_equal(mkfifo(place->file, 0600), 0); /* that nobody writes to: opening it must not wait */
-    assert_int_equal(record_file_read(place->folder, &file, &error), STATUS_IO);
-    snprintf(message, sizeof message, "%s: is not a regular file; name a folder that a run has written", place->file);
-    assert_string_equal(error.text, message);
-    assert_int_equal(record_file_read("/dev/zero", &file, &error), STATUS_IO);
-    assert_string_equal(error.text, "/dev/zero: is not a regular file; name a folder that a run has written");
-}
-
-/* Lines of a pipe, which the user named, can be read once more all the same. */
-static void lines_of_a_pipe_and_of_a_file_are_read_again(void **state)
-{
-    const struct place *place = *state;
-    static const char content[] = RUN_LINE CASE_LINE("a") CASE_LINE("b");
-    for (int piped = 0; piped < 2; piped++) {
-        int ends[2];
-        char name[64];
-        struct record_stream *stream = NULL;
-        struct record_line line;
-        struct record_place places[3];
-        struct status error = {0};
-        assert_int_equal(pipe(ends), 0);
-        assert_int_equal(write(ends[1], content, strlen(content)), strlen(content));
-        close(ends[1]);
-        file_write(place->file, content);
-        snprintf(name, sizeof name, "/dev/fd/%d", ends[0]);
-        assert_int_equal(record_stream_open(piped ? name : place->file, &stream, &error), STATUS_OK);
-        for (int i = 0; i < 3; i++) {
-            assert_int_equal(record_stream_next(stream, &line, &error), STATUS_OK);
-            assert_int_equal(line.type, i == 0 ? RECORD_LINE_RUN : RECORD_LINE_CASE);
-            places[i] = line.place;
-        }
-        assert_int_equal(record_stream_next(stream, &line, &error), STATUS_OK);
-        assert_int_equal(line.type, RECORD_LINE_NONE);
-        const struct json *again = NULL;
-        assert_int_equal(record_stream_again(stream, &places[2], &again, &error), STATUS_OK);
-        assert_string_equal(json_string_or(json_get(again, "id"), ""), "b");
-        assert_int_equal(record_stream_again(stream, &places[1], &again, &error), STATUS_OK);
-        assert_string_equal(json_string_or(json_get(again, "id"), ""), "a");
-        if (!piped) {
-            file_write(place->file, RUN_LINE CASE_LINE("a") CASE_LINE("c"));
-            assert_int_equal(record_stream_again(stream, &places[2], &again, &error), STATUS_IO);
-            assert_non_null(strstr(error.text, "was changed while it was read; run the command again"));
-            file_write(place->file, RUN_LINE);
-            assert_int_equal(record_stream_again(stream, &places[2], &again, &error), STATUS_IO);
-            assert_non_null(strstr(error.text, "it has become shorter"));
-        }
-        record_stream_close(stream);
-        close(ends[0]);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -580,14 +473,10 @@ int main(void)
         TEST(a_run_killed_at_any_byte_keeps_its_whole_lines),
         TEST(a_run_after_a_killed_one_starts_on_its_own_line),
         TEST(wrong_files_are_refused_with_the_line),
-        TEST(damage_in_the_middle_of_a_run_is_not_forgiven),
         TEST(what_is_no_file_of_records_is_not_written_to),
         TEST(a_beginning_is_appended_to),
         TEST(a_file_that_is_no_longer_there_ends_the_writing),
         cmocka_unit_test(wrong_kinds_are_named_with_their_path),
-        TEST(a_line_without_end_is_refused_early),
-        TEST(what_is_no_file_is_refused_at_once),
-        TEST(lines_of_a_pipe_and_of_a_file_are_read_again),
         TEST(fields_and_lines_of_a_later_minor_version_are_accepted),
         TEST(a_full_disk_leaves_whole_lines),
         TEST(a_folder_that_cannot_be_written_is_named),

@@ -11,19 +11,31 @@
 #include "harness/report/spread.h"
 #include "tests/report/records_fixture.h"
 
-enum { LINES_MAXIMUM = 8 };
+/* One report at a time, so that what it spreads over stays until the test has looked at it. */
+static struct report scene;
+
+static int scene_clear(void **state)
+{
+    (void)state;
+    name_table_release(&scene.words);
+    arena_release(&scene.arena);
+    scene = (struct report){0};
+    return 0;
+}
 
 static struct spread spread_of_texts(const char *const *texts)
 {
-    struct json *lines[LINES_MAXIMUM] = {NULL};
-    int count = 0;
-    for (; texts[count] != NULL; count++) {
-        assert_int_equal(json_parse_text("a test", texts[count], strlen(texts[count]), &lines[count], NULL), STATUS_OK);
+    struct spread_sum sum = {0};
+    struct case_view before, view;
+    struct spread spread;
+    for (int count = 0; texts[count] != NULL; count++, before = view) {
+        struct json *line = NULL;
+        assert_int_equal(json_parse_text("a test", texts[count], strlen(texts[count]), &line, NULL), STATUS_OK);
+        assert_true(case_view_read(&scene, line, "a", &view));
+        json_release(line);
+        assert_true(spread_add(&sum, &scene.arena, count > 0 ? &before : NULL, &view));
     }
-    struct spread spread = spread_of(lines, count);
-    for (int i = 0; i < count; i++) {
-        json_release(lines[i]);
-    }
+    assert_true(spread_make(&sum, &scene.arena, &spread));
     return spread;
 }
 
@@ -109,9 +121,9 @@ static void attempts_of_the_last_run_count(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_highest_less_the_lowest),
-        cmocka_unit_test(a_missing_reading_is_no_zero),
-        cmocka_unit_test(words_say_it),
+        cmocka_unit_test_teardown(the_highest_less_the_lowest, scene_clear),
+        cmocka_unit_test_teardown(a_missing_reading_is_no_zero, scene_clear),
+        cmocka_unit_test_teardown(words_say_it, scene_clear),
         cmocka_unit_test(attempts_of_the_last_run_count),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
