@@ -6,6 +6,7 @@
 
 #include "harness/base/size.h"
 #include "harness/base/text.h"
+#include "models/workload_alias.h"
 
 static const char *const mode_names[MODE_COUNT] = {"load", "infer", "generate", "train"};
 static const char *const cache_names[CACHE_COUNT] = {"dynamic", "static"};
@@ -181,8 +182,9 @@ enum { COUNT_MAXIMUM = 1 << 20 };
 static enum status_code name_parse(const struct field_row *row, const char *text, int *value, struct status *error)
 {
     struct text known = {0};
+    const char *name = workload_alias((enum workload_field)(row - rows), text);
     for (int i = row->first; i < row->count; i++) {
-        if (strcmp(text, row->names[i]) == 0) {
+        if (strcmp(name, row->names[i]) == 0) {
             *value = i;
             text_release(&known);
             return STATUS_OK;

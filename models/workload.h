@@ -130,7 +130,7 @@ const char *head_name(enum head head);
  * but the last alone when generating, as transformers does; 32 new tokens, a dynamic cache in the dtype of the keys, 1 beam. */
 struct workload workload_default(enum mode mode);
 
-/* Sets one field, named by its key, from text.
+/* Sets one field, named by its key, from text: a value's name, or an alias of it (workload_alias.h).
  * STATUS_INVALID says what is wrong and lists what would be right; an unknown key is STATUS_INVALID too. */
 enum status_code workload_set(struct workload *workload, const char *key, const char *text, struct status *error);
 

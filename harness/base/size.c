@@ -78,32 +78,49 @@ const char *percentage_format(double fraction, char text[SIZE_TEXT_BYTES])
     return text;
 }
 
-/* What is meant by digits with something behind them: 1000 by '1e3' and '1_000', 4000 or 4096 by '4k', no integer by '1.5', and
- * 16 perhaps by '16abc'. number: of the digits before end. */
+/* "1,000,000", "1_000", "1'000": groups of three digits behind the first; "8,16" is a list. plain: without what separates. */
+static bool is_grouped(const char *text, char plain[24])
+{
+    size_t count = *text == '-' ? 1 : 0, group = 0;
+    bool separated = false, whole = true;
+    memcpy(plain, text, count);
+    for (const char *byte = text + count; *byte != '\0' && count + 1 < 24 && whole; byte++) {
+        bool is_digit = *byte >= '0' && *byte <= '9';
+        whole = is_digit ? !separated || group < 3
+                         : strchr("_,'", *byte) != NULL && (separated ? group == 3 : group > 0 && group <= 3);
+        separated = separated || !is_digit;
+        group = is_digit ? group + 1 : 0;
+        if (is_digit) {
+            plain[count++] = *byte;
+        }
+        whole = whole && (byte[1] != '\0' || group == 3);
+    }
+    plain[count] = '\0';
+    return whole && separated && count + 1 < 24;
+}
+
+/* What is meant by digits with something behind them: 1000 by '1e3' and '1_000', 4000 or 4096 by '4k', no integer by '1.5'. What
+ * nobody can tell is not guessed: '8,16' is a list, '5m' five minutes or millions. number: of the digits before end. */
 static enum status_code integer_refuse(const char *text, const char *end, int64_t number, struct status *error)
 {
     char *after = NULL, plain[24] = "";
     double value = strtod(text, &after);
-    size_t count = 0;
-    for (const char *byte = text; *byte != '\0' && count + 1 < sizeof plain; byte++) {
-        plain[count] = *byte;
-        count += strchr("_,'", *byte) == NULL ? 1 : 0;
-    }
-    plain[count] = '\0';
-    bool is_separated = plain[strspn(plain, "-0123456789")] == '\0' && plain[0] != '\0' && count + 1 < sizeof plain;
     if (*after == '\0' && fabs(value) < 0x1p53 && value == floor(value)) {
         return status_set(error, STATUS_INVALID, "'%s' is not an integer; write %.0f", text, value);
     }
-    if (is_separated) {
+    if (is_grouped(text, plain)) {
         return status_set(error, STATUS_INVALID, "'%s' is not an integer; write %s", text, plain);
     }
     if ((*end == 'k' || *end == 'K') && end[1] == '\0' && number < INT64_MAX / 1024) {
         return status_set(error, STATUS_INVALID, "'%s' is not an integer; write %" PRId64 " or %" PRId64, text,
                           number * 1000, number * 1024);
     }
-    return *end == '.'
-               ? status_set(error, STATUS_INVALID, "'%s' is not an integer; write a whole number", text)
-               : status_set(error, STATUS_INVALID, "'%s' is not an integer; write %.*s", text, (int)(end - text), text);
+    if (*end == ',' && strspn(text, "0123456789, ") == strlen(text)) {
+        return status_set(error, STATUS_INVALID, "'%s' is a list and no integer; write one of them", text);
+    }
+    return *end == '.' ? status_set(error, STATUS_INVALID, "'%s' is not an integer; write a whole number", text)
+                       : status_set(error, STATUS_INVALID, "'%s' is not an integer; write digits alone, without '%s'",
+                                    text, end);
 }
 
 enum status_code integer_parse(const char *text, int64_t minimum, int64_t maximum, int64_t *value, struct status *error)

@@ -154,6 +154,30 @@ enum status_code size_parse(const char *text, int64_t *bytes, struct status *err
     return STATUS_OK;
 }
 
+/* The letter of the unit that was probably left out; 0 where it is a number of bytes. */
+static char unit_left_out(int64_t number)
+{
+    enum { GIGABYTES_MOST = 512, MEGABYTES_MOST = 1 << 20 };
+    return number <= GIGABYTES_MOST ? 'G' : number <= MEGABYTES_MOST ? 'M' : '\0';
+}
+
+enum status_code size_parse_memory(const char *text, int64_t *bytes, struct status *error)
+{
+    int64_t read = 0;
+    enum status_code code = size_parse(text, &read, error);
+    if (code == STATUS_OK && read > 0 && text[strspn(text, "0123456789")] == '\0') {
+        char letter = unit_left_out(read);
+        return letter != '\0'
+                   ? status_set(error, STATUS_INVALID, "'%s' has no unit; write %s%ciB (1024s) or %s%cB (1000s)", text,
+                                text, letter, text, letter)
+                   : status_set(error, STATUS_INVALID, "'%s' has no unit; write %sB for bytes", text, text);
+    }
+    if (code == STATUS_OK) {
+        *bytes = read;
+    }
+    return code;
+}
+
 void size_meant(const char *typed, int64_t bytes, struct text *text)
 {
     struct decimal number;

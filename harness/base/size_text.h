@@ -13,6 +13,10 @@
  * STATUS_INVALID with the reason and what would be right; STATUS_OVERFLOW beyond 63 bits. */
 enum status_code size_parse(const char *text, int64_t *bytes, struct status *error);
 
+/* As size_parse, but a number other than 0 has its unit: whoever writes 24 for a memory means 24 GiB or 24 GB, and none means 24
+ * bytes. */
+enum status_code size_parse_memory(const char *text, int64_t *bytes, struct status *error);
+
 /* Appends what was meant by a typed size, so that nobody is surprised: "10GB = 9.31 GiB", "24GiB = 25769803776 bytes".
  * bytes: what size_parse made of typed. */
 void size_meant(const char *typed, int64_t bytes, struct text *text);

@@ -2,8 +2,8 @@
  * answered with the nearest right one, and the table also writes the help. */
 #include <string.h>
 
-#include "harness/base/nearest.h"
 #include "harness/cli/command.h"
+#include "harness/cli/suggestion.h"
 
 struct cursor {
     int index, count;
@@ -54,13 +54,15 @@ static enum status_code unknown_option(const struct command *command, const char
     memcpy(name, word, length);
     name[length] = '\0';
     const char *bare = name + strspn(name, "-");
-    const char *nearest = name_nearest(bare, names);
-    if (!name_is_near(bare, nearest)) {
-        return status_set(error, STATUS_INVALID, "%s: unknown option '%s'; assay %s --help lists them", command->name,
-                          name, command->name);
-    }
-    return status_set(error, STATUS_INVALID, "%s: unknown option '%s'; did you mean --%s?", command->name, name,
-                      nearest);
+    struct text meant = {0};
+    enum status_code code =
+        option_suggest(bare, names, &meant)
+            ? status_set(error, STATUS_INVALID, "%s: unknown option '%s'; did you mean %s?", command->name, name,
+                         text_string(&meant))
+            : status_set(error, STATUS_INVALID, "%s: unknown option '%s'; assay %s --help lists them", command->name,
+                         name, command->name);
+    text_release(&meant);
+    return code;
 }
 
 static bool is_option(const char *word)

@@ -239,6 +239,10 @@ static enum status_code case_print(const struct arguments *arguments, const stru
     if (code == STATUS_OK) {
         code = parallel_take(arguments, &model->config, &parallel, error);
     }
+    if (code == STATUS_OK && target_name != NULL) {
+        code = target_find(target_name, &target, error);
+        target_name = code == STATUS_OK ? target->name : NULL;
+    }
     if (code == STATUS_OK && device != NULL) {
         code = constants_take(device, &target_name, &constants, error);
     }

@@ -131,6 +131,7 @@ static enum status_code plan_make(struct plan *plan, struct status *error)
     enum status_code code = suite_tolerances_check(plan->suite, &case_runner_measure, error);
     if (code == STATUS_OK && plan->target != NULL) {
         code = target_find(plan->target, &target, error);
+        plan->target = code == STATUS_OK ? target->name : plan->target;
     }
     if (code == STATUS_OK && plan->with_estimates) {
         text_format(&plan->text, "%12s  %s, %d cases, plan %s\n", "allocated", plan->suite->name,

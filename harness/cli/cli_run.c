@@ -14,7 +14,7 @@
 #include "harness/cli/report_files.h"
 #include "harness/cli/resource_path.h"
 #include "harness/cli/run_progress.h"
-#include "harness/device/device.h"
+#include "harness/device/device_spec.h"
 #include "harness/hardware/hardware.h"
 #include "harness/run/run.h"
 
@@ -25,7 +25,7 @@ static const struct option_row options[] = {
     {"constants", OPTION_VALUE, "DEVICE", "of results/reference, or a file; or none (default: those of the device)"},
     {"jobs", OPTION_VALUE, "N", "cases measured at the same time (default: 1)"},
     {"share-device", OPTION_FLAG, NULL, "use a GPU beside other runs that share it too"},
-    {"wait-device", OPTION_VALUE, "SECONDS", "wait so long for a GPU that another run has (default: 0)"},
+    {"wait-device", OPTION_VALUE, "SECONDS", "wait so long for a GPU that another run has, also as 5m (default: 0)"},
     {"records-only", OPTION_FLAG, NULL, "write no report and no plots beside the records"},
     {"quiet", OPTION_FLAG, NULL, "no progress on standard error"},
     STRICT_OPTION_ROW,
@@ -123,7 +123,36 @@ static enum status_code number_read(const struct arguments *arguments, const cha
     return STATUS_OK;
 }
 
-static enum status_code options_read(const struct arguments *arguments, struct run_options *run, struct status *error)
+/* The value of an option as seconds: "300", "90s", "5m", "2h". */
+static enum status_code seconds_read(const struct arguments *arguments, const char *name, int64_t maximum, int *seconds,
+                                     struct status *error)
+{
+    static const struct {
+        char unit;
+        int seconds;
+    } units[] = {{'s', 1}, {'m', 60}, {'h', 3600}};
+    const char *text = arguments_value(arguments, name);
+    size_t digits = text != NULL ? strspn(text, "0123456789") : 0;
+    int64_t value = 0;
+    for (size_t i = 0; digits > 0 && i < sizeof units / sizeof units[0]; i++) {
+        char number[16];
+        if (text[digits] != units[i].unit || text[digits + 1] != '\0' || digits >= sizeof number) {
+            continue;
+        }
+        snprintf(number, sizeof number, "%.*s", (int)digits, text);
+        enum status_code code = integer_parse(number, 0, maximum / units[i].seconds, &value, error);
+        if (code != STATUS_OK) {
+            status_prefix(error, "run: --%s %s", name, text);
+            return code;
+        }
+        *seconds = (int)value * units[i].seconds;
+        return STATUS_OK;
+    }
+    return number_read(arguments, name, 0, maximum, seconds, error);
+}
+
+static enum status_code options_read(const struct arguments *arguments, char device[DEVICE_SPEC_BYTES],
+                                     struct run_options *run, struct status *error)
 {
     const char *lock_folder = secure_getenv("ASSAY_LOCK_DIR");
     run->device = arguments_value(arguments, "device");
@@ -136,9 +165,13 @@ static enum status_code options_read(const struct arguments *arguments, struct r
     run->progress = run_progress_terminal(arguments_value(arguments, "quiet") != NULL);
     enum status_code code = number_read(arguments, "jobs", 1, RUN_JOBS_MAXIMUM, &run->jobs, error);
     if (code == STATUS_OK) {
-        code = number_read(arguments, "wait-device", 0, RUN_WAIT_SECONDS_MAXIMUM, &run->wait_device_seconds, error);
+        code = seconds_read(arguments, "wait-device", RUN_WAIT_SECONDS_MAXIMUM, &run->wait_device_seconds, error);
     }
-    return code == STATUS_OK && run->device != NULL ? device_spec_check(run->device, error) : code;
+    if (code == STATUS_OK && run->device != NULL) {
+        code = device_spec_words(run->device, device, error);
+        run->device = device;
+    }
+    return code;
 }
 
 /* Constants that are asked for are read once, before anything is measured; the others in the child, which knows the
@@ -194,11 +227,12 @@ static enum status_code run_command(const struct arguments *arguments, enum exit
     struct suite suite = {0};
     struct constants constants;
     struct text notes = {0};
+    char device[DEVICE_SPEC_BYTES];
     const char *path = suite_path(&arena, arguments->operands[0]);
     struct run_options run = {.suite = &suite, .catalogue_dir = resource_path(&arena, "models/catalogue")};
     enum status_code code = run.catalogue_dir == NULL || path == NULL
                                 ? status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a path")
-                                : options_read(arguments, &run, error);
+                                : options_read(arguments, device, &run, error);
     if (code == STATUS_OK) {
         code = constants_take(arguments_value(arguments, "constants"), &arena, &run, &constants, error);
     }

@@ -18,8 +18,8 @@ void program_help(const struct command *const *commands, struct text *text)
     }
     text_append(text,
                 "\n"
-                "  assay COMMAND --help     the options of a command\n"
-                "  assay --version          the version\n\n"
+                "  assay help COMMAND       the options of a command, also as assay COMMAND --help\n"
+                "  assay version            the version, also as assay --version\n\n"
                 "exit codes: 0 all pass, 1 a verdict failed, 2 usage, suite or model file wrong, 3 inconclusive,\n"
                 "missing cases or a GPU that another run has, 77 every selected case was skipped, 99 a fault of the\n"
                 "program\n");

@@ -7,20 +7,31 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "harness/base/nearest.h"
 #include "harness/cli/case_options.h"
 #include "harness/cli/command.h"
 #include "harness/cli/help.h"
 #include "harness/cli/output.h"
+#include "harness/cli/suggestion.h"
 
 static const struct command *const commands[] = {
-    &command_hardware,   &command_models,    &command_weights, &command_estimate,
-    &command_estimators, &command_fit,       &command_limit,   &command_explain,
-    &command_peaks,      &command_plan,      &command_run,     &command_report,
-    &command_compare,    &command_calibrate, &command_replay,  NULL,
+    &command_hardware,   &command_gpus, &command_models, &command_weights, &command_estimate,
+    &command_estimators, &command_fit,  &command_limit,  &command_explain, &command_peaks,
+    &command_plan,       &command_run,  &command_report, &command_compare, &command_calibrate,
+    &command_replay,     NULL,
 };
 
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] - 1 };
+
+static const char *const help_words[] = {"help", "--help", "-h", NULL};
+static const char *const version_words[] = {"version", "--version", "-V", NULL};
+
+static bool is_one_of(const char *word, const char *const *words)
+{
+    while (*words != NULL && strcmp(word, *words) != 0) {
+        words++;
+    }
+    return *words != NULL;
+}
 
 /* A file that cannot be read or written is the caller's to mend, like a wrong option. */
 static enum exit_code exit_code_of(enum status_code code)
@@ -53,11 +64,13 @@ static enum status_code command_find(const char *name, const struct command **co
         }
         names[i] = commands[i]->name;
     }
-    const char *nearest = name_nearest(name, names);
-    if (!name_is_near(name, nearest)) {
-        return status_set(error, STATUS_INVALID, "unknown command '%s'; assay --help lists them", name);
-    }
-    return status_set(error, STATUS_INVALID, "unknown command '%s'; did you mean %s?", name, nearest);
+    struct text meant = {0};
+    enum status_code code =
+        command_suggest(name, names, &meant)
+            ? status_set(error, STATUS_INVALID, "unknown command '%s'; did you mean %s?", name, text_string(&meant))
+            : status_set(error, STATUS_INVALID, "unknown command '%s'; assay --help lists them", name);
+    text_release(&meant);
+    return code;
 }
 
 static enum status_code help_print(const struct command *command, struct status *error)
@@ -71,6 +84,15 @@ static enum status_code help_print(const struct command *command, struct status 
     enum status_code code = output_lines(&text, error);
     text_release(&text);
     return code;
+}
+
+/* "help", and "help estimate", which is estimate's. word NULL: the program's. */
+static enum status_code help_of(const char *word, struct status *error)
+{
+    const struct command *command = NULL;
+    bool is_command = word != NULL && !is_one_of(word, help_words) && !is_one_of(word, version_words);
+    enum status_code code = is_command ? command_find(word, &command, error) : STATUS_OK;
+    return code == STATUS_OK ? help_print(command, error) : code;
 }
 
 static enum status_code version_print(struct status *error)
@@ -99,10 +121,10 @@ static enum status_code program_run(int count, char **words, enum exit_code *exi
     if (count < 2) {
         return status_set(error, STATUS_INVALID, "a command is missing; assay --help lists them");
     }
-    if (strcmp(words[1], "--help") == 0 || strcmp(words[1], "-h") == 0) {
-        return help_print(NULL, error);
+    if (is_one_of(words[1], help_words)) {
+        return help_of(count > 2 ? words[2] : NULL, error);
     }
-    if (strcmp(words[1], "--version") == 0) {
+    if (is_one_of(words[1], version_words)) {
         return version_print(error);
     }
     if (words[1][0] == '-') {
@@ -112,6 +134,11 @@ static enum status_code program_run(int count, char **words, enum exit_code *exi
     const struct command *command = NULL;
     struct arguments arguments = {0};
     enum status_code code = command_find(words[1], &command, error);
+    for (int i = 2; i < count && code == STATUS_OK && strcmp(words[i], "--") != 0; i++) {
+        if (words[i][0] == '-' && is_one_of(words[i], version_words)) {
+            return version_print(error);
+        }
+    }
     if (code == STATUS_OK) {
         code = arguments_parse(command, count - 2, words + 2, &arguments, error);
     }

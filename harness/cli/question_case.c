@@ -17,7 +17,7 @@ static enum status_code size_option(const struct arguments *arguments, const cha
                                     struct status *error)
 {
     const char *typed = arguments_value(arguments, name);
-    enum status_code code = typed != NULL ? size_parse(typed, bytes, error) : STATUS_OK;
+    enum status_code code = typed != NULL ? size_parse_memory(typed, bytes, error) : STATUS_OK;
     if (code != STATUS_OK) {
         status_prefix(error, "%s: --%s", arguments->command->name, name);
     }
@@ -196,7 +196,9 @@ void question_memory_lines(const struct question_case *question, struct text *te
     char low[SIZE_TEXT_BYTES], high[SIZE_TEXT_BYTES];
     question_size_line(text, question->gpu != NULL ? question->gpu->name : "memory", question->memory_bytes);
     if (question->gpu != NULL) {
-        text_format(text, "  nvidia-smi: %" PRId64 " MiB, %s\n", question->gpu->memory_mib, question->gpu->source);
+        text_append(text, "  ");
+        gpu_memory_words(question->gpu, text);
+        text_append(text, "\n");
     } else {
         text_append(text, "  ");
         size_meant(question->memory_typed, question->memory_bytes, text);

@@ -8,7 +8,7 @@
 #include "harness/cli/case_precision.h"
 #include "harness/cli/command.h"
 #include "harness/estimate/estimate.h"
-#include "harness/question/gpu_table.h"
+#include "harness/tape/gpu_table.h"
 #include "harness/question/overhead.h"
 #include "harness/suite/identity.h"
 #include "models/model.h"

@@ -110,7 +110,4 @@ void device_close(struct device *device); /* NULL is accepted */
  * may still not open. */
 enum status_code device_identify(const char *spec, struct device_identity *identity, struct status *error);
 
-/* STATUS_INVALID for a spec that is not of the forms above; touches no device. */
-enum status_code device_spec_check(const char *spec, struct status *error);
-
 #endif

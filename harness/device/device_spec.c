@@ -1,7 +1,9 @@
 /* Device specs: text to struct. Whether such a device exists is asked elsewhere (registry.c). */
 #include "harness/device/device_spec.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "harness/base/size.h"
 #include "harness/base/size_text.h"
@@ -18,7 +20,7 @@ static enum status_code memory_parse(const char *text, const char *kind, const c
         return status_set(error, STATUS_INVALID, "device '%s': %s takes mem=SIZE only; write %s:mem=512MiB", text, kind,
                           kind);
     }
-    enum status_code code = size_parse(options + sizeof key - 1, &bytes, error);
+    enum status_code code = size_parse_memory(options + sizeof key - 1, &bytes, error);
     if (code != STATUS_OK) {
         status_prefix(error, "device '%s'", text);
         return code;
@@ -49,13 +51,13 @@ enum status_code device_spec_parse(const char *text, struct device_spec *spec, s
     static const struct {
         const char *name;
         enum device_kind kind;
-    } kinds[] = {
-        {"auto", DEVICE_KIND_AUTO}, {"meta", DEVICE_KIND_META}, {"host", DEVICE_KIND_HOST}, {"cuda", DEVICE_KIND_CUDA}};
+    } kinds[] = {{"auto", DEVICE_KIND_AUTO}, {"meta", DEVICE_KIND_META}, {"host", DEVICE_KIND_HOST},
+                 {"cuda", DEVICE_KIND_CUDA}, {"cpu", DEVICE_KIND_HOST},  {"gpu", DEVICE_KIND_CUDA}};
     struct device_spec parsed = {0};
     size_t length = strcspn(text, ":");
     size_t row = 0;
     while (row < sizeof kinds / sizeof kinds[0] &&
-           (strlen(kinds[row].name) != length || memcmp(kinds[row].name, text, length) != 0)) {
+           (strlen(kinds[row].name) != length || strncasecmp(kinds[row].name, text, length) != 0)) {
         row++;
     }
     if (row == sizeof kinds / sizeof kinds[0]) {
@@ -80,4 +82,22 @@ enum status_code device_spec_parse(const char *text, struct device_spec *spec, s
     }
     *spec = parsed;
     return STATUS_OK;
+}
+
+enum status_code device_spec_words(const char *text, char words[DEVICE_SPEC_BYTES], struct status *error)
+{
+    static const char *const names[] = {[DEVICE_KIND_AUTO] = "auto",
+                                        [DEVICE_KIND_META] = "meta",
+                                        [DEVICE_KIND_HOST] = "host",
+                                        [DEVICE_KIND_CUDA] = "cuda"};
+    struct device_spec spec;
+    enum status_code code = device_spec_parse(text, &spec, error);
+    if (code == STATUS_OK && strlen(text) >= DEVICE_SPEC_BYTES) {
+        code = status_set(error, STATUS_INVALID, "device '%s' is too long; write fewer than %d characters", text,
+                          DEVICE_SPEC_BYTES);
+    }
+    if (code == STATUS_OK) {
+        snprintf(words, DEVICE_SPEC_BYTES, "%s%s", names[spec.kind], text + strcspn(text, ":"));
+    }
+    return code;
 }

@@ -89,9 +89,3 @@ void device_close(struct device *device)
         device->table->close(device);
     }
 }
-
-enum status_code device_spec_check(const char *spec, struct status *error)
-{
-    struct device_spec parsed;
-    return device_spec_parse(spec, &parsed, error);
-}

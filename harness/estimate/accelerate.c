@@ -12,6 +12,7 @@
 #include "harness/estimate/rule_terms.h"
 #include "models/family.h"
 #include "models/skeleton.h"
+#include "models/workload_alias.h"
 
 static const char *const dtype_names[ACCELERATE_DTYPE_COUNT] = {"float32", "float16", "int8", "int4"};
 static const double dtype_divisors[ACCELERATE_DTYPE_COUNT] = {1, 2, 4, 8};
@@ -23,11 +24,16 @@ const char *accelerate_dtype_name(enum accelerate_dtype dtype)
 
 enum status_code accelerate_dtype_find(const char *name, enum accelerate_dtype *dtype, struct status *error)
 {
+    const char *meant = workload_alias(FIELD_PRECISION, name);
     for (int i = 0; i < ACCELERATE_DTYPE_COUNT; i++) {
-        if (strcmp(name, dtype_names[i]) == 0) {
+        if (strcmp(meant, dtype_names[i]) == 0) {
             *dtype = (enum accelerate_dtype)i;
             return STATUS_OK;
         }
+    }
+    if (strcmp(meant, "bfloat16") == 0) {
+        return status_set(error, STATUS_INVALID,
+                          "dtype '%.80s' has no row of accelerate's; write float16, as many bytes", name);
     }
     return status_set(error, STATUS_INVALID, "dtype '%.80s' is not known; write one of: float32, float16, int8, int4",
                       name);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/nearest.h"
+#include "harness/estimate/estimate.h"
 #include "harness/run/case_line.h"
 #include "harness/run/device_claim.h"
 #include "harness/run/external_estimates.h"
@@ -71,6 +73,29 @@ static enum status_code externals_check(const struct suite *suite, const struct 
     return STATUS_OK;
 }
 
+enum { ESTIMATORS_MAXIMUM = 64 };
+
+static enum status_code estimator_unknown(const struct suite *suite, const struct suite_tolerance *entry,
+                                          struct status *error)
+{
+    const char *names[ESTIMATORS_MAXIMUM + EXTERNALS_MAXIMUM + 1] = {NULL}, *meant[NAMES_MEANT_MAXIMUM];
+    int count = 0;
+    for (; count < ESTIMATORS_MAXIMUM && estimator_at(count) != NULL; count++) {
+        names[count] = estimator_at(count)->name;
+    }
+    for (int i = 0; i < suite->external_count; i++) {
+        names[count++] = suite->externals[i].name;
+    }
+    struct text words = {0};
+    names_meant_append(meant, names_meant(entry->estimator, names, meant), "'", "'", &words);
+    enum status_code code =
+        status_set(error, STATUS_INVALID, "%s:%d:%d: there is no estimator '%s'; %s%s%s", suite->path, entry->line,
+                   entry->column, entry->estimator, words.length > 0 ? "did you mean " : "assay estimators lists them",
+                   text_string(&words), words.length > 0 ? "?" : "");
+    text_release(&words);
+    return code;
+}
+
 static enum status_code case_tolerances_check(const struct suite *suite, const struct suite_case *case_,
                                               const struct case_runner *runner, struct status *error)
 {
@@ -78,9 +103,7 @@ static enum status_code case_tolerances_check(const struct suite *suite, const s
         const struct suite_tolerance *entry = &case_->settings->tolerances[i];
         if (strcmp(entry->estimator, "expected") != 0 && !external_is_known(suite, entry->estimator) &&
             !runner->knows_estimator(entry->estimator)) {
-            return status_set(error, STATUS_INVALID,
-                              "%s:%d:%d: there is no estimator '%s'; assay estimate MODEL --mode load names them all",
-                              suite->path, entry->line, entry->column, entry->estimator);
+            return estimator_unknown(suite, entry, error);
         }
     }
     return STATUS_OK;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "harness/base/size.h"
-#include "harness/device/device.h"
+#include "harness/device/device_spec.h"
 #include "harness/suite/suite_layer.h"
 #include "harness/tape/target.h"
 
@@ -37,13 +37,25 @@ static enum status_code reader_no_memory(const struct settings_reader *reader)
     return status_set(reader->error, STATUS_OUT_OF_MEMORY, "%s: no memory to read it", reader->tree->path);
 }
 
-/* A text setting that a check of another floor accepts, copied into the arena. NULL where the key is absent. */
-static enum status_code read_checked(struct settings_reader *reader, const char *key,
-                                     enum status_code (*check)(const char *text, struct status *error),
-                                     const char **result)
+static enum status_code target_words(const char *name, char words[DEVICE_SPEC_BYTES], struct status *error)
+{
+    const struct target *target = NULL;
+    enum status_code code = target_find(name, &target, error);
+    if (code == STATUS_OK) {
+        snprintf(words, DEVICE_SPEC_BYTES, "%s", target->name);
+    }
+    return code;
+}
+
+/* A text setting that another floor reads, in the words that it has for it, in the arena. NULL where the key is absent. */
+static enum status_code read_words(struct settings_reader *reader, const char *key,
+                                   enum status_code (*read)(const char *text, char words[DEVICE_SPEC_BYTES],
+                                                            struct status *error),
+                                   const char **result)
 {
     const struct node *node = layers_find(reader->layers, key, NULL, NULL);
     const char *text = NULL;
+    char words[DEVICE_SPEC_BYTES];
     if (node == NULL) {
         return STATUS_OK;
     }
@@ -51,19 +63,13 @@ static enum status_code read_checked(struct settings_reader *reader, const char 
     if (code != STATUS_OK) {
         return code;
     }
-    code = check(text, reader->error);
+    code = read(text, words, reader->error);
     if (code != STATUS_OK) {
         status_prefix(reader->error, "%s", key);
         return node_place(reader->tree, node, code, reader->error);
     }
-    *result = arena_copy(reader->arena, text);
+    *result = arena_copy(reader->arena, words);
     return *result != NULL ? STATUS_OK : reader_no_memory(reader);
-}
-
-static enum status_code target_check(const char *name, struct status *error)
-{
-    const struct target *target = NULL;
-    return target_find(name, &target, error);
 }
 
 static enum status_code read_counts(struct settings_reader *reader)
@@ -253,9 +259,9 @@ enum status_code settings_read(const struct yaml_tree *tree, const struct layers
                                const struct suite_settings **settings, struct status *error)
 {
     struct settings_reader reader = {.tree = tree, .layers = layers, .arena = arena, .error = error};
-    enum status_code code = read_checked(&reader, "device", device_spec_check, &reader.made.device);
+    enum status_code code = read_words(&reader, "device", device_spec_words, &reader.made.device);
     if (code == STATUS_OK) {
-        code = read_checked(&reader, "for", target_check, &reader.made.target);
+        code = read_words(&reader, "for", target_words, &reader.made.target);
     }
     if (code == STATUS_OK) {
         code = read_counts(&reader);

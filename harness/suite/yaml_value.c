@@ -68,22 +68,33 @@ static const char *kind_name(const struct node *node)
     return node->kind == NODE_SCALAR ? "a single value" : node->kind == NODE_LIST ? "a list" : "a map";
 }
 
+/* More names than these are a page and no remedy. */
+enum { NAMES_LISTED_MAXIMUM = 12 };
+
 static enum status_code key_unknown(const struct yaml_tree *tree, const struct node *key, const char *what,
                                     const char *const *names, struct status *error)
 {
     char quoted[NODE_QUOTE_BYTES];
-    const char *nearest = name_nearest(key->text, names);
-    if (name_is_near(key->text, nearest)) {
-        return node_fail(tree, key, error, "unknown key %s in %s; did you mean '%s'?", text_quote(key->text, quoted),
-                         what, nearest);
+    const char *meant[NAMES_MEANT_MAXIMUM];
+    struct text remedy = {0};
+    int count = names_meant(key->text, names, meant);
+    size_t known = 0;
+    while (names[known] != NULL) {
+        known++;
     }
-    struct text known = {0};
-    for (size_t n = 0; names[n] != NULL; n++) {
-        text_format(&known, "%s%s", n > 0 ? ", " : "", names[n]);
+    if (count > 0) {
+        text_append(&remedy, "did you mean ");
+        names_meant_append(meant, count, "'", "'", &remedy);
+        text_append(&remedy, "?");
+    } else if (known > NAMES_LISTED_MAXIMUM) {
+        text_append(&remedy, "docs/FORMAT.md lists those that there are");
     }
-    enum status_code code = node_fail(tree, key, error, "unknown key %s in %s; known are %s",
-                                      text_quote(key->text, quoted), what, text_string(&known));
-    text_release(&known);
+    for (size_t n = 0; count == 0 && known <= NAMES_LISTED_MAXIMUM && n < known; n++) {
+        text_format(&remedy, "%s%s", n > 0 ? ", " : "known are ", names[n]);
+    }
+    enum status_code code = node_fail(tree, key, error, "unknown key %s in %s; %s", text_quote(key->text, quoted), what,
+                                      text_string(&remedy));
+    text_release(&remedy);
     return code;
 }
 

@@ -1,10 +1,15 @@
 /* Targets: the table behind target.h. Nothing here asks a device. */
 #include "harness/tape/target.h"
 
+#include <ctype.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "harness/base/text.h"
+#include "harness/tape/gpu_table.h"
 
 enum {
     WORKSPACE_HOPPER_BYTES = 33554432,
@@ -36,6 +41,45 @@ const struct target *target_at(int index)
     return index >= 0 && index < (int)TARGET_COUNT ? &targets[index] : NULL;
 }
 
+/* Words for rows that people know by another name. */
+static const struct {
+    const char *word, *name;
+} words[] = {{"cpu", "host"}, {"gpu", "sm_90"}, {"cuda", "sm_90"}, {"hopper", "sm_90"}, {"ada", "sm_89"}};
+
+/* "sm90", "SM_90a", "compute_90", "90", "9.0": the digits of a capability. */
+static bool is_capability(const char *typed, const struct target *target)
+{
+    char plain[24], capability[8];
+    size_t count = 0;
+    for (; *typed != '\0' && count + 1 < sizeof plain; typed++) {
+        if (isalnum((unsigned char)*typed)) {
+            plain[count++] = (char)tolower((unsigned char)*typed);
+        }
+    }
+    plain[count] = '\0';
+    const char *digits = plain + (strncmp(plain, "sm", 2) == 0 ? 2 : strncmp(plain, "compute", 7) == 0 ? 7 : 0);
+    int length = snprintf(capability, sizeof capability, "%d", target->capability);
+    return target->capability > 0 && strncmp(digits, capability, (size_t)length) == 0 &&
+           (digits[length] == '\0' || strcmp(digits + length, "a") == 0);
+}
+
+/* The row that other words stand for; NULL: none. */
+static const struct target *target_meant(const char *name)
+{
+    const char *known = gpu_target(name);
+    for (size_t i = 0; i < sizeof words / sizeof words[0] && known == NULL; i++) {
+        known = strcasecmp(words[i].word, name) == 0 ? words[i].name : NULL;
+    }
+    for (int i = 0; i < (int)TARGET_COUNT; i++) {
+        bool same = known != NULL ? strcmp(known, targets[i].name) == 0
+                                  : strcasecmp(name, targets[i].name) == 0 || is_capability(name, &targets[i]);
+        if (same) {
+            return &targets[i];
+        }
+    }
+    return NULL;
+}
+
 enum status_code target_find(const char *name, const struct target **target, struct status *error)
 {
     struct text names = {0};
@@ -47,8 +91,14 @@ enum status_code target_find(const char *name, const struct target **target, str
         }
         text_format(&names, "%s%s", i > 0 ? ", " : "", targets[i].name);
     }
-    enum status_code code =
-        status_set(error, STATUS_INVALID, "'%s' is not a device class; it is one of %s", name, text_string(&names));
+    const struct target *meant = target_meant(name);
+    enum status_code code = STATUS_OK;
+    if (meant != NULL) {
+        *target = meant;
+    } else {
+        code = status_set(error, STATUS_INVALID, "'%s' is not a device class; it is one of %s, or a GPU of assay gpus",
+                          name, text_string(&names));
+    }
     text_release(&names);
     return code;
 }

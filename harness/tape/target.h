@@ -19,7 +19,8 @@ struct target {
     int capability; /* compute capability: 90 for sm_90; 0: no GPU. Chooses among the kernels of attention, and float8 */
 };
 
-/* NULL error text lists the names. */
+/* A row by its name, or by what people call it: "H100" and "a100" (gpu_table.h), "sm90", "9.0", "cpu" for host, "gpu" and "cuda" for
+ * the default. (*target)->name is the one that records keep. STATUS_INVALID lists the names. */
 enum status_code target_find(const char *name, const struct target **target, struct status *error);
 
 /* Row number index, NULL past the end. Row 0 is the default. */

@@ -79,7 +79,7 @@ static void integers_are_read_whole_or_refused(void **state)
     assert_int_equal(integer_parse("-5", -10, 10, &value, &error), STATUS_OK);
     assert_int_equal(value, -5);
     assert_int_equal(integer_parse("16abc", 1, 100, &value, &error), STATUS_INVALID);
-    assert_string_equal(error.text, "'16abc' is not an integer; write 16");
+    assert_string_equal(error.text, "'16abc' is not an integer; write digits alone, without 'abc'");
     assert_int_equal(integer_parse("010", 0, 100, &value, &error), STATUS_INVALID);
     assert_string_equal(error.text, "'010' has a leading zero; write 10");
     assert_int_equal(integer_parse("00", 0, 100, &value, &error), STATUS_INVALID);
@@ -93,9 +93,14 @@ static void integers_are_read_whole_or_refused(void **state)
         {"16.0", "write 16"},
         {"4k", "write 4000 or 4096"},
         {"1.5", "write a whole number"},
-        {"1e400", "write 1"},
-        {"12x", "write 12"},
-        {"1234567890_1234567890_1234567890", "write 1234567890"},
+        {"1e400", "write digits alone, without 'e400'"},
+        {"12x", "write digits alone, without 'x'"},
+        {"5m", "write digits alone, without 'm'"},
+        {"1,00", "write one of them"},
+        {"8,16", "write one of them"},
+        {"8, 16", "write one of them"},
+        {"1234,567", "write one of them"},
+        {"1234567890_1234567890_1234567890", "write digits alone, without '_1234567890_1234567890'"},
     };
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         assert_int_equal(integer_parse(others[i][0], 0, 100, &value, &error), STATUS_INVALID);

@@ -107,6 +107,32 @@ static void it_is_said_what_was_meant(void **state)
     }
 }
 
+/* Nobody means 24 bytes by a memory of 24. */
+static void a_memory_has_a_unit(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *error;
+    } rows[] = {
+        {"24", "'24' has no unit; write 24GiB (1024s) or 24GB (1000s)"},
+        {"800", "'800' has no unit; write 800MiB (1024s) or 800MB (1000s)"},
+        {"25769803776", "'25769803776' has no unit; write 25769803776B for bytes"},
+    };
+    int64_t bytes = 7;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct status error = {0};
+        assert_int_equal(size_parse_memory(rows[i].text, &bytes, &error), STATUS_INVALID);
+        assert_string_equal(error.text, rows[i].error);
+        assert_int_equal(bytes, 7);
+    }
+    assert_int_equal(size_parse_memory("0", &bytes, NULL), STATUS_OK);
+    assert_int_equal(bytes, 0);
+    assert_int_equal(size_parse_memory("24B", &bytes, NULL), STATUS_OK);
+    assert_int_equal(bytes, 24);
+    assert_int_equal(size_parse_memory("1.5GiB", &bytes, NULL), STATUS_OK);
+    assert_int_equal(bytes, INT64_C(1610612736));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -114,6 +140,7 @@ int main(void)
         cmocka_unit_test(unclear_sizes_are_refused),
         cmocka_unit_test(what_is_not_clear_is_refused_with_both_spellings),
         cmocka_unit_test(it_is_said_what_was_meant),
+        cmocka_unit_test(a_memory_has_a_unit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -125,7 +125,7 @@ static void wrong_words_are_answered_in_one_line(void **state)
         {{"models", "-v"}, "assay: models: unknown option '-v'; assay models --help lists them\n"},
         {{"models", "--head="}, "assay: models: --head needs a value; write --head bare|lm\n"},
         {{"models", "--head", ""}, "assay: models: --head needs a value; write --head bare|lm\n"},
-        {{"measure"}, "assay: unknown command 'measure'; assay --help lists them\n"},
+        {{"measure"}, "assay: unknown command 'measure'; did you mean run?\n"},
         {{"models", "--json=yes"}, "assay: models: --json takes no value; write --json\n"},
         {{"models", "--json", "--json"}, "assay: models: --json is given twice; keep one\n"},
         {{"models", "gpt2", "--head"}, "assay: models: --head needs a value; write --head bare|lm\n"},
@@ -186,8 +186,8 @@ static void wrong_files_are_answered_with_the_place(void **state)
          "its "
          "lists\n"},
         {{"plan", "tests/cli/data/unknown-estimator-suite.yaml"},
-         "tests/cli/data/unknown-estimator-suite.yaml:4:3: there is no estimator 'reply'; assay estimate MODEL --mode "
-         "load names them all\n"},
+         "tests/cli/data/unknown-estimator-suite.yaml:4:3: there is no estimator 'reply'; did you mean "
+         "'replay'?\n"},
         {{"plan", "tests/cli/data/small-suite.yaml", "--filter", "x"},
          "assay: plan: no case of tests/cli/data/small-suite.yaml matches 'x'; assay plan "
          "tests/cli/data/small-suite.yaml --ids lists them\n"},
@@ -248,13 +248,13 @@ static void wrong_fields_of_a_case_exit_with_2_and_a_remedy(void **state)
         const char *option, *value;
         const char *error; /* part of it */
     } rows[] = {
-        {"--batch", "16abc", "'16abc' is not an integer; write 16"},
+        {"--batch", "16abc", "'16abc' is not an integer; write digits alone, without 'abc'"},
         {"--batch", "0", "0 is out of range"},
         {"--seq", "1e3", "'1e3' is not an integer"},
         {"--seq", "010", "'010' has a leading zero; write 10"},
         {"--batch", "99999999999999999999", "does not fit 63 bits"},
-        {"--precision", "float8", "write one of: float32"},
-        {"--optimizer", "adam", "adam-foreach"},
+        {"--precision", "float7", "write one of: float32"},
+        {"--optimizer", "lion", "adam-foreach"},
         {"--for", "sm_1", "sm_90"},
         {"--checkpointing=perhaps", NULL, "--checkpointing: 'perhaps' is not known; write one of: false, true"},
         /* a suite's words become options where options were given */

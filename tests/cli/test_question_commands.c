@@ -104,7 +104,7 @@ static void exit_codes_follow_the_verdict(void **state)
         int64_t margin_low_bytes, margin_high_bytes;
     } rows[] = {
         {{"fit", "tiny-gpt2", "--mode", "load", "--memory", "2MiB", "--json"}, 0, JSON_KIND_BOOLEAN, 0, 0},
-        {{"fit", "tiny-gpt2", "--mode", "load", "--memory", "2097151", "--json"}, 1, JSON_KIND_BOOLEAN, -1, -1},
+        {{"fit", "tiny-gpt2", "--mode", "load", "--memory", "2097151B", "--json"}, 1, JSON_KIND_BOOLEAN, -1, -1},
         {{"fit", "tiny-gpt2", "--mode", "load", "--memory", "3MiB", "--overhead", "1MiB", "--json"},
          0,
          JSON_KIND_BOOLEAN,

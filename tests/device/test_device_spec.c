@@ -29,11 +29,26 @@ static void every_form_is_read(void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct device_spec spec = {0};
+        char words[DEVICE_SPEC_BYTES];
         assert_int_equal(device_spec_parse(rows[i].text, &spec, NULL), STATUS_OK);
         assert_int_equal(spec.kind, rows[i].spec.kind);
         assert_int_equal(spec.memory_bytes, rows[i].spec.memory_bytes);
         assert_int_equal(spec.index, rows[i].spec.index);
-        assert_int_equal(device_spec_check(rows[i].text, NULL), STATUS_OK);
+        assert_int_equal(device_spec_words(rows[i].text, words, NULL), STATUS_OK);
+        assert_string_equal(words, rows[i].text);
+    }
+}
+
+static void what_people_call_devices_becomes_what_records_keep(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {
+        {"cpu", "host"}, {"CPU:mem=1GiB", "host:mem=1GiB"}, {"gpu", "cuda"}, {"GPU:1", "cuda:1"}, {"Meta", "meta"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char words[DEVICE_SPEC_BYTES];
+        assert_int_equal(device_spec_words(rows[i][0], words, NULL), STATUS_OK);
+        assert_string_equal(words, rows[i][1]);
     }
 }
 
@@ -45,8 +60,8 @@ static void everything_else_is_refused_with_the_remedy(void **state)
         const char *message;
     } rows[] = {
         {"", "device '' is not known; write auto, meta, host, host:mem=SIZE, cuda or cuda:N"},
-        {"gpu", "device 'gpu' is not known; write auto, meta, host, host:mem=SIZE, cuda or cuda:N"},
-        {"Host", "device 'Host' is not known; write auto, meta, host, host:mem=SIZE, cuda or cuda:N"},
+        {"gpus", "device 'gpus' is not known; write auto, meta, host, host:mem=SIZE, cuda or cuda:N"},
+        {"host:mem=24", "device 'host:mem=24': '24' has no unit; write 24GiB (1024s) or 24GB (1000s)"},
         {"hos", "device 'hos' is not known; write auto, meta, host, host:mem=SIZE, cuda or cuda:N"},
         {"cuda1", "device 'cuda1' is not known; write auto, meta, host, host:mem=SIZE, cuda or cuda:N"},
         {"meta:1", "device 'meta:1': meta takes mem=SIZE only; write meta:mem=512MiB"},
@@ -65,8 +80,9 @@ static void everything_else_is_refused_with_the_remedy(void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct status error = {0};
+        struct device_spec spec;
         struct device *device = (struct device *)&error;
-        assert_int_equal(device_spec_check(rows[i].text, &error), STATUS_INVALID);
+        assert_int_equal(device_spec_parse(rows[i].text, &spec, &error), STATUS_INVALID);
         assert_string_equal(error.text, rows[i].message);
         assert_int_equal(device_open(rows[i].text, &device, NULL), STATUS_INVALID);
         assert_ptr_equal(device, &error); /* outputs are written on success only */
@@ -78,18 +94,20 @@ static void a_wrong_size_says_where_it_stands(void **state)
 {
     (void)state;
     static const char *const rows[] = {"host:mem=", "host:mem=512mib", "host:mem=-1", "host:mem=1e3", "host:mem=5 5"};
+    struct device_spec spec;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct status error = {0};
-        assert_int_equal(device_spec_check(rows[i], &error), STATUS_INVALID);
+        assert_int_equal(device_spec_parse(rows[i], &spec, &error), STATUS_INVALID);
         assert_memory_equal(error.text, "device 'host:mem=", 17);
     }
-    assert_int_equal(device_spec_check("host:mem=9999999999GiB", NULL), STATUS_OVERFLOW);
+    assert_int_equal(device_spec_parse("host:mem=9999999999GiB", &spec, NULL), STATUS_OVERFLOW);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_form_is_read),
+        cmocka_unit_test(what_people_call_devices_becomes_what_records_keep),
         cmocka_unit_test(everything_else_is_refused_with_the_remedy),
         cmocka_unit_test(a_wrong_size_says_where_it_stands),
     };

@@ -125,9 +125,9 @@ static void the_predicted_bytes_are_enough_and_tight(void **state)
     struct tape_view tape = tape_view(tiny.tape);
     int64_t needed_bytes = replay_on(&tape, "meta").reserved_bytes_peak;
     char spec[64];
-    snprintf(spec, sizeof spec, "host:mem=%lld", (long long)needed_bytes);
+    snprintf(spec, sizeof spec, "host:mem=%lldB", (long long)needed_bytes);
     assert_int_equal(replay_on(&tape, spec).reserved_bytes_peak, needed_bytes);
-    snprintf(spec, sizeof spec, "host:mem=%lld", (long long)needed_bytes - 1);
+    snprintf(spec, sizeof spec, "host:mem=%lldB", (long long)needed_bytes - 1);
     struct device *device = NULL;
     struct replay_result result = {0};
     struct status error = {0};

@@ -15,7 +15,7 @@
 static const char *host_bound(int64_t bytes)
 {
     static char spec[48];
-    snprintf(spec, sizeof spec, "host:mem=%" PRId64, bytes);
+    snprintf(spec, sizeof spec, "host:mem=%" PRId64 "B", bytes);
     return spec;
 }
 

@@ -194,7 +194,7 @@ static const struct refusal REFUSALS[] = {
     {SUITE_HEAD "cases:\n  - {model: gpt2}\n",
      "s.yaml:4:5: this case has no mode; add 'mode: load', 'infer' or 'train'"},
     {CASE("bacth: 8"), "s.yaml:4:37: unknown key 'bacth' in a case; did you mean 'batch'?"},
-    {CASE("batch: 16abc"), "s.yaml:4:44: batch: '16abc' is not an integer; write 16"},
+    {CASE("batch: 16abc"), "s.yaml:4:44: batch: '16abc' is not an integer; write digits alone, without 'abc'"},
     {CASE("batch: 1e3"), "s.yaml:4:44: batch: '1e3' is not an integer; write 1000"},
     {CASE("batch: 010"), "s.yaml:4:44: batch: '010' has a leading zero; write 10"},
     {CASE("batch: 4k"), "s.yaml:4:44: batch: '4k' is not an integer; write 4000 or 4096"},
@@ -211,16 +211,20 @@ static const struct refusal REFUSALS[] = {
     {CASE("batch: {a: 8}"), "s.yaml:4:44: batch must be a single value, not a map"},
     {CASE("checkpointing: yes"), "s.yaml:4:52: checkpointing: 'yes' is not known; write one of: false, true"},
     {CASE("checkpointing: \"true\""), "s.yaml:4:52: checkpointing is the text 'true'; write it without quotes"},
-    {CASE("attention: flash"), "s.yaml:4:48: attention: 'flash' is not known; write one of: sdpa, eager, native"},
+    {CASE("attention: flush"), "s.yaml:4:48: attention: 'flush' is not known; write one of: sdpa, eager, native"},
     {CASE("attention: \"a\\nb\""), "s.yaml:4:48: attention has a line break or control character in it; remove it"},
     {CASE("head: bare"), "s.yaml:4:5: head bare: training needs a loss; write head lm"},
     {CASE("timeout_seconds: 0"), "s.yaml:4:54: timeout_seconds: 0 is out of range; write an integer from 1 to 604800"},
     {CASE("repeat: 1.5"), "s.yaml:4:45: repeat: '1.5' is not an integer; write a whole number"},
     {CASE("tags: 'a b'"), "s.yaml:4:43: tags: 'a b' is not a tag; write up to 64 letters, digits, '.', '_' or '-'"},
     {CASE("tolerances: {replay: {allocated: 0}}"),
-     "s.yaml:4:59: unknown key 'allocated' in tolerances of replay; known are requested_bytes_peak, "
-     "allocated_bytes_peak, "
+     "s.yaml:4:59: unknown key 'allocated' in tolerances of replay; did you mean 'allocated_bytes_peak'?"},
+    {CASE("tolerances: {replay: {bytes: 0}}"),
+     "s.yaml:4:59: unknown key 'bytes' in tolerances of replay; known are requested_bytes_peak, allocated_bytes_peak, "
      "reserved_bytes_peak, saved_for_backward_bytes, total_bytes, process_bytes, device_bytes, footprint_bytes"},
+    {CASE("colour: red"), "s.yaml:4:37: unknown key 'colour' in a case; docs/FORMAT.md lists those that there are"},
+    {CASE("batchsize: 8"), "s.yaml:4:37: unknown key 'batchsize' in a case; did you mean 'batch'?"},
+    {CASE("batch_size: 8"), "s.yaml:4:37: unknown key 'batch_size' in a case; did you mean 'batch'?"},
     {CASE("tolerances: {replay: {total_bytes: 5 %}}"),
      "s.yaml:4:72: total_bytes: '5 %' is not a tolerance; write a percentage below 1000 such as 0.5% or a size such as "
      "1MiB"},
@@ -240,10 +244,7 @@ static const struct refusal REFUSALS[] = {
     {CASE("exclude: [{batch: 2}]"), "s.yaml:4:47: this exclude drops no combination; correct it or remove it"},
     {CASE("exclude: [{}]"), "s.yaml:4:47: an empty exclude would drop all; name an axis"},
     {CASE("exclude: [{tags: x}]"),
-     "s.yaml:4:48: unknown key 'tags' in exclude; known are model, mode, precision, "
-     "quantize, batch, seq, new_tokens, cache, cache_dtype, beams, "
-     "attention, padding, optimizer, loss, lora_rank, lora_targets, prepare_kbit, checkpointing, accumulate, "
-     "logits, tf32, tf32_convolutions, head"},
+     "s.yaml:4:48: unknown key 'tags' in exclude; docs/FORMAT.md lists those that there are"},
     {CASE("exclude: [{batch: 1}]"),
      "s.yaml:1:1: the suite expands to nothing: every combination is excluded; shorten 'exclude'"},
     {SUITE_HEAD "cases:\n  - {model: gpt2, mode: load}\n  - {model: gpt2, mode: [infer, load]}\n",

@@ -1,13 +1,15 @@
 /* GPUs by the names that people and nvidia-smi give them, with the memory that their driver reports.
  *
  * The figure is nvidia-smi's total in MiB, as somebody published it. It is not all that a program can have: the driver keeps
- * some for itself (a T4 of 15,360 MiB shows PyTorch 14.75 GiB), and a context takes more (overhead.h). */
-#ifndef ASSAY_QUESTION_GPU_TABLE_H
-#define ASSAY_QUESTION_GPU_TABLE_H
+ * some for itself (a T4 of 15,360 MiB shows PyTorch 14.75 GiB), and a context takes more (harness/question/overhead.h). */
+#ifndef ASSAY_TAPE_GPU_TABLE_H
+#define ASSAY_TAPE_GPU_TABLE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "harness/base/status.h"
+#include "harness/base/text.h"
 
 enum { GPU_ALIASES_MAXIMUM = 4 };
 
@@ -15,8 +17,9 @@ struct gpu {
     const char *name;                         /* as nvidia-smi prints it: "NVIDIA H100 80GB HBM3" */
     const char *aliases[GPU_ALIASES_MAXIMUM]; /* other names of the same memory, without the maker; NULL ends them */
     const char *target;                       /* row of tape/target.h */
-    int64_t memory_mib;                       /* as nvidia-smi prints it */
-    const char *source;                       /* where the figure was published */
+    int64_t memory_mib;                       /* as nvidia-smi (of AMD's: amd-smi) prints it */
+    bool nominal;       /* memory_mib is the maker's figure: what the driver reports was not found */
+    const char *source; /* where the figure was published */
 };
 
 /* Row number index, NULL past the end. */
@@ -29,5 +32,15 @@ int64_t gpu_memory_bytes(const struct gpu *gpu);
  * them do not. A name that several have, such as "A100", or that begins one, is STATUS_INVALID with the whole names; one that
  * nobody has is STATUS_INVALID with the nearest and all. */
 enum status_code gpu_find(const char *name, const struct gpu **gpu, struct status *error);
+
+/* Whether it is one of AMD's, for whose libraries there is no class of devices of their own: target is then the nearest. */
+bool gpu_is_amd(const struct gpu *gpu);
+
+/* Appends "nvidia-smi: 24564 MiB, https://...": where the figure is from; what is nominal, or stands in, is said. */
+void gpu_memory_words(const struct gpu *gpu, struct text *text);
+
+/* The class of devices (target.h) of a GPU, or of all whose names begin so, where it is one: "A100" is sm_80, with 40 or 80 GB.
+ * NULL: nobody has the name, or they are of several classes. */
+const char *gpu_target(const char *name);
 
 #endif

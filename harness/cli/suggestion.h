@@ -1,0 +1,15 @@
+/* Suggestion: what was probably meant by a command or an option that there is not. */
+#ifndef ASSAY_CLI_SUGGESTION_H
+#define ASSAY_CLI_SUGGESTION_H
+
+#include <stdbool.h>
+
+#include "harness/base/text.h"
+
+/* Appends "models" or "--lora-rank or --lora-targets" out of names (ended by NULL): the words that other tools have for them,
+ * then those that resemble typed (harness/base/nearest.h). False, and nothing appended, where nobody can tell. typed: without
+ * dashes in front. */
+bool command_suggest(const char *typed, const char *const *names, struct text *text);
+bool option_suggest(const char *typed, const char *const *names, struct text *text);
+
+#endif

@@ -1,0 +1,238 @@
+/* The table of GPUs: data, and the reading of names. No driver is asked, and no figure stands here without its source. */
+#include "harness/tape/gpu_table.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "harness/base/nearest.h"
+#include "harness/base/text.h"
+
+#define GITHUB "https://github.com/"
+#define MODAL  GITHUB "modal-labs/modal-client/pull/2797"
+/* Outputs of nvidia-smi and amd-smi in public repositories, several of each, by what they print. */
+#define PRINTED GITHUB "search?type=code&q="
+
+static const struct gpu gpus[] = {
+    {"NVIDIA GB300", {"gb300"}, "sm_103", 274658, true, GITHUB "midudev/canirun.ai/pull/20"}, /* 288 GB */
+    {"NVIDIA B300 SXM6 AC", {"b300"}, "sm_103", 275040, false, PRINTED "%22NVIDIA+B300+SXM6+AC%22+275040"},
+    {"NVIDIA GB200", {"gb200"}, "sm_100", 189471, false, PRINTED "189471MiB"},
+    {"NVIDIA B200", {"b200"}, "sm_100", 183359, false, PRINTED "183359MiB"},
+    {"NVIDIA GH200 480GB", {"gh200", "gh200 120gb"}, "sm_90", 97871, false, PRINTED "97871MiB+GH200"},
+    {"NVIDIA H200", {"h200"}, "sm_90", 143771, false, "https://thundergolfer.com/blog/nvidia-gpu-memory-capacity"},
+    {"NVIDIA H100 80GB HBM3",
+     {"h100", "h100 80gb", "h100 sxm"},
+     "sm_90",
+     81559,
+     false,
+     GITHUB "NVIDIA/nccl/issues/1264"},
+    {"NVIDIA H100 PCIe", {NULL}, "sm_90", 81559, false, PRINTED "81559MiB+%22H100+PCIe%22"},
+    {"NVIDIA H100 NVL", {"h100 94gb"}, "sm_90", 95830, false, GITHUB "NVIDIA/gpu-admin-tools/issues/4"},
+    {"NVIDIA H20", {"h20"}, "sm_90", 97871, false, PRINTED "97871MiB+H20"},
+    {"NVIDIA A100-SXM4-80GB", {"a100 80gb", "a100 80gb pcie", "a100 sxm 80gb"}, "sm_80", 81920, false, MODAL},
+    {"NVIDIA A100-SXM4-40GB", {"a100 40gb", "a100 pcie 40gb", "a100 sxm 40gb"}, "sm_80", 40960, false, MODAL},
+    {"NVIDIA A800-SXM4-80GB", {"a800", "a800 80gb"}, "sm_80", 81920, false, GITHUB "dexmal/dexbotic/issues/41"},
+    {"NVIDIA A40", {"a40"}, "sm_86", 46068, false, PRINTED "46068MiB+%22NVIDIA+A40%22"},
+    {"NVIDIA A10", {"a10"}, "sm_86", 23028, false, MODAL},
+    {"NVIDIA L40S", {"l40s"}, "sm_89", 46068, false, MODAL},
+    {"NVIDIA L4", {"l4"}, "sm_89", 23034, false, MODAL},
+    {"Tesla T4", {"t4"}, "sm_75", 15360, false, MODAL},
+    {"Tesla V100-SXM2-32GB", {"v100 32gb"}, "sm_70", 32768, false, PRINTED "32768MiB+%22Tesla+V100%22"},
+    {"Tesla V100-SXM2-16GB", {"v100 16gb"}, "sm_70", 16384, false, GITHUB "1CatAI/1Cat-vLLM/issues/85"},
+    {"NVIDIA RTX PRO 6000 Blackwell Workstation Edition",
+     {"pro 6000", "pro 6000 blackwell", "pro 6000 blackwell server edition",
+      "pro 6000 blackwell max-q workstation edition"},
+     "sm_120",
+     97887,
+     false,
+     PRINTED "97887MiB"},
+    {"NVIDIA RTX 6000 Ada Generation", {"6000 ada"}, "sm_89", 49140, false, PRINTED "%22RTX+6000+Ada%22+49140"},
+    {"NVIDIA RTX A6000", {"a6000"}, "sm_86", 49140, false, PRINTED "49140MiB+%22RTX+A6000%22"},
+    {"NVIDIA RTX A4000",
+     {"a4000"},
+     "sm_86",
+     16376,
+     false,
+     "https://huggingface.co/Plasmoxy/flan-t5-small-gigatrue/blame/main/nvidia_smi_early.log"},
+    {"NVIDIA GeForce RTX 3060",
+     {"3060", "3060 12gb"},
+     "sm_86",
+     12288,
+     false,
+     GITHUB "geerlingguy/raspberry-pi-pcie-devices/issues/790"},
+    {"NVIDIA GeForce RTX 3090", {"3090"}, "sm_86", 24576, false, GITHUB "noonghunna/club-3090/issues/390"},
+    {"NVIDIA GeForce RTX 4070", {"4070"}, "sm_89", 12282, false, PRINTED "12282MiB+%22RTX+4070%22"},
+    {"NVIDIA GeForce RTX 4080", {"4080"}, "sm_89", 16376, false, PRINTED "16376MiB+%22RTX+4080%22"},
+    {"NVIDIA GeForce RTX 4090", {"4090"}, "sm_89", 24564, false, GITHUB "RLinf/RLinf/issues/255"},
+    {"NVIDIA GeForce RTX 5060 Ti", {"5060 ti 16gb"}, "sm_120", 16311, false, PRINTED "%22RTX+5060+Ti%22+16311"},
+    {"NVIDIA GeForce RTX 5070", {"5070"}, "sm_120", 12227, false, GITHUB "shkhln/libc6-shim/issues/14"},
+    {"NVIDIA GeForce RTX 5070 Ti", {"5070 ti"}, "sm_120", 16303, false, PRINTED "16303MiB+%22RTX+5070+Ti%22"},
+    {"NVIDIA GeForce RTX 5080", {"5080"}, "sm_120", 16303, false, PRINTED "16303MiB+%22RTX+5080%22"},
+    {"NVIDIA GeForce RTX 5090", {"5090"}, "sm_120", 32607, false, GITHUB "noonghunna/club-3090/issues/1261"},
+    /* What their libraries take was not looked into: kernels and workspaces are those of sm_90. */
+    {"AMD Instinct MI300X", {"mi300x", "mi300"}, "sm_90", 196592, false, PRINTED "%22MI300X%22+196592"},
+    {"AMD Instinct MI325X", {"mi325x", "mi325"}, "sm_90", 262128, false, PRINTED "%22MI325X%22+262128"},
+    {"AMD Instinct MI355X", {"mi355x", "mi355"}, "sm_90", 294896, false, PRINTED "%22MI355X%22+294896"},
+};
+
+enum { GPU_COUNT = sizeof gpus / sizeof gpus[0], PLAIN_BYTES = 64 };
+
+const struct gpu *gpu_at(int index)
+{
+    return index >= 0 && index < (int)GPU_COUNT ? &gpus[index] : NULL;
+}
+
+int64_t gpu_memory_bytes(const struct gpu *gpu)
+{
+    return gpu->memory_mib * (1 << 20);
+}
+
+bool gpu_is_amd(const struct gpu *gpu)
+{
+    return strncmp(gpu->name, "AMD ", 4) == 0;
+}
+
+void gpu_memory_words(const struct gpu *gpu, struct text *text)
+{
+    text_format(text, "%s: %" PRId64 " MiB, %s%s",
+                gpu->nominal      ? "nominal, as its maker sells it"
+                : gpu_is_amd(gpu) ? "amd-smi"
+                                  : "nvidia-smi",
+                gpu->memory_mib, gpu->source,
+                gpu_is_amd(gpu) ? "; kernels and workspaces are those of sm_90, which ROCm's are not" : "");
+}
+
+/* Letters and digits alone, in lower case, without the words of the maker in front: "NVIDIA GeForce RTX 4090" -> "4090". */
+static const char *name_plain(const char *name, char plain[PLAIN_BYTES])
+{
+    static const char *const makers[] = {"nvidia", "amd", "instinct", "geforce", "tesla", "rtx"};
+    size_t length = 0;
+    for (; *name != '\0' && length + 1 < PLAIN_BYTES; name++) {
+        if (isalnum((unsigned char)*name)) {
+            plain[length++] = (char)tolower((unsigned char)*name);
+        }
+    }
+    plain[length] = '\0';
+    for (size_t i = 0; i < sizeof makers / sizeof makers[0]; i++) {
+        size_t maker = strlen(makers[i]);
+        plain += strncmp(plain, makers[i], maker) == 0 ? maker : 0;
+    }
+    return plain;
+}
+
+enum match { MATCH_NONE, MATCH_BEGIN, MATCH_WHOLE };
+
+static enum match name_match(const char *wanted, const char *name)
+{
+    char buffer[PLAIN_BYTES];
+    const char *plain = name_plain(name, buffer);
+    return strcmp(wanted, plain) == 0                               ? MATCH_WHOLE
+           : strncmp(wanted, plain, strlen(wanted)) == 0 && *wanted ? MATCH_BEGIN
+                                                                    : MATCH_NONE;
+}
+
+static enum match gpu_match(const char *wanted, const struct gpu *gpu)
+{
+    enum match best = name_match(wanted, gpu->name);
+    for (int i = 0; i < GPU_ALIASES_MAXIMUM && gpu->aliases[i] != NULL; i++) {
+        enum match match = name_match(wanted, gpu->aliases[i]);
+        best = match > best ? match : best;
+    }
+    return best;
+}
+
+/* "did you mean NVIDIA H200? ", where a name or an alias is near. */
+static void near_append(const char *name, struct text *text)
+{
+    enum { NAMES_MAXIMUM = GPU_COUNT * (GPU_ALIASES_MAXIMUM + 1) };
+    const char *names[NAMES_MAXIMUM + 1] = {NULL}, *meant[NAMES_MEANT_MAXIMUM];
+    char plains[NAMES_MAXIMUM][PLAIN_BYTES], buffer[PLAIN_BYTES];
+    int of[NAMES_MAXIMUM], count = 0, last = -1;
+    for (int i = 0; i < (int)GPU_COUNT; i++) {
+        of[count] = i;
+        names[count] = name_plain(gpus[i].name, plains[count]);
+        count++;
+        for (int k = 0; k < GPU_ALIASES_MAXIMUM && gpus[i].aliases[k] != NULL; k++) {
+            of[count] = i;
+            names[count] = name_plain(gpus[i].aliases[k], plains[count]);
+            count += strcmp(names[count], names[count - 1]) == 0 ? 0 : 1;
+        }
+        names[count] = NULL;
+    }
+    int found = names_meant(name_plain(name, buffer), names, meant);
+    for (int i = 0; i < count; i++) {
+        for (int k = 0; k < found; k++) {
+            if (names[i] == meant[k] && of[i] != last) {
+                text_format(text, "%s%s", last < 0 ? "did you mean " : " or ", gpus[of[i]].name);
+                last = of[i];
+            }
+        }
+    }
+    text_append(text, last < 0 ? "" : "? ");
+}
+
+/* "24GiB", "24 GB", "24g": digits, and a unit or what may be one. */
+static bool is_size(const char *text)
+{
+    size_t digits = strspn(text, "0123456789."), rest = strlen(text + digits);
+    return digits > 0 && rest > 0 && strspn(text + digits, "kKmMgGtTiIbB ") == rest;
+}
+
+static enum status_code name_refuse(const char *name, const char *begun, struct status *error)
+{
+    if (*begun != '\0') {
+        return status_set(error, STATUS_INVALID, "'%s' may be %s; write the whole name, or --memory SIZE", name, begun);
+    }
+    if (is_size(name)) {
+        return status_set(error, STATUS_INVALID, "'%s' is a size and no GPU; write --memory %s", name, name);
+    }
+    struct text near = {0};
+    near_append(name, &near);
+    enum status_code code = status_set(error, STATUS_INVALID,
+                                       "'%s' is no GPU whose memory is known here; %sassay gpus lists those that are, "
+                                       "or write its memory as --memory SIZE",
+                                       name, text_string(&near));
+    text_release(&near);
+    return code;
+}
+
+const char *gpu_target(const char *name)
+{
+    char buffer[PLAIN_BYTES];
+    const char *wanted = name_plain(name, buffer), *target = NULL;
+    for (int i = 0; i < (int)GPU_COUNT; i++) {
+        enum match match = gpu_match(wanted, &gpus[i]);
+        if (match == MATCH_WHOLE) {
+            return gpus[i].target;
+        }
+        match = strlen(wanted) < 3 && match == MATCH_BEGIN ? MATCH_NONE : match;
+        if (match == MATCH_BEGIN && target != NULL && strcmp(target, gpus[i].target) != 0) {
+            return NULL;
+        }
+        target = match == MATCH_BEGIN ? gpus[i].target : target;
+    }
+    return target;
+}
+
+enum status_code gpu_find(const char *name, const struct gpu **gpu, struct status *error)
+{
+    struct text begun = {0};
+    char buffer[PLAIN_BYTES];
+    const char *wanted = name_plain(name, buffer);
+    for (int i = 0; i < (int)GPU_COUNT; i++) {
+        enum match match = gpu_match(wanted, &gpus[i]);
+        if (match == MATCH_WHOLE) {
+            *gpu = &gpus[i];
+            text_release(&begun);
+            return STATUS_OK;
+        }
+        if (match == MATCH_BEGIN) {
+            text_format(&begun, "%s%s", begun.length > 0 ? " or " : "", gpus[i].name);
+        }
+    }
+    enum status_code code = name_refuse(name, text_string(&begun), error);
+    text_release(&begun);
+    return code;
+}

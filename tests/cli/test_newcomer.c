@@ -1,0 +1,142 @@
+/* What newcomers type: words of other tools, help and version in every place, and suggestions that are right. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/support/command_run.h"
+#include "tests/support/whole_file.h"
+
+enum { WORDS_MAXIMUM = 14 };
+
+static struct command_result assay(const char *const *words)
+{
+    const char *all[WORDS_MAXIMUM + 2] = {program_path()};
+    for (int i = 0; words[i] != NULL; i++) {
+        all[i + 1] = words[i];
+    }
+    const char *const environment[] = {"COLUMNS=100", "NO_COLOR=1", "HF_HUB_OFFLINE=1", NULL};
+    return command_run(all, environment);
+}
+
+static void help_and_version_work_in_every_place(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *golden; /* a file of tests/cli/golden */
+        const char *words[WORDS_MAXIMUM];
+    } rows[] = {
+        {"version.txt", {"-V"}},
+        {"version.txt", {"version"}},
+        {"version.txt", {"estimate", "gpt2", "-V"}},
+        {"version.txt", {"run", "--version"}},
+        {"estimate-help.txt", {"help", "estimate"}},
+        {"estimate-help.txt", {"estimate", "-h"}},
+        {"estimate-help.txt", {"estimate", "gpt2", "--mode", "-h"}},
+        {"estimate-help.txt", {"--help", "estimate"}},
+        {"program-help.txt", {"help"}},
+        {"program-help.txt", {"help", "help"}},
+        {"program-help.txt", {"-h"}},
+        {"program-help.txt", {"--help"}},
+        {"gpus.txt", {"gpus"}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct command_result result = assay(rows[i].words);
+        char path[128];
+        snprintf(path, sizeof path, "tests/cli/golden/%s", rows[i].golden);
+        char *expected = whole_file_read(path);
+        assert_string_equal(text_string(&result.output), expected);
+        assert_string_equal(text_string(&result.error), "");
+        assert_int_equal(result.exit_code, 0);
+        free(expected);
+        command_result_release(&result);
+    }
+}
+
+static void suggestions_are_right_or_there_are_none(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *words[WORDS_MAXIMUM];
+        const char *error;
+    } rows[] = {
+        {{"list"}, "assay: unknown command 'list'; did you mean models?\n"},
+        {{"estimate-memory", "gpt2"}, "assay: unknown command 'estimate-memory'; did you mean estimate?\n"},
+        {{"help", "modles"}, "assay: unknown command 'modles'; did you mean models?\n"},
+        {{"plot"}, "assay: unknown command 'plot'; assay --help lists them\n"},
+        {{"estimate", "gpt2", "--lora", "8"},
+         "assay: estimate: unknown option '--lora'; did you mean --lora-rank or --lora-targets?\n"},
+        {{"estimate", "gpt2", "--batch-size", "8"},
+         "assay: estimate: unknown option '--batch-size'; did you mean --batch?\n"},
+        {{"estimate", "gpt2", "--max_new_tokens=8"},
+         "assay: estimate: unknown option '--max_new_tokens'; did you mean --new-tokens?\n"},
+        {{"estimate", "gpt2", "--dtype", "bf16"},
+         "assay: estimate: unknown option '--dtype'; did you mean --precision or --dtypes?\n"},
+        {{"estimate", "gpt2", "--quantum", "8"},
+         "assay: estimate: unknown option '--quantum'; assay estimate --help lists them\n"},
+        {{"fit", "gpt2", "--gpu", "h100"}, "assay: fit: unknown option '--gpu'; did you mean --on?\n"},
+        {{"run", "suites/quick.yaml", "--wait-device", "5d"},
+         "assay: run: --wait-device: '5d' is not an integer; write digits alone, without 'd'\n"},
+        {{"run", "suites/quick.yaml", "--wait-device", "8000h"},
+         "assay: run: --wait-device 8000h: 8000 is out of range; write an integer from 0 to 168\n"},
+        {{"fit", "gpt2", "--mode", "load", "--on", "24GiB"},
+         "assay: fit: --on: '24GiB' is a size and no GPU; write --memory 24GiB\n"},
+        {{"fit", "gpt2", "--mode", "load", "--memory", "24"},
+         "assay: fit: --memory: '24' has no unit; write 24GiB (1024s) or 24GB (1000s)\n"},
+        {{"fit", "gpt2", "--mode", "load", "--memory", "24GiB", "--overhead", "800"},
+         "assay: fit: --overhead: '800' has no unit; write 800MiB (1024s) or 800MB (1000s)\n"},
+        {{"fit", "gpt2", "--mode", "load", "--memory", "80G"},
+         "assay: fit: --memory: '80G' leaves open whether it counts in 1000s or in 1024s; write 80GB (1000s) or 80GiB "
+         "(1024s)\n"},
+        {{"estimate", "gpt2", "--mode", "infer", "--seq", "4k"},
+         "assay: --seq: '4k' is not an integer; write 4000 or 4096\n"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct command_result result = assay(rows[i].words);
+        assert_string_equal(text_string(&result.error), rows[i].error);
+        assert_string_equal(text_string(&result.output), "");
+        assert_int_equal(result.exit_code, 2);
+        command_result_release(&result);
+    }
+}
+
+/* The id is printed with the values' own names. */
+static void words_of_other_tools_are_understood(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *words[WORDS_MAXIMUM];
+        const char *first_line;
+    } rows[] = {
+        {{"estimate", "tiny-gpt2", "--mode", "training", "--precision", "BF16", "--optimizer", "AdamW", "--for", "cpu",
+          "--seq", "64"},
+         "tiny-gpt2/train/bfloat16/b1/s64/adamw-foreach, predicted for host\n"},
+        {{"estimate", "tiny-gpt2", "--mode", "inference", "--precision", "half", "--attention", "flash_attention_2",
+          "--for", "a100", "--seq", "64"},
+         "tiny-gpt2/infer/float16/b1/s64, predicted for sm_80\n"},
+        {{"fit", "tiny-gpt2", "--mode", "load", "--precision", "fp32", "--on", "rtx4090"},
+         "tiny-gpt2/load/float32, predicted for sm_89\n"},
+        {{"fit", "tiny-gpt2", "--mode", "load", "--on", "h100"}, "tiny-gpt2/load/float32, predicted for sm_90\n"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct command_result result = assay(rows[i].words);
+        assert_string_equal(text_string(&result.error), "");
+        assert_ptr_equal(strstr(text_string(&result.output), rows[i].first_line), text_string(&result.output));
+        command_result_release(&result);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(help_and_version_work_in_every_place),
+        cmocka_unit_test(suggestions_are_right_or_there_are_none),
+        cmocka_unit_test(words_of_other_tools_are_understood),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,71 @@
+/* Aliases of the values of a case: understood wherever a case is read, and never kept. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "models/workload.h"
+
+static void what_others_call_a_value_is_that_value(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *key, *typed, *name;
+        enum workload_field field;
+    } rows[] = {
+        {"mode", "training", "train", FIELD_MODE},
+        {"mode", "Inference", "infer", FIELD_MODE},
+        {"precision", "bf16", "bfloat16", FIELD_PRECISION},
+        {"precision", "BF16", "bfloat16", FIELD_PRECISION},
+        {"precision", "torch.bfloat16", "bfloat16", FIELD_PRECISION},
+        {"precision", "bfloat", "bfloat16", FIELD_PRECISION},
+        {"precision", "fp16", "float16", FIELD_PRECISION},
+        {"precision", "half", "float16", FIELD_PRECISION},
+        {"precision", "fp32", "float32", FIELD_PRECISION},
+        {"precision", "float", "float32", FIELD_PRECISION},
+        {"precision", "amp_bf16", "amp-bfloat16", FIELD_PRECISION},
+        {"precision", "8bit", "int8", FIELD_PRECISION},
+        {"precision", "nf4", "int4", FIELD_PRECISION},
+        {"optimizer", "AdamW", "adamw-foreach", FIELD_OPTIMIZER},
+        {"optimizer", "adam", "adam-foreach", FIELD_OPTIMIZER},
+        {"optimizer", "sgd", "sgd-momentum", FIELD_OPTIMIZER},
+        {"optimizer", "8bit", "adam-8bit", FIELD_OPTIMIZER},
+        {"optimizer", "adamw_torch_fused", "adamw-fused", FIELD_OPTIMIZER},
+        {"optimizer", "adamw_fused", "adamw-fused", FIELD_OPTIMIZER},
+        {"attention", "flash_attention_2", "sdpa", FIELD_ATTENTION},
+        {"attention", "Eager", "eager", FIELD_ATTENTION},
+        {"padding", "True", "true", FIELD_PADDING},
+        {"padding", "False", "false", FIELD_PADDING},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct workload workload = workload_default(MODE_TRAIN);
+        assert_int_equal(workload_set(&workload, rows[i].key, rows[i].typed, NULL), STATUS_OK);
+        assert_string_equal(workload_field_name(rows[i].field, workload_field_value(&workload, rows[i].field)),
+                            rows[i].name);
+    }
+}
+
+/* "amp" is float16 to some and bfloat16 to others; "none" is no optimizer. */
+static void what_may_be_two_things_is_refused(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {
+        {"precision", "amp"},  {"precision", "mixed"}, {"precision", "16"}, {"optimizer", "none"},
+        {"optimizer", "lion"}, {"head", "default"},    {"padding", "yes"},    {"batch", "eight"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct workload workload = workload_default(MODE_TRAIN);
+        assert_int_equal(workload_set(&workload, rows[i][0], rows[i][1], NULL), STATUS_INVALID);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_others_call_a_value_is_that_value),
+        cmocka_unit_test(what_may_be_two_things_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
