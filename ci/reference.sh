@@ -88,6 +88,17 @@ overview_plots() {
     done
 }
 
+# The pages of a plot that a folder has, in their order: NAME, NAME-2, ...
+plot_pages() {
+    number=1
+    page=$2
+    while [ -f "$1/$page.tsv" ]; do
+        echo "$page"
+        number=$((number + 1))
+        page=$2-$number
+    done
+}
+
 # The part of a Markdown report from a heading to the next one, without both.
 report_section() {
     awk -v heading="$2" '/^## / { on = index($0, heading) == 4; next } on' "$1" | sed '/./,$!d'
@@ -107,7 +118,9 @@ device_section() {
     printf '.\n\n%s\n\n' "How far each estimator was off, (predicted - measured) / measured:"
     report_section "$work/$1.md" "Accuracy per estimator" | grep '^|'
     for plot in $plots; do
-        [ ! -f "$folder/plots/$plot.tsv" ] || printf '\n![%s](../%s/plots/%s.svg)\n' "$plot" "$folder" "$plot"
+        plot_pages "$folder/plots" "$plot" | while read -r page; do
+            printf '\n![%s](../%s/plots/%s.svg)\n' "$plot" "$folder" "$page"
+        done
     done
     printf '\nEvery case:\n\n```text\n'
     "$assay" report "$folder" --format summary | sed '/^Peak of allocated/,/^$/d'
@@ -181,11 +194,16 @@ report_make() {
         { cat "$work/notes" >&2; exit 2; }
     mkdir -p "$folder/plots"
     for name in $names; do
-        [ -f "$made/$name.tsv" ] || continue
+        plot_pages "$made" "$name"
+        [ "$mode" = check ] || plot_pages "$folder/plots" "$name" | sed "s|.*|$folder/plots/&|" | while read -r page; do
+            rm -f "$page.tsv" "$page.svg"
+        done
+    done >"$work/pages"
+    while read -r name; do
         settle "$made/$name.tsv" "$folder/plots/$name.tsv"
         [ "$mode" = check ] || cp "$made/$name.svg" "$folder/plots/$name.svg" || { cat "$work/notes" >&2; exit 2; }
         [ -s "$folder/plots/$name.svg" ] || { echo "reference.sh: $folder/plots/$name.svg is missing"; failed=yes; }
-    done
+    done <"$work/pages"
 }
 
 # The league over all cases, of each device that has one, for README.md.

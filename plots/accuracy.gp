@@ -1,51 +1,38 @@
-# Predicted against measured (or replayed) peak, one symbol per estimator; below it the signed error of the same points.
-# Call: gnuplot -d -c accuracy.gp accuracy.tsv IMAGE svg|png WIDTH HEIGHT [TOLERANCE [BASIS]]
-# Columns: case, quantity, measured_bytes, then the predicted bytes of one estimator each (NaN: not this one); the
-# first estimator is drawn on top.
-if (ARGC < 5) { print "usage: gnuplot -d -c accuracy.gp DATA IMAGE svg|png WIDTH HEIGHT [TOLERANCE [BASIS]]"; exit status 2 }
+# Predicted against measured peak, the symbol of each estimator; below it the signed error of the same points.
+# Call: gnuplot -d -c accuracy.gp accuracy.tsv IMAGE svg|png WIDTH HEIGHT [TOLERANCE [BASIS [CAPTION [LINES]]]]
+# Block 0, points: case, estimator, measured_bytes, predicted_bytes, colour, symbol; the last are drawn on top. Block 1, the
+# legend: estimator, cases, colour, symbol. BASIS: what the figures on the axis are called.
+if (ARGC < 5) { print "usage: gnuplot -d -c accuracy.gp DATA IMAGE svg|png WIDTH HEIGHT [TOLERANCE [BASIS [CAPTION [LINES]]]]"; exit status 2 }
 
 set encoding utf8
 set datafile separator "\t"
 if (ARG3 eq "svg") {
     set terminal svg size ARG4 + 0, ARG5 + 0 noenhanced font "DejaVu Sans,13" background rgb "white"
 } else {
-    set terminal pngcairo size 2 * ARG4, 2 * ARG5 noenhanced font "DejaVu Sans,13" fontscale 2 background rgb "white" \
+    set terminal pngcairo size 2 * ARG4, 2 * ARG5 noenhanced font "DejaVu Sans,13" fontscale 1.5 background rgb "white" \
         linewidth 2 pointscale 2
 }
 set output ARG2
 
-# Okabe and Ito's colours, which differ for colour-blind readers too; and a symbol each, for paper.
-set linetype 1 linecolor rgb "#0072b2" pointtype 7 dashtype 1
-set linetype 2 linecolor rgb "#d55e00" pointtype 9 dashtype 1
-set linetype 3 linecolor rgb "#009e73" pointtype 5 dashtype 1
-set linetype 4 linecolor rgb "#cc79a7" pointtype 13 dashtype 1
-set linetype 5 linecolor rgb "#e69f00" pointtype 11 dashtype 1
-set linetype 6 linecolor rgb "#56b4e9" pointtype 6 dashtype 1
-set linetype 7 linecolor rgb "#444444" pointtype 8 dashtype 1
-set linetype 8 linecolor rgb "#882255" pointtype 4 dashtype 1
+caption = ARGC > 7 ? ARG8 : ""
+foot = ARGC > 8 ? 15.0 * ARG9 : 0.0
+basis = ARGC > 6 && strlen(ARG7) > 0 ? ARG7 : "measured" # or replayed, where a device held no memory
 
-# What the figures are: measured, or replayed where a device held no memory.
-basis = ARGC > 6 && strlen(ARG7) > 0 ? ARG7 : "measured"
 tolerance = ARGC > 5 && strlen(ARG6) > 0 ? ARG6 + 0 : NaN
 banded = tolerance > 0
 
-stats ARG1 skip 1 using 3 name "MEASURED" nooutput
-# More than eight symbols cannot be told apart: the first eight estimators; the tables have all.
-columns = MEASURED_columns > 11 ? 11 : int(MEASURED_columns)
-low = MEASURED_min
-high = MEASURED_max
-array points[columns]
-do for [column = 4:columns] {
-    points[column] = 0
-    stats ARG1 skip 1 using (points[column] = points[column] + (valid(column) ? 1 : 0), 1) nooutput
-    if (points[column] > 0) {
-        stats ARG1 skip 1 using column name "PREDICTED" nooutput
-        low = PREDICTED_min < low ? PREDICTED_min : low
-        high = PREDICTED_max > high ? PREDICTED_max : high
-    }
-}
-low = 2 ** floor(log(low / 1.1) / log(2))
-high = 2 ** ceil(log(high * 1.1) / log(2))
+stats ARG1 index 0 using 3:4 name "ALL" nooutput
+stats ARG1 index 1 using (1) name "LEGEND" nooutput
+estimators = int(LEGEND_records)
+array name[estimators]
+array colour[estimators]
+array symbol[estimators]
+stats ARG1 index 1 using (name[int($0) + 1] = strcol(1), colour[int($0) + 1] = $3, symbol[int($0) + 1] = $4, 1) nooutput
+legend_rows = int((estimators + 1 + (banded ? 1 : 0) + 2) / 3)
+smaller(a, b) = a < b ? a : b
+larger(a, b) = a > b ? a : b
+low = 2 ** floor(log(smaller(ALL_min_x, ALL_min_y) / 1.1) / log(2))
+high = 2 ** ceil(log(larger(ALL_max_x, ALL_max_y) * 1.1) / log(2))
 octaves = log(high / low) / log(2)
 step = octaves > 16 ? 8 : octaves > 8 ? 4 : 2
 
@@ -55,19 +42,24 @@ size(bytes) = bytes >= 2.0 ** 40 ? sprintf("%g TiB", bytes / 2.0 ** 40) : \
               bytes >= 2.0 ** 20 ? sprintf("%g MiB", bytes / 2.0 ** 20) : \
               bytes >= 2.0 ** 10 ? sprintf("%g KiB", bytes / 2.0 ** 10) : sprintf("%g B", bytes)
 
-set lmargin at screen 0.16
+set lmargin at screen 0.14
 set rmargin at screen 0.965
 set border 3 linecolor rgb "#444444"
-set tics nomirror out textcolor rgb "#222222"
+set tics nomirror out textcolor rgb "#222222" font ",11"
 set grid linecolor rgb "#e4e4e4" linewidth 1 linetype 1, linecolor rgb "#e4e4e4" linewidth 1
 set logscale x 2
 set xrange [low:high]
 set samples 200
 
-set multiplot
+# From below: caption, legend, errors, and the larger panel.
+legend_top = foot + 12.0 + 19.0 * legend_rows
+errors_bottom = legend_top + 52.0
+errors_top = errors_bottom + 0.30 * (ARG5 - errors_bottom - 40.0)
 
-set tmargin at screen 0.945
-set bmargin at screen 0.395
+set multiplot
+set label 1 caption at screen 14.0 / ARG4, screen (foot - 6.0) / ARG5 left font ",10" textcolor rgb "#555555"
+set tmargin at screen 1 - 40.0 / ARG5
+set bmargin at screen (errors_top + 26.0) / ARG5
 set title sprintf("Peak of allocated bytes, predicted against %s", basis) offset 0, -0.3
 set logscale y 2
 set yrange [low:high]
@@ -80,18 +72,20 @@ while (tick <= high) {
     tick = tick * step
 }
 set ylabel "predicted" offset 1, 0
-set key top left Left reverse opaque box linecolor rgb "#cccccc" samplen 1.2 spacing 1.15 width 1
+set key at screen 0.14, screen legend_top / ARG5 left top horizontal maxrows legend_rows maxcols 3 Left reverse samplen 1.2 \
+    spacing 1.1 width 2 font ",11"
 plot '+' using (banded ? $1 : NaN):($1 * (1 - tolerance)):($1 * (1 + tolerance)) with filledcurves \
          linecolor rgb "#c9d7e4" title (banded ? sprintf("within %g %% (replay)", 100 * tolerance) : ""), \
-     x with lines linecolor rgb "#444444" linewidth 1 dashtype 2 title "predicted = " . basis, \
-     for [column = 4:columns] ARG1 using 3:column with points linetype column - 3 pointsize 0.9 \
-         title (points[column] > 0 ? columnheader(column) : ""), \
-     ARG1 skip 1 using 3:4 with points linetype 1 pointsize 0.9 notitle
+     x with lines linecolor rgb "#444444" linewidth 1 dashtype 2 title sprintf("predicted = %s", basis), \
+     for [at = 1:estimators] NaN with points pointtype int(symbol[at]) linecolor rgb int(colour[at]) pointsize 0.9 \
+         title name[at], \
+     ARG1 index 0 using 3:4:6:5 with points pointtype variable linecolor rgb variable pointsize 0.9 notitle
+unset label 1
 
 # Errors beyond 100 % are drawn at the edge.
 clip(error) = error > 100 ? 100 : error < -100 ? -100 : error
-set tmargin at screen 0.365
-set bmargin at screen 0.085
+set tmargin at screen errors_top / ARG5
+set bmargin at screen errors_bottom / ARG5
 unset title
 unset key
 unset logscale y
@@ -103,12 +97,11 @@ while (tick <= high) {
     set xtics add (size(tick) tick)
     tick = tick * step
 }
-set xlabel basis
+set xlabel basis offset 0, 0.3
 set ylabel "signed error" offset 1, 0
 plot '+' using (banded ? $1 : NaN):(-100 * tolerance):(100 * tolerance) with filledcurves \
          linecolor rgb "#c9d7e4" notitle, \
      0 with lines linecolor rgb "#444444" linewidth 1 dashtype 2 notitle, \
-     for [column = 4:columns] ARG1 skip 1 using 3:(clip(100.0 * (column(column) - $3) / $3)) with points \
-         linetype column - 3 pointsize 0.9 notitle, \
-     ARG1 skip 1 using 3:(clip(100.0 * ($4 - $3) / $3)) with points linetype 1 pointsize 0.9 notitle
+     ARG1 index 0 using 3:(clip(100.0 * ($4 - $3) / $3)):6:5 with points pointtype variable linecolor rgb variable \
+         pointsize 0.9 notitle
 unset multiplot

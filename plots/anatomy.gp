@@ -1,29 +1,31 @@
-# What each peak is made of: stacked bars, predicted above measured, as shares of the measured reserved peak.
-# Shares, because cases differ by orders of magnitude; the size of each bar stands at its end.
-# Call: gnuplot -d -c anatomy.gp anatomy.tsv IMAGE svg|png WIDTH HEIGHT ["" BASIS]
-# Columns: case, kind, ten categories, slack (allocated - requested), cached (reserved - allocated).
-# Rows: predicted and measured in turn.
-if (ARGC < 5) { print "usage: gnuplot -d -c anatomy.gp DATA IMAGE svg|png WIDTH HEIGHT [\"\" BASIS]"; exit status 2 }
+# What each peak is made of: stacked bars, predicted above measured, as shares of the measured reserved peak; one bar where
+# both are the same. Shares, because cases differ by orders of magnitude; the size of each bar stands at its end.
+# Call: gnuplot -d -c anatomy.gp anatomy.tsv IMAGE svg|png WIDTH HEIGHT "" [BASIS [CAPTION [LINES]]]
+# Block 0, bars: kind, place, whole_bytes, ten categories, slack (allocated - requested), cached (reserved - allocated).
+# Block 1, a case each: place, case.
+if (ARGC < 5) { print "usage: gnuplot -d -c anatomy.gp DATA IMAGE svg|png WIDTH HEIGHT \"\" [BASIS [CAPTION [LINES]]]"; exit status 2 }
 
 set encoding utf8
 set datafile separator "\t"
 if (ARG3 eq "svg") {
     set terminal svg size ARG4 + 0, ARG5 + 0 noenhanced font "DejaVu Sans,13" background rgb "white"
 } else {
-    set terminal pngcairo size 2 * ARG4, 2 * ARG5 noenhanced font "DejaVu Sans,13" fontscale 2 background rgb "white" \
+    set terminal pngcairo size 2 * ARG4, 2 * ARG5 noenhanced font "DejaVu Sans,13" fontscale 1.5 background rgb "white" \
         linewidth 2 pointscale 2
 }
 set output ARG2
 
-first = 3
-last = 14
-array colour[14]
-colour[3] = 0x0072b2;  colour[4] = 0x88ccee;  colour[5] = 0xe69f00;  colour[6] = 0xd55e00
-colour[7] = 0x882255;  colour[8] = 0x009e73;  colour[9] = 0xf0e442;  colour[10] = 0xcc79a7
-colour[11] = 0x777777; colour[12] = 0x44aa99; colour[13] = 0xaaaaaa; colour[14] = 0xe2e2e2
-# What the figures are: measured, or replayed where a device held no memory.
-basis = ARGC > 6 && strlen(ARG7) > 0 ? ARG7 : "measured"
-names = "case kind weights buffers gradients optimizer master_weights activations temporaries kv_cache workspace inputs allocator_slack cached"
+caption = ARGC > 7 ? ARG8 : ""
+foot = ARGC > 8 ? 15.0 * ARG9 : 0.0
+basis = ARGC > 6 && strlen(ARG7) > 0 ? ARG7 : "measured" # or replayed, where a device held no memory
+
+first = 4
+last = 15
+array colour[15]
+colour[4] = 0x0072b2;  colour[5] = 0x88ccee;  colour[6] = 0xe69f00;  colour[7] = 0xd55e00
+colour[8] = 0x882255;  colour[9] = 0x009e73;  colour[10] = 0xf0e442; colour[11] = 0xcc79a7
+colour[12] = 0x777777; colour[13] = 0x44aa99; colour[14] = 0xaaaaaa; colour[15] = 0xe2e2e2
+names = "kind place whole weights buffers gradients optimizer master_weights activations temporaries kv_cache workspace inputs allocator_slack cached"
 spaced(text) = (at = strstrt(text, "_"), at == 0 ? text : text[1:at - 1] . " " . spaced(text[at + 1:*]))
 
 # Sizes in words, as in the tables.
@@ -31,51 +33,45 @@ power(bytes) = bytes < 1024 ? 0 : bytes < 1024.0 ** 2 ? 1 : bytes < 1024.0 ** 3 
 size(bytes) = sprintf("%.2f %s", bytes / 1024.0 ** power(bytes), word("B KiB MiB GiB TiB", power(bytes) + 1))
 
 total(upto) = (upto < first ? 0 : sum [at = first:upto] column(at))
+share(bytes) = 100.0 * bytes / column(3)
 
-# How long the bars are, what the measured bar of each case comes to, and which categories occur at all.
-stats ARG1 skip 1 using (total(last)) name "TOTAL" nooutput
-rows = int(TOTAL_records)
-array reference[rows]
-stats ARG1 skip 1 using (reference[int($0) + 1] = total(last), 1) nooutput
-do for [row = 1:rows] { if (row % 2 == 1) { reference[row] = reference[row + 1] } }
-share(bytes) = 100.0 * bytes / reference[int($0) + 1]
-stats ARG1 skip 1 using (share(total(last))) name "SHARE" nooutput
-array used[14]
+# How long the bars are, and which categories occur at all.
+stats ARG1 index 0 using (share(total(last))) name "SHARE" nooutput
+stats ARG1 index 0 using 2 name "PLACE" nooutput
+array used[15]
 do for [column = first:last] {
-    stats ARG1 skip 1 using column name "CATEGORY" nooutput
+    stats ARG1 index 0 using column name "CATEGORY" nooutput
     used[column] = CATEGORY_sum > 0
 }
-
-# A line with the name of the case, two bars, and a gap.
-place(row) = -(3.2 * int(row / 2) + (int(row) % 2 == 0 ? 0 : 0.95))
 height = 0.42
 
 set lmargin at screen 100.0 / ARG4
 set rmargin at screen 1 - 14.0 / ARG4
 set tmargin at screen 1 - 44.0 / ARG5
-set bmargin at screen 150.0 / ARG5
+set bmargin at screen (148.0 + foot) / ARG5
 set border 1 linecolor rgb "#444444"
 set tics nomirror textcolor rgb "#222222"
 set xtics out
 set ytics scale 0 font ",11"
 set grid xtics linecolor rgb "#e4e4e4" linewidth 1 linetype 1
-set yrange [place(rows - 1) - 0.8:1.5]
+set yrange [-PLACE_max - 0.8:0.6]
 longest = SHARE_max > 200 ? 200 : SHARE_max
 set xrange [0:longest * 1.13]
 set xtics 0, (longest > 140 ? 50 : 20), longest
 set format x "%.0f %%"
-set xlabel "share of the " . basis . " reserved peak" offset 0, 0.2
+set xlabel sprintf("share of the %s reserved peak", basis) offset 0, 0.2
 set title "What each peak is made of" offset 0, -0.3
-set key at screen 0.5, screen 80.0 / ARG5 center top vertical maxrows 4 Left reverse samplen 1.2 width 1 font ",11"
+set label 1 caption at screen 14.0 / ARG4, screen (foot - 6.0) / ARG5 left font ",10" textcolor rgb "#555555"
+set key at screen 0.5, screen (84.0 + foot) / ARG5 center top vertical maxrows 4 Left reverse samplen 1.2 width 1 font ",11"
 set style fill solid 1.0 border rgb "white"
 clip(value) = value > 200 ? 200 : value
 
-plot for [column = first:last] ARG1 skip 1 \
-         using (0):(place($0)):(clip(share(total(column - 1)))):(clip(share(total(column)))):\
-               (place($0) - height):(place($0) + height):ytic(2) \
+plot for [column = first:last] ARG1 index 0 \
+         using (0):(-$2):(clip(share(total(column - 1)))):(clip(share(total(column)))):\
+               (-$2 - height):(-$2 + height):ytic(1) \
          with boxxyerror linecolor rgb colour[column] linewidth 0.5 \
          title (used[column] ? spaced(word(names, column)) : ""), \
-     ARG1 skip 1 using (clip(share(total(last))) + longest * 0.01):(place($0)):\
-         (total(last) > 0 ? size(total(last)) . (share(total(last)) > 200 ? " (cut)" : "") : "no prediction") \
+     ARG1 index 0 using (clip(share(total(last))) + longest * 0.01):(-$2):\
+         (size(total(last)) . (share(total(last)) > 200 ? " (cut)" : "")) \
          with labels left font ",11" textcolor rgb "#222222" notitle, \
-     ARG1 skip 1 every 2 using (0):(place(2 * $0) + 0.97):1 with labels left font ",12" notitle
+     ARG1 index 1 using (0):(-$1):2 with labels left font ",12" notitle

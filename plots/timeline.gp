@@ -1,20 +1,20 @@
 # Peaks from stage to stage, one panel per case: what was reserved, allocated and requested at most in each stage.
-# Call: gnuplot -d -c timeline.gp timeline.tsv IMAGE svg|png WIDTH HEIGHT ["" BASIS]
+# Call: gnuplot -d -c timeline.gp timeline.tsv IMAGE svg|png WIDTH HEIGHT "" [BASIS [CAPTION [LINES]]]
 # Blocks, one per case. Columns: case, stage, requested, allocated and reserved peak, predicted allocated peak (bytes).
-if (ARGC < 5) { print "usage: gnuplot -d -c timeline.gp DATA IMAGE svg|png WIDTH HEIGHT [\"\" BASIS]"; exit status 2 }
+if (ARGC < 5) { print "usage: gnuplot -d -c timeline.gp DATA IMAGE svg|png WIDTH HEIGHT \"\" [BASIS [CAPTION [LINES]]]"; exit status 2 }
 
 set encoding utf8
 set datafile separator "\t"
 if (ARG3 eq "svg") {
     set terminal svg size ARG4 + 0, ARG5 + 0 noenhanced font "DejaVu Sans,13" background rgb "white"
 } else {
-    set terminal pngcairo size 2 * ARG4, 2 * ARG5 noenhanced font "DejaVu Sans,13" fontscale 2 background rgb "white" \
+    set terminal pngcairo size 2 * ARG4, 2 * ARG5 noenhanced font "DejaVu Sans,13" fontscale 1.5 background rgb "white" \
         linewidth 2 pointscale 2
 }
 set output ARG2
-
-# What the figures are: measured, or replayed where a device held no memory.
-basis = ARGC > 6 && strlen(ARG7) > 0 ? ARG7 : "measured"
+caption = ARGC > 7 ? ARG8 : ""
+foot = ARGC > 8 ? 15.0 * ARG9 : 0.0
+basis = ARGC > 6 && strlen(ARG7) > 0 ? ARG7 : "measured" # or replayed, where a device held no memory
 
 stats ARG1 using (1) name "ALL" nooutput
 panels = int(ALL_blocks)
@@ -38,10 +38,10 @@ lines(text) = strlen(text) <= fit ? text : (at = blank(text, fit), text[1:at] . 
 larger(a, b) = b > a ? b : a
 
 top = 1 - 34.0 / ARG5
-bottom = 40.0 / ARG5
+bottom = (40.0 + foot) / ARG5
 cell_width = 0.99 / across
 cell_height = (top - bottom) / down
-set multiplot title "Peaks from stage to stage, " . basis offset 0, 0.2
+set multiplot title sprintf("Peaks from stage to stage, %s", basis) offset 0, 0.2
 do for [panel = 0:panels - 1] {
     set xrange [*:*]
     set yrange [*:*]
@@ -69,7 +69,8 @@ do for [panel = 0:panels - 1] {
 # One legend for all panels.
 set lmargin at screen 0.05
 set rmargin at screen 0.95
-set bmargin at screen 0.001
+set bmargin at screen (foot + 2.0) / ARG5
+set label 1 caption at screen 14.0 / ARG4, screen (foot - 6.0) / ARG5 left font ",10" textcolor rgb "#555555"
 set tmargin at screen bottom
 unset title; unset xlabel; unset ylabel; unset tics; unset border; unset grid
 set xrange [0:1]

@@ -12,6 +12,7 @@ static const struct option_row options[] = {
     {"format", OPTION_VALUE, "FORMAT", "table (default), summary, md, csv, json, html or junit"},
     {"output", OPTION_VALUE, "FILE", "write to FILE instead of standard output"},
     {"plots", OPTION_VALUE, "FOLDER", "keep the plots in FOLDER too (html with --output in DIR: default is DIR/plots)"},
+    {"timeline", OPTION_VALUE, "GLOB", "draw the timelines of these cases too (ids or labels; '*': all)"},
     {"league", OPTION_FLAG, NULL, "the estimators ranked by their errors (table, md, csv, json or html)"},
     {"rule", OPTION_VALUE, "FACTOR", "where FACTOR x weights (1.2) is enough for inference (as --league)"},
     {"wasteful", OPTION_VALUE, "PERCENT", "how far above the peak --rule calls wasteful (default: 10%)"},
@@ -58,7 +59,7 @@ static enum status_code page_make(const struct report_page *page, enum report_fo
 {
     struct plot_set set = {0};
     struct text notes = {0};
-    struct plot_place place = {.with_png = folder != NULL, .set = &set, .notes = &notes};
+    struct plot_place place = {.with_png = folder != NULL, .timeline = page->timeline, .set = &set, .notes = &notes};
     enum status_code code = STATUS_OK;
     if (folder != NULL || format == REPORT_HTML) {
         code = report_page_draw(page, &place, error);

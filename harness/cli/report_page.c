@@ -49,6 +49,10 @@ static enum status_code options_check(const struct arguments *arguments, struct 
         return status_set(error, STATUS_INVALID,
                           "report: --wasteful belongs to --rule; write --rule 1.2 --wasteful 10%%");
     }
+    if ((league || rule) && arguments_value(arguments, "timeline") != NULL) {
+        return status_set(error, STATUS_INVALID,
+                          "report: --timeline draws cases, which --league and --rule do not; ask for it without them");
+    }
     if (!league && !rule && arguments->operand_count > 1) {
         return status_set(error, STATUS_INVALID,
                           "report: '%s' is one operand too many; only --league and --rule take several folders",
@@ -59,7 +63,7 @@ static enum status_code options_check(const struct arguments *arguments, struct 
 
 enum status_code report_page_open(const struct arguments *arguments, struct report_page *page, struct status *error)
 {
-    *page = (struct report_page){0};
+    *page = (struct report_page){.timeline = arguments_value(arguments, "timeline")};
     enum status_code code = options_check(arguments, error);
     for (int index = 0; code == STATUS_OK && index < arguments->operand_count; index++) {
         code = report_open(arguments->operands[index], &page->reports[index], error);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/report/estimator_look.h"
 #include "harness/report/wording.h"
 
 static const char *const end_keys[LEVEL_COUNT] = {"requested_bytes", "allocated_bytes", "reserved_bytes",
@@ -348,6 +349,18 @@ static const char *estimator_intern(struct report *report, const char *name)
         report->estimators[report->estimator_count++] = kept;
     }
     return kept;
+}
+
+void report_estimators_order(struct report *report)
+{
+    for (int index = 1; index < report->estimator_count; index++) {
+        const char *name = report->estimators[index];
+        int at = index;
+        for (; at > 0 && estimator_place(report->estimators[at - 1]) > estimator_place(name); at--) {
+            report->estimators[at] = report->estimators[at - 1];
+        }
+        report->estimators[at] = name;
+    }
 }
 
 static void estimates_read(struct filling *filling, const struct json *line)

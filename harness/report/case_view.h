@@ -153,7 +153,7 @@ struct report {
     /* BASIS_REPLAYED where all figures are, else BASIS_MEASURED. Of a report that has both, the titles of the cases that
      * were replayed say so. */
     const char *basis;
-    const char *estimators[ESTIMATOR_MAXIMUM]; /* "replay" first, then in order of appearance */
+    const char *estimators[ESTIMATOR_MAXIMUM]; /* "replay" first, then as estimator_look.h orders them */
     int estimator_count;
     int damaged_line_count;
     int attempt_count; /* of the last run: its case lines, which are more than its cases where these are repeated */
@@ -172,8 +172,15 @@ bool case_view_read(struct report *report, const struct json *line, const char *
 bool verdicts_read(struct report *report, struct arena *arena, const struct json *line, struct comparison **verdicts,
                    int *count);
 
+/* Brings the estimators that the records name into the order of estimator_look.h; strangers last, as they appeared. */
+void report_estimators_order(struct report *report);
+
 /* Fills view->comparisons; all names of estimators must be known to the report. False where memory ran out. */
 bool case_view_compare(struct report *report, struct case_view *view, const struct comparison *verdicts, int count);
+
+/* What an estimator predicts of the allocated peak of a case: its verdict on that, or the bare figures; NULL: it has none.
+ * Pages that list allocated peaks show this of every estimator, whatever else was judged. */
+const struct comparison *comparison_of_peak(const struct case_view *view, const char *estimator);
 
 /* The last run line; NULL where there is none. */
 const struct json *report_run(const struct report *report);

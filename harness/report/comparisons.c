@@ -167,6 +167,23 @@ bool case_view_compare(struct report *report, struct case_view *view, const stru
     return kept != NULL;
 }
 
+const struct comparison *comparison_of_peak(const struct case_view *view, const char *estimator)
+{
+    const char *wanted = strcmp(estimator, "replay") == 0 ? level_quantities[LEVEL_ALLOCATED] : "total_bytes";
+    const struct comparison *bare = NULL;
+    for (int index = 0; index < view->comparison_count; index++) {
+        const struct comparison *row = &view->comparisons[index];
+        if (strcmp(row->estimator, estimator) != 0) {
+            continue;
+        }
+        if (strcmp(row->quantity, wanted) == 0) {
+            return row;
+        }
+        bare = strcmp(row->quantity, level_quantities[LEVEL_ALLOCATED]) == 0 ? row : bare;
+    }
+    return bare;
+}
+
 /* Everything known about one estimator and quantity while it is collected. */
 struct collection {
     struct accuracy row;

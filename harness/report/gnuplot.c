@@ -242,11 +242,12 @@ enum status_code gnuplot_draw(const struct gnuplot_task *task, struct text *imag
 {
     struct exchange exchange;
     struct text script = {0};
-    char width[16], height[16];
+    char width[16], height[16], lines[16];
     /* A name that begins with '<' or '|' would be run as a command by gnuplot. */
     text_format(&script, "%s%s", task->script[0] == '/' ? "" : "./", task->script);
     snprintf(width, sizeof width, "%d", task->width);
     snprintf(height, sizeof height, "%d", task->height);
+    snprintf(lines, sizeof lines, "%d", task->caption_lines);
     enum status_code code = script.failed || task->data->failed
                                 ? status_set(error, STATUS_OUT_OF_MEMORY, "no memory for a plot")
                                 : exchange_open(task->data, &exchange, error);
@@ -263,6 +264,8 @@ enum status_code gnuplot_draw(const struct gnuplot_task *task, struct text *imag
                                    height,
                                    (char *)(uintptr_t)task->option,
                                    (char *)(uintptr_t)task->basis,
+                                   (char *)(uintptr_t)task->caption,
+                                   lines,
                                    NULL};
         code = program_run(arguments, &exchange, error);
         code = code == STATUS_OK ? image_take(exchange.image, task->format, image, error) : code;

@@ -10,10 +10,12 @@
 struct gnuplot_task {
     const char *script; /* a file */
     const struct text *data;
-    const char *format; /* "svg" or "png" */
-    int width, height;  /* in points */
-    const char *option; /* the script's sixth argument; "" for none */
-    const char *basis;  /* the seventh: what the figures are, "measured" or "replayed"; "" where it is not said */
+    const char *format;  /* "svg" or "png" */
+    int width, height;   /* in points */
+    const char *option;  /* the script's sixth argument; "" for none */
+    const char *basis;   /* the seventh: what the figures are, "measured" or "replayed"; "" where it is not said */
+    const char *caption; /* the eighth: lines for below the figure; the ninth is how many they are */
+    int caption_lines;
 };
 
 /* Draws one image and appends it to *image: an SVG document up to </svg>, or a PNG file up to its IEND. STATUS_UNAVAILABLE: gnuplot

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "harness/report/league_view.h"
+#include "harness/report/provenance.h"
 
 static enum status_code memory_error(struct status *error)
 {
@@ -201,7 +202,8 @@ enum status_code league_make(struct report *const *reports, int report_count, st
         return memory_error(error);
     }
     enum status_code code = counted_cases_find(reports, report_count, false, &made->arena, &made->counted, error);
-    if (code == STATUS_OK && !(estimators_fill(made, reports, report_count) &&
+    made->provenance = provenance_make(&made->arena, reports, report_count);
+    if (code == STATUS_OK && !(made->provenance != NULL && estimators_fill(made, reports, report_count) &&
                                device_fill(made, reports, report_count) && scopes_fill(made))) {
         code = memory_error(error);
     }

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "harness/report/estimator_look.h"
 #include "harness/report/league_view.h"
 #include "harness/report/percentile.h"
 #include "harness/report/plots.h"
@@ -10,11 +11,12 @@
 static void points_append(struct plot_page *page, const struct league *league, const struct league_row *row, int place)
 {
     const struct league_estimator *one = &league->estimators[row->estimator];
+    const struct estimator_look *look = estimator_look_find(one->name);
     for (int at = 0; at < league->counted.count; at++) {
         if (!isnan(one->errors[at])) {
             text_format(&page->data, "%d\t", place);
             label_column(&page->data, one->name);
-            text_format(&page->data, "\t%.6f\t", one->errors[at]);
+            text_format(&page->data, "\t%.6f\t%u\t%d\t", one->errors[at], (unsigned)look->colour, look->symbol);
             label_column(&page->data, league->counted.cases[at].view->label);
             text_append(&page->data, "\n");
         }
@@ -52,7 +54,7 @@ enum status_code league_plot(const struct league *league, const struct plot_plac
 {
     const struct league_scope *all = &league->scopes[0];
     struct plot_page page = {.width = 1070, .tolerance = -1.0};
-    text_append(&page.data, "# place\testimator\terror\tcase\n");
+    text_append(&page.data, "# place\testimator\terror\tcolour\tsymbol\tcase\n");
     for (int index = 0; index < all->row_count; index++) {
         points_append(&page, league, &all->rows[index], index + 1);
     }
@@ -62,7 +64,8 @@ enum status_code league_plot(const struct league *league, const struct plot_plac
         page.mark_count += quartiles_append(&page, league, &all->rows[index], index + 1) ? 1 : 0;
     }
     page.height = 208 + 30 * page.mark_count;
+    plot_caption_close(&page, league->provenance);
     enum status_code code = plot_page_draw(place, LEAGUE_PLOT, "a prediction and a measurement", 0, &page, error);
-    text_release(&page.data);
+    plot_page_release(&page);
     return code;
 }

@@ -1,23 +1,25 @@
 /* Plot data: which figures of a report go into which plot, as tab-separated text for the scripts in plots/.
  *
- * Every file opens with a line of column names. Bytes are integers, NaN is "not known". Blocks are parted by two empty
- * lines, which is what gnuplot calls an index. Labels are cut to 100 columns and hold no character that gnuplot or SVG
- * would act on. */
+ * Bytes are integers, NaN is "not known". Every block opens with a line of column names behind a #; blocks are parted by
+ * two empty lines, which is what gnuplot calls an index. Labels are cut to 100 columns and hold no character that gnuplot
+ * or SVG would act on. */
 #ifndef ASSAY_REPORT_PLOT_DATA_H
 #define ASSAY_REPORT_PLOT_DATA_H
 
 #include "harness/report/case_view.h"
 
 enum plot_kind {
-    PLOT_ACCURACY, /* predicted against measured (or replayed), one symbol per estimator */
-    PLOT_ANATOMY,  /* what each peak is made of, predicted beside measured */
-    PLOT_OVERHEAD, /* peak / weights of inference against batch x seq */
-    PLOT_TIMELINE, /* peaks per stage at three levels */
+    PLOT_ACCURACY, /* predicted against measured, the symbol of each estimator */
+    PLOT_ANATOMY,  /* what each peak is made of, predicted beside measured where they differ */
+    PLOT_OVERHEAD, /* peak / weights along the length, a line per batch; a page per model, of inference and of generation */
+    PLOT_TIMELINE, /* peaks per stage at three levels, of cases whose stages are not as predicted, or that were asked for */
     PLOT_COUNT
 };
 
 struct plot_page {
     struct text data;
+    struct text caption; /* lines below the figure; each ends with a newline */
+    int caption_lines;
     int mark_count;    /* points, bars or panels; 0: this page does not exist */
     int width, height; /* of the image, in points */
     double tolerance;  /* accuracy: half width of the band; rule: its factor; negative: none */
@@ -31,7 +33,28 @@ const char *plot_needs(enum plot_kind kind);   /* what a record must have to be 
 /* A label that comes from outside, as a column. */
 void label_column(struct text *data, const char *label);
 
-/* Page number from 0. The caller releases page->data. */
-void plot_page_make(const struct report *report, enum plot_kind kind, int number, struct plot_page *page);
+/* A tab, and the bytes or NaN. */
+void bytes_column(struct text *data, int64_t bytes);
+
+/* Adds a sentence of the page's own to its caption. Before plot_caption_close. */
+void plot_caption_add(struct plot_page *page, const char *sentence);
+
+/* Ends the caption with where the figures come from, and makes room for it. */
+void plot_caption_close(struct plot_page *page, const char *provenance);
+
+/* The cases that `has` accepts, largest first, so that neighbours are alike; released by free. NULL: no memory. */
+const struct case_view **plot_cases_choose(const struct report *report, const char *timeline,
+                                           bool (*has)(const struct case_view *, const char *), int *count);
+
+/* Page number from 0, without its caption closed. The caller releases the page. timeline: as in struct plot_place. */
+void plot_page_make(const struct report *report, enum plot_kind kind, const char *timeline, int number,
+                    struct plot_page *page);
+void plot_page_release(struct plot_page *page);
+
+/* The makers, one per kind. */
+void accuracy_page_make(const struct report *report, const char *timeline, int number, struct plot_page *page);
+void anatomy_page_make(const struct report *report, const char *timeline, int number, struct plot_page *page);
+void overhead_page_make(const struct report *report, const char *timeline, int number, struct plot_page *page);
+void timeline_page_make(const struct report *report, const char *timeline, int number, struct plot_page *page);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "harness/report/case_view.h"
 #include "harness/report/gnuplot.h"
+#include "harness/report/provenance.h"
 
 enum { PAGE_MAXIMUM = 20, SCRIPT_BYTES_MAXIMUM = 1 << 20 };
 
@@ -52,7 +53,9 @@ static void images_draw(const struct plot_place *place, const char *script, cons
                                 .width = page->width,
                                 .height = page->height,
                                 .option = option,
-                                .basis = page->basis != NULL ? page->basis : ""};
+                                .basis = page->basis != NULL ? page->basis : "",
+                                .caption = text_string(&page->caption),
+                                .caption_lines = page->caption_lines};
     enum status_code code = gnuplot_draw(&task, &plot->svg, &cause);
     if (code == STATUS_OK && place->with_png) {
         task.format = "png";
@@ -89,7 +92,7 @@ enum status_code plot_page_draw(const struct plot_place *place, const char *name
         code = status_set(error, STATUS_OUT_OF_MEMORY, "no memory for the names of a plot");
     } else if (page->mark_count > 0) {
         code = plot_draw(place, script, page, plot, error);
-    } else if (number == 0) {
+    } else if (number == 0 && needs != NULL) {
         text_format(place->notes, "plot %s.svg: not drawn: no case has %s\n", name, needs);
     }
     arena_release(&arena);
@@ -99,28 +102,40 @@ enum status_code plot_page_draw(const struct plot_place *place, const char *name
     return code;
 }
 
+/* The pages of one kind; that there are more than are drawn is said. */
 static enum status_code kind_draw(const struct report *report, enum plot_kind kind, const struct plot_place *place,
-                                  struct status *error)
+                                  const char *provenance, struct status *error)
 {
     enum status_code code = STATUS_OK;
     bool more = true;
-    for (int number = 0; code == STATUS_OK && number < PAGE_MAXIMUM; number++) {
+    const char *needs = kind != PLOT_TIMELINE ? plot_needs(kind) : place->timeline != NULL ? "that id or label" : NULL;
+    for (int number = 0; code == STATUS_OK && number <= PAGE_MAXIMUM; number++) {
         struct plot_page page = {0};
         if (more) {
-            plot_page_make(report, kind, number, &page);
+            plot_page_make(report, kind, place->timeline, number, &page);
+            plot_caption_close(&page, provenance);
             more = page.mark_count > 0;
         }
-        code = plot_page_draw(place, plot_name(kind), plot_needs(kind), number, &page, error);
-        text_release(&page.data);
+        if (number < PAGE_MAXIMUM) {
+            code = plot_page_draw(place, plot_name(kind), needs, number, &page, error);
+        } else if (more) {
+            text_format(place->notes, "plot %s: the first %d pages are drawn, of more\n", plot_name(kind),
+                        PAGE_MAXIMUM);
+        }
+        plot_page_release(&page);
     }
     return code;
 }
 
 enum status_code report_plot(const struct report *report, const struct plot_place *place, struct status *error)
 {
+    struct text provenance = {0};
+    struct report *const one = (struct report *)(uintptr_t)report;
+    provenance_append(&provenance, &one, 1);
     enum status_code code = STATUS_OK;
     for (int kind = 0; code == STATUS_OK && kind < PLOT_COUNT; kind++) {
-        code = kind_draw(report, (enum plot_kind)kind, place, error);
+        code = kind_draw(report, (enum plot_kind)kind, place, text_string(&provenance), error);
     }
+    text_release(&provenance);
     return code;
 }

@@ -103,6 +103,7 @@ static bool cases_finish(struct reading *reading)
 {
     struct report *report = reading->report;
     bool made = true;
+    report_estimators_order(report);
     for (int index = 0; made && index < report->case_count; index++) {
         const struct reading_case *one = &reading->cases[index];
         struct case_view *view = &report->cases[index];

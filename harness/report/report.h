@@ -62,6 +62,7 @@ enum status_code report_render(const struct report *report, enum report_format f
 struct plot_place {
     const char *script_directory;
     bool with_png;        /* beside SVG: for a folder, not for a page */
+    const char *timeline; /* a pattern (fnmatch) of ids and labels whose timelines are drawn, too; NULL: none */
     struct plot_set *set; /* receives them */
     struct text
         *notes; /* one line for each plot that was not drawn, and why (no data; gnuplot is missing, and the remedy) */

@@ -65,26 +65,6 @@ static void columns_choose(struct summary *summary)
     }
 }
 
-/* What stands for an estimator in the summary: its judged figure, else the allocated peak, else whatever it predicts. */
-static const struct comparison *comparison_choose(const struct case_view *view, const char *estimator)
-{
-    const struct comparison *chosen = NULL;
-    int chosen_rank = 0;
-    for (int i = 0; i < view->comparison_count; i++) {
-        const struct comparison *row = &view->comparisons[i];
-        if (strcmp(row->estimator, estimator) != 0) {
-            continue;
-        }
-        bool is_peak = strcmp(row->quantity, "allocated_bytes_peak") == 0;
-        int rank = row->judgement == JUDGEMENT_FAIL ? 3 : is_peak ? 2 : 1;
-        if (rank > chosen_rank) {
-            chosen = row;
-            chosen_rank = rank;
-        }
-    }
-    return chosen;
-}
-
 static void colour_append(const struct summary *summary, const char *code)
 {
     text_append(summary->text, summary->colour ? code : "");
@@ -126,7 +106,7 @@ static void paragraph_write(const struct summary *summary, const struct case_vie
     const char *separator = ";";
     for (int i = 0; i < summary->report->estimator_count; i++) {
         char error[WORDING_BYTES];
-        const struct comparison *row = comparison_choose(view, summary->report->estimators[i]);
+        const struct comparison *row = comparison_of_peak(view, summary->report->estimators[i]);
         if (row != NULL && summary->shown[i]) {
             text_format(&line, "%s %s %s", separator, row->estimator, error_word(row->error_known, row->error, error));
             separator = ",";
@@ -147,7 +127,7 @@ static void columns_write(const struct summary *summary, const struct case_view 
         if (!summary->shown[i]) {
             continue;
         }
-        const struct comparison *row = comparison_choose(view, summary->report->estimators[i]);
+        const struct comparison *row = comparison_of_peak(view, summary->report->estimators[i]);
         bool failed = row != NULL && row->judgement == JUDGEMENT_FAIL;
         colour_append(summary, failed ? "\x1b[31m" : "");
         text_append(summary->text, " ");

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "harness/base/size.h"
+#include "harness/report/provenance.h"
 #include "harness/report/weights_rule_view.h"
 
 static enum status_code memory_error(struct status *error)
@@ -199,7 +200,8 @@ enum status_code weights_rule_make(struct report *const *reports, int report_cou
     made->factor = factor;
     made->wasteful = wasteful;
     enum status_code code = counted_cases_find(reports, report_count, true, &made->arena, &made->counted, error);
-    if (code == STATUS_OK && !(cells_fill(made) && series_fill(made))) {
+    made->provenance = provenance_make(&made->arena, reports, report_count);
+    if (code == STATUS_OK && !(made->provenance != NULL && cells_fill(made) && series_fill(made))) {
         code = memory_error(error);
     }
     if (code != STATUS_OK) {

@@ -5,11 +5,27 @@
 #include "harness/report/plots.h"
 #include "harness/report/weights_rule_view.h"
 
+/* Cases with as many tokens lie above each other, so that none hides another: where, from -0.3 to 0.3 of a line. */
+static double dodge_of(const struct rule_series *series, int at)
+{
+    int first = at, end = at + 1;
+    while (first > 0 && series->cells[first - 1].tokens == series->cells[at].tokens) {
+        first--;
+    }
+    while (end < series->cell_count && series->cells[end].tokens == series->cells[at].tokens) {
+        end++;
+    }
+    int count = end - first;
+    double step = count > 3 ? 0.6 / (count - 1) : 0.3;
+    return step * ((at - first) - (count - 1) / 2.0);
+}
+
 static void cells_write(struct plot_page *page, const struct rule_series *series, int place)
 {
     for (int at = 0; at < series->cell_count; at++) {
         const struct rule_cell *cell = &series->cells[at];
-        text_format(&page->data, "%d\t%" PRId64 "\t%.6f\t%d\t", place, cell->tokens, cell->ratio, (int)cell->word);
+        text_format(&page->data, "%.3f\t%" PRId64 "\t%.6f\t%d\t", place + dodge_of(series, at), cell->tokens,
+                    cell->ratio, (int)cell->word);
         label_column(&page->data, cell->one->view->label);
         text_append(&page->data, "\n");
     }
@@ -49,8 +65,9 @@ enum status_code weights_rule_plot(const struct weights_rule *rule, const struct
     }
     titles_write(&page, rule);
     crossings_write(&page, rule);
-    page.height = 190 + 26 * page.mark_count;
+    page.height = 190 + 30 * page.mark_count;
+    plot_caption_close(&page, rule->provenance);
     enum status_code code = plot_page_draw(place, WEIGHTS_RULE_PLOT, "inference with known weights", 0, &page, error);
-    text_release(&page.data);
+    plot_page_release(&page);
     return code;
 }

@@ -43,6 +43,7 @@ struct rule_totals {
 struct weights_rule {
     struct arena arena;
     struct counted_cases counted;
+    const char *provenance; /* of the captions (provenance.h) */
     double factor, wasteful;
     struct rule_cell *cells;
     int cell_count;

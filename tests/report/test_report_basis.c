@@ -136,8 +136,8 @@ static void plots_are_told_what_they_draw(void **state)
     for (int i = 0; i < plots.count; i++) {
         data = strcmp(plots.plots[i].name, "anatomy") == 0 ? text_string(&plots.plots[i].data) : data;
     }
-    assert_non_null(strstr(data, "\treplayed\t"));
-    assert_null(strstr(data, "\tmeasured\t"));
+    assert_non_null(strstr(data, "\nreplayed\t"));
+    assert_null(strstr(data, "\nmeasured\t"));
     if (strstr(text_string(&notes), "gnuplot is not installed") == NULL) {
         const struct text *image = plot_set_svg(&plots, "accuracy");
         assert_non_null(image);

@@ -122,7 +122,7 @@ static void a_page_holds_the_plots(void **state)
     command_needed("gnuplot");
     struct text page = {0};
     plots_draw(place, RECORDS_HOSTILE);
-    assert_string_equal(text_string(&place->notes), "");
+    assert_null(strstr(text_string(&place->notes), "gnuplot"));
     const struct report_style style = {.plots = &place->set};
     assert_int_equal(report_render(place->report, REPORT_HTML, &style, &page, NULL), STATUS_OK);
     assert_non_null(strstr(text_string(&page), "<svg"));
@@ -145,7 +145,7 @@ static void files_of_an_earlier_report_stay_and_are_not_shown(void **state)
     long accuracy_bytes = file_bytes(place, "accuracy.svg"), second_bytes = file_bytes(place, "anatomy-2.png");
     plots_draw(place, RECORDS_EMPTY);
     expect_notes(place, "plot accuracy.svg: not drawn: no case has a prediction");
-    expect_notes(place, "plot overhead.svg: not drawn: no case has mode infer");
+    expect_notes(place, "plot overhead.svg: not drawn: no case has a second length");
     expect_notes(place, "/accuracy.tsv and ");
     expect_notes(place, " more files there are of an earlier report, not of this one; remove what nobody needs\n");
     assert_true(accuracy_bytes > 100 && second_bytes > 100);
@@ -266,28 +266,194 @@ static void a_folder_that_cannot_be_made_is_an_error(void **state)
     assert_non_null(strstr(error.text, "/dev/null/plots"));
 }
 
-/* The first row of the anatomy of one load: 433,241,088 bytes of weights, 8,192 of buffers, 524,288 of remainder. */
+static struct plot_page page_made(struct place *place, enum plot_kind kind, const char *timeline, int number)
+{
+    struct plot_page page;
+    if (place->report == NULL) {
+        struct status error = {0};
+        if (report_open(place->records, &place->report, &error) != STATUS_OK) {
+            fail_msg("%s", error.text);
+        }
+    }
+    plot_page_make(place->report, kind, timeline, number, &page);
+    return page;
+}
+
+static void page_holds(const struct plot_page *page, const char *part)
+{
+    if (strstr(text_string(&page->data), part) == NULL) {
+        fail_msg("'%s' is not in:\n%s", part, text_string(&page->data));
+    }
+}
+
+/* The first row of the anatomy of one load: 433,241,088 bytes of weights, 8,192 of buffers, 524,288 of remainder; the
+ * prediction is the same, so there is one bar. 438,304,768 = 433,241,088 + 8,192 + 524,288 + 4,531,200. */
 static void data_are_the_figures_of_the_records(void **state)
 {
     struct place *place = *state;
-    struct plot_page page = {0};
     records_fixture_write(place->records, RECORDS_SMALL);
-    assert_int_equal(report_open(place->records, &place->report, NULL), STATUS_OK);
-    plot_page_make(place->report, PLOT_ANATOMY, 0, &page);
+    struct plot_page page = page_made(place, PLOT_ANATOMY, NULL, 0);
     assert_int_equal(page.mark_count, 2);
-    assert_non_null(strstr(text_string(&page.data),
-                           "bert-base-cased load float32\tmeasured\t433241088\t8192\t0\t0\t0\t0\t0"
-                           "\t0\t0\t0\t524288\t4531200\n"));
-    text_release(&page.data);
-    plot_page_make(place->report, PLOT_ACCURACY, 0, &page);
+    page_holds(&page, "\nboth\t");
+    page_holds(&page, "\t438304768\t433241088\t8192\t0\t0\t0\t0\t0\t0\t0\t0\t524288\t4531200\n");
+    page_holds(&page, "\tbert-base-cased load float32\n");
+    plot_page_release(&page);
+    page = page_made(place, PLOT_ACCURACY, NULL, 0);
     assert_true(page.tolerance > 0.049 && page.tolerance < 0.051);
-    assert_non_null(
-        strstr(text_string(&page.data),
-               "bert-base-cased load float32\tallocated_bytes_peak\t433773568\tNaN\t433249280\tNaN\tNaN\n"));
-    text_release(&page.data);
-    plot_page_make(place->report, PLOT_OVERHEAD, 0, &page);
+    page_holds(&page, "bert-base-cased load float32\taccelerate\t433773568\t433249280\t13983232\t9\n");
+    plot_page_release(&page);
+    page = page_made(place, PLOT_OVERHEAD, NULL, 0);
     assert_int_equal(page.mark_count, 0);
-    text_release(&page.data);
+    plot_page_release(&page);
+}
+
+/* accelerate is vermillion (0xd55e00 is 13983232) and a triangle (9), whichever estimators stand before it in the records. */
+static void an_estimator_looks_the_same_in_every_figure(void **state)
+{
+    struct place *place = *state;
+    records_fixture_run(place->records, 1);
+    records_fixture_estimates(place->records, "one", "ok", "1000",
+                              "{\"zz-unknown\":{\"total_bytes\":500},\"hf-mem\":{\"total_bytes\":900},"
+                              "\"accelerate\":{\"total_bytes\":800},\"replay\":{\"allocated_bytes_peak\":1000}}",
+                              "[]");
+    struct plot_page page = page_made(place, PLOT_ACCURACY, NULL, 0);
+    page_holds(&page, "\taccelerate\t1000\t800\t13983232\t9\n");
+    page_holds(&page,
+               "replay\t1\t29362\t7\naccelerate\t1\t13983232\t9\nhf-mem\t1\t4473924\t8\nzz-unknown\t1\t8947848\t1\n");
+    plot_page_release(&page);
+}
+
+/* The verdict on the process failed by a quarter; what is drawn, and what stands in the first column, is the allocated peak. */
+static void replay_is_drawn_by_its_allocated_peak(void **state)
+{
+    struct place *place = *state;
+    struct text text = {0};
+    records_fixture_run(place->records, 1);
+    records_fixture_estimates(
+        place->records, "one", "fail", "1000", "{\"replay\":{\"allocated_bytes_peak\":1000}}",
+        "[{\"estimator\":\"replay\",\"quantity\":\"process_bytes\",\"predicted\":1500,\"measured\":2000,"
+        "\"signed_error_bytes\":-500,\"signed_error\":-0.25,\"tolerance\":{\"bytes\":0},\"pass\":false,\"note\":null}"
+        "]");
+    struct plot_page page = page_made(place, PLOT_ACCURACY, NULL, 0);
+    page_holds(&page, "\treplay\t1000\t1000\t");
+    assert_null(strstr(text_string(&page.data), "\t1500\t"));
+    plot_page_release(&page);
+    assert_int_equal(report_render(place->report, REPORT_SUMMARY, NULL, &text, NULL), STATUS_OK);
+    assert_non_null(strstr(text_string(&text), "+0.00 %"));
+    assert_null(strstr(text_string(&text), "-25.00 %  one"));
+    text_release(&text);
+}
+
+/* More estimators than symbols: the caption names those that have none. */
+static void what_is_not_drawn_is_named(void **state)
+{
+    struct place *place = *state;
+    records_fixture_run(place->records, 1);
+    records_fixture_estimates(place->records, "one", "ok", "1000",
+                              "{\"replay\":{\"allocated_bytes_peak\":1000},\"accelerate\":{\"total_bytes\":1},"
+                              "\"anatomy\":{\"total_bytes\":1},\"eleutherai\":{\"total_bytes\":1},"
+                              "\"weights-1.2\":{\"total_bytes\":1},\"megatron\":{\"total_bytes\":1},"
+                              "\"llm.c\":{\"total_bytes\":1},\"can-it-run\":{\"total_bytes\":1},"
+                              "\"hf-mem\":{\"total_bytes\":1},\"stored\":{\"total_bytes\":1}}",
+                              "[]");
+    struct plot_page page = page_made(place, PLOT_ACCURACY, NULL, 0);
+    plot_caption_close(&page, "host; suite one");
+    assert_string_equal(text_string(&page.caption), "Not drawn: hf-mem, stored.\nhost; suite one\n");
+    assert_int_equal(page.caption_lines, 2);
+    plot_page_release(&page);
+}
+
+/* Every figure says what it was made on, by which suite, when, by which program. */
+static void a_caption_says_where_the_figures_are_from(void **state)
+{
+    struct place *place = *state;
+    command_needed("gnuplot");
+    plots_draw(place, RECORDS_LARGE);
+    char path[256];
+    struct text image = {0};
+    snprintf(path, sizeof path, "%s/anatomy.svg", place->plots);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    char bytes[4096];
+    size_t count;
+    while ((count = fread(bytes, 1, sizeof bytes, file)) > 0) {
+        text_append_bytes(&image, bytes, count);
+    }
+    fclose(file);
+    assert_non_null(strstr(text_string(&image), "suite "));
+    assert_non_null(strstr(text_string(&image), "assay "));
+    text_release(&image);
+}
+
+/* A panel for a case whose stages are not as predicted; for others only where they are asked for, by id or label. */
+static void a_timeline_is_drawn_where_it_differs_or_is_asked_for(void **state)
+{
+    struct place *place = *state;
+    records_fixture_write(place->records, RECORDS_SMALL);
+    struct plot_page page = page_made(place, PLOT_TIMELINE, NULL, 0);
+    int differing_count = page.mark_count;
+    plot_page_release(&page);
+    page = page_made(place, PLOT_TIMELINE, "*", 0);
+    assert_true(page.mark_count >= differing_count);
+    plot_page_release(&page);
+    page = page_made(place, PLOT_TIMELINE, "nothing of that name", 0);
+    assert_int_equal(page.mark_count, differing_count);
+    plot_page_release(&page);
+}
+
+/* A case of "tiny" with 1,000 bytes of weights. identity: what it says besides model, head and what is null. */
+static void tiny_append(struct place *place, const char *id, const char *identity, int peak_bytes, const char *device)
+{
+    char line[4096];
+    snprintf(line, sizeof line,
+             "{\"type\":\"case\",\"id\":\"%s\",\"identity\":{\"model\":\"tiny\",\"precision\":\"float32\",%s,"
+             "\"optimizer\":null,\"checkpointing\":null,\"accumulate\":null,\"head\":\"lm\"},\"status\":\"ok\","
+             "\"reason\":null,\"stages\":{},\"allocated_bytes_peak\":%d,\"categories_at_peak\":{\"weights\":1000},"
+             "\"estimates\":null,\"verdicts\":[],\"duration_s\":null,\"device\":{\"kind\":\"%s\",\"name\":\"x\","
+             "\"spec\":\"x\",\"target\":\"host\",\"total_bytes\":null,\"driver\":null,\"runtime\":null,\"pci_bus_id\":"
+             "null,\"uuid\":null},"
+             "\"oom\":null,\"attempt\":1,\"context\":null,\"peak_stage\":null,\"causes\":null,"
+             "\"saved_for_backward_bytes\":null,\"loss\":null,\"sequence_hash\":null}\n",
+             id, identity, peak_bytes, device);
+    records_fixture_append(place->records, line);
+}
+
+#define INFER(batch, seq, attention)                                                                                   \
+    "\"mode\":\"infer\",\"batch\":" #batch ",\"seq\":" #seq ",\"attention\":\"" attention "\",\"logits\":\"all\""
+#define GENERATE(seq)                                                                                                  \
+    "\"mode\":\"generate\",\"batch\":1,\"seq\":" #seq ",\"new_tokens\":4,\"attention\":\"sdpa\",\"logits\":\"last\""
+
+/* Twice as many tokens by batch and by length are two points of two lines, and eager attention has a panel of its own. */
+static void overhead_is_a_line_for_each_batch(void **state)
+{
+    struct place *place = *state;
+    records_fixture_run(place->records, 7);
+    tiny_append(place, "1", INFER(2, 8, "eager"), 1600, "host");
+    tiny_append(place, "2", INFER(1, 16, "sdpa"), 1200, "host");
+    tiny_append(place, "3", INFER(2, 16, "sdpa"), 1300, "host");
+    tiny_append(place, "4", INFER(1, 8, "sdpa"), 1100, "host");
+    tiny_append(place, "5", INFER(2, 8, "sdpa"), 1250, "host");
+    tiny_append(place, "6", GENERATE(16), 1500, "meta");
+    tiny_append(place, "7", GENERATE(8), 1400, "meta");
+    struct plot_page page = page_made(place, PLOT_OVERHEAD, NULL, 0);
+    assert_int_equal(page.mark_count, 2);
+    page_holds(&page, "0\t8\t1100\t1000\t4456788\t7\ttiny infer float32 b1 s8\n"
+                      "0\t16\t1200\t1000\t4456788\t7\ttiny infer float32 b1 s16\n\n"
+                      "0\t8\t1250\t1000\t4277383\t5\ttiny infer float32 b2 s8\n"
+                      "0\t16\t1300\t1000\t4277383\t5\ttiny infer float32 b2 s16\n\n"
+                      "1\t8\t1600\t1000\t4277383\t5\ttiny infer float32 b2 s8 eager\n");
+    page_holds(&page, "0\tfloat32\n1\tfloat32 eager\n");
+    page_holds(&page, "batch 1\t4456788\t7\nbatch 2\t4277383\t5\n");
+    plot_page_release(&page);
+    page = page_made(place, PLOT_OVERHEAD, NULL, 1);
+    page_holds(&page, "0\t8\t1400\t1000\t4456788\t6\t"); /* open: replayed */
+    page_holds(&page, "0\tfloat32 +4 tokens (replayed)\n");
+    page_holds(&page, "generation\tprompt (tokens)\ttiny\n");
+    assert_non_null(strstr(text_string(&page.caption), "nothing was measured"));
+    plot_page_release(&page);
+    page = page_made(place, PLOT_OVERHEAD, NULL, 2);
+    assert_int_equal(page.mark_count, 0);
+    plot_page_release(&page);
 }
 
 int main(void)
@@ -304,6 +470,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(links_in_the_folder_lead_nowhere, place_make, place_remove),
         cmocka_unit_test_setup_teardown(without_scripts_the_data_remain, place_make, place_remove),
         cmocka_unit_test_setup_teardown(a_folder_that_cannot_be_made_is_an_error, place_make, place_remove),
+        cmocka_unit_test_setup_teardown(an_estimator_looks_the_same_in_every_figure, place_make, place_remove),
+        cmocka_unit_test_setup_teardown(replay_is_drawn_by_its_allocated_peak, place_make, place_remove),
+        cmocka_unit_test_setup_teardown(what_is_not_drawn_is_named, place_make, place_remove),
+        cmocka_unit_test_setup_teardown(a_caption_says_where_the_figures_are_from, place_make, place_remove),
+        cmocka_unit_test_setup_teardown(a_timeline_is_drawn_where_it_differs_or_is_asked_for, place_make, place_remove),
+        cmocka_unit_test_setup_teardown(overhead_is_a_line_for_each_batch, place_make, place_remove),
         cmocka_unit_test_setup_teardown(data_are_the_figures_of_the_records, place_make, place_remove),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,109 @@
+/* Anatomy: the page of bars. Where prediction and measurement are equal in every part, one bar stands for both. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/size.h"
+#include "harness/report/plot_data.h"
+
+enum { ANATOMY_CASES = 12, PART_COUNT = CATEGORY_COUNT + 2 };
+
+/* The categories, then slack (allocated - requested) and cache (reserved - allocated). */
+struct bar {
+    int64_t parts[PART_COUNT];
+};
+
+static int64_t slack_of(int64_t upper_bytes, int64_t lower_bytes)
+{
+    return upper_bytes != BYTES_UNKNOWN && lower_bytes != BYTES_UNKNOWN && upper_bytes > lower_bytes
+               ? upper_bytes - lower_bytes
+               : 0;
+}
+
+static int64_t categories_sum(const struct footprint_view *footprint)
+{
+    int64_t sum_bytes = 0;
+    for (int category = 0; category < CATEGORY_COUNT; category++) {
+        if (!size_add(sum_bytes, footprint->category_bytes[category], &sum_bytes)) {
+            return BYTES_UNKNOWN;
+        }
+    }
+    return sum_bytes;
+}
+
+static bool anatomy_has(const struct case_view *view, const char *timeline)
+{
+    (void)timeline;
+    return view->measured.categories_known && categories_sum(&view->measured) > 0;
+}
+
+static void bar_make(const struct footprint_view *footprint, struct bar *bar)
+{
+    memcpy(bar->parts, footprint->category_bytes, sizeof footprint->category_bytes);
+    int64_t allocated_bytes = footprint->peak_bytes[LEVEL_ALLOCATED];
+    bar->parts[CATEGORY_COUNT] = slack_of(allocated_bytes, categories_sum(footprint));
+    bar->parts[CATEGORY_COUNT + 1] = slack_of(footprint->peak_bytes[LEVEL_RESERVED], allocated_bytes);
+}
+
+/* place: of the bar from the top, in bars. whole: the length of the measured bar, which is 100 %. */
+static void bar_write(struct text *data, const struct bar *bar, const char *kind, double place, double whole)
+{
+    text_format(data, "%s\t%.2f\t%.0f", kind, place, whole);
+    for (int part = 0; part < PART_COUNT; part++) {
+        bytes_column(data, bar->parts[part]);
+    }
+    text_append(data, "\n");
+}
+
+/* Writes the bars of a case from place on; returns the place of the next case. */
+static double case_write(struct plot_page *page, const struct case_view *view, double place)
+{
+    struct bar measured, predicted;
+    double whole = 0.0;
+    bar_make(&view->measured, &measured);
+    bar_make(&view->predicted, &predicted);
+    for (int part = 0; part < PART_COUNT; part++) {
+        whole += (double)measured.parts[part];
+    }
+    bool twins = view->predicted.categories_known && memcmp(&measured, &predicted, sizeof measured) == 0;
+    if (view->predicted.categories_known && !twins) {
+        bar_write(&page->data, &predicted, "predicted", place, whole);
+        place += 0.95;
+    }
+    bar_write(&page->data, &measured, twins ? "both" : view->basis, place, whole);
+    return place + 2.2;
+}
+
+static void heads_write(struct text *data)
+{
+    text_append(data, "# kind\tplace\twhole_bytes");
+    for (int category = 0; category < CATEGORY_COUNT; category++) {
+        text_format(data, "\t%s", report_category_name(category));
+    }
+    text_append(data, "\tslack\tcached\n");
+}
+
+void anatomy_page_make(const struct report *report, const char *timeline, int number, struct plot_page *page)
+{
+    int count;
+    struct text titles = {0};
+    const struct case_view **chosen = plot_cases_choose(report, timeline, anatomy_has, &count);
+    page->width = 960;
+    heads_write(&page->data);
+    text_append(&titles, "\n\n# place\tcase\n");
+    double place = 1.0;
+    for (int at = number * ANATOMY_CASES; at < count && at < (number + 1) * ANATOMY_CASES; at++) {
+        text_format(&titles, "%.2f\t", place - 0.97);
+        label_column(&titles, chosen[at]->title);
+        text_append(&titles, "\n");
+        place = case_write(page, chosen[at], place);
+        page->mark_count++;
+    }
+    text_append(&page->data, text_string(&titles));
+    page->height = 222 + (int)(21.0 * place);
+    if (page->mark_count > 0) {
+        plot_caption_add(page, "One bar (both) where the prediction is the same in every part.");
+    }
+    page->data.failed = page->data.failed || chosen == NULL || titles.failed;
+    text_release(&titles);
+    free(chosen);
+}

@@ -1,0 +1,76 @@
+/* Timeline: the page of stages, a panel for each case whose stages are not as predicted, or that was asked for. Where all is
+ * as predicted, a picture of every case would say the same thing many times. */
+#include <fnmatch.h>
+#include <stdlib.h>
+
+#include "harness/report/plot_data.h"
+
+enum { TIMELINE_PANELS = 9 };
+
+static bool stage_differs(const struct stage_view *measured, const struct stage_view *predicted)
+{
+    for (int level = 0; level <= LEVEL_RESERVED; level++) {
+        int64_t a = measured->peak_bytes[level], b = predicted->peak_bytes[level];
+        if (a != BYTES_UNKNOWN && b != BYTES_UNKNOWN && a != b) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_asked_for(const struct case_view *view, const char *pattern)
+{
+    return pattern != NULL && (fnmatch(pattern, view->id, 0) == 0 || fnmatch(pattern, view->label, 0) == 0);
+}
+
+static bool timeline_has(const struct case_view *view, const char *timeline)
+{
+    int known = 0;
+    bool wanted = is_asked_for(view, timeline);
+    for (int stage = STAGE_LOAD; stage < STAGE_COUNT; stage++) {
+        const struct stage_view *measured = &view->measured.stages[stage];
+        known += measured->peak_bytes[LEVEL_ALLOCATED] > 0 ? 1 : 0;
+        wanted = wanted || stage_differs(measured, &view->predicted.stages[stage]);
+    }
+    return wanted && known >= 2 && view->measured.peak_bytes[LEVEL_ALLOCATED] != BYTES_UNKNOWN;
+}
+
+static void panel_write(struct plot_page *page, const struct case_view *view)
+{
+    text_append(&page->data, page->mark_count > 0 ? "\n\n" : "");
+    for (int stage = STAGE_LOAD; stage < STAGE_COUNT; stage++) {
+        const struct stage_view *measured = &view->measured.stages[stage];
+        if (!measured->present) {
+            continue;
+        }
+        label_column(&page->data, view->title);
+        text_format(&page->data, "\t%s", report_stage_name(stage));
+        for (int level = 0; level <= LEVEL_RESERVED; level++) {
+            bytes_column(&page->data, measured->peak_bytes[level]);
+        }
+        bytes_column(&page->data, view->predicted.stages[stage].peak_bytes[LEVEL_ALLOCATED]);
+        text_append(&page->data, "\n");
+    }
+    page->mark_count++;
+}
+
+void timeline_page_make(const struct report *report, const char *timeline, int number, struct plot_page *page)
+{
+    int count;
+    const struct case_view **chosen = plot_cases_choose(report, timeline, timeline_has, &count);
+    page->data.failed = chosen == NULL;
+    text_append(&page->data, "# case\tstage\trequested_bytes_peak\tallocated_bytes_peak\treserved_bytes_peak\t"
+                             "predicted_allocated_bytes_peak\n");
+    for (int at = number * TIMELINE_PANELS; at < count && at < (number + 1) * TIMELINE_PANELS; at++) {
+        panel_write(page, chosen[at]);
+    }
+    int columns = page->mark_count < 3 ? page->mark_count : 3;
+    page->width = columns == 1 ? 640 : columns == 2 ? 860 : 1200;
+    page->height = 90 + 290 * (columns > 0 ? (page->mark_count + columns - 1) / columns : 0);
+    if (page->mark_count > 0) {
+        plot_caption_add(page, timeline != NULL
+                                   ? "Cases that were asked for, and those whose stages are not as predicted."
+                                   : "Cases whose stages are not as predicted; those that are have no panel.");
+    }
+    free(chosen);
+}
