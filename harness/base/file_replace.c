@@ -1,4 +1,4 @@
-/* File replace: a nameless file (or one with a name of its own), written, synchronised, and moved to its name. Not a writer that
+/* File replace: a nameless file (or one with a name of its own), written in pieces, synchronised, and moved to its name. Not a writer that
  * appends: earlier lines of records are never rewritten (harness/record). */
 #include "harness/base/file_replace.h"
 
@@ -147,16 +147,12 @@ static int beside_open(struct beside *beside)
     return cause;
 }
 
-static int beside_write(const struct beside *beside, const char *target, const struct text *content)
+/* The permissions of the file that it takes the place of. 0, or the errno. */
+static int beside_allow(const struct beside *beside, const char *target)
 {
     struct stat old;
-    int cause = 0;
-    if (fstatat(beside->folder, target, &old, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(old.st_mode) &&
-        fchmod(beside->file, old.st_mode & 0777) != 0) {
-        cause = errno;
-    }
-    cause = cause != 0 ? cause : bytes_write(beside->file, text_string(content), content->length);
-    return cause == 0 && fsync(beside->file) != 0 && errno != EINVAL ? errno : cause;
+    bool replaces = fstatat(beside->folder, target, &old, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(old.st_mode);
+    return replaces && fchmod(beside->file, old.st_mode & 0777) != 0 ? errno : 0;
 }
 
 /* Gives the file beside the name of the target. */
@@ -175,42 +171,89 @@ static int beside_move(struct beside *beside, const char *target)
     return cause == 0 && renameat(beside->folder, beside->name, beside->folder, target) != 0 ? errno : cause;
 }
 
-static int target_replace(const struct target *target, const struct text *content)
+struct file_replacement {
+    struct text_drain drain; /* first, so that one is the other */
+    const char *path;        /* as the caller names it */
+    struct target target;
+    struct beside beside; /* of a target that is a file */
+    int output;           /* what the content is written to */
+};
+
+/* The last part of a path. */
+static const char *name_of(const char *path)
 {
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+/* 0, or the errno. */
+static int replacement_begin(struct file_replacement *made)
+{
+    struct target *target = &made->target;
     char folder[PATH_MAX];
-    const char *slash = strrchr(target->path, '/'), *name = slash != NULL ? slash + 1 : target->path;
-    snprintf(folder, sizeof folder, "%.*s", slash != NULL ? (int)(slash - target->path) + 1 : 1,
-             slash != NULL ? target->path : ".");
-    struct beside beside = {.file = -1, .folder = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC)};
-    int cause = beside.folder < 0 ? errno : name[0] == '\0' ? EISDIR : beside_open(&beside);
-    if (cause == 0) {
-        cause = beside_write(&beside, name, content);
-        cause = cause != 0 ? cause : beside_move(&beside, name);
-        close(beside.file); /* it is on the disk: nothing can fail any more */
-        if (cause != 0 && beside.name[0] != '\0') {
-            unlinkat(beside.folder, beside.name, 0);
-        }
+    if (target->descriptor >= 0 || target->is_direct) {
+        made->output =
+            target->descriptor >= 0 ? target->descriptor : open(target->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+        return made->output < 0 ? errno : 0;
     }
-    if (beside.folder >= 0) {
-        close(beside.folder);
+    const char *name = name_of(target->path);
+    snprintf(folder, sizeof folder, "%.*s", name != target->path ? (int)(name - target->path) : 1,
+             name != target->path ? target->path : ".");
+    made->beside.folder = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int cause = made->beside.folder < 0 ? errno : name[0] == '\0' ? EISDIR : beside_open(&made->beside);
+    made->output = made->beside.file;
+    return cause != 0 ? cause : beside_allow(&made->beside, name);
+}
+
+/* All of it is written. 0, or the errno. */
+static int replacement_end(struct file_replacement *made)
+{
+    if (made->target.descriptor >= 0) {
+        return 0;
+    }
+    if (made->target.is_direct) {
+        int output = made->output;
+        made->output = -1;
+        return close(output) != 0 ? errno : 0;
+    }
+    int cause = fsync(made->output) != 0 && errno != EINVAL ? errno : 0;
+    cause = cause != 0 ? cause : beside_move(&made->beside, name_of(made->target.path));
+    if (cause == 0) {
+        made->beside.name[0] = '\0'; /* it has the name that it was made for */
     }
     return cause;
 }
 
-static int target_write(const struct target *target, const struct text *content)
+static bool replacement_take(struct text_drain *drain, const char *bytes, size_t count)
 {
-    if (target->descriptor >= 0) {
-        return bytes_write(target->descriptor, text_string(content), content->length);
+    struct file_replacement *made = (struct file_replacement *)drain;
+    int cause = drain->error.code == STATUS_OK ? bytes_write(made->output, bytes, count) : EIO;
+    if (cause != 0 && drain->error.code == STATUS_OK) {
+        status_set(&drain->error, STATUS_IO, "%s: cannot be written: %s", made->path, strerror(cause));
     }
-    if (!target->is_direct) {
-        return target_replace(target, content);
+    return cause == 0;
+}
+
+struct text_drain *file_replacement_drain(struct file_replacement *replacement)
+{
+    return &replacement->drain;
+}
+
+void file_replacement_abandon(struct file_replacement *replacement)
+{
+    if (replacement == NULL) {
+        return;
     }
-    int descriptor = open(target->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-    int cause = descriptor < 0 ? errno : bytes_write(descriptor, text_string(content), content->length);
-    if (descriptor >= 0 && close(descriptor) != 0 && cause == 0) {
-        cause = errno;
+    if (replacement->beside.name[0] != '\0') {
+        unlinkat(replacement->beside.folder, replacement->beside.name, 0);
     }
-    return cause;
+    if (replacement->output >= 0 && replacement->target.descriptor < 0) {
+        close(replacement->output); /* it is on the disk, or not wanted: nothing can fail any more */
+    }
+    if (replacement->beside.folder >= 0) {
+        close(replacement->beside.folder);
+    }
+    free(replacement);
 }
 
 static enum status_code target_prepare(const char *path, enum file_role role, struct target *target,
@@ -237,16 +280,50 @@ enum status_code file_replace_check(const char *path, enum file_role role, struc
     return target_prepare(path, role, &target, error);
 }
 
+enum status_code file_replacement_open(const char *path, enum file_role role, struct file_replacement **made,
+                                       struct status *error)
+{
+    struct file_replacement *opened = calloc(1, sizeof *opened);
+    if (opened == NULL) {
+        return status_set(error, STATUS_OUT_OF_MEMORY, "%s: no memory for its content", path);
+    }
+    opened->drain.take = replacement_take;
+    opened->path = path;
+    opened->beside.folder = opened->beside.file = opened->output = -1;
+    enum status_code code = target_prepare(path, role, &opened->target, error);
+    int cause = code == STATUS_OK ? replacement_begin(opened) : 0;
+    if (cause != 0) {
+        code = status_set(error, STATUS_IO, "%s: cannot be written: %s", path, strerror(cause));
+    }
+    if (code != STATUS_OK) {
+        file_replacement_abandon(opened);
+        return code;
+    }
+    *made = opened;
+    return STATUS_OK;
+}
+
+enum status_code file_replacement_finish(struct file_replacement *replacement, const struct text *content,
+                                         struct status *error)
+{
+    enum status_code code = text_status(content, "the content of a file", error);
+    if (code == STATUS_OK && !replacement_take(&replacement->drain, text_string(content), content->length)) {
+        code = status_set(error, STATUS_IO, "%s", replacement->drain.error.text);
+    }
+    int cause = code == STATUS_OK ? replacement_end(replacement) : 0;
+    if (cause != 0) {
+        code = status_set(error, STATUS_IO, "%s: cannot be written: %s", replacement->path, strerror(cause));
+    }
+    file_replacement_abandon(replacement);
+    return code;
+}
+
 enum status_code file_replace(const char *path, enum file_role role, const struct text *content, struct status *error)
 {
-    struct target target;
+    struct file_replacement *made = NULL;
     if (content->failed) {
         return status_set(error, STATUS_OUT_OF_MEMORY, "%s: no memory for its content", path);
     }
-    enum status_code code = target_prepare(path, role, &target, error);
-    if (code != STATUS_OK) {
-        return code;
-    }
-    int cause = target_write(&target, content);
-    return cause == 0 ? STATUS_OK : status_set(error, STATUS_IO, "%s: cannot be written: %s", path, strerror(cause));
+    enum status_code code = file_replacement_open(path, role, &made, error);
+    return code == STATUS_OK ? file_replacement_finish(made, content, error) : code;
 }

@@ -25,6 +25,25 @@ enum file_role {
  * there is then as it was. STATUS_OUT_OF_MEMORY where content has failed. */
 enum status_code file_replace(const char *path, enum file_role role, const struct text *content, struct status *error);
 
+/* The same in pieces, for content that is too long to be kept: opened, given to, and finished. The old content stays until
+ * then. */
+struct file_replacement; /* opaque */
+
+/* STATUS_IO as above: path is refused, or nothing can be written beside it. path is borrowed. The caller finishes or abandons *made. */
+enum status_code file_replacement_open(const char *path, enum file_role role, struct file_replacement **made,
+                                       struct status *error);
+
+/* Takes the content; borrowed until the end. */
+struct text_drain *file_replacement_drain(struct file_replacement *replacement);
+
+/* Writes what content has kept, and gives all of it its name. STATUS_IO, STATUS_OUT_OF_MEMORY as file_replace; releases
+ * replacement in any case. */
+enum status_code file_replacement_finish(struct file_replacement *replacement, const struct text *content,
+                                         struct status *error);
+
+/* Leaves what was there as it was. NULL is accepted. */
+void file_replacement_abandon(struct file_replacement *replacement);
+
 /* Whether file_replace would refuse what is at path now, before anything costly is done for its content. A folder that is missing
  * or cannot be written is no matter here. */
 enum status_code file_replace_check(const char *path, enum file_role role, struct status *error);

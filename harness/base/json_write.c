@@ -129,8 +129,5 @@ void json_write_below(const struct json *value, int indent, int depth, struct te
 enum status_code json_write(const struct json *value, int indent, struct text *text, struct status *error)
 {
     value_write(value, indent, 0, text);
-    if (text->failed) {
-        return status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory to write a JSON document");
-    }
-    return STATUS_OK;
+    return text_status(text, "a JSON document", error);
 }

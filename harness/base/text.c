@@ -33,12 +33,32 @@ static bool text_reserve(struct text *text, size_t extra)
     return true;
 }
 
+/* Whole lines only: who appends may still look at the end of the last one. */
+static void text_hand_over(struct text *text)
+{
+    const char *newline = memrchr(text->data, '\n', text->length);
+    size_t count = newline != NULL ? (size_t)(newline - text->data) + 1 : 0;
+    if (count > 0 && !text->drain->take(text->drain, text->data, count)) {
+        text->failed = true;
+    }
+    text->length -= count;
+    memmove(text->data, text->data + count, text->length + 1);
+}
+
+static void text_drain(struct text *text)
+{
+    if (text->drain != NULL && text->length >= TEXT_DRAIN_BYTES && !text->failed) {
+        text_hand_over(text);
+    }
+}
+
 void text_append_bytes(struct text *text, const char *bytes, size_t count)
 {
     if (text_reserve(text, count)) {
         memcpy(text->data + text->length, bytes, count);
         text->length += count;
         text->data[text->length] = '\0';
+        text_drain(text);
     }
 }
 
@@ -59,6 +79,7 @@ void text_format(struct text *text, const char *format, ...)
     va_end(arguments);
     if (length >= 0 && (size_t)length < room) { /* as a rule: then it is formatted once */
         text->length += (size_t)length;
+        text_drain(text);
         return;
     }
     if (length < 0 || !text_reserve(text, (size_t)length)) {
@@ -70,11 +91,23 @@ void text_format(struct text *text, const char *format, ...)
     vsnprintf(text->data + text->length, (size_t)length + 1, format, arguments);
     va_end(arguments);
     text->length += (size_t)length;
+    text_drain(text);
 }
 
 const char *text_string(const struct text *text)
 {
     return text->data != NULL ? text->data : "";
+}
+
+enum status_code text_status(const struct text *text, const char *what, struct status *error)
+{
+    if (!text->failed) {
+        return STATUS_OK;
+    }
+    if (text->drain != NULL && text->drain->error.code != STATUS_OK) {
+        return status_set(error, text->drain->error.code, "%s", text->drain->error.text);
+    }
+    return status_set(error, STATUS_OUT_OF_MEMORY, "no memory for %s", what);
 }
 
 void text_release(struct text *text)

@@ -5,12 +5,25 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "harness/base/status.h"
+
+/* Where a text goes that is too long to be kept: it hands over whole lines as soon as they are TEXT_DRAIN_BYTES together,
+ * and keeps the rest. */
+struct text_drain {
+    /* False where the bytes cannot be taken; the reason is then in error. */
+    bool (*take)(struct text_drain *drain, const char *bytes, size_t count);
+    struct status error; /* of the first failure; code STATUS_OK: none */
+};
+
+enum { TEXT_DRAIN_BYTES = 1 << 20 };
+
 /* All zero is an empty text. data is NULL or ends with a zero byte. */
 struct text {
     char *data;
     size_t length;
     size_t capacity;
-    bool failed; /* memory ran out: the content is cut */
+    bool failed;              /* memory ran out, or the drain takes nothing more: the content is cut */
+    struct text_drain *drain; /* borrowed; NULL: all of the content is kept */
 };
 
 void text_append(struct text *text, const char *string);
@@ -20,7 +33,10 @@ __attribute__((format(printf, 2, 3))) void text_format(struct text *text, const 
 /* The content; "" for an empty text. Valid until the next append or release. */
 const char *text_string(const struct text *text);
 
-/* Frees the memory; the text is then empty and usable. */
+/* STATUS_OK where nothing failed; else the drain's own error, or STATUS_OUT_OF_MEMORY with "no memory for WHAT". */
+enum status_code text_status(const struct text *text, const char *what, struct status *error);
+
+/* Frees the memory; the text is then empty and usable, without a drain. */
 void text_release(struct text *text);
 
 #endif

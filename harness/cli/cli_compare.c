@@ -82,7 +82,8 @@ static enum status_code comparison_give(const struct report *base, const struct 
                                         enum exit_code *exit_code, struct status *error)
 {
     struct difference *difference = NULL;
-    struct text text = {0};
+    struct text_drain drain = output_drain();
+    struct text text = {.drain = &drain};
     enum status_code code = difference_make(base, other, limits, &difference, error);
     if (code == STATUS_OK) {
         code = difference_render(difference, style, &text, error);

@@ -27,11 +27,21 @@ static enum status_code page_give(const struct report_page *page, enum report_fo
         .colour = output == NULL && terminal_is_lively(stdout),
         .plots = plots,
     };
-    struct text text = {0};
-    enum status_code code = report_page_render(page, format, &style, &text, error);
-    if (code == STATUS_OK && output != NULL) {
-        code = file_replace(output, FILE_NAMED, &text, error);
-    } else if (code == STATUS_OK) {
+    struct text_drain to_stdout = output_drain();
+    struct text text = {.drain = &to_stdout};
+    struct file_replacement *file = NULL;
+    enum status_code code = output != NULL ? file_replacement_open(output, FILE_NAMED, &file, error) : STATUS_OK;
+    if (file != NULL) {
+        text.drain = file_replacement_drain(file);
+    }
+    if (code == STATUS_OK) {
+        code = report_page_render(page, format, &style, &text, error);
+    }
+    if (code != STATUS_OK) {
+        file_replacement_abandon(file);
+    } else if (file != NULL) {
+        code = file_replacement_finish(file, &text, error);
+    } else {
         code = output_text(&text, error);
     }
     text_release(&text);

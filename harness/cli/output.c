@@ -12,15 +12,32 @@
 
 enum { WIDTH_DEFAULT = 100, WIDTH_MINIMUM = 40, WIDTH_MAXIMUM = 400 };
 
+static enum status_code output_error(struct status *error)
+{
+    return status_set(error, STATUS_IO, "the result could not be written to standard output: %s", strerror(errno));
+}
+
 enum status_code output_text(const struct text *text, struct status *error)
 {
-    if (text->failed) {
-        return status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for the output");
+    enum status_code code = text_status(text, "the output", error);
+    if (code == STATUS_OK &&
+        (fwrite(text_string(text), 1, text->length, stdout) != text->length || fflush(stdout) != 0)) {
+        code = output_error(error);
     }
-    if (fwrite(text_string(text), 1, text->length, stdout) != text->length || fflush(stdout) != 0) {
-        return status_set(error, STATUS_IO, "the result could not be written to standard output: %s", strerror(errno));
+    return code;
+}
+
+static bool output_take(struct text_drain *drain, const char *bytes, size_t count)
+{
+    if (drain->error.code == STATUS_OK && fwrite(bytes, 1, count, stdout) != count) {
+        output_error(&drain->error);
     }
-    return STATUS_OK;
+    return drain->error.code == STATUS_OK;
+}
+
+struct text_drain output_drain(void)
+{
+    return (struct text_drain){.take = output_take};
 }
 
 enum status_code output_offer(const struct text *text, struct status *error)

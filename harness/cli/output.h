@@ -15,6 +15,9 @@ enum status_code output_text(const struct text *text, struct status *error);
 /* As output_text; a reader who has gone away is no fault. For what stands elsewhere too, and where SIGPIPE is ignored. */
 enum status_code output_offer(const struct text *text, struct status *error);
 
+/* Where long results go piece by piece, before output_text writes the rest: standard output too. */
+struct text_drain output_drain(void);
+
 /* The same of lines for people: in a terminal those that are longer than it is wide are folded between words, below the column in
  * which their last part begins. A word that is longer stays whole. */
 enum status_code output_lines(const struct text *text, struct status *error);

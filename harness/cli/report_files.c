@@ -68,9 +68,16 @@ static enum status_code page_write(const struct report *report, enum report_form
 {
     struct text text = {0};
     struct report_style style = {.plots = plots};
-    enum status_code code = path == NULL ? memory_error(error) : report_render(report, format, &style, &text, error);
+    struct file_replacement *file = NULL;
+    enum status_code code = path == NULL ? memory_error(error) : file_replacement_open(path, FILE_CHOSEN, &file, error);
     if (code == STATUS_OK) {
-        code = file_replace(path, FILE_CHOSEN, &text, error);
+        text.drain = file_replacement_drain(file);
+        code = report_render(report, format, &style, &text, error);
+    }
+    if (code == STATUS_OK) {
+        code = file_replacement_finish(file, &text, error);
+    } else {
+        file_replacement_abandon(file);
     }
     text_release(&text);
     return code;

@@ -279,9 +279,5 @@ enum status_code difference_render(const struct difference *difference, const st
         code = difference_document_write(difference, &chosen, text, error);
         break;
     }
-    if (code == STATUS_OK && text->failed) {
-        code = status_set(error, STATUS_OUT_OF_MEMORY, "no memory for the comparison of %d cases",
-                          difference->base->case_count);
-    }
-    return code;
+    return code == STATUS_OK ? text_status(text, "the comparison", error) : code;
 }

@@ -254,5 +254,5 @@ enum status_code league_render(const struct league *league, enum report_format f
     case REPORT_SUMMARY:
         return status_set(error, STATUS_INVALID, "a league has no such format; use table, md, csv, json or html");
     }
-    return code == STATUS_OK && text->failed ? memory_error(error) : code;
+    return code == STATUS_OK ? text_status(text, "a league of the estimators", error) : code;
 }

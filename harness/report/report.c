@@ -285,8 +285,8 @@ enum status_code report_render(const struct report *report, enum report_format f
     if (code == STATUS_OK) {
         code = writer_call(report, format, &chosen, rows, count, text, error);
     }
-    if (code == STATUS_OK && text->failed) {
-        code = memory_error(error, report->source);
+    if (code == STATUS_OK) {
+        code = text_status(text, "a report", error);
     }
     arena_release(&arena);
     return code;

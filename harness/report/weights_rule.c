@@ -251,5 +251,5 @@ enum status_code weights_rule_render(const struct weights_rule *rule, enum repor
     case REPORT_SUMMARY:
         return status_set(error, STATUS_INVALID, "a rule has no such format; use table, md, csv, json or html");
     }
-    return code == STATUS_OK && text->failed ? memory_error(error) : code;
+    return code == STATUS_OK ? text_status(text, "a page about the weights", error) : code;
 }

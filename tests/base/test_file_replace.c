@@ -111,6 +111,35 @@ static void content_is_replaced_and_nothing_is_left_beside(void **state)
     assert_int_equal(entry_count(scene->folder), 1);
 }
 
+/* Several MiB in pieces: nobody sees them before the end, and given up they leave nothing. */
+static void long_content_goes_piece_by_piece(void **state)
+{
+    struct scene *scene = *state;
+    file_make(scene->path, "old", 0644);
+    for (int finished = 0; finished < 2; finished++) {
+        struct file_replacement *made = NULL;
+        struct text content = {0};
+        assert_int_equal(file_replacement_open(scene->path, FILE_CHOSEN, &made, &scene->error), STATUS_OK);
+        content.drain = file_replacement_drain(made);
+        for (int i = 0; i < 400000; i++) {
+            text_append(&content, "a line\n");
+        }
+        assert_true(content.length < TEXT_DRAIN_BYTES);
+        expect_content(scene->path, "old");
+        if (finished == 0) {
+            file_replacement_abandon(made);
+            expect_content(scene->path, "old");
+        } else {
+            assert_int_equal(file_replacement_finish(made, &content, &scene->error), STATUS_OK);
+        }
+        assert_int_equal(entry_count(scene->folder), 1);
+        text_release(&content);
+    }
+    struct stat facts;
+    assert_int_equal(stat(scene->path, &facts), 0);
+    assert_int_equal(facts.st_size, 400000 * strlen("a line\n"));
+}
+
 static void permissions_are_those_of_the_umask_or_of_the_old_file(void **state)
 {
     struct scene *scene = *state;
@@ -342,6 +371,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(content_is_replaced_and_nothing_is_left_beside, scene_make, scene_remove),
+        cmocka_unit_test_setup_teardown(long_content_goes_piece_by_piece, scene_make, scene_remove),
         cmocka_unit_test_setup_teardown(permissions_are_those_of_the_umask_or_of_the_old_file, scene_make,
                                         scene_remove),
         cmocka_unit_test_setup_teardown(a_file_that_may_not_be_written_stays, scene_make, scene_remove),

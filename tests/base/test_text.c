@@ -75,9 +75,70 @@ static void errors_are_one_line_and_cut_with_dots(void **state)
     assert_string_equal(status_code_name(STATUS_OUT_OF_MEMORY), "out of memory");
 }
 
+/* Collects what a drain is given; takes at most `room`. */
+struct collecting {
+    struct text_drain drain;
+    struct text all;
+    size_t room;
+    int piece_count;
+};
+
+static bool collect(struct text_drain *drain, const char *bytes, size_t count)
+{
+    struct collecting *collecting = (struct collecting *)drain;
+    assert_int_equal(bytes[count - 1], '\n'); /* whole lines only */
+    collecting->piece_count++;
+    if (collecting->all.length + count > collecting->room) {
+        status_set(&drain->error, STATUS_IO, "it is full");
+        return false;
+    }
+    text_append_bytes(&collecting->all, bytes, count);
+    return true;
+}
+
+static void a_long_text_goes_into_its_drain_line_by_line(void **state)
+{
+    (void)state;
+    struct collecting collecting = {.drain = {.take = collect}, .room = SIZE_MAX};
+    struct text text = {.drain = &collecting.drain}, whole = {0};
+    for (int i = 0; i < 900000; i++) {
+        text_format(i % 2 == 0 ? &text : &whole, "%d ", i / 2);
+        text_format(i % 2 == 0 ? &text : &whole, "%s", i % 14 < 2 ? "\n" : "and ");
+    }
+    assert_true(collecting.piece_count > 1);
+    assert_true(text.length < TEXT_DRAIN_BYTES);
+    text_append_bytes(&collecting.all, text_string(&text), text.length);
+    assert_string_equal(text_string(&collecting.all), text_string(&whole));
+    assert_int_equal(text_status(&text, "it", NULL), STATUS_OK);
+    text_release(&text);
+    text_release(&whole);
+    text_release(&collecting.all);
+}
+
+static void a_full_drain_fails_the_text_with_its_reason(void **state)
+{
+    (void)state;
+    struct collecting collecting = {.drain = {.take = collect}, .room = 1 << 20};
+    struct text text = {.drain = &collecting.drain}, cut = {.failed = true};
+    struct status error = {0};
+    for (int i = 0; i < 3000000; i++) {
+        text_append(&text, "a\n");
+    }
+    assert_true(text.failed);
+    assert_int_equal(collecting.piece_count, 2); /* it is not asked again */
+    assert_int_equal(text_status(&text, "it", &error), STATUS_IO);
+    assert_string_equal(error.text, "it is full");
+    assert_int_equal(text_status(&cut, "a page", &error), STATUS_OUT_OF_MEMORY);
+    assert_string_equal(error.text, "no memory for a page");
+    text_release(&text);
+    text_release(&collecting.all);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_long_text_goes_into_its_drain_line_by_line),
+        cmocka_unit_test(a_full_drain_fails_the_text_with_its_reason),
         cmocka_unit_test(text_grows_and_keeps_zero_bytes),
         cmocka_unit_test(arena_addresses_are_stable_aligned_and_zeroed),
         cmocka_unit_test(errors_are_one_line_and_cut_with_dots),
