@@ -2,6 +2,7 @@
  * figures come from in harness/report/calibration.c. */
 #include "harness/record/constants.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -29,6 +30,37 @@ bool constants_are_of(const struct constants *constants, const char *kind, const
 {
     const struct constants_device *device = &constants->device;
     return strcmp(device->kind, kind) == 0 && strcmp(device->name, name) == 0 && device->thread_count == thread_count;
+}
+
+bool constants_mismatch_append(struct text *text, const struct constants *constants,
+                               const struct constants_place *place)
+{
+    const struct {
+        const char *what, *there, *here;
+    } rows[] = {{"driver", constants->device.driver, place->driver},
+                {"runtime", constants->device.runtime, place->runtime},
+                {"program", constants->tool_version, place->tool_version}};
+    bool found = false;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const char *here = rows[i].here != NULL ? rows[i].here : "";
+        if (strcmp(rows[i].there, here) != 0) {
+            text_format(text, "%s%s %s, not %s", found ? ", and " : "the constants were measured under ", rows[i].what,
+                        rows[i].there[0] != '\0' ? rows[i].there : "unknown", here[0] != '\0' ? here : "unknown");
+            found = true;
+        }
+    }
+    return found;
+}
+
+const char *constants_device_words(const char *kind, const char *name, int64_t thread_count,
+                                   char words[CONSTANTS_WORDS_BYTES])
+{
+    char threads[40] = "";
+    if (thread_count > 0) {
+        snprintf(threads, sizeof threads, " with %" PRId64 " thread%s", thread_count, thread_count == 1 ? "" : "s");
+    }
+    snprintf(words, CONSTANTS_WORDS_BYTES, "%.127s '%.127s'%s", kind, name, threads);
+    return words;
 }
 
 /* Letters and digits of ASCII in lower case, one dash for every run of anything else, none at either end. */

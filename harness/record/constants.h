@@ -75,6 +75,22 @@ bool constants_have_case(const struct constants *constants, const char *id);
 /* Whether they were measured on a device of this kind and name, with as many threads. */
 bool constants_are_of(const struct constants *constants, const char *kind, const char *name, int64_t thread_count);
 
+/* What a device runs under, which constants are held against. NULL or "": unknown. */
+struct constants_place {
+    const char *driver, *runtime, *tool_version;
+};
+
+/* Appends "the constants were measured under driver 570.124.06, not 580.65.06, and program 0.1.0, not 0.2.0", where a driver,
+ * a runtime or a program is another one, or is known on one side alone: then a context and the libraries in it may have
+ * another size, and nothing should be judged by them. False, and nothing appended, where there is no such thing. */
+bool constants_mismatch_append(struct text *text, const struct constants *constants,
+                               const struct constants_place *place);
+
+/* "cuda 'NVIDIA H200'", "host 'a CPU' with 2 threads". Returns words. */
+enum { CONSTANTS_WORDS_BYTES = 320 };
+const char *constants_device_words(const char *kind, const char *name, int64_t thread_count,
+                                   char words[CONSTANTS_WORDS_BYTES]);
+
 /* The folder of a class of devices under results/reference: kind and name in lower case, everything but letters and
  * digits a dash; a GPU by its name alone. cuda, "NVIDIA H200" gives "nvidia-h200"; host, "Intel(R) Xeon(R) Processor"
  * gives "host-intel-r-xeon-r-processor". Returns slug. */

@@ -430,6 +430,7 @@ bool case_view_read(struct report *report, const struct json *line, const char *
     double seconds = json_real_or(json_get(line, "duration_s"), -1.0);
     view->duration_seconds = seconds >= 0.0 ? seconds : -1.0;
     device_read(&filling, json_get(line, "device"));
+    view->constants_mismatch = word_read(&filling, json_get(json_get(line, "constants"), "mismatch"), NULL);
     view->basis = basis_read(json_string_or(json_get(line, "basis"), NULL), view->device_kind);
     estimates_read(&filling, line);
     return !filling.failed && validity_read(report, line, view) && label_make(report, view);

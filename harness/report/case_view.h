@@ -136,7 +136,8 @@ struct case_view {
     double duration_seconds;                                                /* negative: unknown */
     const char *device_kind, *device_name, *device_driver, *device_runtime; /* NULL: not recorded */
     int64_t device_threads, device_total_bytes;                             /* negative: not recorded */
-    int run;           /* its run line, by its place in report->runs */
+    const char *constants_mismatch; /* what the constants used were measured under and this is not; NULL: nothing */
+    int run;                        /* its run line, by its place in report->runs */
     const char *basis; /* BASIS_MEASURED or BASIS_REPLAYED (harness/record/verdict_words.h): what the figures are */
 };
 

@@ -12,7 +12,7 @@ void side_append(struct text *text, const struct report *report)
                 json_string_or(json_get(tool, "version"), "?"));
     device_append(&device, report);
     text_format(text, "%s%s, %s (", device.length > 0 ? " on " : "", text_string(&device), report->source);
-    counts_append(text, report);
+    statuses_append(text, report);
     text_append(text, ")");
     text_release(&device);
 }

@@ -138,7 +138,28 @@ void oom_append(struct text *text, const struct case_view *view)
     }
 }
 
+/* "; process and device not judged in 12 cases: the constants were measured under driver ...", of the first that says so. */
+static void mismatches_append(struct text *text, const struct report *report)
+{
+    const char *first = NULL;
+    int count = 0;
+    for (int index = 0; index < report->case_count; index++) {
+        const char *mismatch = report->cases[index].constants_mismatch;
+        first = first == NULL ? mismatch : first;
+        count += mismatch != NULL;
+    }
+    if (count > 0) {
+        text_format(text, "; process and device not judged in %d case%s: %s", count, count == 1 ? "" : "s", first);
+    }
+}
+
 void counts_append(struct text *text, const struct report *report)
+{
+    statuses_append(text, report);
+    mismatches_append(text, report);
+}
+
+void statuses_append(struct text *text, const struct report *report)
 {
     struct report_counts counts = report_count(report);
     const struct {

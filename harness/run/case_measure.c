@@ -1,8 +1,9 @@
 /* Measuring runner: in a child, from the name of a model to what its replay occupied on the device. What was predicted
  * and where it was measured is sent before the replay begins, so that a crash in it does not take them along. */
-#include <inttypes.h>
+#include <gnu/libc-version.h>
 #include <malloc.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "harness/run/measurement.h"
 #include "harness/run/prediction.h"
@@ -10,8 +11,6 @@
 #include "models/family.h"
 #include "models/model.h"
 #include "models/workload_tape.h"
-
-enum { DEVICE_WORDS_BYTES = 320 };
 
 struct measuring {
     const struct case_job *job;
@@ -74,19 +73,8 @@ static enum status_code device_prepare(struct measuring *measuring, struct statu
     return STATUS_OK;
 }
 
-/* "cuda 'NVIDIA H200'", "host 'a CPU' with 2 threads". Returns words. */
-static const char *device_words(const char *kind, const char *name, int64_t thread_count,
-                                char words[DEVICE_WORDS_BYTES])
-{
-    char threads[40] = "";
-    if (thread_count > 0) {
-        snprintf(threads, sizeof threads, " with %" PRId64 " thread%s", thread_count, thread_count == 1 ? "" : "s");
-    }
-    snprintf(words, DEVICE_WORDS_BYTES, "%.127s '%.127s'%s", kind, name, threads);
-    return words;
-}
-
-/* The constants of the device. meta stands for any device, so that it takes whichever it is given. */
+/* The constants of the device. meta stands for any device, so that it takes whichever it is given. The parent has refused
+ * those of another device already, where it could be told which device this is (constants_check.h). */
 static enum status_code constants_prepare(struct measuring *measuring, struct status *error)
 {
     const struct device_properties *properties = &measuring->place.properties;
@@ -95,12 +83,12 @@ static enum status_code constants_prepare(struct measuring *measuring, struct st
     if (given != NULL) {
         bool fits = constants_are_of(given, properties->kind, properties->name, properties->thread_count);
         if (properties->computes && !fits) {
-            char ours[DEVICE_WORDS_BYTES], theirs[DEVICE_WORDS_BYTES];
+            char ours[CONSTANTS_WORDS_BYTES], theirs[CONSTANTS_WORDS_BYTES];
             const struct constants_device *other = &given->device;
-            return status_set(error, STATUS_INVALID,
-                              "the constants of %.200s are of %s, and the device is %s; leave --constants out",
-                              given->path, device_words(other->kind, other->name, other->thread_count, theirs),
-                              device_words(properties->kind, properties->name, properties->thread_count, ours));
+            return status_set(
+                error, STATUS_INVALID, "the constants of %.200s are of %s, and the device is %s; leave --constants out",
+                given->path, constants_device_words(other->kind, other->name, other->thread_count, theirs),
+                constants_device_words(properties->kind, properties->name, properties->thread_count, ours));
         }
         measuring->constants = given;
         return STATUS_OK;
@@ -112,6 +100,22 @@ static enum status_code constants_prepare(struct measuring *measuring, struct st
                                            properties->thread_count, &measuring->found, &found, error);
     measuring->constants = code == STATUS_OK && found ? &measuring->found : NULL;
     return code;
+}
+
+/* On meta nothing is measured that could be judged by them, whatever they were measured under. */
+static struct json *constants_used_json(const struct measuring *measuring)
+{
+    const struct device_properties *properties = &measuring->place.properties;
+    const struct constants_place place = {
+        .driver = properties->driver, .runtime = properties->runtime, .tool_version = measuring->job->version};
+    struct text mismatch = {0};
+    bool differs = measuring->constants != NULL && measuring->device != NULL && properties->computes &&
+                   constants_mismatch_append(&mismatch, measuring->constants, &place);
+    struct json *object = mismatch.failed ? NULL
+                                          : constants_json(measuring->constants, measuring->job->case_->id,
+                                                           differs ? text_string(&mismatch) : NULL);
+    text_release(&mismatch);
+    return object;
 }
 
 static enum status_code prediction_send(const struct measuring *measuring, struct status *error)
@@ -130,8 +134,7 @@ static enum status_code prediction_send(const struct measuring *measuring, struc
     struct json *object = json_object_new();
     bool made =
         json_set(object, "family", json_string_new(measuring->model.config.family->name)) &&
-        json_set(object, "estimates", estimates) &&
-        json_set(object, "constants", constants_json(measuring->constants, measuring->job->case_->id)) &&
+        json_set(object, "estimates", estimates) && json_set(object, "constants", constants_used_json(measuring)) &&
         json_set(object, "device", measuring->device != NULL ? device_json(&measuring->place) : json_null_new());
     return send_release(measuring, json_made(object, made), error);
 }
@@ -233,18 +236,58 @@ static void measure_run(void *context, const struct case_job *job, int file)
     model_release(&measuring.model);
 }
 
+static struct json *text_or_null(const char *text)
+{
+    return text[0] != '\0' ? json_string_new(text) : json_null_new();
+}
+
+/* Of a GPU what is known without a context, which would take memory of it; any other device is opened. */
+static void properties_identify(const char *spec, const struct device_identity *identity,
+                                struct device_properties *properties)
+{
+    struct device *device = NULL;
+    snprintf(properties->kind, sizeof properties->kind, "%s", identity->kind);
+    memcpy(properties->name, identity->name, sizeof properties->name);
+    memcpy(properties->driver, identity->driver, sizeof properties->driver);
+    memcpy(properties->runtime, identity->runtime, sizeof properties->runtime);
+    if (strcmp(identity->kind, "cuda") != 0 && device_open(spec, &device, NULL) == STATUS_OK) {
+        device->table->properties(device, properties, NULL);
+        device_close(device);
+    }
+}
+
+/* What else the bytes of a process depend on: the libraries that it loads. */
+static struct json *libraries_json(const struct device_identity *identity)
+{
+    char libc[40];
+    struct json *libraries = json_array_new();
+    bool made = identity->libraries[0] == '\0' || json_append(libraries, json_string_new(identity->libraries));
+    snprintf(libc, sizeof libc, "glibc %.30s", gnu_get_libc_version());
+    return json_made(libraries, made && json_append(libraries, json_string_new(libc)));
+}
+
 static void measure_identify(void *context, const struct case_job *job, int file)
 {
     struct device_identity identity = {0};
+    struct device_properties properties = {0};
     enum status_code code = device_identify(job->device, &identity, NULL);
     (void)context;
     if (code != STATUS_OK && code != STATUS_UNAVAILABLE) {
         return;
     }
+    if (code == STATUS_OK) {
+        properties_identify(job->device, &identity, &properties);
+    }
     struct json *object = json_object_new();
     bool made = json_set(object, "kind", code == STATUS_OK ? json_string_new(identity.kind) : json_null_new()) &&
-                json_set(object, "uuid", json_string_new(identity.uuid)) &&
-                json_set(object, "pci_bus_id", json_string_new(identity.pci_bus_id));
+                json_set(object, "name", text_or_null(properties.name)) &&
+                json_set(object, "threads",
+                         properties.thread_count > 0 ? json_integer_new(properties.thread_count) : json_null_new()) &&
+                json_set(object, "driver", text_or_null(properties.driver)) &&
+                json_set(object, "runtime", text_or_null(properties.runtime)) &&
+                json_set(object, "libraries", libraries_json(&identity)) &&
+                json_set(object, "uuid", text_or_null(identity.uuid)) &&
+                json_set(object, "pci_bus_id", text_or_null(identity.pci_bus_id));
     if (made) {
         case_send(file, object, NULL);
     }

@@ -74,6 +74,23 @@ static enum status_code probe_run(const struct device_claim_request *request, co
     return code;
 }
 
+/* Keeps what was told of a device for the run line. Nothing is kept of one that is not here. */
+static enum status_code device_keep(const char *spec, struct json *answer, struct device_claim *claim,
+                                    struct status *error)
+{
+    if (json_string_or(json_get(answer, "kind"), NULL) == NULL) {
+        return STATUS_OK;
+    }
+    struct json *device = json_object_new();
+    bool made = json_set(device, "spec", json_string_new(spec));
+    for (const char *key = json_key_after(answer, NULL); key != NULL && made; key = json_key_after(answer, key)) {
+        made = json_set(device, key, json_share(json_get(answer, key)));
+    }
+    return json_append(claim->devices, json_made(device, made))
+               ? STATUS_OK
+               : status_set(error, STATUS_OUT_OF_MEMORY, "no memory for the devices of a run");
+}
+
 /* The lock's name of what a spec stands for; "" where it needs none, or cannot be told. */
 static enum status_code spec_name(const struct device_claim_request *request, const char *spec,
                                   struct device_claim *claim, struct claim_name *name, struct status *error)
@@ -84,16 +101,18 @@ static enum status_code spec_name(const struct device_claim_request *request, co
         return code;
     }
     const char *kind = json_string_or(json_get(answer, "kind"), NULL);
-    bool is_named = device_lock_name(json_string_or(json_get(answer, "uuid"), ""),
-                                     json_string_or(json_get(answer, "pci_bus_id"), ""), name->text);
-    if (answer == NULL || (kind != NULL && strcmp(kind, "cuda") == 0 && !is_named)) {
+    bool may_be_gpu = spec_may_be_gpu(spec);
+    bool is_named = may_be_gpu && device_lock_name(json_string_or(json_get(answer, "uuid"), ""),
+                                                   json_string_or(json_get(answer, "pci_bus_id"), ""), name->text);
+    if (may_be_gpu && (answer == NULL || (kind != NULL && strcmp(kind, "cuda") == 0 && !is_named))) {
         char text[STATUS_TEXT_BYTES];
         snprintf(text, sizeof text, "%s is not locked against other runs: which GPU it stands for could not be told",
                  spec);
         claim_note(request, claim, text);
     }
+    code = device_keep(spec, answer, claim, error);
     json_release(answer);
-    return STATUS_OK;
+    return code;
 }
 
 static int name_compare(const void *a, const void *b)
@@ -172,13 +191,15 @@ enum status_code device_claim_take(const struct device_claim_request *request, s
 {
     size_t room = (size_t)request->spec_count + 1;
     struct claim_name *names = calloc(room, sizeof *names);
-    struct device_claim taken = {.locks = calloc(room, sizeof *taken.locks), .shared = request->options->share_device};
+    struct device_claim taken = {.locks = calloc(room, sizeof *taken.locks),
+                                 .devices = json_array_new(),
+                                 .shared = request->options->share_device};
     enum status_code code = STATUS_OK;
-    if (names == NULL || taken.locks == NULL) {
+    if (names == NULL || taken.locks == NULL || taken.devices == NULL) {
         code = status_set(error, STATUS_OUT_OF_MEMORY, "no memory for the locks of %d devices", request->spec_count);
     }
     for (int i = 0; i < request->spec_count && code == STATUS_OK; i++) {
-        if (request->options->runner->identify != NULL && spec_may_be_gpu(request->specs[i])) {
+        if (request->options->runner->identify != NULL) {
             code = spec_name(request, request->specs[i], &taken, &names[i], error);
         }
     }
@@ -222,5 +243,6 @@ void device_claim_release(struct device_claim *claim)
         device_lock_release(&claim->locks[i]);
     }
     free(claim->locks);
+    json_release(claim->devices);
     *claim = (struct device_claim){0};
 }

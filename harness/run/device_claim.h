@@ -10,6 +10,7 @@ struct device_claim {
     struct device_lock *locks; /* in the order of their paths */
     int count;
     bool shared;
+    struct json *devices;         /* what each spec stands for, as the child told it and with its "spec" */
     char note[STATUS_TEXT_BYTES]; /* why a GPU that is used is not locked; "": none is not */
 };
 
@@ -22,7 +23,7 @@ struct device_claim_request {
     const struct run_signals *signals;
 };
 
-/* Asks for each spec which GPU it stands for, in a child, because asking starts the driver; then takes the locks one after
+/* Asks for each spec which device it stands for, in a child, because asking starts the driver; then takes the locks one after
  * the other in the order of their names, so that no two runs wait for each other, and waits for them up to
  * options->wait_device_seconds. Where a GPU cannot be named or there is no folder for locks, the run goes on without, which
  * claim->note and options->progress.warned say; but a folder that was asked for (options->lock_folder) must serve.

@@ -34,7 +34,7 @@ struct json *device_json(const struct measurement_place *place)
     return json_made(object, made);
 }
 
-struct json *constants_json(const struct constants *constants, const char *id)
+struct json *constants_json(const struct constants *constants, const char *id, const char *mismatch)
 {
     if (constants == NULL) {
         return json_null_new();
@@ -46,7 +46,8 @@ struct json *constants_json(const struct constants *constants, const char *id)
                 json_set(object, "kind", text_or_null(device->kind)) &&
                 json_set(object, "name", text_or_null(device->name)) &&
                 json_set(object, "driver", text_or_null(device->driver)) &&
-                json_set(object, "calibrated", json_boolean_new(constants_have_case(constants, id)));
+                json_set(object, "calibrated", json_boolean_new(constants_have_case(constants, id))) &&
+                json_set(object, "mismatch", text_or_null(mismatch));
     return json_made(object, made);
 }
 

@@ -8,6 +8,7 @@
 #include "harness/base/nearest.h"
 #include "harness/estimate/estimate.h"
 #include "harness/run/case_line.h"
+#include "harness/run/constants_check.h"
 #include "harness/run/device_claim.h"
 #include "harness/run/external_estimates.h"
 #include "harness/run/run_line.h"
@@ -163,6 +164,7 @@ static bool job_next(struct run *run, struct case_job *job)
                                   .catalogue_dir = run->options->catalogue_dir,
                                   .constants = run->options->constants,
                                   .reference_dir = run->options->reference_dir,
+                                  .version = run->options->version,
                                   .external = run->external.cases != NULL ? run->external.cases[run->next_case] : NULL,
                                   .attempt = run->next_attempt,
                                   .shared = run->options->jobs > 1 || run->options->share_device};
@@ -401,6 +403,9 @@ enum status_code run_suite(const struct run_options *options, struct run_result 
         return code;
     }
     code = devices_claim(&run);
+    if (code == STATUS_OK) {
+        code = constants_check(options, run.claim.devices, error);
+    }
     if (code == STATUS_OK) {
         code = record_writer_open(options->folder, &run.writer, error);
     }

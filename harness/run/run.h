@@ -21,14 +21,16 @@ struct case_job {
     const char *catalogue_dir;         /* for model_find */
     const struct constants *constants; /* as in struct run_options */
     const char *reference_dir;
+    const char *version;         /* of the program; NULL: unknown */
     const struct json *external; /* what external estimators say: name -> estimate; NULL: nothing */
     int attempt;                 /* from 1 */
     bool shared;                 /* other children may use the device: what is used on the whole of it says nothing */
 };
 
 /* run: called in the child, with file open for writing; sends what it finds with case_send and returns; the child then
- * ends. identify: called in a child too; sends one object with kind, uuid and pci_bus_id of what job->device stands for, with
- * kind null where it is not here, or nothing where that cannot be told (NULL: no case needs a GPU that could be locked).
+ * ends. identify: called in a child too; sends one object with kind, uuid and pci_bus_id of what job->device stands for and,
+ * as far as they are known, name, threads, driver, runtime and libraries (an array of texts), with kind null where it is not
+ * here, or nothing where that cannot be told (NULL: no case needs a GPU that could be locked).
  * knows_estimator: whether tolerances may name it (called in the parent; NULL: every name is accepted). */
 struct case_runner {
     void (*run)(void *context, const struct case_job *job, int file);
@@ -65,7 +67,8 @@ struct run_options {
     const char *lock_folder;   /* of the locks of GPUs; NULL: device_lock_folder() */
     const char *catalogue_dir; /* models/catalogue */
     /* Constants of the device (harness/record/constants.h): those that were asked for, which must be of its kind,
-     * name and threads, but on meta; else those found for it under reference_dir. Both NULL: none. */
+     * name and threads, but on meta; else those found for it under reference_dir. Both NULL: none. Where they were measured
+     * under something else (constants_mismatch), that is warned of and recorded, and nothing is judged by them. */
     const struct constants *constants;
     const char *reference_dir; /* results/reference */
     const char *version;       /* of the program */
@@ -100,8 +103,8 @@ enum status_code suite_tolerances_check(const struct suite *suite, const struct 
 /* Runs the selected cases. Appends a run line, a case line per attempt as they end, an end line. SIGINT, SIGTERM and SIGHUP
  * are taken by the run while it lasts, unless they are ignored. The GPUs that its cases stand on are locked against other
  * runs for as long (docs/decisions/0011). Call it from a process with one thread.
- * STATUS_INVALID (exit 2): no case matches the filter, a tolerance names an unknown estimator, jobs out of range; nothing
- * has been written then. STATUS_DEVICE (exit 3): another run has a GPU, or the run was interrupted while it waited for it;
+ * STATUS_INVALID (exit 2): no case matches the filter, a tolerance names an unknown estimator, jobs out of range, constants
+ * are of another device; nothing has been written then. STATUS_DEVICE (exit 3): another run has a GPU, or the run was interrupted while it waited for it;
  * nothing has been written then either. STATUS_IO (exit 2): the folder cannot be written, or the disk is full: what was written before
  * stays readable. */
 enum status_code run_suite(const struct run_options *options, struct run_result *result, struct status *error);

@@ -101,8 +101,9 @@ static const char note_invalid[] = "the row is invalid";
 static const char note_calibrated[] = "the case calibrated the constants";
 
 /* Why the figures of a line are not judged on a quantity that driver or kernel count: something else may have falsified
- * the reading, or the prediction was made from this very case. NULL: they may be. */
-static const char *quantity_note(const struct json *line, enum quantity quantity)
+ * the reading, the prediction was made from this very case, or it was made with constants that hold for something else (they
+ * are in those figures that replay has as its own). NULL: they may be. */
+static const char *quantity_note(const struct json *line, const char *estimator, enum quantity quantity, bool own)
 {
     if (!quantity_is_reading(quantity)) {
         return NULL;
@@ -110,8 +111,11 @@ static const char *quantity_note(const struct json *line, enum quantity quantity
     if (!json_boolean_or(json_get(json_get(line, "validity"), "valid"), true)) {
         return note_invalid;
     }
-    bool calibrated = json_boolean_or(json_get(json_get(line, "constants"), "calibrated"), false);
-    return calibrated ? note_calibrated : NULL;
+    const struct json *constants = json_get(line, "constants");
+    bool hangs_on_them = own && strcmp(estimator, "replay") == 0;
+    return json_boolean_or(json_get(constants, "calibrated"), false) ? note_calibrated
+           : hangs_on_them ? json_string_or(json_get(constants, "mismatch"), NULL)
+                           : NULL;
 }
 
 /* Why a figure that the suite wants judged is not there, and what would bring it; the estimator's own word where it has
@@ -182,7 +186,7 @@ static bool estimator_judge(struct json *verdicts, const struct suite_case *case
         figures.predicted_known = quantity_predicted(estimate, quantity, &figures.predicted);
         bool own = json_kind(json_get(estimate, quantity_name(quantity))) == JSON_KIND_INTEGER;
         bool both = figures.predicted_known && figures.measured.known; /* the kernel's count against the allocator's */
-        figures.note = quantity_note(line, quantity);
+        figures.note = quantity_note(line, estimator, quantity, own);
         const struct tolerance *tolerance = /* nothing is missing where a case has only calibrated: no unknown */
             figures.note != note_calibrated ? suite_case_tolerance(case_, estimator, quantity) : NULL;
         bool is_judged = tolerance != NULL && strcmp(estimator, "expected") != 0;

@@ -251,6 +251,30 @@ static void a_device_finds_its_own(void **state)
     assert_int_equal(unlink(file) + rmdir(inner) + rmdir(folder), 0);
 }
 
+static void mismatch_check(const struct constants_place *place, const char *words)
+{
+    struct constants made = example();
+    struct text text = {0};
+    assert_int_equal(constants_mismatch_append(&text, &made, place), words[0] != '\0');
+    assert_string_equal(text_string(&text), words);
+    text_release(&text);
+}
+
+/* A context has the size that its driver, its runtime and its program give it. */
+static void what_they_were_measured_under_is_held_against_here(void **state)
+{
+    (void)state;
+    mismatch_check(&(struct constants_place){"570.1", "", "0.1.0"}, "");
+    mismatch_check(&(struct constants_place){"570.1", NULL, "0.1.0"}, "");
+    mismatch_check(&(struct constants_place){"580.2", "", "0.1.0"},
+                   "the constants were measured under driver 570.1, not 580.2");
+    mismatch_check(&(struct constants_place){"580.2", "CUDA 12.8", "0.2.0"},
+                   "the constants were measured under driver 570.1, not 580.2, and runtime unknown, not CUDA 12.8, and "
+                   "program 0.1.0, not 0.2.0");
+    mismatch_check(&(struct constants_place){"", "", "0.1.0"},
+                   "the constants were measured under driver 570.1, not unknown");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -261,6 +285,7 @@ int main(void)
         cmocka_unit_test(damaged_files_are_read_or_refused),
         cmocka_unit_test(members_of_a_later_minor_version_are_accepted),
         cmocka_unit_test(a_device_finds_its_own),
+        cmocka_unit_test(what_they_were_measured_under_is_held_against_here),
     };
     return cmocka_run_group_tests(tests, scratch_file_make, scratch_file_remove);
 }

@@ -114,6 +114,10 @@ static void child_run(void *context, const struct case_job *job, int file)
     case DO_MEASURE_JUDGED:
         say(file, PREDICTED CONSTANTS("false") RESULT);
         break;
+    case DO_MEASURE_STALE:
+        say(file,
+            PREDICTED CONSTANTS("false, \"mismatch\": \"the constants were measured under driver 1, not 2\"") RESULT);
+        break;
     case DO_MEASURE_INVALID:
         say(file,
             PREDICTED CONSTANTS("false") "{\"validity\": {\"valid\": false, \"reasons\": [\"swapped\"]}}\n" RESULT);

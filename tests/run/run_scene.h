@@ -24,7 +24,8 @@ enum {
     DO_MEASURE_CALIBRATED, /* as DO_MEASURE, and its constants were made from this case */
     DO_MEASURE_JUDGED,     /* with the same constants, but they are from others */
     DO_MEASURE_INVALID,    /* with constants from others, and something disturbed it */
-    DO_MEASURE_DEVICE      /* of the device alone, which held 2000 before the context */
+    DO_MEASURE_DEVICE,     /* of the device alone, which held 2000 before the context */
+    DO_MEASURE_STALE       /* as DO_MEASURE_JUDGED, but the constants were measured under another driver */
 };
 
 struct scene {

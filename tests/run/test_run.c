@@ -146,6 +146,29 @@ static void a_case_that_calibrated_is_never_judged(void **state)
     }
 }
 
+/* The figures of a case that is judged and fails; but under another driver the constants may be other ones. */
+static void constants_of_another_driver_judge_nothing(void **state)
+{
+    struct scene *scene = *state;
+    static const char *const readings[] = {"process_bytes", "footprint_bytes"};
+    assert_int_equal(run_of(scene, "batch: 20, " TIGHT), RUN_INCONCLUSIVE);
+    const struct json *line = case_at(scene, 0);
+    assert_string_equal(text_at(line, "status"), "ok");
+    for (size_t i = 0; i < 2; i++) {
+        const struct json *verdict = verdict_at(line, "replay", readings[i]);
+        assert_int_equal(json_integer_or(json_get(verdict, "signed_error_bytes"), 0), -100); /* shown all the same */
+        assert_int_equal(json_kind(json_get(verdict, "pass")), JSON_KIND_NULL);
+        assert_int_equal(json_kind(json_get(verdict, "tolerance")), JSON_KIND_OBJECT);
+        assert_string_equal(text_at(verdict, "note"), "the constants were measured under driver 1, not 2");
+    }
+    suite_release(&scene->suite); /* a figure of the reading that is no figure of the constants */
+    assert_int_equal(run_of(scene, "batch: 20, expect: {process_bytes: 4500}"), RUN_PASS);
+    suite_release(&scene->suite);
+    assert_int_equal(run_of(scene, "batch: 20, tolerances: {replay: {reserved_bytes_peak: 0}}"), RUN_PASS);
+    suite_release(&scene->suite);
+    assert_int_equal(run_of(scene, "batch: 20"), RUN_PASS); /* nothing was to be judged */
+}
+
 /* What the allocator counts is no reading: it is judged whatever disturbed the device or calibrated the constants. */
 static void what_is_no_reading_is_judged_all_the_same(void **state)
 {
@@ -291,6 +314,7 @@ int main(void)
         TEST(a_judged_figure_that_is_unknown_is_inconclusive),
         TEST(constants_of_other_cases_are_judged),
         TEST(a_case_that_calibrated_is_never_judged),
+        TEST(constants_of_another_driver_judge_nothing),
         TEST(what_is_no_reading_is_judged_all_the_same),
         TEST(an_invalid_row_has_no_verdict_on_its_readings),
         TEST(a_footprint_is_of_the_device_where_no_process_is_known),

@@ -3,6 +3,7 @@
 
 #include <cuda_runtime_api.h>
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "harness/device/cuda/toolkit_library.h"
 
@@ -59,6 +60,25 @@ enum status_code cublas_library_open(struct cublas_library *cublas, struct statu
         cublas_library_close(&opened);
     }
     return code;
+}
+
+bool cublas_version_read(char *text, size_t text_bytes)
+{
+    static const libraryPropertyType parts[] = {MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL};
+    cublasStatus_t (*property)(libraryPropertyType type, int *value) = NULL;
+    const struct toolkit_symbol symbol = {"cublasGetProperty", &property};
+    void *library = NULL;
+    int version[3] = {0};
+    bool told =
+        toolkit_library_open(TOOLKIT_FILE_NAME("libcublas", CUBLAS_VER_MAJOR), &symbol, 1, &library, NULL) == STATUS_OK;
+    for (int i = 0; i < 3 && told; i++) {
+        told = property(parts[i], &version[i]) == CUBLAS_STATUS_SUCCESS;
+    }
+    if (told) {
+        snprintf(text, text_bytes, "cuBLAS %d.%d.%d", version[0], version[1], version[2]);
+    }
+    toolkit_library_close(library);
+    return told;
 }
 
 cublasStatus_t cublas_workspace_use(struct cublas_library *cublas, void *workspace, size_t bytes)

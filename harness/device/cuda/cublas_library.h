@@ -4,6 +4,7 @@
 #define ASSAY_DEVICE_CUDA_CUBLAS_LIBRARY_H
 
 #include <cublas_v2.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "harness/base/status.h"
@@ -36,6 +37,10 @@ struct cublas_library {
 /* Loads libcublas and makes a handle on the current device, without a workspace. Sums are kept in float32; TF32 and
  * reduced-precision reductions are off. STATUS_UNAVAILABLE with the remedy. */
 enum status_code cublas_library_open(struct cublas_library *cublas, struct status *error);
+
+/* "cuBLAS 12.8.4" of the library that would be loaded, without a handle and so without memory of the device. False, and text
+ * untouched, where it is not there or does not tell. */
+bool cublas_version_read(char *text, size_t text_bytes);
 
 /* What it means that a handle could not be made, which takes some memory of the device. A full device is told as
  * CUBLAS_STATUS_ALLOC_FAILED or as CUBLAS_STATUS_NOT_INITIALIZED

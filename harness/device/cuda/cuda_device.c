@@ -27,19 +27,34 @@ static void cuda_close(struct device *device)
     free(cuda);
 }
 
+/* The driver by its own version where NVML tells it, and the runtime that this was built with. */
+static enum status_code versions_read(struct cuda_device *cuda, char driver_text[32], char runtime_text[32],
+                                      struct status *error)
+{
+    int driver = 0;
+    int runtime = 0;
+    enum status_code code = cuda_check(cuda, cudaDriverGetVersion(&driver), "cudaDriverGetVersion", error);
+    if (code == STATUS_OK) {
+        code = cuda_check(cuda, cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion", error);
+    }
+    if (code != STATUS_OK) {
+        return code;
+    }
+    if (!nvml_driver_version(&cuda->nvml, driver_text, 32)) {
+        snprintf(driver_text, 32, "for CUDA %d.%d", driver / 1000, driver % 1000 / 10);
+    }
+    snprintf(runtime_text, 32, "CUDA %d.%d", runtime / 1000, runtime % 1000 / 10);
+    return STATUS_OK;
+}
+
 static enum status_code cuda_properties(struct device *device, struct device_properties *properties,
                                         struct status *error)
 {
     struct cuda_device *cuda = (struct cuda_device *)device;
     struct device_properties read = {.kind = "cuda", .total_bytes = cuda->total_bytes, .computes = true};
-    int driver = 0;
-    int runtime = 0;
     enum status_code code = fault_check(cuda, error);
     if (code == STATUS_OK) {
-        code = cuda_check(cuda, cudaDriverGetVersion(&driver), "cudaDriverGetVersion", error);
-    }
-    if (code == STATUS_OK) {
-        code = cuda_check(cuda, cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion", error);
+        code = versions_read(cuda, read.driver, read.runtime, error);
     }
     if (code != STATUS_OK) {
         return code;
@@ -48,10 +63,6 @@ static enum status_code cuda_properties(struct device *device, struct device_pro
     memcpy(read.target, cuda->target, sizeof read.target);
     memcpy(read.pci_bus_id, cuda->pci_bus_id, sizeof read.pci_bus_id);
     memcpy(read.uuid, cuda->uuid, sizeof read.uuid);
-    if (!nvml_driver_version(&cuda->nvml, read.driver, sizeof read.driver)) {
-        snprintf(read.driver, sizeof read.driver, "for CUDA %d.%d", driver / 1000, driver % 1000 / 10);
-    }
-    snprintf(read.runtime, sizeof read.runtime, "CUDA %d.%d", runtime / 1000, runtime % 1000 / 10);
     *properties = read;
     return STATUS_OK;
 }
@@ -359,10 +370,14 @@ enum status_code cuda_identify(int index, struct device_identity *identity, stru
     memcpy(told.name, cuda.name, sizeof told.name);
     memcpy(told.pci_bus_id, cuda.pci_bus_id, sizeof told.pci_bus_id);
     memcpy(told.uuid, cuda.uuid, sizeof told.uuid);
+    code = versions_read(&cuda, told.driver, told.runtime, error);
+    cublas_version_read(told.libraries, sizeof told.libraries);
     gpu_watch_end(&cuda.watch);
     nvml_library_close(&cuda.nvml);
-    *identity = told;
-    return STATUS_OK;
+    if (code == STATUS_OK) {
+        *identity = told;
+    }
+    return code;
 }
 
 enum status_code cuda_open(int index, struct device **device, struct status *error)

@@ -162,11 +162,19 @@ cublasStatus_t set_math_mode(cublasHandle_t, cublasMath_t)
 
 } // namespace
 
+/* cuBLAS 13.1.2. */
+static cublasStatus_t get_property(libraryPropertyType type, int *value)
+{
+    *value = type == MAJOR_VERSION ? CUBLAS_VER_MAJOR : type == MINOR_VERSION ? 1 : 2;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
 const emulated_symbol emulated_cublas_symbols[] = {
     {"cublasCreate_v2", (void *)create},
     {"cublasDestroy_v2", (void *)destroy},
     {"cublasSetWorkspace_v2", (void *)set_workspace},
     {"cublasSetMathMode", (void *)set_math_mode},
+    {"cublasGetProperty", (void *)get_property},
     {"cublasGetStatusString", (void *)emulated_status_string},
     {"cublasGemmEx", (void *)gemm},
     {"cublasGemmStridedBatchedEx", (void *)gemm_strided_batched},

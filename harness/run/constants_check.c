@@ -1,0 +1,81 @@
+/* Constants check: the parent's part. What a child makes of the constants stands in case_measure.c. */
+#include "harness/run/constants_check.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* What a device of the run line is, as far as it was told. */
+struct told {
+    const char *kind, *name, *driver, *runtime;
+    int64_t thread_count;
+};
+
+static struct told told_of(const struct json *device)
+{
+    return (struct told){.kind = json_string_or(json_get(device, "kind"), ""),
+                         .name = json_string_or(json_get(device, "name"), ""),
+                         .driver = json_string_or(json_get(device, "driver"), ""),
+                         .runtime = json_string_or(json_get(device, "runtime"), ""),
+                         .thread_count = json_integer_or(json_get(device, "threads"), 0)};
+}
+
+static void mismatch_warn(const struct run_options *options, const struct constants *constants, const struct told *told)
+{
+    struct text text = {0};
+    const struct constants_place place = {
+        .driver = told->driver, .runtime = told->runtime, .tool_version = options->version};
+    if (constants_mismatch_append(&text, constants, &place) && options->progress.warned != NULL) {
+        text_format(&text,
+                    " (%s); what they predict of process and device is not judged: calibrate again, or give "
+                    "--constants none",
+                    constants->path);
+        options->progress.warned(options->progress.context, text_string(&text));
+    }
+    text_release(&text);
+}
+
+static enum status_code given_check(const struct run_options *options, const struct told *told, struct status *error)
+{
+    const struct constants *given = options->constants;
+    char ours[CONSTANTS_WORDS_BYTES], theirs[CONSTANTS_WORDS_BYTES];
+    if (!constants_are_of(given, told->kind, told->name, told->thread_count)) {
+        return status_set(
+            error, STATUS_INVALID,
+            "--constants: those of %.200s are of %s, and the device is %s; leave --constants out, or make "
+            "those of this device with assay calibrate",
+            given->path,
+            constants_device_words(given->device.kind, given->device.name, given->device.thread_count, theirs),
+            constants_device_words(told->kind, told->name, told->thread_count, ours));
+    }
+    mismatch_warn(options, given, told);
+    return STATUS_OK;
+}
+
+static enum status_code found_check(const struct run_options *options, const struct told *told, struct status *error)
+{
+    struct constants found;
+    bool is_found = false;
+    enum status_code code =
+        constants_find(options->reference_dir, told->kind, told->name, told->thread_count, &found, &is_found, error);
+    if (code == STATUS_OK && is_found) {
+        mismatch_warn(options, &found, told);
+    }
+    return code;
+}
+
+enum status_code constants_check(const struct run_options *options, const struct json *devices, struct status *error)
+{
+    enum status_code code = STATUS_OK;
+    for (size_t i = 0; i < json_count(devices) && code == STATUS_OK; i++) {
+        struct told told = told_of(json_at(devices, i));
+        if (told.name[0] == '\0' || strcmp(told.kind, "meta") == 0) { /* meta stands for any */
+            continue;
+        }
+        if (options->constants != NULL) {
+            code = given_check(options, &told, error);
+        } else if (options->reference_dir != NULL) {
+            code = found_check(options, &told, error);
+        }
+    }
+    return code;
+}
