@@ -57,6 +57,33 @@ static void flood(int file)
     }
 }
 
+/* Cases whose predictions were made with constants. */
+static void measured_say(int64_t what, int file)
+{
+    switch (what) {
+    case DO_MEASURE_CALIBRATED:
+        say(file, PREDICTED CONSTANTS("true") RESULT);
+        break;
+    case DO_MEASURE_JUDGED:
+        say(file, PREDICTED CONSTANTS("false") RESULT);
+        break;
+    case DO_MEASURE_STALE:
+        say(file,
+            PREDICTED CONSTANTS("false, \"mismatch\": \"the constants were measured under driver 1, not 2\"") RESULT);
+        break;
+    case DO_MEASURE_INVALID:
+        say(file,
+            PREDICTED CONSTANTS("false") "{\"validity\": {\"valid\": false, \"reasons\": [\"swapped\"]}}\n" RESULT);
+        break;
+    case DO_MEASURE_DEVICE:
+        say(file, PREDICTED "{\"status\": \"ok\", \"stages\": {\"load\": " DEVICE_STAGE "}, \"context\": "
+                            "{\"device_bytes\": 7000, \"process_bytes\": null, \"baseline_bytes\": 2000}}\n");
+        break;
+    default:
+        break;
+    }
+}
+
 static void child_run(void *context, const struct case_job *job, int file)
 {
     (void)context;
@@ -108,25 +135,8 @@ static void child_run(void *context, const struct case_job *job, int file)
     case DO_NAME_DEVICE:
         dprintf(file, "{\"status\": \"skip\", \"reason\": \"%s\"}\n", job->device);
         break;
-    case DO_MEASURE_CALIBRATED:
-        say(file, PREDICTED CONSTANTS("true") RESULT);
-        break;
-    case DO_MEASURE_JUDGED:
-        say(file, PREDICTED CONSTANTS("false") RESULT);
-        break;
-    case DO_MEASURE_STALE:
-        say(file,
-            PREDICTED CONSTANTS("false, \"mismatch\": \"the constants were measured under driver 1, not 2\"") RESULT);
-        break;
-    case DO_MEASURE_INVALID:
-        say(file,
-            PREDICTED CONSTANTS("false") "{\"validity\": {\"valid\": false, \"reasons\": [\"swapped\"]}}\n" RESULT);
-        break;
-    case DO_MEASURE_DEVICE:
-        say(file, PREDICTED "{\"status\": \"ok\", \"stages\": {\"load\": " DEVICE_STAGE "}, \"context\": "
-                            "{\"device_bytes\": 7000, \"process_bytes\": null, \"baseline_bytes\": 2000}}\n");
-        break;
     default:
+        measured_say(job->case_->identity.workload.batch, file);
         break;
     }
 }
