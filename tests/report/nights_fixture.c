@@ -111,7 +111,7 @@ void night_write(const char *path, const struct night *night)
         or_usual(night->plan_hash, "8d5a0f3b2c4e6172"), night->second_missing ? 1 : 2, or_usual(night->compare, "null"),
         or_usual(night->kernel, "6.1.0"));
     if (night->libraries != NULL) {
-        fprintf(file, ",\"devices\":[{\"spec\":\"cuda:0\",\"libraries\":%s}]", night->libraries);
+        fprintf(file, ",\"devices\":[{\"spec\":\"cuda:0\",\"kind\":\"cuda\",\"libraries\":%s}]", night->libraries);
     }
     fprintf(file, "}\n");
     for (int second = 0; second < (night->second_missing ? 1 : 2); second++) {

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -119,6 +120,17 @@ void said_check(const char *out, const char *stream, const char *piece)
         fail_msg("\"%s\" does not say \"%s\"", said, piece);
     }
     free(said);
+}
+
+void run_line_wait(const char *out)
+{
+    char path[SCENE_PATH_BYTES + 32];
+    struct stat records = {0};
+    snprintf(path, sizeof path, "%s/records.jsonl", out);
+    for (int tries = 0; tries < TRIES && (stat(path, &records) != 0 || records.st_size == 0); tries++) {
+        usleep(TRY_US);
+    }
+    assert_true(records.st_size > 0);
 }
 
 pid_t run_child(pid_t run)

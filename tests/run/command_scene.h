@@ -54,7 +54,10 @@ int run_do(struct command_scene *scene, const struct run_words *words);
 /* Fails the running test unless what a run wrote to the file OUT.output or OUT.error has the piece. */
 void said_check(const char *out, const char *stream, const char *piece);
 
-/* The child that measures; waits until there is one. */
+/* Waits until the run into this folder has written its run line: children before that ask which device they stand on. */
+void run_line_wait(const char *out);
+
+/* The child that there is, which measures once the run line is written; waits until there is one. */
 pid_t run_child(pid_t run);
 
 /* Waits until a child has prepared itself: it dies with the run from then on, and the kernel takes it first (its score). */

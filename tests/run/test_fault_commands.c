@@ -44,6 +44,7 @@ static void what_follows_a_fault_is_what_a_clean_run_measures(void **state)
         words = run_words_of(scene_suite(scene, suite, FAULTS[i].cases), "auto", out, NULL, NULL);
         pid_t run = run_start(scene, &words);
         if (FAULTS[i].signal != 0) {
+            run_line_wait(out);
             assert_int_equal(kill(run_child(run), FAULTS[i].signal), 0);
         }
         assert_int_equal(run_wait(run), 3);
