@@ -32,21 +32,6 @@ static const struct option_row options[] = {
     {NULL, OPTION_FLAG, NULL, NULL},
 };
 
-static enum exit_code exit_code_of_outcome(enum run_outcome outcome)
-{
-    switch (outcome) {
-    case RUN_PASS:
-        return EXIT_CODE_PASS;
-    case RUN_FAIL:
-        return EXIT_CODE_FAIL;
-    case RUN_INCONCLUSIVE:
-        return EXIT_CODE_INCONCLUSIVE;
-    case RUN_SKIPPED:
-        return EXIT_CODE_SKIPPED;
-    }
-    return EXIT_CODE_FAULT;
-}
-
 /* Makes the folders above path; the last one is made by who writes into it. */
 static enum status_code parents_make(const char *path, struct status *error)
 {
@@ -216,7 +201,8 @@ static enum status_code suite_run(const struct arguments *arguments, struct aren
         code = report_give(arena, run->folder, with_files, error);
     }
     if (code == STATUS_OK) {
-        *exit_code = exit_code_of_outcome(result.outcome);
+        *exit_code = (enum exit_code)run_outcome_exit_code(result.outcome);
+        exit_reason_print("run", result.reason);
     }
     return code;
 }

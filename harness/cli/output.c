@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "harness/base/size.h"
+#include "harness/report/escape.h"
 
 enum { WIDTH_DEFAULT = 100, WIDTH_MINIMUM = 40, WIDTH_MAXIMUM = 400 };
 
@@ -44,6 +45,17 @@ enum status_code output_offer(const struct text *text, struct status *error)
 {
     enum status_code code = output_text(text, error);
     return code == STATUS_IO && errno == EPIPE ? STATUS_OK : code;
+}
+
+void exit_reason_print(const char *command, const char *reason)
+{
+    if (reason[0] == '\0') {
+        return;
+    }
+    struct text clean = {0};
+    terminal_append(&clean, reason);
+    fprintf(stderr, "assay: %s: %s\n", command, text_string(&clean));
+    text_release(&clean);
 }
 
 static int width_of(const char *text, size_t length)

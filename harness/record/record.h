@@ -1,6 +1,6 @@
 /* Record: the results of runs as JSON lines, written and read. The format is described in docs/FORMAT.md.
  *
- * One file holds any number of runs, one after the other: a `run` line, its `case` lines, an `end` line. Lines are
+ * One file holds any number of runs, one after the other: a `run` line, `selected` lines, its `case` lines, an `end` line. Lines are
  * appended, flushed and synchronised one by one, so a run that was killed leaves every finished case readable. Additive
  * changes raise the minor version and are ignored by older readers; everything else raises the major one, which older
  * readers refuse. */
@@ -70,6 +70,7 @@ void record_writer_close(struct record_writer *writer);
 enum record_line_type {
     RECORD_LINE_NONE, /* behind the last line */
     RECORD_LINE_RUN,
+    RECORD_LINE_SELECTED,
     RECORD_LINE_CASE,
     RECORD_LINE_END
 };
@@ -114,8 +115,9 @@ const char *record_stream_notes(const struct record_stream *stream);
 /* ---- reading, all at once ---- */
 
 struct record_run {
-    struct json *run;    /* the run line */
-    struct json **cases; /* in the order of the file, one per attempt */
+    struct json *run;      /* the run line */
+    struct json *selected; /* array of its `selected` lines; NULL: it has none, which is so of records before 1.4 */
+    struct json **cases;   /* in the order of the file, one per attempt */
     int case_count;
     struct json *end; /* NULL: the run was killed, or is still going on */
 };

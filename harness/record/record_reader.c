@@ -115,10 +115,11 @@ static enum status_code schema_check(const struct record_stream *stream, const s
 static enum record_line_type type_of(const struct json *line)
 {
     const char *type = json_string_or(json_get(line, "type"), "");
-    return strcmp(type, "case") == 0  ? RECORD_LINE_CASE
-           : strcmp(type, "run") == 0 ? RECORD_LINE_RUN
-           : strcmp(type, "end") == 0 ? RECORD_LINE_END
-                                      : RECORD_LINE_NONE;
+    return strcmp(type, "case") == 0       ? RECORD_LINE_CASE
+           : strcmp(type, "run") == 0      ? RECORD_LINE_RUN
+           : strcmp(type, "end") == 0      ? RECORD_LINE_END
+           : strcmp(type, "selected") == 0 ? RECORD_LINE_SELECTED
+                                           : RECORD_LINE_NONE;
 }
 
 /* Whether a line may stand where it stands, and has what it must have. */
@@ -287,6 +288,9 @@ static enum status_code line_keep(struct record_file *file, const struct record_
     switch (line->type) {
     case RECORD_LINE_RUN:
         return run_add(file, line->value);
+    case RECORD_LINE_SELECTED:
+        run->selected = run->selected != NULL ? run->selected : json_array_new();
+        return json_append(run->selected, json_copy_new(line->value)) ? STATUS_OK : STATUS_OUT_OF_MEMORY;
     case RECORD_LINE_CASE:
         return case_add(run, line->value);
     case RECORD_LINE_END:
@@ -332,6 +336,7 @@ void record_file_release(struct record_file *file)
             json_release(run->cases[n]);
         }
         free(run->cases);
+        json_release(run->selected);
         json_release(run->run);
         json_release(run->end);
     }

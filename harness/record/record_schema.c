@@ -187,8 +187,21 @@ static const struct field CASE_FIELDS[] = {
 };
 
 static const struct field END_FIELDS[] = {
-    {"finished", KIND_STRING, true},   {"interrupted", KIND_BOOLEAN, true}, {"counts", KIND_OBJECT, true},
-    {"counts.*", KIND_INTEGER, false}, {"outcome", KIND_STRING, true},      {NULL, 0, false},
+    {"finished", KIND_STRING, true},
+    {"interrupted", KIND_BOOLEAN, true},
+    {"counts", KIND_OBJECT, true},
+    {"counts.*", KIND_INTEGER, false},
+    {"outcome", KIND_STRING, true},
+    {"reason", KIND_STRING | KIND_NULL, false},
+    {NULL, 0, false},
+};
+
+static const struct field SELECTED_FIELDS[] = {
+    {"ids", KIND_ARRAY, true},
+    {"ids.#", KIND_STRING, false},
+    {"attempts", KIND_ARRAY, true},
+    {"attempts.#", KIND_INTEGER, false},
+    {NULL, 0, false},
 };
 
 enum { WHERE_BYTES = 192 };
@@ -217,12 +230,12 @@ struct rule {
     bool each, element, is_signed;
 };
 
-enum { RULES_MAXIMUM = 256, DEPTH_MAXIMUM = 8, TYPE_COUNT = 3 };
+enum { RULES_MAXIMUM = 256, DEPTH_MAXIMUM = 8, TYPE_COUNT = 4 };
 
 static const struct {
     const char *type;
     const struct field *fields;
-} TABLES[TYPE_COUNT] = {{"case", CASE_FIELDS}, {"run", RUN_FIELDS}, {"end", END_FIELDS}};
+} TABLES[TYPE_COUNT] = {{"case", CASE_FIELDS}, {"run", RUN_FIELDS}, {"end", END_FIELDS}, {"selected", SELECTED_FIELDS}};
 
 struct record_rules {
     struct rule rules[RULES_MAXIMUM];

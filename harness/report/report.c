@@ -92,6 +92,7 @@ static bool line_take(struct reading *reading, const struct record_line *line)
     case RECORD_LINE_END:
         report->ended = !json_boolean_or(json_get(line->value, "interrupted"), false);
         break;
+    case RECORD_LINE_SELECTED:
     case RECORD_LINE_NONE:
         break;
     }

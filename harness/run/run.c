@@ -2,6 +2,7 @@
 #include "harness/run/run.h"
 
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,19 +31,13 @@ struct run {
     struct worker *workers;
     int next_case, next_attempt; /* what is to be started next */
     int done;
-    int unknown; /* figures that were to be judged and are not known */
+    struct outcome outcome; /* of the attempts that have ended */
     struct run_signals signals;
     struct device_claim claim;
     struct external_estimates external;
     struct run_result result;
     struct status *error;
 };
-
-const char *run_outcome_name(enum run_outcome outcome)
-{
-    static const char *const names[] = {"pass", "fail", "inconclusive", "skipped"};
-    return (unsigned)outcome < sizeof names / sizeof names[0] ? names[outcome] : "unknown";
-}
 
 static bool case_selected(const struct run_options *options, int index)
 {
@@ -211,7 +206,7 @@ static enum status_code worker_finish(struct run *run, struct worker *worker)
     if (code == STATUS_OK) {
         run->done++;
         run->result.counts[status]++;
-        run->unknown += verdicts_count(json_get(line, "verdicts")).unknown;
+        outcome_add(&run->outcome, line);
         if (progress->ended != NULL) {
             progress->ended(progress->context, line, run->done, run->result.total);
         }
@@ -319,17 +314,23 @@ static enum status_code attempts_make(struct run *run)
     return code;
 }
 
-static enum run_outcome outcome_of(const struct run *run)
+/* The outcome and its reason, once all attempts that will be made have been. */
+static void result_settle(struct run *run)
 {
-    const int *counts = run->result.counts;
-    if (counts[CASE_STATUS_FAIL] > 0) {
-        return RUN_FAIL;
+    struct run_result *result = &run->result;
+    struct text reason = {0};
+    run->outcome.missing_count = result->total - run->done;
+    run->outcome.missing_cause = run->outcome.missing_count > 0 ? OUTCOME_INTERRUPTED : NULL;
+    for (int i = 0; i < run->options->suite->case_count; i++) {
+        run->outcome.unit = run->options->suite->cases[i].settings->repeat > 1 ? "attempt" : run->outcome.unit;
     }
-    bool broken = counts[CASE_STATUS_ERROR] + counts[CASE_STATUS_OOM] + counts[CASE_STATUS_TIMEOUT] > 0;
-    if (broken || run->unknown > 0 || run->done < run->result.total) {
-        return RUN_INCONCLUSIVE;
+    result->outcome = outcome_decide(&run->outcome);
+    outcome_words_append(&reason, &run->outcome);
+    if (result->outcome != RUN_PASS && run->outcome.first.length > 0) {
+        text_format(&reason, "; first %s", text_string(&run->outcome.first));
     }
-    return counts[CASE_STATUS_SKIP] == run->result.total ? RUN_SKIPPED : RUN_PASS;
+    snprintf(result->reason, sizeof result->reason, "%s", text_string(&reason));
+    text_release(&reason);
 }
 
 static enum status_code line_append(struct run *run, struct json *line)
@@ -340,10 +341,29 @@ static enum status_code line_append(struct run *run, struct json *line)
     return code;
 }
 
-/* The run line, the attempts, the end line. */
+/* Which cases were selected, so that those that an interrupted run lacks have a name. */
+static enum status_code selection_record(struct run *run)
+{
+    enum status_code code = STATUS_OK;
+    int next = 0;
+    while (code == STATUS_OK && next < run->options->suite->case_count) {
+        struct json *line = selected_line_make(run->options, &next);
+        if (line != NULL && json_count(json_get(line, "ids")) == 0) {
+            json_release(line);
+        } else {
+            code = line_append(run, line);
+        }
+    }
+    return code;
+}
+
+/* The run line, the selection, the attempts, the end line. */
 static enum status_code run_record(struct run *run)
 {
     enum status_code code = line_append(run, run_line_make(run->options, &run->claim, run->result.total));
+    if (code == STATUS_OK) {
+        code = selection_record(run);
+    }
     if (code == STATUS_OK) {
         code =
             external_estimates_make(run->options, &run->signals, &run->external, &run->result.interrupted, run->error);
@@ -352,7 +372,7 @@ static enum status_code run_record(struct run *run)
         code = attempts_make(run);
     }
     if (code == STATUS_OK) {
-        run->result.outcome = outcome_of(run);
+        result_settle(run);
         code = line_append(run, end_line_make(&run->result, run->done));
     }
     return code;
@@ -416,6 +436,7 @@ enum status_code run_suite(const struct run_options *options, struct run_result 
     device_claim_release(&run.claim);
     external_estimates_release(&run.external);
     run_signals_close(&run.signals);
+    outcome_release(&run.outcome);
     if (code == STATUS_OK) {
         *result = run.result;
     }

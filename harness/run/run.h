@@ -11,6 +11,7 @@
 #include "harness/base/json.h"
 #include "harness/base/status.h"
 #include "harness/record/constants.h"
+#include "harness/record/outcome.h"
 #include "harness/record/record.h"
 #include "harness/suite/suite.h"
 
@@ -76,20 +77,11 @@ struct run_options {
     struct run_progress progress;
 };
 
-enum { RUN_JOBS_MAXIMUM = 256, RUN_WAIT_SECONDS_MAXIMUM = 604800 };
-
-enum run_outcome {
-    RUN_PASS,         /* every case was measured or skipped, none failed (exit 0) */
-    RUN_FAIL,         /* a verdict failed (exit 1) */
-    RUN_INCONCLUSIVE, /* none failed, but a case ended in error, oom or timeout, a judged figure is unknown, or the run
-                         was interrupted (exit 3) */
-    RUN_SKIPPED       /* every case was skipped (exit 77) */
-};
-
-const char *run_outcome_name(enum run_outcome outcome); /* "pass", "fail", "inconclusive", "skipped" */
+enum { RUN_JOBS_MAXIMUM = 256, RUN_REASON_BYTES = 1024, RUN_WAIT_SECONDS_MAXIMUM = 604800 };
 
 struct run_result {
     enum run_outcome outcome;
+    char reason[RUN_REASON_BYTES]; /* why it is not RUN_PASS, and the first case of the gravest kind; "" for RUN_PASS */
     int counts[CASE_STATUS_COUNT];
     int total;        /* attempts that were to be made */
     bool interrupted; /* by SIGINT, SIGTERM or SIGHUP: children were ended, finished records stay */
@@ -100,7 +92,7 @@ struct run_result {
 enum status_code suite_tolerances_check(const struct suite *suite, const struct case_runner *runner,
                                         struct status *error);
 
-/* Runs the selected cases. Appends a run line, a case line per attempt as they end, an end line. SIGINT, SIGTERM and SIGHUP
+/* Runs the selected cases. Appends a run line, the ids of what was selected, a case line per attempt as they end, an end line. SIGINT, SIGTERM and SIGHUP
  * are taken by the run while it lasts, unless they are ignored. The GPUs that its cases stand on are locked against other
  * runs for as long (docs/decisions/0011). Call it from a process with one thread.
  * STATUS_INVALID (exit 2): no case matches the filter, a tolerance names an unknown estimator, jobs out of range, constants

@@ -90,6 +90,26 @@ struct json *run_line_make(const struct run_options *options, const struct devic
     return json_made(line, made);
 }
 
+struct json *selected_line_make(const struct run_options *options, int *next)
+{
+    enum { IDS_A_LINE = 1000 }; /* a line of them stays far below what a reader takes */
+    const struct suite *suite = options->suite;
+    struct json *ids = json_array_new(), *attempts = json_array_new(), *line = json_object_new();
+    bool made = true;
+    for (int count = 0; made && *next < suite->case_count && count < IDS_A_LINE; ++*next) {
+        const struct suite_case *case_ = &suite->cases[*next];
+        if (suite_case_matches(case_, options->filter)) {
+            made = json_append(ids, json_string_new(case_->id)) &&
+                   json_append(attempts, json_integer_new(case_->settings->repeat));
+            count++;
+        }
+    }
+    made = json_set(line, "type", json_string_new("selected")) && made;
+    made = json_set(line, "ids", ids) && made;
+    made = json_set(line, "attempts", attempts) && made;
+    return json_made(line, made);
+}
+
 static struct json *counts_json(const struct run_result *result, int done)
 {
     struct json *counts = json_object_new();
@@ -109,6 +129,7 @@ struct json *end_line_make(const struct run_result *result, int done)
                 json_set(line, "finished", json_string_new(time_text(finished))) &&
                 json_set(line, "interrupted", json_boolean_new(result->interrupted)) &&
                 json_set(line, "counts", counts_json(result, done)) &&
-                json_set(line, "outcome", json_string_new(run_outcome_name(result->outcome)));
+                json_set(line, "outcome", json_string_new(run_outcome_name(result->outcome))) &&
+                json_set(line, "reason", result->reason[0] != '\0' ? json_string_new(result->reason) : json_null_new());
     return json_made(line, made);
 }

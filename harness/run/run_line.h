@@ -1,4 +1,4 @@
-/* Run lines: the first and the last line of a run. Internal to harness/run. */
+/* Run lines: what a run writes before and behind its cases. Internal to harness/run. */
 #ifndef ASSAY_RUN_RUN_LINE_H
 #define ASSAY_RUN_RUN_LINE_H
 
@@ -12,6 +12,8 @@ const char *time_text(char text[TIME_BYTES]);
 
 /* The caller releases them; NULL where memory ran out. done: attempts that ended. */
 struct json *run_line_make(const struct run_options *options, const struct device_claim *claim, int total);
+/* The next selected cases from *next on, which then stands behind them; their "ids" may be empty where none is left. */
+struct json *selected_line_make(const struct run_options *options, int *next);
 struct json *end_line_make(const struct run_result *result, int done);
 
 #endif

@@ -40,9 +40,11 @@ static const char *below(const char *name)
     return path;
 }
 
+/* Without the constants of the machine that the results in the repository are of: this may be that machine. */
 static struct command_result suite_run(const char *suite, const char *device, const char *out)
 {
-    const char *const words[] = {program_path(), "run", suite, "--device", device, "--out", out, NULL};
+    const char *const words[] = {program_path(), "run", suite,         "--device", device,
+                                 "--out",        out,   "--constants", "none",     NULL};
     return command_run(words, NULL);
 }
 
@@ -129,6 +131,8 @@ static void a_wrong_prediction_exits_with_1(void **state)
     struct command_result result = suite_run("suites/selftest.yaml", "auto", below("selftest"));
     assert_int_equal(result.exit_code, 1);
     assert_non_null(strstr(text_string(&result.output), "2 cases: 1 ok, 1 fail\n"));
+    assert_non_null(
+        strstr(text_string(&result.error), "\nassay: run: FAIL, exit code 1: 1 of 2 cases failed; first tiny-"));
     command_result_release(&result);
     assert_int_equal(count_of(below("selftest"), CASE_STATUS_FAIL), 1);
 }
@@ -138,6 +142,8 @@ static void out_of_memory_is_a_row_and_exits_with_3(void **state)
     (void)state;
     struct command_result result = suite_run(small, "host:mem=1MiB", below("oom"));
     assert_int_equal(result.exit_code, 3);
+    assert_non_null(strstr(text_string(&result.error),
+                           "\nassay: run: INCONCLUSIVE, exit code 3: 4 of 4 cases ran out of memory; "));
     command_result_release(&result);
     assert_int_equal(count_of(below("oom"), CASE_STATUS_OOM), 4);
 }
@@ -151,8 +157,38 @@ static void a_device_that_is_not_there_exits_with_77(void **state)
     const char *const environment[] = {setting, NULL};
     struct command_result result = command_run(words, environment);
     assert_int_equal(result.exit_code, 77);
+    assert_non_null(
+        strstr(text_string(&result.error), "\nassay: run: SKIPPED, exit code 77: all 4 cases were skipped; "));
     command_result_release(&result);
     assert_int_equal(count_of(below("skip"), CASE_STATUS_SKIP), 4);
+}
+
+/* The one that had no word: nothing failed, nothing is broken, and yet the run is not green. It says so when it is quiet,
+ * too. */
+static void a_figure_that_cannot_be_judged_exits_with_3_and_says_why(void **state)
+{
+    (void)state;
+    char suite[160];
+    snprintf(suite, sizeof suite, "%s/open.yaml", folder);
+    FILE *file = fopen(suite, "w");
+    assert_non_null(file);
+    fputs("version: 1\nname: open\ntolerances: {replay: {footprint_bytes: 10%}}\n"
+          "cases: [{model: tiny-bert, mode: load}, {model: tiny-gpt2, mode: load}]\n",
+          file);
+    assert_int_equal(fclose(file), 0);
+    const char *const words[] = {program_path(), "run",     suite,   "--device",    "host",           "--constants",
+                                 "none",         "--quiet", "--out", below("open"), "--records-only", NULL};
+    struct command_result result = command_run(words, NULL);
+    assert_int_equal(result.exit_code, 3);
+    const char *said = text_string(&result.error);
+    assert_ptr_equal(strstr(said,
+                            "assay: run: INCONCLUSIVE, exit code 3: 2 of 2 cases left open (a figure that has a "
+                            "tolerance is not known); first tiny-bert/load/float32: replay: footprint not predicted, "),
+                     said);
+    assert_non_null(strstr(said, "tolerance 10 %: not judged, no constants of this device are known; assay calibrate "
+                                 "makes them, --constants names them\n"));
+    command_result_release(&result);
+    assert_int_equal(count_of(below("open"), CASE_STATUS_OK), 2);
 }
 
 static void wrong_words_exit_with_2_and_write_nothing(void **state)
@@ -230,6 +266,7 @@ int main(void)
         cmocka_unit_test(a_wrong_prediction_exits_with_1),
         cmocka_unit_test(out_of_memory_is_a_row_and_exits_with_3),
         cmocka_unit_test(a_device_that_is_not_there_exits_with_77),
+        cmocka_unit_test(a_figure_that_cannot_be_judged_exits_with_3_and_says_why),
         cmocka_unit_test(wrong_words_exit_with_2_and_write_nothing),
         cmocka_unit_test(an_interrupted_run_keeps_what_is_finished),
     };

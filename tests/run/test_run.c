@@ -58,6 +58,11 @@ static void the_run_and_end_lines_say_what_was_run(void **state)
     assert_string_equal(text_at(json_get(run, "suite"), "name"), "t");
     assert_string_equal(text_at(json_get(run, "suite"), "plan_hash"), scene->suite.plan_hash);
     assert_int_equal(json_integer_or(json_get(json_get(run, "suite"), "selected_count"), -1), 4);
+    const struct json *selected = json_at(scene->records.runs[0].selected, 0);
+    assert_int_equal(json_count(scene->records.runs[0].selected), 1);
+    assert_int_equal(json_count(json_get(selected, "ids")), 2);
+    assert_string_equal(json_string_or(json_at(json_get(selected, "ids"), 1), ""), text_at(case_at(scene, 2), "id"));
+    assert_int_equal(json_integer_or(json_at(json_get(selected, "attempts"), 1), -1), 2);
     assert_string_equal(text_at(json_get(run, "tool"), "version"), "1.2.3");
     assert_int_equal(strlen(text_at(run, "run_id")), 32);
     assert_string_equal(text_at(end, "outcome"), "pass");
@@ -109,6 +114,12 @@ static void a_judged_figure_that_is_unknown_is_inconclusive(void **state)
     assert_int_equal(json_kind(json_get(verdict, "pass")), JSON_KIND_NULL);
     assert_string_equal(text_at(verdict, "note"), "the device gives no such reading; take the tolerance away");
     assert_string_equal(text_at(case_at(scene, 0), "status"), "ok");
+    const char *reason =
+        "INCONCLUSIVE, exit code 3: 1 of 1 case left open (a figure that has a tolerance is not known); first "
+        "m/infer/float32/b1/s128: replay: device 4.00 KiB predicted, not measured, tolerance 1 %: not judged, the "
+        "device gives no such reading; take the tolerance away";
+    assert_string_equal(scene->result.reason, reason);
+    assert_string_equal(text_at(scene->records.runs[0].end, "reason"), reason);
 }
 
 #define TIGHT "tolerances: {replay: {process_bytes: 0, footprint_bytes: 0}}"

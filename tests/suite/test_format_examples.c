@@ -66,7 +66,7 @@ static void suites_of_the_document_expand(void **state)
 
 static void lines_of_the_document_are_records(void **state)
 {
-    static const char *const types[] = {"run", "case", "end"};
+    static const char *const types[] = {"run", "selected", "case", "end"};
     const char *cursor = *state, *block = NULL;
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
         size_t length = block_next(&cursor, "json", &block);

@@ -1,0 +1,181 @@
+/* Outcome: counts to a word and a sentence. Measures and judges nothing: statuses and verdicts are in the lines. */
+#include "harness/record/outcome.h"
+
+#include <string.h>
+
+#include "harness/record/verdict_words.h"
+
+static const struct {
+    const char *name, *headline;
+    int exit_code;
+} outcomes[] = {[RUN_PASS] = {"pass", "PASS", 0},
+                [RUN_FAIL] = {"fail", "FAIL", 1},
+                [RUN_INCONCLUSIVE] = {"inconclusive", "INCONCLUSIVE", 3},
+                [RUN_SKIPPED] = {"skipped", "SKIPPED", 77}};
+
+enum { OUTCOME_COUNT = sizeof outcomes / sizeof outcomes[0] };
+
+const char *run_outcome_name(enum run_outcome outcome)
+{
+    return (unsigned)outcome < OUTCOME_COUNT ? outcomes[outcome].name : "unknown";
+}
+
+int run_outcome_exit_code(enum run_outcome outcome)
+{
+    return (unsigned)outcome < OUTCOME_COUNT ? outcomes[outcome].exit_code : 99;
+}
+
+/* It has a tolerance, and no judgement. */
+static bool verdict_is_open(const struct json *verdict)
+{
+    return json_kind(json_get(verdict, "tolerance")) == JSON_KIND_OBJECT &&
+           json_kind(json_get(verdict, "pass")) != JSON_KIND_BOOLEAN;
+}
+
+static enum case_status status_of(const struct json *case_line)
+{
+    enum case_status status = CASE_STATUS_ERROR;
+    (void)case_status_from_name(json_string_or(json_get(case_line, "status"), ""), &status);
+    return status;
+}
+
+enum standing case_standing(const struct json *case_line)
+{
+    enum case_status status = status_of(case_line);
+    const struct json *verdicts = json_get(case_line, "verdicts");
+    bool open = false;
+    for (size_t i = 0; status == CASE_STATUS_OK && json_kind(verdicts) == JSON_KIND_ARRAY && i < json_count(verdicts);
+         i++) {
+        open = open || verdict_is_open(json_at(verdicts, i));
+    }
+    return status == CASE_STATUS_FAIL   ? STANDING_FAIL
+           : status == CASE_STATUS_SKIP ? STANDING_SKIP
+           : status != CASE_STATUS_OK   ? STANDING_BROKEN
+           : open                       ? STANDING_OPEN
+                                        : STANDING_OK;
+}
+
+void case_open_append(struct text *text, const struct json *case_line)
+{
+    const struct json *verdicts = json_get(case_line, "verdicts");
+    const char *kind = json_string_or(json_get(json_get(case_line, "device"), "kind"), NULL);
+    int count = 0;
+    if (case_standing(case_line) != STANDING_OPEN) {
+        return;
+    }
+    for (size_t i = 0; i < json_count(verdicts); i++) {
+        if (!verdict_is_open(json_at(verdicts, i))) {
+            continue;
+        }
+        if (count++ == 0) {
+            const struct verdict_words words = verdict_words_read(json_at(verdicts, i), basis_of_device(kind));
+            verdict_words_append(text, &words);
+        }
+    }
+    if (count > 1) {
+        text_format(text, "; %d more", count - 1);
+    }
+}
+
+void outcome_add(struct outcome *outcome, const struct json *case_line)
+{
+    enum standing standing = case_standing(case_line);
+    outcome->counts[status_of(case_line)]++;
+    outcome->open_count += standing == STANDING_OPEN ? 1 : 0;
+    if (standing <= outcome->gravest) {
+        return;
+    }
+    outcome->gravest = standing;
+    text_release(&outcome->first);
+    struct text why = {0};
+    text_append(&why, json_string_or(json_get(case_line, "reason"), ""));
+    case_open_append(&why, case_line);
+    text_format(&outcome->first, "%s: %s", json_string_or(json_get(case_line, "id"), "(no id)"),
+                why.length > 0 ? text_string(&why) : json_string_or(json_get(case_line, "status"), "?"));
+    text_release(&why);
+}
+
+static int made_count(const struct outcome *outcome)
+{
+    int count = 0;
+    for (int status = 0; status < CASE_STATUS_COUNT; status++) {
+        count += outcome->counts[status];
+    }
+    return count;
+}
+
+enum run_outcome outcome_decide(const struct outcome *outcome)
+{
+    const int *counts = outcome->counts;
+    int made = made_count(outcome);
+    int broken = counts[CASE_STATUS_ERROR] + counts[CASE_STATUS_OOM] + counts[CASE_STATUS_TIMEOUT];
+    bool unclear = broken > 0 || outcome->open_count > 0 || outcome->missing_count > 0 ||
+                   outcome->missing_cause != NULL || made == 0;
+    return counts[CASE_STATUS_FAIL] > 0       ? RUN_FAIL
+           : unclear                          ? RUN_INCONCLUSIVE
+           : counts[CASE_STATUS_SKIP] == made ? RUN_SKIPPED
+                                              : RUN_PASS;
+}
+
+void outcome_release(struct outcome *outcome)
+{
+    text_release(&outcome->first);
+    *outcome = (struct outcome){0};
+}
+
+/* "2 of 19 cases failed", then "1 ended in error". */
+static void part_append(struct text *text, bool *first, int count, int total, const char *unit, const char *what)
+{
+    if (count == 0) {
+        return;
+    }
+    text_append(text, *first ? ": " : ", ");
+    if (*first) {
+        text_format(text, "%d of %d %s%s %s", count, total, unit, total == 1 ? "" : "s", what);
+    } else {
+        text_format(text, "%d %s", count, what);
+    }
+    *first = false;
+}
+
+static void parts_append(struct text *text, const struct outcome *outcome)
+{
+    const int *counts = outcome->counts;
+    const char *unit = outcome->unit != NULL ? outcome->unit : "case";
+    int total = made_count(outcome) + outcome->missing_count;
+    bool first = true;
+    part_append(text, &first, counts[CASE_STATUS_FAIL], total, unit, "failed");
+    part_append(text, &first, counts[CASE_STATUS_ERROR], total, unit, "ended in error");
+    part_append(text, &first, counts[CASE_STATUS_OOM], total, unit, "ran out of memory");
+    part_append(text, &first, counts[CASE_STATUS_TIMEOUT], total, unit, "ran out of time");
+    part_append(text, &first, outcome->open_count, total, unit,
+                "left open (a figure that has a tolerance is not known)");
+    part_append(text, &first, outcome->missing_count, total, unit, "missing");
+    if (outcome->missing_cause != NULL) {
+        text_format(text, "%s%s", first || outcome->missing_count > 0 ? ": " : "; ", outcome->missing_cause);
+    } else if (total == 0) {
+        text_format(text, ": there is no %s in the records", unit);
+    }
+}
+
+void outcome_words_append(struct text *text, const struct outcome *outcome)
+{
+    enum run_outcome decided = outcome_decide(outcome);
+    if (decided == RUN_PASS) {
+        return;
+    }
+    bool incomplete = outcome->missing_count > 0 || outcome->missing_cause != NULL;
+    text_format(text, "%s, exit code %d", incomplete ? "INCOMPLETE" : outcomes[decided].headline,
+                run_outcome_exit_code(decided));
+    if (decided == RUN_SKIPPED) {
+        int count = outcome->counts[CASE_STATUS_SKIP];
+        const char *unit = outcome->unit != NULL ? outcome->unit : "case";
+        if (count == 1) {
+            text_format(text, ": the only %s was skipped", unit);
+        } else {
+            text_format(text, ": all %d %ss were skipped", count, unit);
+        }
+        return;
+    }
+    parts_append(text, outcome);
+}

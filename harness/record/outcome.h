@@ -1,0 +1,61 @@
+/* Outcome: what the cases of a run, or of a report, come to, and why: a word, an exit code, a sentence. The one place of the
+ * rule that docs/FORMAT.md has under "end". Texts are raw: callers escape them. */
+#ifndef ASSAY_RECORD_OUTCOME_H
+#define ASSAY_RECORD_OUTCOME_H
+
+#include <stdbool.h>
+
+#include "harness/base/json.h"
+#include "harness/base/text.h"
+#include "harness/record/record.h"
+
+enum run_outcome {
+    RUN_PASS,         /* every case was measured or skipped, none failed (exit 0) */
+    RUN_FAIL,         /* a verdict failed (exit 1) */
+    RUN_INCONCLUSIVE, /* none failed, but a case ended in error, oom or timeout, a judged figure is unknown, or a case is
+                         missing (exit 3) */
+    RUN_SKIPPED       /* every case was skipped (exit 77) */
+};
+
+const char *run_outcome_name(enum run_outcome outcome); /* "pass", "fail", "inconclusive", "skipped" */
+int run_outcome_exit_code(enum run_outcome outcome);
+
+/* How a case line stands, the gravest last. */
+enum standing {
+    STANDING_OK,
+    STANDING_SKIP,
+    STANDING_OPEN,   /* its status is ok, but a figure that has a tolerance is not known, or its row is invalid */
+    STANDING_BROKEN, /* error, oom, timeout; in a report also: missing */
+    STANDING_FAIL
+};
+
+enum standing case_standing(const struct json *case_line);
+
+/* Appends why a case line is open: its first such verdict in words, and how many more there are. Nothing for others. */
+void case_open_append(struct text *text, const struct json *case_line);
+
+/* Causes of what is missing. */
+#define OUTCOME_INTERRUPTED "the run was interrupted"
+#define OUTCOME_NO_END      "the run was killed or still goes on"
+
+/* All zero is the outcome of nothing. */
+struct outcome {
+    const char *unit; /* what is counted: "attempt"; NULL: "case" */
+    int counts[CASE_STATUS_COUNT];
+    int open_count; /* of those that are ok */
+    int missing_count;
+    const char *missing_cause; /* "the run was interrupted"; NULL: nobody knows */
+    enum standing gravest;
+    struct text first; /* "ID: why" of the first of the gravest; "" where nothing is to be said */
+};
+
+void outcome_add(struct outcome *outcome, const struct json *case_line);
+enum run_outcome outcome_decide(const struct outcome *outcome);
+void outcome_release(struct outcome *outcome);
+
+/* Appends "FAIL, exit code 1: 2 of 19 cases failed, 1 ended in error", "INCOMPLETE, exit code 3: 13 of 19 cases are missing:
+ * the run was interrupted", "INCONCLUSIVE, exit code 3: 4 of 4 cases left open (a figure that has a tolerance is not known)",
+ * "SKIPPED, exit code 77: all 4 cases were skipped"; nothing for a pass. */
+void outcome_words_append(struct text *text, const struct outcome *outcome);
+
+#endif
