@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "harness/base/file_replace.h"
 #include "harness/base/size.h"
 
 /* The first line of a head: it says how much follows, so that a damaged one is known. */
@@ -180,40 +181,24 @@ static bool parents_make(char *path)
     return true;
 }
 
-static bool bytes_write(int file, const char *bytes, size_t length)
-{
-    size_t written = 0;
-    while (written < length) {
-        ssize_t count = write(file, bytes + written, length - written);
-        if (count < 0 && errno != EINTR) {
-            return false;
-        }
-        written += count > 0 ? (size_t)count : 0;
-    }
-    return true;
-}
-
-/* Under a name of its own first, and under its right one when it is whole and on the disk. line comes before bytes. */
+/* line comes before bytes. */
 static enum status_code file_write(char path[PATH_MAX], const char *line, const struct text *bytes,
                                    struct status *error)
 {
-    char temporary[PATH_MAX + 16];
-    snprintf(temporary, sizeof temporary, "%s.part-XXXXXX", path);
-    int file = parents_make(path) ? mkstemp(temporary) : -1;
-    if (file < 0) {
+    struct text content = {0};
+    struct status cause = {0};
+    if (!parents_make(path)) {
         return status_set(error, STATUS_IO, "%s: %s; let XDG_CACHE_HOME name a folder that can be written", path,
                           strerror(errno));
     }
-    bool whole = bytes_write(file, line, strlen(line)) && bytes_write(file, text_string(bytes), bytes->length) &&
-                 fchmod(file, 0644) == 0 && fsync(file) == 0;
-    int reason = errno;
-    whole = close(file) == 0 && whole;
-    if (whole && rename(temporary, path) == 0) {
-        return STATUS_OK;
-    }
-    reason = whole ? errno : reason;
-    unlink(temporary);
-    return status_set(error, STATUS_IO, "%s: %s; let XDG_CACHE_HOME name a folder with room", path, strerror(reason));
+    text_append(&content, line);
+    text_append_bytes(&content, text_string(bytes), bytes->length);
+    enum status_code code = file_replace(path, FILE_KEPT, &content, &cause);
+    text_release(&content);
+    return code == STATUS_OK
+               ? code
+               : status_set(error, code, "%s; let XDG_CACHE_HOME name a folder with room that can be written",
+                            cause.text);
 }
 
 static enum status_code entry_write(const char *folder, const char *repository, const char *const parts[3],

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "harness/base/regular_file.h"
@@ -217,7 +218,22 @@ static void kept_read(struct asking *asking)
     text_release(&content);
 }
 
-/* Appended as one write; that it cannot be costs the next run the question. */
+/* A whole line or nothing of it; one that a killed run left unfinished is closed first. The run has its folder alone. */
+static void line_append(int file, const struct text *line)
+{
+    struct stat facts;
+    char last = '\n';
+    if (fstat(file, &facts) != 0 || (facts.st_size > 0 && pread(file, &last, 1, facts.st_size - 1) != 1)) {
+        return;
+    }
+    bool is_whole = (last == '\n' || write(file, "\n", 1) == 1) &&
+                    write(file, text_string(line), line->length) == (ssize_t)line->length;
+    if (!is_whole && ftruncate(file, facts.st_size) != 0) {
+        return; /* the rest of a line: it is passed over by who reads it, and closed by the next */
+    }
+}
+
+/* That it cannot be appended costs the next run the question. */
 static void kept_append(const struct asking *asking, struct json *question, struct json *estimate)
 {
     char path[PATH_MAX];
@@ -230,8 +246,7 @@ static void kept_append(const struct asking *asking, struct json *question, stru
     text_append(&line, "\n");
     if (made && !line.failed && kept_path(asking->options, path) &&
         regular_file_append(path, "", &file, NULL) == STATUS_OK) {
-        ssize_t written = write(file, line.data, line.length);
-        (void)written;
+        line_append(file, &line);
         close(file);
     }
     text_release(&line);

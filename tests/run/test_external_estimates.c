@@ -15,6 +15,7 @@
 
 #include "tests/run/command_scene.h"
 #include "tests/support/command_run.h"
+#include "tests/support/whole_file.h"
 
 #define LOAD "  - {model: tiny-gpt2, mode: load}\n"
 
@@ -262,6 +263,25 @@ static void answers_are_kept_in_a_file_of_the_folder_alone(void **state)
     assert_int_equal(access(kept, F_OK), 0);
 }
 
+/* A killed run, or one on a full disk, may have left half a line: the answer that follows is kept on a line of its own. */
+static void half_a_line_costs_one_answer(void **state)
+{
+    static const char suite[] = LOAD "external:\n  fake: {command: ['$S/fake'], quantities: {total_bytes: /a}}\n";
+    struct command_scene *scene = *state;
+    const char *kept = scene_path(scene, "out/external.jsonl");
+    script_write(scene->folder, "fake", "echo asked >>${0%/*}/asked; echo '{\"a\": 5}'");
+    assert_int_equal(mkdir(scene_path(scene, "out"), 0700), 0);
+    FILE *file = fopen(kept, "w");
+    assert_non_null(file);
+    fputs("{\"question\": {\"comm", file);
+    fclose(file);
+    assert_int_equal(run_suite_text(scene, suite), 0);
+    assert_int_equal(run_suite_text(scene, suite), 0);
+    char *asked = whole_file_read(scene_path(scene, "asked"));
+    assert_string_equal(asked, "asked\n");
+    free(asked);
+}
+
 /* Like any estimator's: a tolerance that does not hold fails the run, and one on a figure that is unknown leaves it open. */
 static void figures_are_judged(void **state)
 {
@@ -320,6 +340,7 @@ int main(void)
         SCENE_TEST(signal_ends_the_program_too),
         SCENE_TEST(killed_run_leaves_no_program),
         SCENE_TEST(answers_are_kept_in_a_file_of_the_folder_alone),
+        SCENE_TEST(half_a_line_costs_one_answer),
         SCENE_TEST(figures_are_judged),
         SCENE_TEST(mistakes_in_a_suite_have_their_place),
     };
