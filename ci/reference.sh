@@ -37,6 +37,25 @@ trap 'rm -rf "$work"' EXIT
 export COLUMNS=110
 plots='accuracy overhead'
 
+# A copy that takes the place of the file only when it is whole: a full disk or a kill leaves the old one.
+file_replace() {
+    beside=$(mktemp "$(dirname "$2")/.assay-XXXXXXXX") &&
+        cat "$1" >"$beside" && chmod "$(printf '%o' $((0666 & ~0$(umask))))" "$beside" && mv -f "$beside" "$2" && return
+    rm -f "$beside"
+    echo "reference.sh: $2 cannot be written; what was there is as it was" >&2
+    exit 2
+}
+
+# What a function prints, into the file $1, or nothing: printf and awk do not always tell that the disk is full, a last line does.
+file_make() {
+    made_file=$1
+    shift
+    { "$@" && echo whole; } >"$made_file.part" && [ "$(tail -n 1 "$made_file.part")" = whole ] &&
+        sed '$d' "$made_file.part" >"$made_file" && return
+    echo "reference.sh: ${made_file##*/} cannot be made in $work; nothing of it was written" >&2
+    exit 2
+}
+
 # Text of a member in the first line of records that has it, within the object of another member where $3 names one.
 member() {
     sed -n 's/.*'"${3:+\"$3\": *{[^\}]*}"'"'"$1"'": *"\([^"]*\)".*/\1/p' "$2" | head -n 1
@@ -53,7 +72,8 @@ slug_of() {
 if [ -n "$added" ]; then
     slug=$(slug_of "$added/records.jsonl")
     [ -n "$slug" ] || { echo "reference.sh: no case of $added/records.jsonl has a device; was anything measured?" >&2; exit 2; }
-    mkdir -p "results/reference/$slug" && cp "$added/records.jsonl" "results/reference/$slug/records.jsonl" || exit 2
+    mkdir -p "results/reference/$slug" || exit 2
+    file_replace "$added/records.jsonl" "results/reference/$slug/records.jsonl"
     echo "results/reference/$slug/records.jsonl"
 fi
 
@@ -159,7 +179,7 @@ readme_make() {
 # Writes a file, or says how it differs. Images differ between releases of gnuplot, their data do not.
 settle() {
     if [ "$mode" = write ]; then
-        cp "$1" "$2"
+        file_replace "$1" "$2"
     elif ! diff -u "$2" "$1"; then
         echo "reference.sh: $2 is not made from the records; run ci/reference.sh"
         failed=yes
@@ -195,15 +215,25 @@ report_make() {
     mkdir -p "$folder/plots"
     for name in $names; do
         plot_pages "$made" "$name"
-        [ "$mode" = check ] || plot_pages "$folder/plots" "$name" | sed "s|.*|$folder/plots/&|" | while read -r page; do
-            rm -f "$page.tsv" "$page.svg"
-        done
     done >"$work/pages"
     while read -r name; do
+        [ "$mode" = check ] || [ -s "$made/$name.svg" ] || { cat "$work/notes" >&2; exit 2; }
+    done <"$work/pages"
+    while read -r name; do
         settle "$made/$name.tsv" "$folder/plots/$name.tsv"
-        [ "$mode" = check ] || cp "$made/$name.svg" "$folder/plots/$name.svg" || { cat "$work/notes" >&2; exit 2; }
+        [ "$mode" = check ] || file_replace "$made/$name.svg" "$folder/plots/$name.svg"
         [ -s "$folder/plots/$name.svg" ] || { echo "reference.sh: $folder/plots/$name.svg is missing"; failed=yes; }
     done <"$work/pages"
+    [ "$mode" = check ] || pages_drop
+}
+
+# Pages that the report has no more, once the others are written.
+pages_drop() {
+    for name in $names; do
+        plot_pages "$folder/plots" "$name" | while read -r page; do
+            grep -qxF "$page" "$work/pages" || rm -f "$folder/plots/$page.tsv" "$folder/plots/$page.svg"
+        done
+    done
 }
 
 # The league over all cases, of each device that has one, for README.md.
@@ -219,6 +249,12 @@ league_overview() {
     done
 }
 
+overview_whole() {
+    overview_make docs/REFERENCE.md
+    [ ! -s "$work/thumbnails" ] || { echo; cat "$work/thumbnails"; }
+    league_overview
+}
+
 failed=
 for path in results/reference/*/; do
     [ -f "$path/records.jsonl" ] || continue
@@ -232,19 +268,18 @@ for part in league weights-rule; do
         report_make "$path" "$made" "$plot" "$option"
         "$assay" report "$path" "$option" --format json --output "$made.json" || exit 2
         settle "$made.json" "$path/$plot.json"
-        league_section "$path" "$made.md" "$plot" >>"$work/parts"
+        file_make "$work/part" league_section "$path" "$made.md" "$plot"
+        cat "$work/part" >>"$work/parts" || exit 2
     done
 done
 if [ -s "$work/parts" ]; then
-    league_page "$work/parts" >"$work/league"
+    file_make "$work/league" league_page "$work/parts"
     settle "$work/league" docs/LEAGUE.md
 fi
-page_make >"$work/page"
-overview_make docs/REFERENCE.md >"$work/overview"
-overview_plots >"$work/thumbnails"
-[ ! -s "$work/thumbnails" ] || { echo; cat "$work/thumbnails"; } >>"$work/overview"
-league_overview >>"$work/overview"
-readme_make >"$work/readme"
+file_make "$work/page" page_make
+file_make "$work/thumbnails" overview_plots
+file_make "$work/overview" overview_whole
+file_make "$work/readme" readme_make
 settle "$work/page" docs/REFERENCE.md
 settle "$work/readme" README.md
 [ -z "$failed" ]

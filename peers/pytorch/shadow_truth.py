@@ -185,7 +185,10 @@ def main():
         return
     if options.events:
         os.makedirs(options.events, exist_ok=True)
-    sink = sys.stdout if options.out == "-" else open(options.out, "w")
+    try:
+        sink = sys.stdout if options.out == "-" else open(options.out, "x", encoding="utf-8")
+    except OSError as error:
+        sys.exit(f"shadow_truth.py: {error}; name a file that is not there yet with --out")
     head = {"type": "run", **peer_models.library_versions(), **optional_versions(todo), "device": "meta as sm_90"}
     sink.write(json.dumps(head) + "\n")
     for case in todo:

@@ -11,6 +11,7 @@ import sys
 import torch
 
 from fresh_process import in_child
+from whole_file import whole_file_write
 
 COUNTERS = ("requested_bytes", "allocated_bytes", "active_bytes", "reserved_bytes", "inactive_split_bytes")
 HISTORY_ENTRIES = 4_000_000
@@ -30,12 +31,6 @@ def history_entries():
     device = torch.cuda.current_device()
     traces = torch.cuda.memory._snapshot()["device_traces"]
     return [entry for entry in (traces[device] if device < len(traces) else ()) if entry["action"] != "snapshot"]
-
-
-def file_write(path, text):
-    with open(path + ".part", "w", encoding="utf-8") as sink:
-        sink.write(text)
-    os.replace(path + ".part", path)
 
 
 class Nvml:
@@ -142,7 +137,7 @@ class CudaMeter:
         unknown = {entry["action"] for entry in entries} - {*VERBS, "free_requested"}
         streams = {entry["stream"] for entry in entries}
         if unknown or len(streams) > 1:
-            file_write(path, json.dumps({"device_traces": [entries]}, separators=(",", ":")))
+            whole_file_write(path, json.dumps({"device_traces": [entries]}, separators=(",", ":")))
             return f"events {sorted(unknown)} on {len(streams)} streams cannot be said in a trace; kept as recorded"
         base = min((e["addr"] for e in entries if e["action"] == "segment_alloc"), default=0)
         events, marks = [], list(self.marks)
@@ -154,7 +149,7 @@ class CudaMeter:
                 with_size = entry["action"] in ("alloc", "segment_alloc")
                 events.append([VERBS[entry["action"]], entry["addr"] - base] + [entry["size"]] * with_size)
         rows = ",\n".join(json.dumps(event, separators=(",", ":")) for event in events)
-        file_write(path, '{"about": ' + json.dumps(identity) + ', "events": [\n' + rows + "\n]}\n")
+        whole_file_write(path, '{"about": ' + json.dumps(identity) + ', "events": [\n' + rows + "\n]}\n")
         return None
 
 

@@ -14,6 +14,8 @@ import json
 import os
 import sys
 
+from whole_file import whole_file_write
+
 SCHEMA = {"name": "assay-record", "major": 1, "minor": 2}
 STAGES = ("load", "forward", "backward", "step", "generate")
 LEVELS = ("requested_bytes", "allocated_bytes", "reserved_bytes")
@@ -131,10 +133,20 @@ def records(lines):
             yield end_record(line, run, counts)
 
 
+def is_ours(path):
+    """Whether every run that path holds, if it is there at all, came from here: what assay measured is not replaced."""
+    if not os.path.lexists(path):
+        return True
+    if not os.path.isfile(path) or os.path.islink(path):
+        return False
+    runs = [line for line in lines_read([path]) if line["type"] == "run"]
+    return bool(runs) and all((line.get("tool") or {}).get("name") == "pytorch" for line in runs)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="+")
-    parser.add_argument("--out", required=True, help="folder; its records.jsonl is written anew")
+    parser.add_argument("--out", required=True, help="folder; a records.jsonl of this program there is replaced")
     options = parser.parse_args()
     try:
         rows = [json.dumps(record, separators=(",", ":")) + "\n" for record in records(lines_read(options.files))]
@@ -144,9 +156,9 @@ def main():
         sys.exit(f"truth_records.py: not lines that truth.py wrote: {error!r}")
     os.makedirs(options.out, exist_ok=True)
     path = os.path.join(options.out, "records.jsonl")
-    with open(path + ".part", "w", encoding="utf-8") as sink:
-        sink.writelines(rows)
-    os.replace(path + ".part", path)
+    if not is_ours(path):
+        sys.exit(f"truth_records.py: {path} is not what this program wrote; move it away, or name another folder with --out")
+    whole_file_write(path, "".join(rows))
 
 
 if __name__ == "__main__":

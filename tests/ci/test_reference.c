@@ -62,11 +62,48 @@ static void a_device_that_is_added_is_shown(void **state)
     expect("rm -r \"$1\"", folder, 0, "");
 }
 
+/* Sums of all that could be lost: what a failure must leave as it is. */
+#define SUMS "(cd \"$1\" && find . -name run -prune -o -type f -exec cksum {} + | sort)"
+
+/* No gnuplot, no room, no awk: what was there stays, whole, and the exit code says so. */
+static void a_failure_leaves_what_was_there(void **state)
+{
+    static const char *const failures[] = {
+        "mkdir -p \"$1/run/bin\" && printf '#!/bin/sh\\nexit 1\\n' >\"$1/run/bin/gnuplot\" && "
+        "chmod +x \"$1/run/bin/gnuplot\" && PATH=\"$1/run/bin:$PATH\" ci/reference.sh --assay \"$2\" --root \"$1\"",
+        "ulimit -f 4 && ci/reference.sh --assay \"$2\" --root \"$1\"",
+        "mkdir -p \"$1/run/awk\" && printf '#!/bin/sh\\nexit 1\\n' >\"$1/run/awk/awk\" && "
+        "chmod +x \"$1/run/awk/awk\" && PATH=\"$1/run/awk:$PATH\" ci/reference.sh --assay \"$2\" --root \"$1\"",
+    };
+    (void)state;
+    command_needed("gnuplot");
+    char folder[] = "/tmp/assay reference XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    expect("mkdir \"$1/docs\" \"$1/results\" \"$1/run\" && cp README.md \"$1\" && cp docs/REFERENCE.md \"$1/docs\" &&"
+           " cp -r results/reference \"$1/results\" && rm -r \"$1\"/results/reference/*/*/ && "
+           "\"$2\" run suites/selftest.yaml --filter right --device host --out \"$1/results/reference/other\""
+           " --records-only >/dev/null 2>&1 && ci/reference.sh --assay \"$2\" --root \"$1\" && " SUMS
+           ">\"$1/run/before\"",
+           folder, 0, "");
+    /* so that there is something to write anew */
+    expect("sed -i 's/\"allocated_bytes_peak\": 104448/\"allocated_bytes_peak\": 114688/g'"
+           " \"$1/results/reference/other/records.jsonl\" && " SUMS ">\"$1/run/before\"",
+           folder, 0, "");
+    for (size_t i = 0; i < sizeof failures / sizeof failures[0]; i++) {
+        struct command_result result = shell(failures[i], folder);
+        assert_int_not_equal(result.exit_code, 0);
+        command_result_release(&result);
+        expect(SUMS " | diff \"$1/run/before\" -", folder, 0, "");
+    }
+    expect("rm -r \"$1\"", folder, 0, "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_page_is_that_of_the_committed_records),
         cmocka_unit_test(a_device_that_is_added_is_shown),
+        cmocka_unit_test(a_failure_leaves_what_was_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
