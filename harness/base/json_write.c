@@ -4,30 +4,49 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/code_point.h"
 #include "harness/base/json_flat.h"
+
+/* The bytes of the first character, which stands in a string as it is; 0 for one that does not, and for the end. What acts on
+ * a terminal is escaped: people look at documents there. */
+static size_t plain_bytes(const char *string)
+{
+    unsigned char first = (unsigned char)string[0];
+    if (first < 0x80) {
+        return first >= 0x20 && first != 0x7F && first != '"' && first != '\\' ? 1 : 0;
+    }
+    uint32_t point;
+    size_t length = code_point_decode(string, &point);
+    return code_point_is_hidden(point) && point <= 0xFFFF ? 0 : length;
+}
+
+/* One that is no plain one; returns its bytes. */
+static size_t escape_write(const char *string, struct text *text)
+{
+    uint32_t point;
+    size_t length = code_point_decode(string, &point);
+    if (point == '"' || point == '\\') {
+        text_format(text, "\\%c", (int)point);
+    } else if (point == '\n' || point == '\t') {
+        text_append(text, point == '\n' ? "\\n" : "\\t");
+    } else {
+        text_format(text, "\\u%04x", (unsigned)point);
+    }
+    return length;
+}
 
 /* What stands in a string as it is goes in one piece. */
 static void string_write(const char *string, struct text *text)
 {
     text_append_bytes(text, "\"", 1);
     while (*string != '\0') {
-        size_t plain = 0;
-        unsigned char c = (unsigned char)string[0];
-        while (c >= 0x20 && c != 0x7F && c != '"' && c != '\\') {
-            c = (unsigned char)string[++plain];
+        size_t plain = 0, length;
+        while ((length = plain_bytes(string + plain)) > 0) {
+            plain += length;
         }
         text_append_bytes(text, string, plain);
         string += plain;
-        if (c == '"' || c == '\\') {
-            text_format(text, "\\%c", c);
-        } else if (c == '\n') {
-            text_append(text, "\\n");
-        } else if (c == '\t') {
-            text_append(text, "\\t");
-        } else if (c != '\0') {
-            text_format(text, "\\u%04x", c);
-        }
-        string += c != '\0' ? 1 : 0;
+        string += *string != '\0' ? escape_write(string, text) : 0;
     }
     text_append_bytes(text, "\"", 1);
 }

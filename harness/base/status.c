@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/base/code_point.h"
+
 static void text_cut(char *text, int wanted)
 {
     if (wanted >= STATUS_TEXT_BYTES) {
@@ -15,10 +17,19 @@ static void text_cut(char *text, int wanted)
 /* What a file says is quoted in texts, and a terminal obeys some characters. */
 static void text_clean(char *text)
 {
-    for (; *text != '\0'; text++) {
-        unsigned char c = (unsigned char)*text;
-        *text = c < 0x20 || c == 0x7F ? '?' : *text;
+    char *end = text;
+    while (*text != '\0') {
+        uint32_t point;
+        size_t length = code_point_decode(text, &point);
+        if (point == 0xFFFD || code_point_is_hidden(point)) {
+            *end++ = '?';
+        } else {
+            memmove(end, text, length);
+            end += length;
+        }
+        text += length;
     }
+    *end = '\0';
 }
 
 enum status_code status_set(struct status *error, enum status_code code, const char *format, ...)
@@ -32,7 +43,7 @@ enum status_code status_set(struct status *error, enum status_code code, const c
         text_cut(text, wanted);
         text_clean(text);
         error->code = code;
-        memcpy(error->text, text, sizeof text);
+        snprintf(error->text, sizeof error->text, "%s", text);
     }
     return code;
 }

@@ -21,7 +21,7 @@ enum { STATUS_TEXT_BYTES = 1024 };
 struct status {
     enum status_code code;
     char text
-        [STATUS_TEXT_BYTES]; /* one line of no control characters (they become '?'); cut with "..." where it is too long */
+        [STATUS_TEXT_BYTES]; /* one line of UTF-8 without hidden characters (they become '?'); cut with "..." where it is too long */
 };
 
 /* Sets *error (if not NULL) to code and the formatted text, and returns code, so that callers can

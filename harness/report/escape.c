@@ -1,57 +1,22 @@
-/* Escape: one function per format over one decoder of UTF-8. Knows nothing about reports. */
+/* Escape: one function per format over one decoder of UTF-8 (code_point.h). Knows nothing about reports. */
 #include "harness/report/escape.h"
 
 #include <stdint.h>
 #include <string.h>
 
-/* The bytes of the first character of a string that is not empty; *point is U+FFFD for what is not UTF-8. */
-static size_t point_decode(const char *string, uint32_t *point)
-{
-    const unsigned char *byte = (const unsigned char *)string;
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    size_t length = byte[0] < 0x80 ? 1 : byte[0] >= 0xF0 ? 4 : byte[0] >= 0xE0 ? 3 : byte[0] >= 0xC2 ? 2 : 0;
-    *point = 0xFFFD;
-    if (length == 0 || byte[0] > 0xF4) {
-        return 1;
-    }
-    uint32_t value = length == 1 ? byte[0] : byte[0] & (0x7Fu >> length);
-    for (size_t index = 1; index < length; index++) {
-        if ((byte[index] & 0xC0) != 0x80) {
-            return 1;
-        }
-        value = (value << 6) | (byte[index] & 0x3Fu);
-    }
-    if (value < least[length] || value > 0x10FFFF || (value >= 0xD800 && value <= 0xDFFF)) {
-        return 1;
-    }
-    *point = value;
-    return length;
-}
-
-static bool point_is_space(uint32_t point)
-{
-    return point == ' ' || (point >= '\t' && point <= '\r') || point == 0x2028 || point == 0x2029;
-}
-
-/* Not seen on paper, but acts on a terminal, a parser or the eye. */
-static bool point_is_hidden(uint32_t point)
-{
-    return point < 0x20 || (point >= 0x7F && point <= 0x9F) || (point >= 0x200B && point <= 0x200F) ||
-           (point >= 0x202A && point <= 0x202E) || (point >= 0x2060 && point <= 0x206F) || point == 0xFEFF ||
-           (point & 0xFFFE) == 0xFFFE || (point >= 0xFDD0 && point <= 0xFDEF);
-}
+#include "harness/base/code_point.h"
 
 /* Appends string; characters that `replace` names are written as it says, hidden ones as `hidden`. */
 static void string_append(struct text *text, const char *string, const char *(*replace)(uint32_t), const char *hidden)
 {
     while (*string != '\0') {
         uint32_t point;
-        size_t length = point_decode(string, &point);
-        const char *other = point_is_space(point)    ? " "
-                            : point_is_hidden(point) ? hidden
-                            : point == 0xFFFD        ? "\xEF\xBF\xBD"
-                            : replace != NULL        ? replace(point)
-                                                     : NULL;
+        size_t length = code_point_decode(string, &point);
+        const char *other = code_point_is_space(point)    ? " "
+                            : code_point_is_hidden(point) ? hidden
+                            : point == 0xFFFD             ? "\xEF\xBF\xBD"
+                            : replace != NULL             ? replace(point)
+                                                          : NULL;
         if (other != NULL) {
             text_append(text, other);
         } else {
@@ -190,7 +155,7 @@ int width_measure(const char *string)
     int width = 0;
     while (*string != '\0') {
         uint32_t point;
-        string += point_decode(string, &point);
+        string += code_point_decode(string, &point);
         width += point_width(point);
     }
     return width;
@@ -209,7 +174,7 @@ static int prefix_append(struct text *text, const char *string, int width)
     int taken = 0;
     while (*string != '\0') {
         uint32_t point;
-        size_t length = point_decode(string, &point);
+        size_t length = code_point_decode(string, &point);
         if (taken + point_width(point) > width) {
             break;
         }

@@ -11,16 +11,18 @@
 #include "harness/suite/yaml_value.h"
 
 struct anchor {
-    struct anchor *next;
+    struct anchor *next; /* in its bucket */
     const char *name;
     struct node *node; /* NULL while the node is being read: an alias to it would be a cycle */
 };
+
+enum { ANCHOR_BUCKETS = 8192 };
 
 struct builder {
     yaml_parser_t parser;
     const char *text; /* what is read */
     struct yaml_tree *tree;
-    struct anchor *anchors;
+    struct anchor *anchors[ANCHOR_BUCKETS];
     size_t weight; /* of everything so far */
     struct status *error;
 };
@@ -107,9 +109,19 @@ static bool list_push(struct node_list *list, struct node *node)
     return true;
 }
 
+/* FNV-1a. */
+static size_t anchor_bucket(const char *name)
+{
+    uint32_t hash = 2166136261u;
+    for (; *name != '\0'; name++) {
+        hash = (hash ^ (unsigned char)*name) * 16777619u;
+    }
+    return hash % ANCHOR_BUCKETS;
+}
+
 static struct anchor *anchor_find(const struct builder *builder, const char *name)
 {
-    struct anchor *anchor = builder->anchors;
+    struct anchor *anchor = builder->anchors[anchor_bucket(name)];
     while (anchor != NULL && strcmp(anchor->name, name) != 0) {
         anchor = anchor->next;
     }
@@ -126,8 +138,9 @@ static enum status_code anchor_open(struct builder *builder, yaml_mark_t mark, c
     if (anchor == NULL || copy == NULL) {
         return builder_no_memory(builder);
     }
-    *anchor = (struct anchor){.next = builder->anchors, .name = copy};
-    builder->anchors = anchor;
+    struct anchor **bucket = &builder->anchors[anchor_bucket(name)];
+    *anchor = (struct anchor){.next = *bucket, .name = copy};
+    *bucket = anchor;
     *result = anchor;
     return STATUS_OK;
 }

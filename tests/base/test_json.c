@@ -175,6 +175,25 @@ static void bytes_that_are_not_utf8_are_replaced(void **state)
     }
 }
 
+/* People look at documents in terminals. What was escaped reads back as it was. */
+static void what_acts_on_a_terminal_is_escaped(void **state)
+{
+    static const char name[] = "gr\xC3\xB6\xC3\x9F"
+                               "e\xC2\x9B"
+                               "31m\xE2\x80\xAE\x1B\n\x7F\xEF\xBB\xBF\xF0\x9F\x98\x80";
+    struct json *value = json_string_new(name), *read = NULL;
+    struct text text = {0};
+    (void)state;
+    assert_int_equal(json_write(value, 0, &text, NULL), STATUS_OK);
+    assert_string_equal(text_string(&text), "\"gr\xC3\xB6\xC3\x9F"
+                                            "e\\u009b31m\\u202e\\u001b\\n\\u007f\\ufeff\xF0\x9F\x98\x80\"");
+    assert_int_equal(json_parse_text("text", text_string(&text), text.length, &read, NULL), STATUS_OK);
+    assert_string_equal(json_string_or(read, ""), name);
+    json_release(read);
+    json_release(value);
+    text_release(&text);
+}
+
 static void files_are_bounded_and_must_be_there(void **state)
 {
     (void)state;
@@ -207,6 +226,7 @@ int main(void)
         cmocka_unit_test(what_is_written_reads_back),
         cmocka_unit_test(a_value_that_was_not_made_is_released),
         cmocka_unit_test(bytes_that_are_not_utf8_are_replaced),
+        cmocka_unit_test(what_acts_on_a_terminal_is_escaped),
         cmocka_unit_test(files_are_bounded_and_must_be_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

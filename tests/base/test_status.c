@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -19,6 +20,24 @@ static void test_control_characters(void **state)
     status_prefix(&error, "in\n%s", "a\033");
     assert_string_equal(error.text, "in?a?: file: 'a????[31m? größe'");
     assert_int_equal(error.code, STATUS_INVALID);
+}
+
+/* U+009B begins a command of a terminal, U+202E turns the rest of the line round; neither is seen in a source. */
+static void test_hidden_characters(void **state)
+{
+    struct status error = {0};
+    char longer[STATUS_TEXT_BYTES + 8];
+    (void)state;
+    status_set(&error, STATUS_INVALID, "%s",
+               "a\xC2\x9B"
+               "31m b\xE2\x80\xAE"
+               "c\xE2\x80\x8B"
+               "d \x9B e\xC3");
+    assert_string_equal(error.text, "a?31m b?c?d ? e?");
+    memset(longer, 'x', sizeof longer);
+    snprintf(longer + STATUS_TEXT_BYTES - 5, 13, "ö and more"); /* cut within a character */
+    status_set(&error, STATUS_INVALID, "%s", longer);
+    assert_string_equal(error.text + STATUS_TEXT_BYTES - 6, "x?...");
 }
 
 static void test_length(void **state)
@@ -38,6 +57,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_control_characters),
+        cmocka_unit_test(test_hidden_characters),
         cmocka_unit_test(test_length),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
