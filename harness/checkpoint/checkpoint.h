@@ -44,6 +44,9 @@ enum checkpoint_value_kind {
     CHECKPOINT_VALUE_LARGE /* not kept: a text of more than CHECKPOINT_TEXT_MAXIMUM bytes, an integer beyond 63 bits */
 };
 
+/* Files of one model: published ones have up to some 200. Each costs a request where it is asked for at a hub. */
+enum { CHECKPOINT_FILES_MAXIMUM = 1000 };
+
 enum { CHECKPOINT_LIST_MAXIMUM = 10000, CHECKPOINT_TEXT_MAXIMUM = 4096 };
 
 /* One entry of the metadata: of __metadata__ in safetensors, a key of GGUF. */

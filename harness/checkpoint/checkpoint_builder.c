@@ -93,6 +93,16 @@ enum status_code builder_copy(struct checkpoint_builder *builder, const char *te
     return code;
 }
 
+enum status_code builder_files_expect(const struct checkpoint_builder *builder, int count)
+{
+    if (count > CHECKPOINT_FILES_MAXIMUM) {
+        return status_set(builder->error, STATUS_INVALID,
+                          "%s: it names %d files, and %d are the most; this is not the file that is meant",
+                          builder->file_name, count, CHECKPOINT_FILES_MAXIMUM);
+    }
+    return STATUS_OK;
+}
+
 enum status_code builder_file(struct checkpoint_builder *builder, const struct byte_source *source)
 {
     struct checkpoint *checkpoint = builder->checkpoint;

@@ -40,6 +40,9 @@ enum status_code builder_reserve(struct checkpoint_builder *builder, int64_t byt
 
 enum status_code builder_copy(struct checkpoint_builder *builder, const char *text, const char **copy);
 
+/* STATUS_INVALID where a model is said to lie in more than CHECKPOINT_FILES_MAXIMUM files; before the first is opened. */
+enum status_code builder_files_expect(const struct checkpoint_builder *builder, int count);
+
 /* Adds the file that a source is, and what its size allows to what may be taken. It is the last of checkpoint->files. */
 enum status_code builder_file(struct checkpoint_builder *builder, const struct byte_source *source);
 

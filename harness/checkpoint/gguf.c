@@ -281,7 +281,7 @@ enum status_code gguf_read(struct checkpoint_builder *builder, struct byte_sourc
 {
     int count = 0;
     bool is_split = name_is_split(builder->file_name, &count) && count > 1;
-    enum status_code code = is_split ? STATUS_OK : file_read(builder, source);
+    enum status_code code = is_split ? builder_files_expect(builder, count) : file_read(builder, source);
     for (int i = 1; is_split && i <= count && code == STATUS_OK; i++) {
         code = split_read(builder, i, count);
     }

@@ -138,6 +138,12 @@ static enum status_code shard_read(struct safetensors_index *self, const char *n
     return code;
 }
 
+/* Mappings are in the order of their shards. */
+static bool is_first_of_shard(const struct safetensors_index *self, int index)
+{
+    return index == 0 || strcmp(self->mappings[index].shard, self->mappings[index - 1].shard) != 0;
+}
+
 static enum status_code shards_read(struct safetensors_index *self)
 {
     int64_t sorting_bytes = (int64_t)self->count * (int64_t)sizeof *self->mappings;
@@ -146,8 +152,15 @@ static enum status_code shards_read(struct safetensors_index *self)
         qsort(self->mappings, (size_t)self->count, sizeof *self->mappings, mapping_compare);
         code = builder_reserve(self->builder, -sorting_bytes);
     }
+    int shard_count = 0;
     for (int i = 0; i < self->count && code == STATUS_OK; i++) {
-        if (i == 0 || strcmp(self->mappings[i].shard, self->mappings[i - 1].shard) != 0) {
+        shard_count += is_first_of_shard(self, i) ? 1 : 0;
+    }
+    if (code == STATUS_OK) {
+        code = builder_files_expect(self->builder, shard_count);
+    }
+    for (int i = 0; i < self->count && code == STATUS_OK; i++) {
+        if (is_first_of_shard(self, i)) {
             code = shard_read(self, self->mappings[i].shard);
         }
     }
@@ -162,7 +175,7 @@ static enum status_code disagreement(struct safetensors_index *self, const char 
                       name_quote(tensor, quote), cause);
 }
 
-/* Mappings are in the order of their shards, and so are the files behind the index itself, which is number 0. */
+/* The files behind the index itself, which is number 0, are in the order of their shards too. */
 static enum status_code mappings_check(struct safetensors_index *self)
 {
     const struct checkpoint *checkpoint = self->builder->checkpoint;
@@ -172,7 +185,7 @@ static enum status_code mappings_check(struct safetensors_index *self)
     bool *listed = memory;
     for (int i = 0; i < self->count && code == STATUS_OK; i++) {
         const struct mapping *mapping = &self->mappings[i];
-        file += i == 0 || strcmp(mapping->shard, self->mappings[i - 1].shard) != 0 ? 1 : 0;
+        file += is_first_of_shard(self, i) ? 1 : 0;
         const struct checkpoint_tensor *tensor = checkpoint_find(checkpoint, mapping->tensor);
         if (tensor == NULL || tensor->file != file) {
             code = disagreement(self, checkpoint->files[file].name, mapping->tensor,

@@ -23,6 +23,10 @@ struct hub_settings {
 
 enum { HUB_STALL_BYTES_PER_SECOND = 1000, HUB_ATTEMPTS_MAXIMUM = 3, HUB_SECONDS_MAXIMUM = 3600 };
 
+/* A request may take so many times stall_seconds, and what its bytes take at this speed besides; all requests about one model
+ * together may take so many times stall_seconds: 10 minutes. */
+enum { HUB_STALLS_OF_A_REQUEST = 3, HUB_SLOW_BYTES_PER_SECOND = 16 * 1024, HUB_STALLS_OF_ALL = 60 };
+
 /* From the environment; an empty variable counts as not set:
  *   endpoint      HF_ENDPOINT, else https://huggingface.co
  *   cache_folder  HF_HUB_CACHE, else HUGGINGFACE_HUB_CACHE, else HF_HOME/hub

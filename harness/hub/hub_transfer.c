@@ -25,7 +25,30 @@ struct hub_transfer {
     CURL *handle;
     struct curl_slist *plain_headers, *token_headers;
     struct hub_traffic traffic;
+    int64_t deadline_ms; /* of all requests together; 0: none was made */
 };
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* A hub that sends a little now and then never stands still: a request has time for its bytes at a slow line's speed, and
+ * all of them together have theirs. At least 1, because 0 would be no limit. */
+static long time_left_ms(struct hub_transfer *transfer, const struct hub_request *request)
+{
+    int64_t stall_ms = transfer->settings->stall_seconds * 1000, now = now_ms();
+    int64_t bytes = request->first + request->count;
+    int64_t own_ms = HUB_STALLS_OF_A_REQUEST * stall_ms + bytes * 1000 / HUB_SLOW_BYTES_PER_SECOND;
+    if (transfer->deadline_ms == 0) {
+        transfer->deadline_ms = now + HUB_STALLS_OF_ALL * stall_ms;
+    }
+    int64_t left_ms = transfer->deadline_ms - now;
+    int64_t least_ms = own_ms < left_ms ? own_ms : left_ms;
+    return least_ms > 1 ? (long)least_ms : 1;
+}
 
 /* One request under way: what the callbacks of libcurl need. */
 struct exchange {
@@ -183,6 +206,13 @@ static enum status_code answer_fail(const struct exchange *exchange, const char 
     case ANSWER_ENOUGH:
         break;
     }
+    if (result == CURLE_OPERATION_TIMEDOUT && exchange->answer.body_bytes + exchange->answer.header_bytes > 0) {
+        return status_set(error, STATUS_IO,
+                          "%.400s sends too slowly (%" PRId64
+                          " bytes so far); check the network, or give it more time with "
+                          "HF_HUB_DOWNLOAD_TIMEOUT (now %ld s)",
+                          address, exchange->answer.body_bytes, exchange->transfer->settings->stall_seconds);
+    }
     return status_set(
         error, STATUS_IO,
         "%.400s: %s; check the network, HF_ENDPOINT and the proxy, or let HF_HUB_OFFLINE=1 go by the caches", address,
@@ -211,6 +241,7 @@ static enum status_code address_get(struct hub_transfer *transfer, const char *a
     library->easy_setopt(handle, CURLOPT_URL, address);
     library->easy_setopt(handle, CURLOPT_RANGE, request->ranged ? range : NULL);
     library->easy_setopt(handle, CURLOPT_HTTPHEADER, trusted ? transfer->token_headers : transfer->plain_headers);
+    library->easy_setopt(handle, CURLOPT_TIMEOUT_MS, time_left_ms(transfer, request));
     library->easy_setopt(handle, CURLOPT_HEADERDATA, &exchange);
     library->easy_setopt(handle, CURLOPT_WRITEDATA, &exchange);
     *result = library->easy_perform(handle);

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "harness/base/text.h"
 #include "harness/checkpoint/checkpoint.h"
 #include "tests/checkpoint/memory_place.h"
 
@@ -110,6 +111,24 @@ static void every_disagreement_is_named(void **state)
     }
 }
 
+/* Each costs a request where it is asked for at a hub: none is opened. */
+static void too_many_shards_are_not_opened(void **state)
+{
+    struct text index = {0};
+    struct checkpoint *checkpoint = NULL;
+    struct status error = {0};
+    (void)state;
+    text_append(&index, "{\"weight_map\":{");
+    for (int i = 0; i <= CHECKPOINT_FILES_MAXIMUM; i++) {
+        text_format(&index, "%s\"t%d\":\"s%d.safetensors\"", i > 0 ? "," : "", i, i);
+    }
+    text_append(&index, "}}");
+    assert_int_equal(index_read(text_string(&index), &checkpoint, &error), STATUS_INVALID);
+    assert_string_equal(error.text,
+                        INDEX ": it names 1001 files, and 1000 are the most; this is not the file that is meant");
+    text_release(&index);
+}
+
 /* One name in two shards, and a shard that is itself damaged. */
 static void shards_are_checked(void **state)
 {
@@ -134,6 +153,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shards_are_one_model),
         cmocka_unit_test(every_disagreement_is_named),
+        cmocka_unit_test(too_many_shards_are_not_opened),
         cmocka_unit_test(shards_are_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "harness/base/text.h"
@@ -64,11 +65,16 @@ static bool text_send(int socket, struct text *text)
 /* Bytes of a row, until the client has gone. */
 static bool body_send(struct hub_server *server, int socket, const struct served *row, int64_t first, int64_t end)
 {
+    static const struct timespec between_drips = {.tv_nsec = 80000000};
     bool chunked = row->fault == SERVED_WITHOUT_LENGTH;
+    int64_t most = row->fault == SERVED_DRIPPING ? 100 : BLOCK_BYTES;
     while (first < end) {
         char block[BLOCK_BYTES] = {0};
         char line[32];
-        size_t count = end - first < BLOCK_BYTES ? (size_t)(end - first) : BLOCK_BYTES;
+        size_t count = (size_t)(end - first < most ? end - first : most);
+        if (row->fault == SERVED_DRIPPING) {
+            nanosleep(&between_drips, NULL);
+        }
         if (first < (int64_t)row->head_bytes) {
             size_t head = row->head_bytes - (size_t)first;
             memcpy(block, row->head + first, head < count ? head : count);

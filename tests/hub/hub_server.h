@@ -13,6 +13,7 @@ enum served_fault {
     SERVED_CUT,             /* closes after half of what it announces */
     SERVED_CUT_ONCE,        /* the same, but only the first time */
     SERVED_STALLING,        /* sends half, then nothing, and does not close */
+    SERVED_DRIPPING,        /* sends 100 bytes 12 times a second */
     SERVED_HEADERS_ENDLESS, /* headers until nobody listens */
     SERVED_OTHER_RANGE,     /* 206 for bytes that were not asked for */
     SERVED_SHORT,           /* announces half of what it has, and that this is all */

@@ -137,6 +137,10 @@ static void limits_hold(void **state)
          .headers = SCENE_COMMIT_HEADER,
          .size_bytes = 100,
          .fault = SERVED_STALLING},
+        {.path = "/owner/drips/resolve/main/config.json",
+         .headers = SCENE_COMMIT_HEADER,
+         .size_bytes = 4096,
+         .fault = SERVED_DRIPPING},
         {.path = "/owner/circle/resolve/main/config.json",
          .status = 302,
          .headers = SCENE_COMMIT_HEADER "Location: /owner/circle/resolve/main/config.json\r\n"},
@@ -145,7 +149,7 @@ static void limits_hold(void **state)
          .headers = SCENE_COMMIT_HEADER "Location: file:///etc/passwd\r\n"},
     };
     struct hub_scene scene;
-    hub_scene_begin(&scene, rows, 6);
+    hub_scene_begin(&scene, rows, 7);
     scene.settings.stall_seconds = 1;
     struct status error = refusal_of(&scene, "owner/long", STATUS_INVALID);
     assert_says(&error, "config.json is longer than the 4096 bytes that are taken of it");
@@ -155,6 +159,10 @@ static void limits_hold(void **state)
     assert_says(&error, "bytes of headers");
     error = refusal_of(&scene, "owner/stalls", STATUS_IO);
     assert_says(&error, "check the network");
+    /* 1,200 bytes a second stand still for nobody; 4,096 would take as long as the hub likes */
+    error = refusal_of(&scene, "owner/drips", STATUS_IO);
+    assert_says(&error, "sends too slowly (");
+    assert_says(&error, "or give it more time with HF_HUB_DOWNLOAD_TIMEOUT (now 1 s)");
     error = refusal_of(&scene, "owner/circle", STATUS_INVALID);
     assert_says(&error, "redirects more than 5 times");
     error = refusal_of(&scene, "owner/file", STATUS_INVALID);
