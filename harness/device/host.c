@@ -2,6 +2,7 @@
  * products in host_matmul.c and host_convolution.c, everything else in harness/kernels. */
 #include "harness/device/host.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,6 +152,15 @@ static enum status_code host_libraries_open(struct host_device *host, struct sta
     return code;
 }
 
+/* A process that may open no more files is in trouble of its own; that is no host that is not here. */
+static enum status_code memory_unknown(int cause, struct status *error)
+{
+    bool is_limit = cause == EMFILE || cause == ENFILE;
+    return status_set(error, is_limit ? STATUS_DEVICE : STATUS_UNAVAILABLE,
+                      "host: /proc/meminfo cannot be read (%s), so the machine's memory is unknown; %s",
+                      strerror(cause), is_limit ? "raise ulimit -n" : "mount /proc");
+}
+
 static enum status_code host_prepare(struct host_device *host, int64_t bound_bytes, struct status *error)
 {
     host->bound_bytes = bound_bytes;
@@ -158,8 +168,7 @@ static enum status_code host_prepare(struct host_device *host, int64_t bound_byt
     host->thread_count = thread_count_read();
     host->peak_valid = true;
     if (!kernel_field_read("/proc/meminfo", "MemTotal", &host->total_bytes)) {
-        return status_set(error, STATUS_UNAVAILABLE,
-                          "host: /proc/meminfo cannot be read, so the machine's memory is unknown; mount /proc");
+        return memory_unknown(errno, error);
     }
     if (bound_bytes > 0 && bound_bytes < host->total_bytes) {
         host->total_bytes = bound_bytes;

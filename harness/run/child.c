@@ -40,6 +40,22 @@ static void oom_score_raise(void)
     }
 }
 
+enum status_code children_afford(int count, struct status *error)
+{
+    struct rlimit limit;
+    const rlim_t needed = CHILD_FILES_OF_A_RUN + (rlim_t)count * CHILD_FILES_EACH;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= needed) {
+        return STATUS_OK;
+    }
+    const rlim_t before = limit.rlim_cur;
+    limit.rlim_cur = needed;
+    if ((limit.rlim_max == RLIM_INFINITY || limit.rlim_max >= needed) && setrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        return STATUS_OK;
+    }
+    return status_set(error, STATUS_IO, "%d jobs at a time need %llu open files, and ulimit -n allows %llu; raise it",
+                      count, (unsigned long long)needed, (unsigned long long)before);
+}
+
 static void child_prepare(pid_t parent, const sigset_t *mask)
 {
     const struct rlimit none = {.rlim_cur = 0, .rlim_max = 0};

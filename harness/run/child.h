@@ -32,6 +32,13 @@ enum { CHILD_GRACE_SECONDS = 60 };
 
 int64_t clock_ns(void); /* monotonic */
 
+/* What a run and its children have open at once: pipes, files of the kernel, libraries and drivers. */
+enum { CHILD_FILES_OF_A_RUN = 64, CHILD_FILES_EACH = 2 };
+
+/* Whether the process may open what so many children at a time need; raises its own limit where it can. STATUS_IO names
+ * both numbers: what happens without is told of other things, and late. */
+enum status_code children_afford(int count, struct status *error);
+
 /* Forks. In the child: a process group of its own, the signal mask given, no core files, first in line for the kernel's
  * out-of-memory killer, standard output into standard error, death with the parent; then runner->run, then _exit.
  * STATUS_IO where there is no process or pipe to be had. */

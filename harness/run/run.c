@@ -417,6 +417,9 @@ enum status_code run_suite(const struct run_options *options, struct run_result 
     struct run run = {.options = options, .error = error};
     enum status_code code = options_check(options, &run.result.total, error);
     if (code == STATUS_OK) {
+        code = children_afford(options->jobs, error);
+    }
+    if (code == STATUS_OK) {
         code = run_signals_open(&run.signals, error);
     }
     if (code != STATUS_OK) {

@@ -158,6 +158,19 @@ static void a_reader_who_goes_away_costs_no_case(void **state)
     expect_shell(place, "[ -s kept/report.html ] && [ -s kept/report.md ]", 0);
 }
 
+/* Told before anything is measured; a limit that may be raised is. */
+static void too_few_descriptors_are_told(void **state)
+{
+    const struct place *place = *state;
+    struct command_result result = shell_run(place, "ulimit -n 8; \"$1\" run one.yaml --device host --out kept", NULL);
+    assert_int_equal(result.exit_code, 2);
+    assert_string_equal(text_string(&result.error),
+                        "assay: 1 jobs at a time need 66 open files, and ulimit -n allows 8; raise it\n");
+    command_result_release(&result);
+    assert_false(is_there(place, "kept"));
+    expect_shell(place, "ulimit -Sn 8; \"$1\" run one.yaml --device host --out kept --records-only", 0);
+}
+
 /* A limit on the size of files is told as a full disk is; what is finished stays readable. */
 static void a_file_that_may_not_grow_is_told(void **state)
 {
@@ -177,6 +190,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(nothing_is_taken_from_the_current_folder, place_make, place_remove),
         cmocka_unit_test_setup_teardown(nothing_is_taken_from_folders_above_the_program, place_make, place_remove),
         cmocka_unit_test_setup_teardown(a_reader_who_goes_away_costs_no_case, place_make, place_remove),
+        cmocka_unit_test_setup_teardown(too_few_descriptors_are_told, place_make, place_remove),
         cmocka_unit_test_setup_teardown(a_file_that_may_not_grow_is_told, place_make, place_remove),
         cmocka_unit_test_setup_teardown(descriptors_that_are_closed_cost_no_record, place_make, place_remove),
     };
