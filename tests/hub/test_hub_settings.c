@@ -147,7 +147,8 @@ static void wrong_variables_are_named(void **state)
         {{"HF_ENDPOINT=ftp://huggingface.co"}, "HF_ENDPOINT: "},
         {{"HF_ENDPOINT=https://user@huggingface.co"}, "HF_ENDPOINT: "},
         {{"HF_TOKEN=hf_\x01"}, "HF_TOKEN: that is no token"},
-        {{"HF_HUB_DOWNLOAD_TIMEOUT=10s"}, "HF_HUB_DOWNLOAD_TIMEOUT: '10s' is not an integer; write 10"},
+        {{"HF_HUB_DOWNLOAD_TIMEOUT=10s"},
+         "HF_HUB_DOWNLOAD_TIMEOUT: '10s' is not an integer; write digits alone, without 's'"},
         {{"HF_HUB_ETAG_TIMEOUT=0"}, "HF_HUB_ETAG_TIMEOUT: "},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
