@@ -138,15 +138,30 @@ void oom_append(struct text *text, const struct case_view *view)
     }
 }
 
-/* "; process and device not judged in 12 cases: the constants were measured under driver ...", of the first that says so. */
+/* Whether a verdict on a reading of the driver or the kernel was asked for, and left open. */
+static bool reading_is_open(const struct case_view *view)
+{
+    enum quantity quantity;
+    bool is_open = false;
+    for (int at = 0; at < view->comparison_count && !is_open; at++) {
+        const struct comparison *comparison = &view->comparisons[at];
+        is_open = comparison->note != NULL && quantity_from_name(comparison->quantity, &quantity) &&
+                  quantity_is_reading(quantity);
+    }
+    return is_open;
+}
+
+/* "; process and device not judged in 12 cases: the constants were measured under driver ...", of the first that says so, where
+ * that was asked for. */
 static void mismatches_append(struct text *text, const struct report *report)
 {
     const char *first = NULL;
     int count = 0;
     for (int index = 0; index < report->case_count; index++) {
-        const char *mismatch = report->cases[index].constants_mismatch;
-        first = first == NULL ? mismatch : first;
-        count += mismatch != NULL;
+        const struct case_view *view = &report->cases[index];
+        bool counts = view->constants_mismatch != NULL && reading_is_open(view);
+        first = first == NULL && counts ? view->constants_mismatch : first;
+        count += counts;
     }
     if (count > 0) {
         text_format(text, "; process and device not judged in %d case%s: %s", count, count == 1 ? "" : "s", first);
