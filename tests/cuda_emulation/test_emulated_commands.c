@@ -147,6 +147,25 @@ static void runs_that_share_go_together_and_say_so(void **state)
     record_file_release(&shared);
 }
 
+/* Known before the first case, without a context on the GPU. */
+static void a_run_says_what_its_gpu_is_and_runs_under(void **state)
+{
+    struct command_scene *scene = *state;
+    struct run_words words = words_for(scene, "told", REST, "cuda:1", NULL, NULL);
+    assert_int_equal(run_do(scene, &words), 0);
+    struct record_file told = records_of(scene_path(scene, "told"));
+    const struct json *gpu = json_at(json_get(told.runs[0].run, "devices"), 0);
+    const struct json *device = json_get(told.runs[0].cases[0], "device");
+    static const char *const members[] = {"kind", "name", "driver", "runtime", "uuid", "pci_bus_id"};
+    assert_string_equal(json_string_or(json_get(gpu, "spec"), ""), "cuda:1");
+    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
+        assert_string_equal(json_string_or(json_get(gpu, members[i]), "(none)"),
+                            json_string_or(json_get(device, members[i]), "(no case)"));
+    }
+    assert_string_equal(json_string_or(json_at(json_get(gpu, "libraries"), 0), ""), "cuBLAS 13.1.2");
+    record_file_release(&told);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, command_scene_open, command_scene_close)
 
 int main(void)
@@ -155,6 +174,7 @@ int main(void)
         TEST(what_follows_a_fault_is_what_a_clean_run_measures),
         TEST(a_second_run_on_a_gpu_is_refused_until_the_first_is_gone),
         TEST(runs_that_share_go_together_and_say_so),
+        TEST(a_run_says_what_its_gpu_is_and_runs_under),
     };
     return cmocka_run_group_tests(tests, plugin_choose, NULL);
 }

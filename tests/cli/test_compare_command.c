@@ -1,0 +1,151 @@
+/* assay compare as its callers see it: what is read first, exit codes, formats, and which cases a terminal lists. The nights
+ * are the reference records and copies of them with another driver, or more bytes in every reading of the process. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/json.h"
+#include "tests/support/command_run.h"
+#include "tests/support/scratch_folder.h"
+
+static char folder[] = "/tmp/assay-compare-XXXXXX";
+static char driver[64], grown[64]; /* below the folder */
+
+#define BASE "results/reference/host-intel-r-xeon-r-processor/records.jsonl"
+
+/* Writes a copy of BASE that sed has gone over. */
+static void copy_make(const char *path, const char *first, const char *second)
+{
+    char command[512];
+    snprintf(command, sizeof command, "sed -E -e '%s' -e '%s' " BASE " >%s", first, second, path);
+    const char *const words[] = {"sh", "-c", command, NULL};
+    struct command_result result = command_run(words, NULL);
+    assert_int_equal(result.exit_code, 0);
+    command_result_release(&result);
+}
+
+static int copies_make(void **state)
+{
+    static const char other_driver[] = "s/\"driver\": \"Linux [^\"]*\"/\"driver\": \"Linux 9.99\"/";
+    (void)state;
+    if (mkdtemp(folder) == NULL) {
+        return -1;
+    }
+    snprintf(driver, sizeof driver, "%s/driver.jsonl", folder);
+    snprintf(grown, sizeof grown, "%s/grown.jsonl", folder);
+    copy_make(driver, other_driver, "");
+    copy_make(grown, other_driver, "s/\"(process_bytes|process_bytes_peak)\": ([0-9])/\"\\1\": 1\\2/g");
+    return 0;
+}
+
+static int copies_remove(void **state)
+{
+    (void)state;
+    return scratch_folder_remove(folder);
+}
+
+/* Compares BASE with another file; option and value may be NULL. The parts stand in what it prints in this order. */
+static void compare_check(const char *other, const char *option, const char *value, int exit_code,
+                          const char *const *parts)
+{
+    const char *const words[] = {program_path(), "compare", BASE, other, option, value, NULL};
+    struct command_result result = command_run(words, NULL);
+    const char *said = text_string(exit_code == 2 ? &result.error : &result.output);
+    const char *rest = said;
+    for (; *parts != NULL; parts++) {
+        const char *found = strstr(rest, *parts);
+        if (found == NULL) {
+            fail_msg("'%s' is not there, or not in its place:\n%s", *parts, said);
+        } else {
+            rest = found + strlen(*parts);
+        }
+    }
+    assert_int_equal(result.exit_code, exit_code);
+    assert_int_equal(result.output.length > 0, exit_code != 2);
+    command_result_release(&result);
+}
+
+static void the_environment_is_read_before_the_cases(void **state)
+{
+    (void)state;
+    compare_check(BASE, NULL, NULL, 0,
+                  (const char *const[]){"environment: no difference is recorded", "same     ",
+                                        "same: no figure is beyond its tolerance\n", NULL});
+    compare_check(driver, NULL, NULL, 0,
+                  (const char *const[]){"environment: 1 difference", "driver ", " -> Linux 9.99", "same     ",
+                                        "the environment differs in driver\n", NULL});
+    compare_check(grown, NULL, NULL, 1,
+                  (const char *const[]){"environment: 1 difference", "driver ", "changed  ", "beyond",
+                                        "changed: process beyond 4.00 MiB in ", NULL});
+    compare_check(grown, "--tolerance", "process=none", 0, (const char *const[]){"process: not judged", NULL});
+    compare_check(grown, "--within", "0%", 0, (const char *const[]){"0 allocated peaks beyond 0 %", NULL});
+}
+
+static void wrong_options_say_what_would_be_right(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *option, *value, *says;
+    } rows[] = {
+        {"--tolerance", "proces=1%", "assay: compare: --tolerance: 'proces' is not a level; the levels are requested"},
+        {"--tolerance", "process", "write LEVEL=TOLERANCE, as device=4MiB,process=2%"},
+        {"--format", "csv", "assay: compare: --format: 'csv' is not a format of a comparison; use table, md or json"},
+        {"--only-changed=maybe", NULL, "assay: compare: --only-changed: 'maybe' is not known; write true or false"},
+        {"--json", "--format=md", "assay: compare: --json is --format json; leave --format md out"},
+        {"--within=1%", "--tolerance=process=1%", "give one of them"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        compare_check(BASE, rows[i].option, rows[i].value, 2, (const char *const[]){rows[i].says, NULL});
+    }
+}
+
+static void a_document_is_one_and_whole(void **state)
+{
+    (void)state;
+    const char *const words[] = {program_path(), "compare", BASE, grown, "--json", NULL};
+    struct command_result result = command_run(words, NULL);
+    struct json *document = NULL;
+    assert_int_equal(result.exit_code, 1);
+    assert_int_equal(json_parse_text("output", text_string(&result.output), result.output.length, &document, NULL),
+                     STATUS_OK);
+    size_t count = json_count(json_get(document, "cases"));
+    assert_true(count > 10);
+    assert_int_equal(json_integer_or(json_get(json_get(document, "counts"), "changed"), -1), count);
+    json_release(document);
+    command_result_release(&result);
+}
+
+/* Who looks at a terminal is told how many cases are the same; who reads a pipe gets them all, unless they ask not to. */
+static void a_terminal_lists_what_changed(void **state)
+{
+    char command[256];
+    (void)state;
+    command_needed("script");
+    snprintf(command, sizeof command, "%s compare " BASE " %s", program_path(), driver);
+    const char *const words[] = {"script", "-qec", command, "/dev/null", NULL};
+    struct command_result result = command_run(words, NULL);
+    assert_int_equal(result.exit_code, 0);
+    assert_null(strstr(text_string(&result.output), "same     "));
+    assert_non_null(strstr(text_string(&result.output), "without a change are not listed"));
+    command_result_release(&result);
+    compare_check(
+        driver, "--only-changed", NULL, 0,
+        (const char *const[]){"cases without a change are not listed (--only-changed false lists them)", NULL});
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_environment_is_read_before_the_cases),
+        cmocka_unit_test(wrong_options_say_what_would_be_right),
+        cmocka_unit_test(a_document_is_one_and_whole),
+        cmocka_unit_test(a_terminal_lists_what_changed),
+    };
+    return cmocka_run_group_tests(tests, copies_make, copies_remove);
+}
