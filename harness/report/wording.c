@@ -145,8 +145,8 @@ static bool reading_is_open(const struct case_view *view)
     bool is_open = false;
     for (int at = 0; at < view->comparison_count && !is_open; at++) {
         const struct comparison *comparison = &view->comparisons[at];
-        is_open = comparison->note != NULL && quantity_from_name(comparison->quantity, &quantity) &&
-                  quantity_is_reading(quantity);
+        is_open = comparison->note != NULL && comparison->tolerance >= 0.0 &&
+                  quantity_from_name(comparison->quantity, &quantity) && quantity_is_reading(quantity);
     }
     return is_open;
 }
