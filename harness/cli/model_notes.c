@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/base/name_table.h"
 #include "harness/checkpoint/checkpoint.h"
 #include "models/model_files.h"
 
@@ -106,30 +107,35 @@ enum status_code model_notes_give(const struct arguments *arguments, const struc
     return config_notes_give(arguments, config, notes, error);
 }
 
-static bool stands_before(const struct suite *suite, int index)
+static enum status_code name_notes_give(const struct arguments *arguments, const struct model_places *places,
+                                        const char *name, struct text *notes, struct status *error)
 {
-    const char *name = suite->cases[index].identity.model;
-    for (int i = 0; i < index; i++) {
-        if (strcmp(suite->cases[i].identity.model, name) == 0) {
-            return true;
-        }
+    struct model model;
+    if (model_find(places, name, &model, NULL) != STATUS_OK) {
+        return STATUS_OK; /* what cannot be found is the cases' own error */
     }
-    return false;
+    enum status_code code = model_notes_give(arguments, &model, notes, error);
+    model_release(&model);
+    return code;
 }
 
 enum status_code suite_notes_give(const struct arguments *arguments, const struct suite *suite,
                                   const char *catalogue_dir, struct text *notes, struct status *error)
 {
     const struct model_places places = {.catalogue_dir = catalogue_dir};
+    struct name_table names = {0};
+    struct arena arena = {0};
     enum status_code code = STATUS_OK;
     for (int i = 0; i < suite->case_count && code == STATUS_OK; i++) {
-        struct model model;
+        size_t told_count = names.count;
         const char *name = suite->cases[i].identity.model;
-        if (stands_before(suite, i) || model_find(&places, name, &model, NULL) != STATUS_OK) {
-            continue; /* what cannot be found is the cases' own error */
+        if (name_table_add(&names, &arena, name) < 0) {
+            code = status_set(error, STATUS_OUT_OF_MEMORY, "no memory for the names of %d cases", suite->case_count);
+        } else if (names.count > told_count) {
+            code = name_notes_give(arguments, &places, name, notes, error);
         }
-        code = model_notes_give(arguments, &model, notes, error);
-        model_release(&model);
     }
+    name_table_release(&names);
+    arena_release(&arena);
     return code;
 }

@@ -8,6 +8,20 @@
 
 static const double within_limit = 0.05;
 
+/* The magnitudes of sorted errors, sorted: of those below 0 and of those above, from the middle outwards. */
+static void magnitudes_merge(const double *errors, int count, double *magnitudes)
+{
+    int above = 0;
+    while (above < count && errors[above] < 0.0) {
+        above++;
+    }
+    int below = above - 1;
+    for (int at = 0; at < count; at++) {
+        bool from_below = above == count || (below >= 0 && -errors[below] <= errors[above]);
+        magnitudes[at] = fabs(from_below ? errors[below--] : errors[above++]);
+    }
+}
+
 /* Over the cases that `chosen` marks; errors and magnitudes: room for all of them. */
 static struct league_figures figures_of(const struct league *league, int estimator, const bool *chosen, double *errors,
                                         double *magnitudes)
@@ -26,8 +40,7 @@ static struct league_figures figures_of(const struct league *league, int estimat
         }
         figures.under_count += error < 0.0 ? 1 : 0;
         figures.within_count += magnitude <= within_limit ? 1 : 0;
-        errors[figures.case_count] = error;
-        magnitudes[figures.case_count++] = magnitude;
+        errors[figures.case_count++] = error;
     }
     if (figures.case_count > 0) {
         values_sort(errors, figures.case_count); /* so that the sum is the same in whatever order the cases stand */
@@ -35,7 +48,7 @@ static struct league_figures figures_of(const struct league *league, int estimat
             sum += errors[at];
         }
         figures.bias = sum / figures.case_count;
-        values_sort(magnitudes, figures.case_count);
+        magnitudes_merge(errors, figures.case_count, magnitudes);
         figures.median = values_percentile(magnitudes, figures.case_count, 0.5);
         figures.p90 = values_percentile(magnitudes, figures.case_count, 0.9);
     }

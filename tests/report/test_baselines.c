@@ -214,6 +214,59 @@ static void huge_sizes_are_survived(void **state)
     }
 }
 
+/* The line through all others, by its definition: means first, then what lies around them. */
+static long double line_by_definition(const struct counted_row *rows, int count, int left_out)
+{
+    long double weight = 0, x = 0, y = 0, xx = 0, xy = 0;
+    for (int round = 0; round < 2; round++) {
+        for (int at = 0; at < count; at++) {
+            long double measured = rows[at].measured_bytes, share = at == left_out ? 0 : 1 / (measured * measured);
+            if (round == 0) {
+                weight += share;
+                x += share * rows[at].tensor_bytes;
+                y += share * measured;
+            } else {
+                long double distance = rows[at].tensor_bytes - x / weight;
+                xx += share * distance * distance;
+                xy += share * distance * (measured - y / weight);
+            }
+        }
+    }
+    return y / weight + xy / xx * (rows[left_out].tensor_bytes - x / weight);
+}
+
+/* Sizes from 1 MiB to 64 GiB, so that the weights of the small ones are 10^9 times those of the large. */
+static void many_cases_are_fitted_as_defined(void **state)
+{
+    (void)state;
+    enum { COUNT = 400 };
+    static struct counted_row rows[COUNT];
+    static char ids[COUNT][16];
+    uint64_t random = 7;
+    for (int at = 0; at < COUNT; at++) {
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        snprintf(ids[at], sizeof ids[at], "c%d", at);
+        int64_t tensors = ((int64_t)1 << (20 + at % 16)) + (int64_t)(random >> 44);
+        rows[at] = (struct counted_row){.id = ids[at],
+                                        .batch = 1,
+                                        .tensor_bytes = tensors,
+                                        .measured_bytes = tensors + tensors / 8 + (at % 7) * 4096};
+    }
+    struct arena arena = {0};
+    struct counted_cases counted;
+    struct report *report = counted_rows_report(rows, COUNT);
+    static int64_t predicted[COUNT];
+    assert_int_equal(counted_cases_find(&report, 1, false, &arena, &counted, NULL), STATUS_OK);
+    assert_int_equal(counted.count, COUNT);
+    assert_true(baseline_affine_tensors(&counted, predicted));
+    for (int at = 0; at < COUNT; at++) {
+        double expected = (double)line_by_definition(rows, COUNT, at);
+        figure_near((double)predicted[at], expected, 0.5 + 1e-11 * expected);
+    }
+    report_release(report);
+    arena_release(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -225,6 +278,7 @@ int main(void)
         cmocka_unit_test(no_case_is_predicted_from_itself),
         cmocka_unit_test(too_few_others_are_no_line),
         cmocka_unit_test(huge_sizes_are_survived),
+        cmocka_unit_test(many_cases_are_fitted_as_defined),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
