@@ -240,7 +240,9 @@ static enum status_code path_fail(const char *path, struct status *error)
     }
     return S_ISDIR(facts.st_mode)
                ? status_set(error, STATUS_INVALID,
-                            "'%s' is a folder without a config.json, and without a .gguf that would be the only one; "
+                            "'%s' is a folder without a config.json or a model.safetensors, and without a .gguf that "
+                            "would be the "
+                            "only one; "
                             "write the path of the one that is meant, or a name that assay models lists",
                             path)
                : status_set(error, STATUS_INVALID, "'%s' is no regular file; write the path of a config.json", path);

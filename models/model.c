@@ -21,8 +21,35 @@ static enum status_code model_settle(struct model *model, struct status *error)
     return code;
 }
 
+enum status_code model_infer(const struct checkpoint *checkpoint, const char *name, struct model *model,
+                             struct status *error)
+{
+    struct config config;
+    struct inferred inferred;
+    struct checkpoint_check check = {0};
+    enum status_code code = config_infer(checkpoint, name, &config, &inferred, error);
+    if (code == STATUS_OK) {
+        code = checkpoint_check(checkpoint, &config, HEAD_DEFAULT, &check, error);
+    }
+    int missing = check.counts[FINDING_MISSING], extra = check.counts[FINDING_EXTRA],
+        shape = check.counts[FINDING_SHAPE];
+    if (code == STATUS_OK && missing + extra + shape > 0) {
+        code = status_set(error, STATUS_INVALID,
+                          "%s: there is no config.json beside it, and its tensors are almost those of %s, but %d are "
+                          "missing, %d are others and %d have another shape; put the model's config.json beside it",
+                          checkpoint->name, config.model_type, missing, extra, shape);
+    }
+    if (code == STATUS_OK) {
+        model->config = config;
+        model->inferred = inferred;
+    }
+    checkpoint_check_release(&check);
+    return code;
+}
+
+/* *unread: why nothing says what the model is; with an error, where it is one of the file or of the host. */
 static enum status_code files_read(const struct model_files *files, const char *name, struct model *model,
-                                   struct status *error)
+                                   struct status *unread, struct status *error)
 {
     enum status_code code = STATUS_OK;
     if (files->checkpoint[0] != '\0') {
@@ -36,18 +63,20 @@ static enum status_code files_read(const struct model_files *files, const char *
     } else if (files->config[0] != '\0') {
         code = config_read(files->config, name, &model->config, error);
     } else {
-        code =
-            status_set(error, STATUS_INVALID,
-                       "%s: there is no config.json beside it, and its header does not say what the model is; put it "
-                       "there",
-                       name);
+        code = model_infer(model->checkpoint, name, model, unread);
+        if (code == STATUS_INVALID || code == STATUS_OVERFLOW) {
+            return STATUS_OK;
+        }
+        if (code != STATUS_OK) {
+            status_set(error, code, "%s", unread->text);
+        }
     }
     return code;
 }
 
 /* Where the catalogue does not have it: the hub, unless something on this machine is meant. */
 static enum status_code named_find(const struct model_places *places, const char *text, struct model *model,
-                                   struct status *error)
+                                   struct status *unread, struct status *error)
 {
     struct status trouble = {0};
     char bare[CONFIG_NAME_BYTES];
@@ -57,25 +86,48 @@ static enum status_code named_find(const struct model_places *places, const char
         return STATUS_OK;
     }
     bool is_known = code != STATUS_INVALID || access(place, F_OK) == 0 || catalogue_knows(places->catalogue_dir, place);
-    return is_known ? status_set(error, code, "%s", trouble.text) : model_find_on_hub(text, &trouble, model, error);
+    return is_known ? status_set(error, code, "%s", trouble.text)
+                    : model_find_on_hub(text, &trouble, model, unread, error);
 }
 
 enum status_code model_find(const struct model_places *places, const char *text, struct model *model,
                             struct status *error)
 {
     struct model result = {0};
+    struct status unread = {0};
+    enum status_code code = model_open(places, text, &result, &unread, error);
+    if (code == STATUS_OK && result.config.family == NULL) {
+        code = status_set(error, unread.code, "%s", unread.text);
+    }
+    if (code == STATUS_OK) {
+        *model = result;
+    } else {
+        model_release(&result);
+    }
+    return code;
+}
+
+enum status_code model_open(const struct model_places *places, const char *text, struct model *model,
+                            struct status *unread, struct status *error)
+{
+    struct model result = {0};
+    struct status cause = {0};
     struct model_files files;
     char bare[CONFIG_NAME_BYTES];
     const char *type = config_read_as(text, bare), *place = type != NULL ? bare : text;
     bool is_local = !catalogue_has(places->catalogue_dir, place) && model_files_find(place, &files);
     enum status_code code =
-        is_local ? files_read(&files, text, &result, error) : named_find(places, text, &result, error);
-    if (code == STATUS_OK && type != NULL && result.config.stated_type[0] == '\0') {
+        is_local ? files_read(&files, text, &result, &cause, error) : named_find(places, text, &result, &cause, error);
+    bool is_read = code == STATUS_OK && result.config.family != NULL;
+    if (is_read && type != NULL && !result.inferred.is_inferred && result.config.stated_type[0] == '\0') {
         code = status_set(error, STATUS_INVALID, "%s: its type, %s, is known; leave '#%s' out", bare,
                           result.config.model_type, type);
     }
-    if (code == STATUS_OK && result.checkpoint != NULL) {
+    if (is_read && code == STATUS_OK && result.checkpoint != NULL) {
         code = model_settle(&result, error);
+    }
+    if (code == STATUS_OK && !is_read && unread != NULL) {
+        *unread = cause;
     }
     if (code == STATUS_OK) {
         *model = result;

@@ -59,13 +59,12 @@ static bool gguf_take(const char *folder, char path[MODEL_PATH_BYTES])
 static bool folder_look(const char *folder, struct model_files *files)
 {
     size_t length = strlen(folder);
-    if (!file_take(folder, length, "config.json", files->config)) {
-        return gguf_take(folder, files->checkpoint);
+    bool is_configured = file_take(folder, length, "config.json", files->config);
+    if (!is_configured && gguf_take(folder, files->checkpoint)) {
+        return true;
     }
-    if (!file_take(folder, length, "model.safetensors", files->checkpoint)) {
-        file_take(folder, length, "model.safetensors.index.json", files->checkpoint);
-    }
-    return true;
+    return file_take(folder, length, "model.safetensors", files->checkpoint) ||
+           file_take(folder, length, "model.safetensors.index.json", files->checkpoint) || is_configured;
 }
 
 bool model_files_find(const char *text, struct model_files *files)

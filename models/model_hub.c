@@ -13,6 +13,8 @@ struct hub_place {
     struct hub_repository *repository;
     const struct hub_name *name;
     char folder[HUB_FILE_BYTES]; /* "" or "FOLDER/" */
+    bool is_offline;             /* the network is forbidden */
+    struct status *unread;       /* as in model_open */
 };
 
 /* What the places before have said, and what was tried here. */
@@ -77,7 +79,7 @@ static enum status_code checkpoint_from_hub(const struct hub_place *place, const
 
 /* The headers of a repository whose configuration is known. Without a network, where it is forbidden, the configuration
  * alone is what there is. */
-static enum status_code weights_from_hub(const struct hub_place *place, bool is_offline, struct checkpoint **checkpoint,
+static enum status_code weights_from_hub(const struct hub_place *place, struct checkpoint **checkpoint,
                                          struct status *error)
 {
     const char *file = "";
@@ -85,10 +87,31 @@ static enum status_code weights_from_hub(const struct hub_place *place, bool is_
     if (code == STATUS_OK && file[0] != '\0') {
         code = checkpoint_from_hub(place, file, checkpoint, error);
     }
-    return code == STATUS_IO && is_offline ? STATUS_OK : code;
+    return code == STATUS_IO && place->is_offline ? STATUS_OK : code;
 }
 
-static enum status_code config_from_hub(const struct hub_place *place, const char *text, struct config *config,
+/* Of a repository that has no config.json: by its tensors, if it has any. */
+static enum status_code unconfigured_from_hub(const struct hub_place *place, const char *text, struct model *model,
+                                              struct status *error)
+{
+    enum status_code code = model->checkpoint == NULL ? weights_from_hub(place, &model->checkpoint, error) : STATUS_OK;
+    if (code != STATUS_OK) {
+        return code;
+    }
+    if (model->checkpoint == NULL) {
+        return status_set(error, STATUS_INVALID,
+                          "%s has no config.json at commit %.12s; name a file of it that says what the model is, "
+                          "OWNER/NAME/FILE.gguf",
+                          place->name->repository, hub_repository_commit(place->repository));
+    }
+    code = model_infer(model->checkpoint, text, model, place->unread);
+    if (code == STATUS_INVALID || code == STATUS_OVERFLOW) {
+        return STATUS_OK;
+    }
+    return code == STATUS_OK ? STATUS_OK : status_set(error, code, "%s", place->unread->text);
+}
+
+static enum status_code config_from_hub(const struct hub_place *place, const char *text, struct model *model,
                                         struct status *error)
 {
     const char *path = NULL;
@@ -97,13 +120,8 @@ static enum status_code config_from_hub(const struct hub_place *place, const cha
     if (code != STATUS_OK) {
         return code;
     }
-    if (path == NULL) {
-        return status_set(error, STATUS_INVALID,
-                          "%s has no config.json at commit %.12s; name a file of it that says what the model is, "
-                          "OWNER/NAME/FILE.gguf",
-                          place->name->repository, hub_repository_commit(place->repository));
-    }
-    return config_read(path, text, config, error);
+    return path != NULL ? config_read(path, text, &model->config, error)
+                        : unconfigured_from_hub(place, text, model, error);
 }
 
 /* A file that was named: a GGUF says what the model is, another has its configuration at the top of the repository. */
@@ -118,22 +136,22 @@ static enum status_code file_from_hub(struct hub_place *place, const char *text,
         return code;
     }
     return model->checkpoint->format == CHECKPOINT_GGUF ? gguf_config(model->checkpoint, text, &model->config, error)
-                                                        : config_from_hub(place, text, &model->config, error);
+                                                        : config_from_hub(place, text, model, error);
 }
 
-static enum status_code model_from_hub(struct hub_place *place, bool is_offline, const char *text, struct model *model,
+static enum status_code model_from_hub(struct hub_place *place, const char *text, struct model *model,
                                        struct status *error)
 {
     if (place->name->file[0] != '\0') {
         return file_from_hub(place, text, model, error);
     }
-    enum status_code code = config_from_hub(place, text, &model->config, error);
-    return code == STATUS_OK ? weights_from_hub(place, is_offline, &model->checkpoint, error) : code;
+    enum status_code code = config_from_hub(place, text, model, error);
+    return code == STATUS_OK && model->checkpoint == NULL ? weights_from_hub(place, &model->checkpoint, error) : code;
 }
 
 /* With the repository open. */
-static enum status_code model_look_for(struct hub_place *place, bool is_offline, const char *text,
-                                       const struct status *not_found, struct model *model, struct status *error)
+static enum status_code model_look_for(struct hub_place *place, const char *text, const struct status *not_found,
+                                       struct model *model, struct status *error)
 {
     struct status trouble = {0};
     const struct hub_name *name = place->name;
@@ -141,7 +159,7 @@ static enum status_code model_look_for(struct hub_place *place, bool is_offline,
         return not_found_fail(not_found, STATUS_INVALID,
                               "nor is it in a cache of Hugging Face; models of the hub are written OWNER/NAME", error);
     }
-    enum status_code code = model_from_hub(place, is_offline, text, model, &trouble);
+    enum status_code code = model_from_hub(place, text, model, &trouble);
     if (code != STATUS_OK && !name->is_address && !hub_repository_exists(place->repository)) {
         return not_found_fail(not_found, code, trouble.text, error);
     }
@@ -149,11 +167,11 @@ static enum status_code model_look_for(struct hub_place *place, bool is_offline,
 }
 
 enum status_code model_find_on_hub(const char *text, const struct status *not_found, struct model *model,
-                                   struct status *error)
+                                   struct status *unread, struct status *error)
 {
     struct hub_name name;
     struct hub_settings settings;
-    struct hub_place place = {.name = &name};
+    struct hub_place place = {.name = &name, .unread = unread};
     struct model found = {0};
     char bare[CONFIG_NAME_BYTES];
     if (!hub_name_read(config_read_as(text, bare) != NULL ? bare : text, &name)) {
@@ -164,7 +182,8 @@ enum status_code model_find_on_hub(const char *text, const struct status *not_fo
         code = hub_repository_open(&settings, &name, &place.repository, error);
     }
     if (code == STATUS_OK) {
-        code = model_look_for(&place, settings.offline != NULL, text, not_found, &found, error);
+        place.is_offline = settings.offline != NULL;
+        code = model_look_for(&place, text, not_found, &found, error);
     }
     hub_repository_close(place.repository);
     if (code == STATUS_OK) {

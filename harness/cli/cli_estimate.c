@@ -10,6 +10,7 @@
 #include "harness/cli/case_precision.h"
 #include "harness/cli/command.h"
 #include "harness/cli/constants_option.h"
+#include "harness/cli/estimate_table.h"
 #include "harness/cli/model_notes.h"
 #include "harness/cli/output.h"
 #include "harness/cli/parallel_options.h"
@@ -36,94 +37,6 @@ static const struct option_row options[] = {
 };
 
 static const char *const table_options[] = {"dtypes", "rule", "transformers"};
-
-/* ---- without --mode: the table ---- */
-
-enum { ROWS_MAXIMUM = LIST_COUNT_MAXIMUM };
-
-struct table {
-    struct accelerate_options options;
-    enum accelerate_dtype dtypes[ROWS_MAXIMUM];
-    int count;
-};
-
-static enum status_code dtype_add(const char *name, struct table *table, struct status *error)
-{
-    if (table->count == ROWS_MAXIMUM) {
-        return status_set(error, STATUS_INVALID, "estimate: --dtypes has more than %d values; give fewer",
-                          ROWS_MAXIMUM);
-    }
-    enum status_code code = accelerate_dtype_find(name, &table->dtypes[table->count], error);
-    table->count += code == STATUS_OK ? 1 : 0;
-    return code;
-}
-
-/* Each word of --dtypes may itself be a list with commas. */
-static enum status_code dtypes_read(const struct arguments *arguments, struct table *table, struct status *error)
-{
-    for (int i = 0; i < arguments->list_count; i++) {
-        for (const char *word = arguments->list[i]; word != NULL;) {
-            char name[32];
-            size_t length = strcspn(word, ",");
-            size_t kept = length < sizeof name - 1 ? length : sizeof name - 1;
-            memcpy(name, word, kept);
-            name[kept] = '\0';
-            enum status_code code = dtype_add(name, table, error);
-            if (code != STATUS_OK) {
-                return code;
-            }
-            word = word[length] == ',' ? word + length + 1 : NULL;
-        }
-    }
-    for (int i = 0; arguments->list_count == 0 && i < ACCELERATE_DTYPE_COUNT; i++) {
-        table->dtypes[table->count++] = (enum accelerate_dtype)i;
-    }
-    return STATUS_OK;
-}
-
-static enum status_code table_read(const struct arguments *arguments, struct table *table, struct status *error)
-{
-    const char *rule = arguments_value(arguments, "rule");
-    table->options.transformers = arguments_value(arguments, "transformers");
-    enum status_code code = dtypes_read(arguments, table, error);
-    if (code == STATUS_OK && rule != NULL) {
-        code = accelerate_rule_find(rule, &table->options.rule, error);
-    }
-    return code;
-}
-
-/* The document has no notes where there are none: it is then that of accelerate's columns alone. */
-static enum status_code table_print(const struct arguments *arguments, const struct config *config,
-                                    const struct text *notes, struct status *error)
-{
-    struct table table = {.options = {.rule = ACCELERATE_RULE_CURRENT}};
-    struct accelerate_sizes sizes = {0};
-    struct accelerate_row rows[ROWS_MAXIMUM];
-    const char *model = arguments->operands[0];
-    enum status_code code = table_read(arguments, &table, error);
-    if (code == STATUS_OK) {
-        code = accelerate_sizes_of(config, &table.options, &sizes, error);
-    }
-    for (int i = 0; i < table.count && code == STATUS_OK; i++) {
-        rows[i] = accelerate_row_of(&sizes, table.dtypes[i], table.options.rule);
-    }
-    if (code == STATUS_OK && arguments_value(arguments, "json") != NULL) {
-        struct json *document = accelerate_to_json(model, config, &sizes, rows, table.count);
-        bool made = notes->length == 0 || json_set(document, "notes", notes_json(notes));
-        code = output_json(made ? document : NULL, error);
-        json_release(document);
-    } else if (code == STATUS_OK) {
-        struct text text = {0};
-        code = accelerate_table(model, rows, table.count, &text, error);
-        if (code == STATUS_OK) {
-            code = output_lines(&text, error);
-        }
-        text_release(&text);
-    }
-    return code;
-}
-
-/* ---- with --mode: every estimator ---- */
 
 static void stored_line(const struct checkpoint *checkpoint, struct text *text)
 {
@@ -272,26 +185,40 @@ static enum status_code case_print(const struct arguments *arguments, const stru
     return code;
 }
 
+/* Of a model file that nothing explains there is the table of what it stores, but no case. */
+static enum status_code unread_take(const struct arguments *arguments, const struct status *unread, bool is_case,
+                                    struct text *notes, struct status *error)
+{
+    if (is_case || arguments_value(arguments, "strict") != NULL) {
+        return status_set(error, unread->code, "%s", unread->text);
+    }
+    note_give("estimate", notes, "%s; what is stored is weighed, without what a model adds to it", unread->text);
+    return STATUS_OK;
+}
+
 static enum status_code estimate_run(const struct arguments *arguments, enum exit_code *exit_code, struct status *error)
 {
     (void)exit_code;
     struct arena arena = {0};
     struct model model = {0};
     struct text notes = {0};
+    struct status unread = {0};
     const struct model_places places = {.catalogue_dir = resource_path(&arena, "models/catalogue")};
     enum status_code code = places.catalogue_dir == NULL
                                 ? status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a path")
-                                : model_find(&places, arguments->operands[0], &model, error);
-    code = checkpoint_hint(arguments->operands[0], code, error);
+                                : model_open(&places, arguments->operands[0], &model, &unread, error);
     bool is_case = case_options_given(arguments) || parallel_options_given(arguments) ||
                    arguments_value(arguments, "for") != NULL || arguments_value(arguments, "peak") != NULL ||
                    arguments_value(arguments, "constants") != NULL;
-    if (code == STATUS_OK) {
+    if (code == STATUS_OK && model.config.family == NULL) {
+        code = unread_take(arguments, &unread, is_case, &notes, error);
+    } else if (code == STATUS_OK) {
         code = model_notes_give(arguments, &model, &notes, error);
     }
+    code = checkpoint_hint(arguments->operands[0], code, error);
     if (code == STATUS_OK) {
         code = is_case ? case_print(arguments, &model, &notes, error)
-                       : table_print(arguments, &model.config, &notes, error);
+                       : estimate_table_print(arguments, &model, &notes, error);
     }
     text_release(&notes);
     model_release(&model);
@@ -305,6 +232,7 @@ const struct command command_estimate = {
     .summary = "what a model, or a case of it, will occupy",
     .details = "MODEL: a name of the catalogue, a config.json of Hugging Face, a folder that holds one, a .gguf, or\n"
                "OWNER/NAME[@REVISION][/FILE] of its hub (HF_ENDPOINT, HF_TOKEN, HF_HUB_OFFLINE, HF_HOME).\n"
+               "A .safetensors without a config.json is told by its tensors, or its stored bytes are weighed.\n"
                "Alone: the table of accelerate estimate-memory. With --mode: every estimator's prediction; assay\n"
                "estimators lists them. Divided among devices: what the device that holds most holds.\n"
                "docs/NUMBERS.md derives every number.\n",

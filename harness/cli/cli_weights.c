@@ -155,7 +155,7 @@ static enum status_code weights_print(const struct weights *weights, struct stat
     return code;
 }
 
-/* A model file whose configuration is missing, or not known, can still be weighed. */
+/* A model file whose configuration is not known can still be weighed. */
 static enum status_code checkpoint_alone(const char *name, struct weights *weights, struct status *error)
 {
     struct model_files files;
@@ -169,8 +169,16 @@ static enum status_code weights_read(const char *catalogue, const char *name, st
                                      struct status *error)
 {
     const struct model_places places = {.catalogue_dir = catalogue};
-    enum status_code code = model_find(&places, name, &weights->model, &weights->uncompared);
-    weights->is_compared = code == STATUS_OK;
+    struct status unread = {0};
+    enum status_code code = model_open(&places, name, &weights->model, &unread, &weights->uncompared);
+    weights->is_compared =
+        code == STATUS_OK && weights->model.config.family != NULL && !weights->model.inferred.is_inferred;
+    if (code == STATUS_OK && weights->model.config.family == NULL) {
+        weights->uncompared = unread;
+    } else if (code == STATUS_OK && weights->model.inferred.is_inferred) {
+        status_set(&weights->uncompared, STATUS_INVALID, "there is no config.json; its tensors tell: %s",
+                   weights->model.inferred.evidence);
+    }
     if (code == STATUS_OK && weights->model.checkpoint == NULL) {
         return status_set(
             error, STATUS_INVALID,

@@ -73,7 +73,7 @@ static void checkpoint_give(const char *command, const struct model *model, stru
 {
     const struct checkpoint_check *check = &model->check;
     struct text counts = {0};
-    if (model->checkpoint == NULL || checkpoint_disagreement_count(check) == 0) {
+    if (model->checkpoint == NULL || model->inferred.is_inferred || checkpoint_disagreement_count(check) == 0) {
         return;
     }
     for (int kind = 0; kind < FINDING_KIND_COUNT; kind++) {
@@ -85,6 +85,25 @@ static void checkpoint_give(const char *command, const struct model *model, stru
     note_give(command, notes, "what %s stores is not what its configuration says (%s); assay weights %s lists it",
               model->checkpoint->name, text_string(&counts), model->config.name);
     text_release(&counts);
+}
+
+/* --strict takes no assumptions either. */
+static enum status_code inferred_give(const struct arguments *arguments, const struct model *model, struct text *notes,
+                                      struct status *error)
+{
+    const char *command = arguments->command->name;
+    if (!model->inferred.is_inferred) {
+        return STATUS_OK;
+    }
+    note_give(command, notes, "%s has no config.json; its tensors tell: %s", model->config.name,
+              model->inferred.evidence);
+    note_give(command, notes, "assumed, because no tensor tells it: %s", model->inferred.assumed);
+    return arguments_value(arguments, "strict") == NULL
+               ? STATUS_OK
+               : status_set(error, STATUS_INVALID,
+                            "%s: --strict: %s has no config.json, and what its tensors do not say is assumed; put "
+                            "the model's config.json there, or leave --strict out",
+                            command, model->config.name);
 }
 
 enum status_code model_notes_give(const struct arguments *arguments, const struct model *model, struct text *notes,
@@ -104,7 +123,8 @@ enum status_code model_notes_give(const struct arguments *arguments, const struc
                   config->name);
     }
     checkpoint_give(command, model, notes);
-    return config_notes_give(arguments, config, notes, error);
+    enum status_code code = inferred_give(arguments, model, notes, error);
+    return code != STATUS_OK ? code : config_notes_give(arguments, config, notes, error);
 }
 
 static enum status_code name_notes_give(const struct arguments *arguments, const struct model_places *places,

@@ -36,7 +36,7 @@ static struct json *files_json(const struct checkpoint *checkpoint)
     return json_made(list, made);
 }
 
-static struct json *groups_json(const char *key, const struct checkpoint_groups *groups)
+struct json *groups_json(const char *key, const struct checkpoint_groups *groups)
 {
     struct json *list = json_array_new();
     bool made = true;

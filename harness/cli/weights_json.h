@@ -17,6 +17,9 @@ struct weights {
 /* NULL where memory ran out. */
 struct json *weights_json(const struct weights *weights);
 
+/* A list of {KEY: name, "tensor_count", "element_count", "bytes"}. */
+struct json *groups_json(const char *key, const struct checkpoint_groups *groups);
+
 /* A name out of a file, for a terminal: characters that are not printable as '?'. */
 void printable_append(const char *name, struct text *text);
 

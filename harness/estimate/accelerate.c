@@ -178,6 +178,7 @@ struct accelerate_row accelerate_row_of(const struct accelerate_sizes *sizes, en
         .rule = rule,
         .largest_layer_bytes = (double)sizes->largest_layer_bytes / dtype_divisors[dtype],
         .total_bytes = (double)sizes->total_bytes / dtype_divisors[dtype],
+        .layer_is_unknown = sizes->layer_is_unknown,
     };
     if (rule == ACCELERATE_RULE_0_23) {
         row.training_known = true;
@@ -202,14 +203,17 @@ struct json *accelerate_to_json(const char *model, const struct config *config, 
 {
     struct json *document = json_object_new();
     struct json *list = json_array_new();
-    bool done = json_set(document, "model", json_string_new(model)) &&
-                json_set(document, "family", json_string_new(config->family->name)) &&
-                json_set(document, "parameter_count", json_integer_new(sizes->parameter_count)) &&
-                json_set(document, "buffer_bytes", json_integer_new(sizes->buffer_bytes));
+    bool done =
+        json_set(document, "model", json_string_new(model)) &&
+        json_set(document, "family", config != NULL ? json_string_new(config->family->name) : json_null_new()) &&
+        json_set(document, "parameter_count", json_integer_new(sizes->parameter_count)) &&
+        json_set(document, "buffer_bytes", config != NULL ? json_integer_new(sizes->buffer_bytes) : json_null_new());
     for (int i = 0; i < count && done; i++) {
         struct json *row = json_object_new();
         done = json_set(row, "dtype", json_string_new(dtype_names[rows[i].dtype])) &&
-               json_set(row, "largest_layer_bytes", json_integer_new(llround(rows[i].largest_layer_bytes))) &&
+               json_set(row, "largest_layer_bytes",
+                        rows[i].layer_is_unknown ? json_null_new()
+                                                 : json_integer_new(llround(rows[i].largest_layer_bytes))) &&
                json_set(row, "total_bytes", json_integer_new(llround(rows[i].total_bytes))) &&
                json_set(row, "training_adam_bytes",
                         rows[i].training_known ? json_integer_new(llround(rows[i].training_bytes)) : json_null_new());

@@ -41,6 +41,7 @@ struct accelerate_options {
 /* Of the whole model in float32. */
 struct accelerate_sizes {
     int64_t parameter_count, buffer_bytes, total_bytes, largest_layer_bytes;
+    bool layer_is_unknown; /* largest_layer_bytes is then 0 */
 };
 
 /* One line of the table. Divisions are those of Python, so bytes may have a fraction. */
@@ -48,7 +49,8 @@ struct accelerate_row {
     enum accelerate_dtype dtype;
     enum accelerate_rule rule;
     double largest_layer_bytes, total_bytes;
-    bool training_known; /* false: N/A; the rest is then 0 */
+    bool layer_is_unknown; /* "-" and null: see accelerate_sizes */
+    bool training_known;   /* false: N/A; the rest is then 0 */
     double training_bytes;
     int64_t model_bytes, gradients_bytes, optimizer_bytes, step_bytes; /* the stages of the current rule */
 };
@@ -81,6 +83,14 @@ enum accelerate_dtype accelerate_storage_of(enum precision precision);
 enum status_code accelerate_sizes_of(const struct config *config, const struct accelerate_options *options,
                                      struct accelerate_sizes *sizes, struct status *error);
 
+struct checkpoint;
+
+/* The same of the tensors that a file stores, where nothing says what the model is: floating ones in float32, others as they are;
+ * parameter_count is that of all elements, buffer_bytes 0. The largest layer is told by names: a numbered block ("h.3") as a
+ * module that is never split, or a module beside the blocks; where no modules are numbered it is unknown. */
+enum status_code accelerate_sizes_of_file(const struct checkpoint *checkpoint, struct accelerate_sizes *sizes,
+                                          struct status *error);
+
 struct accelerate_row accelerate_row_of(const struct accelerate_sizes *sizes, enum accelerate_dtype dtype,
                                         enum accelerate_rule rule);
 
@@ -89,7 +99,8 @@ enum status_code accelerate_table(const char *model, const struct accelerate_row
                                   struct status *error);
 
 /* {"model", "family", "parameter_count", "buffer_bytes", "rows": [{"dtype", "largest_layer_bytes", "total_bytes",
- * "training_adam_bytes"}]}; bytes are rounded to whole ones. NULL where memory ran out. */
+ * "training_adam_bytes"}]}; bytes are rounded to whole ones. config NULL: family and buffer_bytes are null. NULL where
+ * memory ran out. */
 struct json *accelerate_to_json(const char *model, const struct config *config, const struct accelerate_sizes *sizes,
                                 const struct accelerate_row *rows, int count);
 

@@ -95,7 +95,10 @@ static void row_cells(const struct accelerate_row *row, char cells[COLUMN_COUNT]
 {
     bool whole = row->dtype == ACCELERATE_FLOAT32;
     snprintf(cells[0], CELL_BYTES, "%s", accelerate_dtype_name(row->dtype));
-    bytes_format(row->largest_layer_bytes, whole, cells[1]);
+    snprintf(cells[1], CELL_BYTES, "-");
+    if (!row->layer_is_unknown) {
+        bytes_format(row->largest_layer_bytes, whole, cells[1]);
+    }
     bytes_format(row->total_bytes, whole, cells[2]);
     snprintf(cells[3], CELL_BYTES, "N/A");
     if (row->training_known) {

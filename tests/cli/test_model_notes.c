@@ -247,6 +247,114 @@ static void precision_is_said(void **state)
     command_result_release(&result);
 }
 
+/* Of tensors that nobody knows: what is stored, by type, and accelerate's table, without a layer where no modules are numbered. */
+static void unknown_tensors_are_weighed(void **state)
+{
+    static const char flat[] =
+        "{" TENSOR("a.weight", "BF16", "8", "0", "16") "," TENSOR("b", "I64", "2", "16", "32") "}";
+    static const char numbered[] =
+        "{" TENSOR("top.weight", "F32", "3", "0", "12") "," TENSOR("x.0.a", "F32", "2", "12", "20") "," TENSOR(
+            "x.1.a", "F32", "2", "20", "28") "," TENSOR("x.1.b.c", "F16", "3", "28", "34") "}";
+    char path[128];
+    (void)state;
+    safetensors_write(flat, 32);
+    snprintf(path, sizeof path, "%s/config.json", folder);
+    unlink(path);
+    struct command_result result = ASSAY("estimate", folder);
+    assert_int_equal(result.exit_code, 0);
+    assert_non_null(strstr(text_string(&result.output), ": 32 B, 32 bytes in 2 tensors\n"));
+    assert_non_null(strstr(text_string(&result.output), "  BF16 "));
+    assert_non_null(strstr(text_string(&result.output), "│float32│      -      │ 48 bytes │"));
+    assert_non_null(strstr(text_string(&result.error), "its tensors do not tell what the model is; "));
+    command_result_release(&result);
+    result = ASSAY("estimate", folder, "--json");
+    struct json *document = document_of(&result);
+    const struct json *row = json_at(json_get(document, "rows"), 0);
+    assert_int_equal(json_integer_or(json_get(row, "total_bytes"), -1), 8 * 4 + 16);
+    assert_non_null(json_get(row, "largest_layer_bytes"));
+    assert_int_equal(json_kind(json_get(row, "largest_layer_bytes")), JSON_KIND_NULL);
+    assert_int_equal(json_kind(json_get(document, "family")), JSON_KIND_NULL);
+    assert_int_equal(json_integer_or(json_get(document, "stored_bytes"), -1), 32);
+    assert_int_equal(json_count(json_get(document, "dtypes")), 2);
+    json_release(document);
+    command_result_release(&result);
+    safetensors_write(numbered, 34); /* x.1 has 2 + 3 elements, top has 3 */
+    result = ASSAY("estimate", folder, "--json");
+    document = document_of(&result);
+    row = json_at(json_get(document, "rows"), 0);
+    assert_int_equal(json_integer_or(json_get(row, "largest_layer_bytes"), -1), 20);
+    assert_int_equal(json_integer_or(json_get(row, "total_bytes"), -1), 40);
+    json_release(document);
+    command_result_release(&result);
+    static const char *const options[][2] = {{"--mode", "load"}, {"--strict", NULL}, {"--transformers", "4.31"}};
+    for (int i = 0; i < 3; i++) {
+        result = ASSAY("estimate", folder, options[i][0], options[i][1]);
+        assert_int_equal(result.exit_code, 2);
+        assert_string_equal(text_string(&result.output), "");
+        command_result_release(&result);
+    }
+    result = ASSAY("weights", folder);
+    assert_int_equal(result.exit_code, 3);
+    command_result_release(&result);
+}
+
+/* A GPT-2 of one layer, eight wide. */
+#define GPT2_TENSORS                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                           \
+    "{" TENSOR("wte.weight", "BF16", "16,8", "0", "256") "," TENSOR("wpe.weight", "BF16", "4,8",                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                               \
+                                                                    "256", "320") "," TENSOR("h.0.ln_1.weight",                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                \
+                                                                                             "BF16",                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                           \
+                                                                                             "8", "320", "336") "," TENSOR("h.0.ln_1.bias", "BF16", "8", "336", "352") "," TENSOR("h.0.attn.c_attn.weight", "BF16", "8,24", "352", "736") "," TENSOR("h.0.attn.c_attn.bias", "BF16", "24", "736", "784") "," TENSOR("h.0.attn.c_proj.weight",                                                                                                                                                                                                                                                                                                                                                                                                  \
+                                                                                                                                                                                                                                                                                                                    "BF16",                                                                                                                                                                                                                                                                                                                                                                                                                    \
+                                                                                                                                                                                                                                                                                                                    "8,8",                                                                                                                                                                                                                                                                                                                                                                                                                     \
+                                                                                                                                                                                                                                                                                                                    "784",                                                                                                                                                                                                                                                                                                                                                                                                                     \
+                                                                                                                                                                                                                                                                                                                    "912") "," TENSOR("h.0.attn.c_proj.bias", "BF16", "8", "912", "928") "," TENSOR("h.0.ln_2.weight", "BF16", "8", "928", "944") "," TENSOR("h.0.ln_2.bias",                                                                                                                                                                                                                                                                  \
+                                                                                                                                                                                                                                                                                                                                                                                                                                                             "BF16",                                                                                                                                                                                                                                                                           \
+                                                                                                                                                                                                                                                                                                                                                                                                                                                             "8",                                                                                                                                                                                                                                                                              \
+                                                                                                                                                                                                                                                                                                                                                                                                                                                             "944",                                                                                                                                                                                                                                                                            \
+                                                                                                                                                                                                                                                                                                                                                                                                                                                             "960") "," TENSOR("h.0.mlp.c_fc.weight",                                                                                                                                                                                                                                          \
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                               "BF16", "8,16", "960", "1216") "," TENSOR("h.0.mlp.c_fc.bias",                                                                                                                                                                                                  \
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                         "BF16", "16",                                                                                                                                                                                                         \
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                         "1216", "1248") "," TENSOR("h.0.mlp.c_proj.weight", "BF16",                                                                                                                                                           \
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                    "16,8", "1248", "1504") "," TENSOR("h.0.mlp.c_proj.bias", "BF16", "8", "1504", "1520") "," TENSOR("ln_f.weight", "BF16", "8", "1520", "1536") "," TENSOR("ln_f.bias", "BF16", "8", "1536", \
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                             "1552") "}"
+
+static void tensors_tell_a_model(void **state)
+{
+    char path[128];
+    (void)state;
+    safetensors_write(GPT2_TENSORS, 1552);
+    snprintf(path, sizeof path, "%s/model.safetensors", folder);
+    const char *const names[] = {folder, path};
+    for (int i = 0; i < 2; i++) {
+        struct command_result result = ASSAY("explain", names[i], "--mode", "infer", "--seq", "4", "--json");
+        assert_int_equal(result.exit_code, 0);
+        struct json *document = document_of(&result);
+        const struct json *notes = json_get(document, "notes");
+        assert_int_equal(json_count(notes), 2);
+        assert_non_null(
+            strstr(json_string_or(json_at(notes, 0), ""),
+                   " has no config.json; its tensors tell: wte.weight, h.0.attn.c_attn.weight: gpt2; 1 layer, "
+                   "8 wide, 16 tokens"));
+        assert_string_equal(json_string_or(json_at(notes, 1), ""),
+                            "assumed, because no tensor tells it: 1 head of 8; what else a config.json says, as "
+                            "GPT2Config has it by default");
+        assert_string_equal(json_string_or(json_get(json_get(document, "case"), "precision"), ""), "bfloat16");
+        json_release(document);
+        command_result_release(&result);
+    }
+    struct command_result result = ASSAY("explain", folder, "--mode", "load", "--strict");
+    assert_int_equal(result.exit_code, 2);
+    assert_non_null(strstr(text_string(&result.error), ": --strict: "));
+    command_result_release(&result);
+    result = ASSAY("weights", folder);
+    assert_int_equal(result.exit_code, 3); /* there is nothing to hold them against */
+    command_result_release(&result);
+    result = ASSAY("estimate", folder);
+    assert_int_equal(result.exit_code, 0);
+    assert_non_null(strstr(text_string(&result.output), "│float32│"));
+    command_result_release(&result);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -255,6 +363,8 @@ int main(void)
         cmocka_unit_test(foreign_keys_are_named_when_strict),
         cmocka_unit_test(precision_is_that_of_the_file),
         cmocka_unit_test(precision_is_said),
+        cmocka_unit_test(unknown_tensors_are_weighed),
+        cmocka_unit_test(tensors_tell_a_model),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

@@ -137,7 +137,7 @@ static void what_cannot_be_compared_is_inconclusive(void **state)
     assert_non_null(strstr(text_string(&result.output), "\nnot held against a configuration: "));
     assert_null(strstr(text_string(&result.output), "assay weights")); /* it is what answers */
     command_result_release(&result);
-    static const char *const others[] = {"estimate", "models", "explain"};
+    static const char *const others[] = {"models", "explain"};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         result = assay(others[i], alone, NULL, NULL);
         assert_int_equal(result.exit_code, 2);

@@ -1,6 +1,19 @@
 /* Fuzz target: safetensors, and its index. */
 #include "harness/checkpoint/checkpoint_groups.h"
+#include "models/model.h"
 #include "tests/fuzz/fuzz.h"
+
+/* Whatever tensors there are, they make a model or an error. */
+static void tensors_told(const struct checkpoint *checkpoint)
+{
+    static struct model model; /* large; only the configuration is set */
+    struct status error = {0};
+    enum status_code code = model_infer(checkpoint, "m", &model, &error);
+    fuzz_status_check(code, &error);
+    fuzz_require(code != STATUS_OK || (model.config.family != NULL && model.inferred.is_inferred));
+    code = model_infer(checkpoint, "m#llama", &model, &error);
+    fuzz_status_check(code, &error);
+}
 
 static void file_read(const char *name, const uint8_t *data, size_t size)
 {
@@ -24,6 +37,7 @@ static void file_read(const char *name, const uint8_t *data, size_t size)
         fuzz_require(sum == checkpoint->stored_bytes);
         checkpoint_groups_release(&groups);
     }
+    tensors_told(checkpoint);
     checkpoint_release(checkpoint);
 }
 

@@ -104,6 +104,12 @@ static void what_is_wrong_is_said(void **state)
         {.path = "/acme/empty/resolve/main/config.json",
          .status = 404,
          .headers = SCENE_COMMIT_HEADER "X-Error-Code: EntryNotFound\r\n"},
+        {.path = "/acme/empty/resolve/" SCENE_COMMIT "/model.safetensors",
+         .status = 404,
+         .headers = SCENE_COMMIT_HEADER "X-Error-Code: EntryNotFound\r\n"},
+        {.path = "/acme/empty/resolve/" SCENE_COMMIT "/model.safetensors.index.json",
+         .status = 404,
+         .headers = SCENE_COMMIT_HEADER "X-Error-Code: EntryNotFound\r\n"},
         SERVED_TEXT("/acme/broken/resolve/main/config.json", "{\"model_type\": "),
         SERVED_TEXT("/acme/odd/resolve/main/config.json", "{\"model_type\": \"perceptron\"}"),
     };
@@ -178,11 +184,42 @@ static void processes_do_not_disturb_each_other(void **state)
     free(config);
 }
 
+/* A repository that has tensors and no configuration is weighed as a file of this machine is. */
+static void tensors_alone_are_weighed(void **state)
+{
+    (void)state;
+    static const char header[] = "{\"x.0.a\":{\"dtype\":\"BF16\",\"shape\":[4],\"data_offsets\":[0,8]},"
+                                 "\"x.1.a\":{\"dtype\":\"BF16\",\"shape\":[8],\"data_offsets\":[8,24]}}";
+    char file[8 + sizeof header - 1 + 24] = {0};
+    file[0] = (char)(unsigned char)(sizeof header - 1);
+    memcpy(file + 8, header, sizeof header - 1);
+    const struct served rows[] = {
+        {.path = "/acme/bare/resolve/main/config.json",
+         .status = 404,
+         .headers = SCENE_COMMIT_HEADER "X-Error-Code: EntryNotFound\r\n"},
+        {.path = "/acme/bare/resolve/" SCENE_COMMIT "/model.safetensors",
+         .headers = SCENE_COMMIT_HEADER,
+         .head = file,
+         .head_bytes = sizeof file,
+         .size_bytes = sizeof file},
+    };
+    struct hub_scene scene;
+    hub_scene_begin(&scene, rows, sizeof rows / sizeof rows[0]);
+    struct command_result result = estimate(&scene, "acme/bare", NULL);
+    assert_int_equal(result.exit_code, 0);
+    assert_non_null(strstr(text_string(&result.output), ": 24 B, 24 bytes in 2 tensors\n"));
+    assert_non_null(strstr(text_string(&result.output), "│float32│   32 bytes  │ 48 bytes │"));
+    assert_non_null(strstr(text_string(&result.error), "its tensors do not tell what the model is; "));
+    command_result_release(&result);
+    hub_scene_end(&scene);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(model_is_found_once_by_network_and_then_without),
         cmocka_unit_test(what_is_wrong_is_said),
+        cmocka_unit_test(tensors_alone_are_weighed),
         cmocka_unit_test(processes_do_not_disturb_each_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -232,13 +232,19 @@ static void gguf_is_read_by_name(void **state)
         {.path = "/acme/quantised/resolve/" SCENE_COMMIT "/config.json",
          .status = 404,
          .headers = SCENE_COMMIT_HEADER "X-Error-Code: EntryNotFound\r\n"},
+        {.path = "/acme/quantised/resolve/" SCENE_COMMIT "/model.safetensors",
+         .status = 404,
+         .headers = SCENE_COMMIT_HEADER "X-Error-Code: EntryNotFound\r\n"},
+        {.path = "/acme/quantised/resolve/" SCENE_COMMIT "/model.safetensors.index.json",
+         .status = 404,
+         .headers = SCENE_COMMIT_HEADER "X-Error-Code: EntryNotFound\r\n"},
     };
     struct hub_scene scene;
     FILE *file = fopen(path, "rb");
     assert_non_null(file);
     assert_int_equal(fread(bytes, 1, GGUF_BYTES, file), GGUF_BYTES);
     fclose(file);
-    hub_scene_begin(&scene, rows, 2);
+    hub_scene_begin(&scene, rows, sizeof rows / sizeof rows[0]);
     char *here = estimate(&scene, path, "HF_HUB_OFFLINE=1");
     char *there = estimate(&scene, "acme/quantised/small/tiny-llama.gguf", "HF_HUB_OFFLINE=0");
     assert_string_equal(estimates_of(there), estimates_of(here));

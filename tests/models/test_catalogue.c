@@ -81,7 +81,8 @@ static void test_not_found(void **state)
          "that holds one; "
          "nearest names: 'gpt2', 'gpt2-xl', '"},
         {"models",
-         "'models' is a folder without a config.json, and without a .gguf that would be the only one; write "},
+         "'models' is a folder without a config.json or a model.safetensors, and without a .gguf that would be the only "
+         "one; write "},
         {"./gpt2.json", "'./gpt2.json': No such file or directory; write the path of a config.json, "},
         {"gpt2.json", "'gpt2.json': No such file or directory; "},
         {"gpt2.gguf", "'gpt2.gguf': No such file or directory; "},

@@ -1,0 +1,159 @@
+/* Estimate table: the options of the table, its sizes and its two forms. The rule is that of harness/estimate/accelerate. */
+#include "harness/cli/estimate_table.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "harness/base/size.h"
+#include "harness/checkpoint/checkpoint_groups.h"
+#include "harness/cli/model_notes.h"
+#include "harness/cli/output.h"
+#include "harness/cli/weights_json.h"
+#include "harness/estimate/accelerate.h"
+
+enum { ROWS_MAXIMUM = LIST_COUNT_MAXIMUM };
+
+struct table {
+    struct accelerate_options options;
+    enum accelerate_dtype dtypes[ROWS_MAXIMUM];
+    int count;
+};
+
+static enum status_code dtype_add(const char *name, struct table *table, struct status *error)
+{
+    if (table->count == ROWS_MAXIMUM) {
+        return status_set(error, STATUS_INVALID, "estimate: --dtypes has more than %d values; give fewer",
+                          ROWS_MAXIMUM);
+    }
+    enum status_code code = accelerate_dtype_find(name, &table->dtypes[table->count], error);
+    table->count += code == STATUS_OK ? 1 : 0;
+    return code;
+}
+
+/* Each word of --dtypes may itself be a list with commas. */
+static enum status_code dtypes_read(const struct arguments *arguments, struct table *table, struct status *error)
+{
+    for (int i = 0; i < arguments->list_count; i++) {
+        for (const char *word = arguments->list[i]; word != NULL;) {
+            char name[32];
+            size_t length = strcspn(word, ",");
+            size_t kept = length < sizeof name - 1 ? length : sizeof name - 1;
+            memcpy(name, word, kept);
+            name[kept] = '\0';
+            enum status_code code = dtype_add(name, table, error);
+            if (code != STATUS_OK) {
+                return code;
+            }
+            word = word[length] == ',' ? word + length + 1 : NULL;
+        }
+    }
+    for (int i = 0; arguments->list_count == 0 && i < ACCELERATE_DTYPE_COUNT; i++) {
+        table->dtypes[table->count++] = (enum accelerate_dtype)i;
+    }
+    return STATUS_OK;
+}
+
+static enum status_code table_read(const struct arguments *arguments, struct table *table, struct status *error)
+{
+    const char *rule = arguments_value(arguments, "rule");
+    table->options.transformers = arguments_value(arguments, "transformers");
+    enum status_code code = dtypes_read(arguments, table, error);
+    if (code == STATUS_OK && rule != NULL) {
+        code = accelerate_rule_find(rule, &table->options.rule, error);
+    }
+    return code;
+}
+
+/* What a file stores, by type. */
+static void stored_lines(const struct checkpoint *checkpoint, const struct checkpoint_groups *types, struct text *text)
+{
+    char size[SIZE_TEXT_BYTES];
+    text_format(text, "stored in %s: %s, %" PRId64 " bytes in %d tensors\n", checkpoint->name,
+                size_format(checkpoint->stored_bytes, size), checkpoint->stored_bytes, checkpoint->tensor_count);
+    for (int i = 0; i < types->count; i++) {
+        const struct checkpoint_group *type = &types->groups[i];
+        text_format(text, "  %-8s %12s %20" PRId64 " bytes %8d tensors\n", type->name, size_format(type->bytes, size),
+                    type->bytes, type->tensor_count);
+    }
+    text_append(text, "as accelerate would weigh these tensors:\n");
+}
+
+static bool stored_set(struct json *document, const struct checkpoint *checkpoint,
+                       const struct checkpoint_groups *types)
+{
+    return json_set(document, "stored_bytes", json_integer_new(checkpoint->stored_bytes)) &&
+           json_set(document, "dtypes", groups_json("dtype", types));
+}
+
+static enum status_code sizes_find(const struct model *model, const struct table *table, struct accelerate_sizes *sizes,
+                                   struct status *error)
+{
+    if (model->config.family != NULL) {
+        return accelerate_sizes_of(&model->config, &table->options, sizes, error);
+    }
+    return table->options.transformers != NULL
+               ? status_set(error, STATUS_INVALID,
+                            "estimate: --transformers says which buffers a model has, and what this file is of is not "
+                            "known; leave it out")
+               : accelerate_sizes_of_file(model->checkpoint, sizes, error);
+}
+
+struct answer {
+    const char *name;
+    const struct model *model;
+    const struct accelerate_row *rows;
+    int count;
+    struct checkpoint_groups types; /* of what is stored, where nothing says what the model is */
+};
+
+static enum status_code text_give(const struct answer *answer, struct status *error)
+{
+    struct text text = {0};
+    if (answer->model->config.family == NULL) {
+        stored_lines(answer->model->checkpoint, &answer->types, &text);
+    }
+    enum status_code code = accelerate_table(answer->name, answer->rows, answer->count, &text, error);
+    if (code == STATUS_OK) {
+        code = output_lines(&text, error);
+    }
+    text_release(&text);
+    return code;
+}
+
+static enum status_code json_give(const struct answer *answer, const struct accelerate_sizes *sizes,
+                                  const struct text *notes, struct status *error)
+{
+    bool is_known = answer->model->config.family != NULL;
+    struct json *document =
+        accelerate_to_json(answer->name, is_known ? &answer->model->config : NULL, sizes, answer->rows, answer->count);
+    bool made = (is_known || stored_set(document, answer->model->checkpoint, &answer->types)) &&
+                (notes->length == 0 || json_set(document, "notes", notes_json(notes)));
+    enum status_code code = output_json(made ? document : NULL, error);
+    json_release(document);
+    return code;
+}
+
+enum status_code estimate_table_print(const struct arguments *arguments, const struct model *model,
+                                      const struct text *notes, struct status *error)
+{
+    struct table table = {.options = {.rule = ACCELERATE_RULE_CURRENT}};
+    struct accelerate_sizes sizes = {0};
+    struct accelerate_row rows[ROWS_MAXIMUM];
+    struct answer answer = {.name = arguments->operands[0], .model = model, .rows = rows};
+    enum status_code code = table_read(arguments, &table, error);
+    if (code == STATUS_OK) {
+        code = sizes_find(model, &table, &sizes, error);
+    }
+    if (code == STATUS_OK && model->config.family == NULL) {
+        code = checkpoint_group(model->checkpoint, CHECKPOINT_BY_TYPE, &answer.types, error);
+    }
+    for (; code == STATUS_OK && answer.count < table.count; answer.count++) {
+        rows[answer.count] = accelerate_row_of(&sizes, table.dtypes[answer.count], table.options.rule);
+    }
+    if (code == STATUS_OK) {
+        code = arguments_value(arguments, "json") != NULL ? json_give(&answer, &sizes, notes, error)
+                                                          : text_give(&answer, error);
+    }
+    checkpoint_groups_release(&answer.types);
+    return code;
+}
