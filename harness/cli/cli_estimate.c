@@ -47,6 +47,16 @@ static void stored_line(const struct checkpoint *checkpoint, struct text *text)
     }
 }
 
+/* The device whose readings are predicted, and what it was measured under. */
+static void constants_line(const struct constants *constants, struct text *text)
+{
+    if (constants != NULL) {
+        text_append(text, "readings as on ");
+        constants_origin_append(text, constants);
+        text_append(text, "\n");
+    }
+}
+
 /* What is known of a case besides its input. */
 struct case_facts {
     const struct identity *identity;
@@ -70,21 +80,24 @@ static enum status_code estimates_give(const struct estimate_input *input, const
                 parallel_divides(input->parallel) ? ": each of the devices it is divided among" : "");
     precision_line(&facts->precision, &text);
     stored_line(input->checkpoint, &text);
+    constants_line(input->constants, &text);
     enum status_code code = case_estimates(input, estimates, &text, error);
     if (code == STATUS_OK && peak_stage != NULL) {
         code = case_peak(input, peak_stage, &peak, &text, error);
     }
     if (code == STATUS_OK && as_json) {
-        bool made = json_set(document, "id", json_string_new(text_string(&id))) &&
-                    json_set(document, "case", identity_json(identity)) &&
-                    json_set(document, "target", json_string_new(input->target)) &&
-                    json_set(document, "precision", precision_json(&facts->precision)) &&
-                    json_set(document, "notes", notes_json(facts->notes)) &&
-                    (input->checkpoint == NULL ||
-                     json_set(document, "stored_bytes", json_integer_new(input->checkpoint->stored_bytes))) &&
-                    (input->parallel == NULL || json_set(document, "parallel", parallel_json(input->parallel))) &&
-                    json_set(document, "estimates", json_share(estimates)) &&
-                    (peak_stage == NULL || json_set(document, "peak", json_share(peak)));
+        bool made =
+            json_set(document, "id", json_string_new(text_string(&id))) &&
+            json_set(document, "case", identity_json(identity)) &&
+            json_set(document, "target", json_string_new(input->target)) &&
+            json_set(document, "precision", precision_json(&facts->precision)) &&
+            json_set(document, "notes", notes_json(facts->notes)) &&
+            (input->checkpoint == NULL ||
+             json_set(document, "stored_bytes", json_integer_new(input->checkpoint->stored_bytes))) &&
+            (input->constants == NULL || json_set(document, "constants", constants_origin_json(input->constants))) &&
+            (input->parallel == NULL || json_set(document, "parallel", parallel_json(input->parallel))) &&
+            json_set(document, "estimates", json_share(estimates)) &&
+            (peak_stage == NULL || json_set(document, "peak", json_share(peak)));
         code = output_json(made ? document : NULL, error);
     } else if (code == STATUS_OK) {
         code = output_lines(&text, error);

@@ -37,3 +37,19 @@ enum status_code constants_option_read(const char *name, struct arena *arena, st
     }
     return code == STATUS_OK ? code : status_set(error, code, "%s", unread.text);
 }
+
+enum status_code constants_option_check(const struct constants *constants, const char *gpu_name, struct status *error)
+{
+    struct text origin = {0};
+    enum status_code code = STATUS_OK;
+    if (!constants_are_of(constants, "cuda", gpu_name, 0)) {
+        constants_origin_append(&origin, constants);
+        code =
+            status_set(error, STATUS_INVALID,
+                       "--constants are of %.700s, and --on is '%.100s'; leave --constants out, or name the GPU that "
+                       "they are of",
+                       text_string(&origin), gpu_name);
+    }
+    text_release(&origin);
+    return code;
+}

@@ -11,4 +11,7 @@
 enum status_code constants_option_read(const char *name, struct arena *arena, struct constants *constants,
                                        struct status *error);
 
+/* STATUS_INVALID where constants are not of the GPU of this name, with what they are of and the remedy. */
+enum status_code constants_option_check(const struct constants *constants, const char *gpu_name, struct status *error);
+
 #endif

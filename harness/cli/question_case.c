@@ -56,6 +56,12 @@ static enum status_code constants_choose(const struct arguments *arguments, stru
     enum status_code code = STATUS_OK;
     if (name != NULL) {
         code = constants_option_read(name, &question->arena, &question->constants, error);
+        if (code == STATUS_OK && question->gpu != NULL) {
+            code = constants_option_check(&question->constants, question->gpu->name, error);
+            if (code != STATUS_OK) {
+                status_prefix(error, "%s", arguments->command->name);
+            }
+        }
     } else if (question->gpu != NULL) {
         const char *folder = resource_path(&question->arena, "results/reference");
         code = folder == NULL
@@ -190,6 +196,18 @@ void question_size_line(struct text *text, const char *label, int64_t bytes)
     text_format(text, "%-*s %12s %18" PRId64 " bytes\n", LABEL_COLUMNS, label, size_format(bytes, size), bytes);
 }
 
+/* Constants say of which device they are: with --memory alone it may be any. */
+static void overhead_source_line(const struct question_case *question, struct text *text)
+{
+    if (question->overhead.kind == OVERHEAD_MEASURED) {
+        text_append(text, "  of ");
+        constants_origin_append(text, question->input.constants);
+        text_append(text, "\n");
+    } else {
+        text_format(text, "  %s\n", overhead_source(&question->overhead));
+    }
+}
+
 void question_memory_lines(const struct question_case *question, struct text *text)
 {
     const struct overhead *overhead = &question->overhead;
@@ -211,7 +229,7 @@ void question_memory_lines(const struct question_case *question, struct text *te
                     size_format(overhead->high_bytes, high), overhead_source(overhead));
     } else {
         question_size_line(text, "context and libraries", overhead->low_bytes);
-        text_format(text, "  %s\n", overhead_source(overhead));
+        overhead_source_line(question, text);
     }
 }
 
@@ -226,6 +244,9 @@ bool question_case_set(const struct question_case *question, struct json *docume
                 json_set(document, "precision", precision_json(&question->precision)) &&
                 json_set(document, "notes", notes_json(&question->notes));
     text_release(&id);
+    if (question->input.constants != NULL) {
+        made = made && json_set(document, "constants", constants_origin_json(question->input.constants));
+    }
     if (question->memory_bytes == 0) {
         return made;
     }

@@ -30,7 +30,7 @@ const char *overhead_source(const struct overhead *overhead)
     static const char *const sources[] = {
         [OVERHEAD_NONE] = "not taken off: --memory is what segments may take",
         [OVERHEAD_GIVEN] = "--overhead",
-        [OVERHEAD_MEASURED] = "measured on this device",
+        [OVERHEAD_MEASURED] = "measured",
         [OVERHEAD_PUBLISHED] = "published for other GPUs",
     };
     return sources[overhead->kind];

@@ -174,6 +174,32 @@ static struct json *growth_json(const struct constants *constants)
     return json_made(growth, made);
 }
 
+void constants_origin_append(struct text *text, const struct constants *constants)
+{
+    const struct constants_device *device = &constants->device;
+    char words[CONSTANTS_WORDS_BYTES];
+    text_format(text, "%s, measured under driver %s, runtime %s, program %s (%s)",
+                constants_device_words(device->kind, device->name, device->thread_count, words),
+                device->driver[0] != '\0' ? device->driver : "unknown",
+                device->runtime[0] != '\0' ? device->runtime : "unknown", constants->tool_version, constants->path);
+}
+
+struct json *constants_origin_json(const struct constants *constants)
+{
+    const struct constants_device *device = &constants->device;
+    struct json *object = json_object_new();
+    bool made = json_set(object, "path", text_or_null(constants->path)) &&
+                json_set(object, "hash", text_or_null(constants->hash)) &&
+                json_set(object, "kind", text_or_null(device->kind)) &&
+                json_set(object, "name", text_or_null(device->name)) &&
+                json_set(object, "threads",
+                         device->thread_count > 0 ? json_integer_new(device->thread_count) : json_null_new()) &&
+                json_set(object, "driver", text_or_null(device->driver)) &&
+                json_set(object, "runtime", text_or_null(device->runtime)) &&
+                json_set(object, "program", text_or_null(constants->tool_version));
+    return json_made(object, made);
+}
+
 struct json *constants_to_json(const struct constants *constants)
 {
     struct json *document = json_object_new();

@@ -91,6 +91,14 @@ enum { CONSTANTS_WORDS_BYTES = 320 };
 const char *constants_device_words(const char *kind, const char *name, int64_t thread_count,
                                    char words[CONSTANTS_WORDS_BYTES]);
 
+/* "cuda 'NVIDIA H200', measured under driver 570.124.06, runtime CUDA 12.8, program 0.1.0 (PATH)": what constants that were
+ * read are of. */
+void constants_origin_append(struct text *text, const struct constants *constants);
+
+/* {"path", "hash", "kind", "name", "threads", "driver", "runtime", "program"}, null where not known. NULL where memory ran
+ * out. */
+struct json *constants_origin_json(const struct constants *constants);
+
 /* The folder of a class of devices under results/reference: kind and name in lower case, everything but letters and
  * digits a dash; a GPU by its name alone. cuda, "NVIDIA H200" gives "nvidia-h200"; host, "Intel(R) Xeon(R) Processor"
  * gives "host-intel-r-xeon-r-processor". Returns slug. */

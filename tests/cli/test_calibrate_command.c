@@ -331,11 +331,40 @@ static void a_case_is_estimated_for_the_device(void **state)
     assert_int_equal(json_integer_or(json_get(replay, "footprint_bytes"), -1),
                      json_integer_or(json_get(replay, "reserved_bytes_peak"), 0) + constants.context.process.median +
                          constants_growth_of(&constants, "train")->process.median);
+    const struct json *origin = json_get(document, "constants");
+    assert_string_equal(text_at(origin, "name"), constants.device.name);
+    assert_string_equal(text_at(origin, "driver"), constants.device.driver);
+    assert_string_equal(text_at(origin, "program"), constants.tool_version);
+    assert_string_equal(text_at(origin, "path"), below("base.json"));
     json_release(document);
     command_result_release(&result);
     const char *const differing[] = {program_path(), "estimate", "tiny-gpt2",   "--mode",           "load",
                                      "--for",        "sm_90",    "--constants", below("base.json"), NULL};
     assert_int_equal(assay(differing, "estimate: --for sm_90, but the constants of "), 2);
+}
+
+/* What a question takes for the context is of a device that it names, and never of another than was asked for. */
+static void a_question_says_what_its_constants_are_of(void **state)
+{
+    (void)state;
+    struct constants constants = constants_at("base.json");
+    char origin[1024];
+    snprintf(origin, sizeof origin, "host '%s' with 2 threads, measured under driver %s, runtime %s, program %s (",
+             constants.device.name, constants.device.driver, constants.device.runtime, constants.tool_version);
+    const char *const commands[][2] = {{"estimate", NULL}, {"fit", "--memory=1GiB"}};
+    for (size_t i = 0; i < 2; i++) {
+        const char *const words[] = {
+            program_path(),     commands[i][0], "tiny-gpt2", "--mode",       "infer", "--constants",
+            below("base.json"), "--seq",        "16",        commands[i][1], NULL};
+        struct command_result result = command_run(words, NULL);
+        assert_int_equal(result.exit_code, 0);
+        assert_non_null(strstr(text_string(&result.output), origin));
+        command_result_release(&result);
+    }
+    const char *const other[] = {program_path(), "fit",  "tiny-gpt2",   "--mode",           "infer",
+                                 "--on",         "H200", "--constants", below("base.json"), NULL};
+    assert_int_equal(assay(other, "assay: fit: --constants are of host '"), 2);
+    assert_int_equal(assay(other, "and --on is 'NVIDIA H200'; leave --constants out, or name the GPU"), 2);
 }
 
 int main(void)
@@ -349,6 +378,7 @@ int main(void)
         cmocka_unit_test(constants_of_another_device_are_refused),
         cmocka_unit_test(wrong_files_exit_with_2_and_their_place),
         cmocka_unit_test(a_case_is_estimated_for_the_device),
+        cmocka_unit_test(a_question_says_what_its_constants_are_of),
     };
     return cmocka_run_group_tests(tests, group_make, group_remove);
 }
