@@ -15,18 +15,16 @@ static bool is_kind(const struct json_flat *value, enum json_kind kind)
     return value != NULL && value->type == FLAT_TYPES + (int)kind;
 }
 
-/* Keys of records begin alike and end differently, or the other way round: eight bytes of each end tell them apart. */
+/* Keys of records begin alike and end differently, or the other way round: their length and three of their bytes tell most
+ * of them apart. */
 uint32_t json_flat_hash(const char *key, size_t length)
 {
-    uint64_t head = 0, tail = 0;
-    if (length >= sizeof head) {
-        memcpy(&head, key, sizeof head);
-        memcpy(&tail, key + length - sizeof tail, sizeof tail);
-    } else {
-        memcpy(&head, key, length);
+    if (length == 0) {
+        return 0;
     }
-    uint64_t mixed = (head ^ (uint64_t)length) * 0x9E3779B97F4A7C15u + tail * 0xC2B2AE3D27D4EB4Fu;
-    return (uint32_t)(mixed >> 32) ^ (uint32_t)mixed;
+    const unsigned char *bytes = (const unsigned char *)key;
+    return (uint32_t)bytes[0] | (uint32_t)bytes[length - 1] << 8 | (uint32_t)bytes[length / 2] << 16 |
+           (uint32_t)(length & 0xFF) << 24;
 }
 
 const struct json_flat *json_flat_get(const struct json_flat *object, const char *key)
@@ -76,8 +74,14 @@ const char *json_flat_key_after(const struct json_flat *object, const char *key)
         return NULL;
     }
     const struct json_flat *end = object + object->size, *member = object + 1;
-    while (key != NULL && member < end && member->key != key && strcmp(member->key, key) != 0) {
+    while (key != NULL && member < end && member->key != key) { /* as a rule it is the document's own */
         member += member->size;
+    }
+    if (member == end) {
+        member = object + 1;
+        while (member < end && strcmp(member->key, key) != 0) {
+            member += member->size;
+        }
     }
     member += key != NULL && member < end ? member->size : 0;
     return member < end ? member->key : NULL;

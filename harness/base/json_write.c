@@ -51,21 +51,6 @@ static void string_write(const char *string, struct text *text)
     text_append_bytes(text, "\"", 1);
 }
 
-static void integer_write(int64_t value, struct text *text)
-{
-    char digits[24];
-    size_t at = sizeof digits;
-    uint64_t left = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
-    do {
-        digits[--at] = (char)('0' + left % 10);
-        left /= 10;
-    } while (left > 0);
-    if (value < 0) {
-        digits[--at] = '-';
-    }
-    text_append_bytes(text, digits + at, sizeof digits - at);
-}
-
 /* The shortest of 15 to 17 digits that reads back as the same number; ".0" keeps it a real. */
 static void real_write(double value, struct text *text)
 {
@@ -84,30 +69,50 @@ static void real_write(double value, struct text *text)
 
 static void line_break(int indent, int depth, struct text *text)
 {
-    if (indent > 0) {
+    static const char blanks[] = "\n                                                                ";
+    size_t length = 1 + (size_t)indent * (size_t)depth;
+    if (indent > 0 && length < sizeof blanks) {
+        text_append_bytes(text, blanks, length);
+    } else if (indent > 0) {
         text_format(text, "\n%*s", indent * depth, "");
     }
 }
 
 static void value_write(const struct json *value, int indent, int depth, struct text *text);
 
+/* The member or element with this number, after that of the number before; key: NULL at first. */
+static const struct json *child_next(const struct json *container, size_t number, const struct json *before,
+                                     const char **key)
+{
+    const struct json_flat *flat = json_flat_of(container);
+    bool is_object = json_kind(container) == JSON_KIND_OBJECT;
+    if (flat != NULL) { /* they follow one another */
+        const struct json_flat *child = before == NULL ? flat + 1 : json_flat_of(before) + json_flat_of(before)->size;
+        *key = child->key;
+        return (const struct json *)child;
+    }
+    *key = is_object ? json_key_after(container, *key) : NULL;
+    return is_object ? json_get(container, *key) : json_at(container, number);
+}
+
 static void container_write(const struct json *value, int indent, int depth, struct text *text)
 {
     bool is_object = json_kind(value) == JSON_KIND_OBJECT;
     size_t count = json_count(value);
     const char *key = NULL;
+    const struct json *child = NULL;
     text_append(text, is_object ? "{" : "[");
     for (size_t i = 0; i < count; i++) {
         if (i > 0) {
             text_append(text, indent > 0 ? "," : ", ");
         }
         line_break(indent, depth + 1, text);
+        child = child_next(value, i, child, &key);
         if (is_object) {
-            key = json_key_after(value, key);
             string_write(key, text);
             text_append(text, ": ");
         }
-        value_write(is_object ? json_get(value, key) : json_at(value, i), indent, depth + 1, text);
+        value_write(child, indent, depth + 1, text);
     }
     if (count > 0) {
         line_break(indent, depth, text);
@@ -125,7 +130,7 @@ static void value_write(const struct json *value, int indent, int depth, struct 
         text_append(text, json_boolean_or(value, false) ? "true" : "false");
         break;
     case JSON_KIND_INTEGER:
-        integer_write(json_integer_or(value, 0), text);
+        text_integer(text, json_integer_or(value, 0));
         break;
     case JSON_KIND_REAL:
         real_write(json_real_or(value, 0), text);

@@ -99,6 +99,21 @@ const char *text_string(const struct text *text)
     return text->data != NULL ? text->data : "";
 }
 
+void text_integer(struct text *text, int64_t value)
+{
+    char digits[24];
+    size_t at = sizeof digits;
+    uint64_t left = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+    do {
+        digits[--at] = (char)('0' + left % 10);
+        left /= 10;
+    } while (left > 0);
+    if (value < 0) {
+        digits[--at] = '-';
+    }
+    text_append_bytes(text, digits + at, sizeof digits - at);
+}
+
 enum status_code text_status(const struct text *text, const char *what, struct status *error)
 {
     if (!text->failed) {

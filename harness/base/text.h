@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "harness/base/status.h"
 
@@ -29,6 +30,9 @@ struct text {
 void text_append(struct text *text, const char *string);
 void text_append_bytes(struct text *text, const char *bytes, size_t count);
 __attribute__((format(printf, 2, 3))) void text_format(struct text *text, const char *format, ...);
+
+/* "-12": as text_format with a decimal conversion, and much faster. */
+void text_integer(struct text *text, int64_t value);
 
 /* The content; "" for an empty text. Valid until the next append or release. */
 const char *text_string(const struct text *text);

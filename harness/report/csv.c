@@ -1,7 +1,5 @@
 /* CSV: one row per case, stage and level, for spreadsheets and data frames. Bytes are integers; what is not known is an
  * empty cell. A case without stages (skipped, crashed) keeps one row, so that it is not lost. */
-#include <inttypes.h>
-
 #include "harness/report/case_view.h"
 #include "harness/report/escape.h"
 
@@ -14,7 +12,7 @@ static void cell_add(struct text *text, const char *string)
 static void integer_add(struct text *text, int64_t value)
 {
     if (value >= 0) {
-        text_format(text, "%" PRId64, value);
+        text_integer(text, value);
     }
     text_append(text, ",");
 }
@@ -85,7 +83,7 @@ static void spread_write(const struct spread *spread, int stage, int level, stru
     integer_add(text, spread->attempt_count);
     int64_t bytes = spread->attempt_count > 1 ? spread->stage_bytes[stage][level] : BYTES_UNKNOWN;
     if (bytes != BYTES_UNKNOWN) {
-        text_format(text, "%" PRId64, bytes);
+        text_integer(text, bytes);
     }
     text_append(text, ",");
 }
@@ -106,7 +104,8 @@ static void figures_write(const struct stage_view *measured, const struct stage_
     integer_add(text, predicted_bytes);
     if (measured_bytes != BYTES_UNKNOWN && predicted_bytes != BYTES_UNKNOWN) {
         int64_t difference_bytes = predicted_bytes - measured_bytes;
-        text_format(text, "%" PRId64 ",", difference_bytes);
+        text_integer(text, difference_bytes);
+        text_append(text, ",");
         if (measured_bytes > 0) {
             text_format(text, "%.6f", (double)difference_bytes / (double)measured_bytes);
         }
@@ -119,6 +118,8 @@ static void figures_write(const struct stage_view *measured, const struct stage_
 static void case_write(const struct report *report, const struct case_view *view, struct text *text)
 {
     bool any = false;
+    struct text identity = {0}; /* of up to 30 rows */
+    identity_write(report, view, &identity);
     for (int stage = 0; stage < STAGE_COUNT; stage++) {
         const struct stage_view *measured = &view->measured.stages[stage];
         const struct stage_view *predicted = &view->predicted.stages[stage];
@@ -126,7 +127,7 @@ static void case_write(const struct report *report, const struct case_view *view
             continue;
         }
         for (int level = 0; level < LEVEL_COUNT; level++) {
-            identity_write(report, view, text);
+            text_append_bytes(text, text_string(&identity), identity.length);
             text_format(text, "%s,%s,", report_stage_name(stage), level_name((enum level)level));
             figures_write(measured, predicted, level, text);
             spread_write(&view->spread, stage, level, text);
@@ -135,10 +136,12 @@ static void case_write(const struct report *report, const struct case_view *view
         any = true;
     }
     if (!any) {
-        identity_write(report, view, text);
+        text_append_bytes(text, text_string(&identity), identity.length);
         text_append(text, ",,,,,,,,,,");
         basis_write(view, text);
     }
+    text->failed = text->failed || identity.failed;
+    text_release(&identity);
 }
 
 void csv_write(const struct report *report, struct text *text)

@@ -75,6 +75,19 @@ static void errors_are_one_line_and_cut_with_dots(void **state)
     assert_string_equal(status_code_name(STATUS_OUT_OF_MEMORY), "out of memory");
 }
 
+static void integers_are_written_whole(void **state)
+{
+    (void)state;
+    struct text text = {0};
+    static const int64_t values[] = {0, 7, -1, 10, INT64_MAX, INT64_MIN};
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+        text_integer(&text, values[i]);
+        text_append(&text, " ");
+    }
+    assert_string_equal(text_string(&text), "0 7 -1 10 9223372036854775807 -9223372036854775808 ");
+    text_release(&text);
+}
+
 /* Collects what a drain is given; takes at most `room`. */
 struct collecting {
     struct text_drain drain;
@@ -137,6 +150,7 @@ static void a_full_drain_fails_the_text_with_its_reason(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(integers_are_written_whole),
         cmocka_unit_test(a_long_text_goes_into_its_drain_line_by_line),
         cmocka_unit_test(a_full_drain_fails_the_text_with_its_reason),
         cmocka_unit_test(text_grows_and_keeps_zero_bytes),
