@@ -67,7 +67,8 @@ static enum status_code plots_place(const struct arguments *arguments, enum repo
 static enum status_code page_make(const struct report_page *page, enum report_format format, const char *output,
                                   const char *folder, struct status *error)
 {
-    struct plot_set set = {0};
+    struct arena arena = {0};
+    struct plot_set set = {.link = report_plot_link(&arena, output, folder)};
     struct text notes = {0};
     struct plot_place place = {.with_png = folder != NULL, .timeline = page->timeline, .set = &set, .notes = &notes};
     enum status_code code = STATUS_OK;
@@ -83,6 +84,7 @@ static enum status_code page_make(const struct report_page *page, enum report_fo
     fputs(text_string(&notes), stderr);
     text_release(&notes);
     plot_set_release(&set);
+    arena_release(&arena);
     return code;
 }
 

@@ -54,6 +54,22 @@ bool report_output_is_beside(const char *output, const char *path)
     return is_beside;
 }
 
+const char *report_plot_link(struct arena *arena, const char *output, const char *folder)
+{
+    const char *slash = output != NULL ? strrchr(output, '/') : NULL;
+    if (folder == NULL || output == NULL || (slash == NULL && folder[0] != '/')) {
+        return folder;
+    }
+    size_t length = slash != NULL ? (size_t)(slash - output) + 1 : 0;
+    if (length > 0 && strncmp(folder, output, length) == 0) {
+        return folder + length;
+    }
+    char *here = folder[0] != '/' ? realpath(".", NULL) : NULL;
+    const char *link = here != NULL ? arena_format(arena, "%s/%s", here, folder) : folder;
+    free(here);
+    return link;
+}
+
 enum status_code report_draw(const struct report *report, struct plot_place *place, struct status *error)
 {
     struct arena arena = {0};
@@ -101,7 +117,7 @@ enum status_code report_write(const struct report *report, struct arena *arena, 
 {
     const char *plots = report_plot_folder(arena, folder);
     const char *html = arena_format(arena, "%s/report.html", folder);
-    struct plot_set set = {0};
+    struct plot_set set = {.link = "plots"};
     struct text notes = {0};
     struct plot_place place = {.with_png = true, .set = &set, .notes = &notes};
     enum status_code code = plots == NULL ? memory_error(error) : report_draw(report, &place, error);

@@ -17,6 +17,10 @@ const char *report_plot_folder(struct arena *arena, const char *path);
 /* Whether output (a file that need not be there yet; NULL: none) lies in the folder of the records at path, or below it. */
 bool report_output_is_beside(const char *output, const char *path);
 
+/* folder as seen from the page output (NULL: standard output), for links: "plots" for DIR/report.html and DIR/plots, else the whole
+ * path. NULL where folder is. */
+const char *report_plot_link(struct arena *arena, const char *output, const char *folder);
+
 /* Draws the plots into place->set, with the scripts that come with the program. */
 enum status_code report_draw(const struct report *report, struct plot_place *place, struct status *error);
 

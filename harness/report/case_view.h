@@ -204,7 +204,8 @@ enum status_code report_accuracy(const struct report *report, struct arena *aren
 void table_write(const struct report *report, const struct report_style *style, const struct accuracy *rows, int count,
                  struct text *text);
 void summary_write(const struct report *report, const struct report_style *style, struct text *text);
-void markdown_write(const struct report *report, const struct accuracy *rows, int count, struct text *text);
+void markdown_write(const struct report *report, const struct report_style *style, const struct accuracy *rows,
+                    int count, struct text *text);
 void csv_write(const struct report *report, struct text *text);
 void html_write(const struct report *report, const struct report_style *style, const struct accuracy *rows, int count,
                 struct text *text);

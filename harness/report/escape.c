@@ -140,6 +140,16 @@ void column_append(struct text *text, const char *string)
     string_append(text, *string != '\0' ? string : "-", column_replace, "");
 }
 
+void link_append(struct text *text, const char *path)
+{
+    for (; *path != '\0'; path++) {
+        unsigned char byte = (unsigned char)*path;
+        bool plain = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') ||
+                     strchr("/-_.~", byte) != NULL;
+        text_format(text, plain ? "%c" : "%%%02X", byte);
+    }
+}
+
 static int point_width(uint32_t point)
 {
     bool combining = (point >= 0x300 && point <= 0x36F) || (point >= 0xFE00 && point <= 0xFE0F);

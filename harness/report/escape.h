@@ -22,6 +22,9 @@ void csv_append(struct text *text, const char *string);
 /* Text or an attribute value, of XML or HTML: & < > " ' as entities, hidden ones left out, white space one blank. */
 void xml_append(struct text *text, const char *string);
 
+/* A path as the address of a link, in HTML and in Markdown: what is not a letter, a digit or one of /-_.~ as %XX. */
+void link_append(struct text *text, const char *path);
+
 /* One column of a data file for gnuplot, which then writes it into an SVG: tabs, quotes, <, > and & become harmless
  * look-alikes, letters other than Latin, Greek and Cyrillic a question mark. */
 void column_append(struct text *text, const char *string);

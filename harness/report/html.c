@@ -1,121 +1,31 @@
-/* HTML: the report as one page that needs nothing else, its plots put into it as SVG. */
+/* HTML: the report as one page that needs nothing else: what failed, how far the estimators were off, the figures, and every
+ * case in a row that unfolds. Images that would make it heavy are links to their files. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/report/case_view.h"
 #include "harness/report/escape.h"
+#include "harness/report/html_cases.h"
 #include "harness/report/html_page.h"
 #include "harness/report/plot_data.h"
+#include "harness/report/plot_set.h"
+#include "harness/report/provenance.h"
 #include "harness/report/wording.h"
 
-enum { PAGE_MAXIMUM = 20 };
-
-/* One of our own class names, never the text of a record. */
-static const char *status_class(const char *status)
-{
-    static const char *const known[] = {"ok", "fail", "oom", "timeout", "skip"};
-    for (size_t index = 0; index < sizeof known / sizeof known[0]; index++) {
-        if (strcmp(status, known[index]) == 0) {
-            return known[index];
-        }
-    }
-    return "error";
-}
-
-static void notes_append(struct text *text, const struct case_view *view)
-{
-    struct text note = {0};
-    text_append(&note, view->reason);
-    oom_append(&note, view);
-    text_append(&note, view->invalid && note.length > 0 ? "; " : "");
-    validity_append(&note, view);
-    if (view->causes_at_load.present) {
-        text_append(&note, note.length > 0 ? ". After loading: " : "After loading: ");
-        causes_append(&note, &view->measured.stages[STAGE_LOAD], &view->causes_at_load);
-    }
-    struct text items = {0};
-    enum level level = items_append(&items, view);
-    if (level != LEVEL_COUNT) {
-        text_format(&note, "%sBy cause, %s: %s", note.length > 0 ? ". " : "", level_name(level), text_string(&items));
-    }
-    text_release(&items);
-    if (note.length > 0) {
-        text_append(text, "<br><span class=\"note\">");
-        xml_append(text, text_string(&note));
-        text_append(text, "</span>");
-    }
-    text_release(&note);
-}
-
-static void case_heading(struct text *text, const struct case_view *view)
-{
-    int rows = view->comparison_count > 0 ? view->comparison_count : 1;
-    text_format(text, "<tr class=\"first\"><td rowspan=\"%d\">", rows);
-    xml_append(text, view->title);
-    notes_append(text, view);
-    text_format(text, "</td><td rowspan=\"%d\" class=\"%s\">", rows, status_class(view->status));
-    xml_append(text, view->status);
-    text_append(text, view->invalid ? "<br><span class=\"invalid\">invalid readings</span></td>" : "</td>");
-}
-
-static void verdict_append(struct text *text, const struct comparison *row)
-{
-    if (row->judgement == JUDGEMENT_NONE && row->note != NULL) {
-        text_append(text, "<td class=\"note\">not judged: ");
-        xml_append(text, row->note);
-        text_append(text, "</td>");
-        return;
-    }
-    text_append(text, row->judgement == JUDGEMENT_PASS   ? "<td class=\"pass\">pass</td>"
-                      : row->judgement == JUDGEMENT_FAIL ? "<td class=\"fail\">fail</td>"
-                                                         : "<td></td>");
-}
-
-static void case_append(struct text *text, const struct case_view *view)
-{
-    char word[WORDING_BYTES];
-    case_heading(text, view);
-    for (int index = 0; index < view->comparison_count; index++) {
-        const struct comparison *row = &view->comparisons[index];
-        text_append(text, index > 0 ? "<tr>" : "");
-        html_cell_append(text, row->estimator);
-        html_cell_append(text, quantity_word(row->quantity, word));
-        html_number_append(text, bytes_word(row->predicted_bytes, false, word));
-        html_number_append(text, bytes_word(row->measured_bytes, false, word));
-        html_number_append(text, error_word(row->error_known, row->error, word));
-        verdict_append(text, row);
-        text_append(text, "</tr>\n");
-    }
-    if (view->comparison_count == 0) {
-        text_append(text, "<td colspan=\"6\">-</td></tr>\n");
-    }
-}
-
-static void cases_append(struct text *text, const struct report *report)
-{
-    text_format(text,
-                "<h2>Cases</h2>\n<table>\n<tr><th>case</th><th>status</th><th>estimator</th><th>quantity</th>"
-                "<th class=\"n\">predicted</th><th class=\"n\">%s</th><th class=\"n\">error</th>"
-                "<th>verdict</th></tr>\n",
-                report->basis);
-    for (int index = 0; index < report->case_count; index++) {
-        case_append(text, &report->cases[index]);
-    }
-    text_append(text, "</table>\n");
-}
+enum { CASES_MAXIMUM = 1000, FAILURES_OPEN_MAXIMUM = 20, IMAGES_BYTES_MAXIMUM = 400 << 10 };
 
 static void summary_append(struct text *text, const char *basis, const struct accuracy *rows, int count)
 {
     char word[WORDING_BYTES];
     text_format(
         text,
-        "<h2>Accuracy per estimator</h2>\n<p>Error is predicted - %s, over %s. Under: cases for which too little "
-        "was predicted.</p>\n",
+        "<h2 id=\"accuracy\">Accuracy per estimator</h2>\n<p>Error is predicted - %s, over %s. Under: cases for "
+        "which too little was predicted.</p>\n",
         basis, basis);
-    text_append(text,
-                "<table>\n<tr><th>estimator</th><th>quantity</th><th class=\"n\">cases</th><th class=\"n\">median</th>"
-                "<th class=\"n\">worst</th><th>worst case</th><th class=\"n\">under</th>"
-                "<th class=\"n\">failed</th></tr>\n");
+    html_table_begin(text);
+    text_append(text, "<tr><th>estimator</th><th>quantity</th><th class=\"n\">cases</th><th class=\"n\">median</th>"
+                      "<th class=\"n\">worst</th><th>worst case</th><th class=\"n\">under</th>"
+                      "<th class=\"n\">failed</th></tr>\n");
     for (int index = 0; index < count; index++) {
         const struct accuracy *row = &rows[index];
         bool known = row->case_count > 0;
@@ -128,47 +38,138 @@ static void summary_append(struct text *text, const char *basis, const struct ac
         html_cell_append(text, known && row->worst_case != NULL ? row->worst_case : "-");
         text_format(text, "<td class=\"n\">%d</td><td class=\"n\">%d</td></tr>\n", row->under_count, row->failed_count);
     }
-    text_append(text, "</table>\n");
+    html_table_end(text);
 }
 
-static void figure_append(struct text *text, const struct plot_set *plots, const char *basis, enum plot_kind kind,
-                          int number)
+/* One page of a plot: in the page as long as there is room, else a link, else a name. */
+static void figure_append(struct text *text, const struct report_style *style, const struct plot *plot,
+                          size_t *images_bytes)
 {
-    struct text name = {0}, figure = {0};
-    text_format(&name, number == 0 ? "%s" : "%s-%d", plot_name(kind), number + 1);
-    text_format(&figure, "<figure>\n<figcaption>%s (%s)</figcaption>\n", plot_purpose(kind), basis);
-    if (!name.failed && html_image_append(&figure, plot_set_svg(plots, text_string(&name)))) {
-        text_append(text, text_string(&figure));
-        text_append(text, "</figure>\n");
+    struct text image = {0};
+    bool usable = html_image_append(&image, &plot->svg);
+    if (!usable) {
+        text_release(&image);
+        return;
     }
-    text_release(&name);
-    text_release(&figure);
+    text_append(text, "<figure>\n<figcaption>");
+    xml_append(text, plot->title);
+    if (*images_bytes + image.length <= IMAGES_BYTES_MAXIMUM) {
+        *images_bytes += image.length;
+        text_append(text, "</figcaption>\n");
+        text_append(text, text_string(&image));
+    } else if (style->plots->link != NULL) {
+        text_append(text, ": <a href=\"");
+        link_append(text, style->plots->link);
+        text_format(text, "/%s.svg\">%s.svg</a></figcaption>\n", plot->name, plot->name);
+    } else {
+        text_format(text, ": %s.svg, drawn by --plots FOLDER</figcaption>\n", plot->name);
+    }
+    text->failed = text->failed || image.failed;
+    text_append(text, "</figure>\n");
+    text_release(&image);
+}
+
+static bool has_figures(const struct report_style *style)
+{
+    for (int index = 0; style->plots != NULL && index < style->plots->count; index++) {
+        if (style->plots->plots[index].svg.length > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void figures_append(struct text *text, const struct report_style *style)
+{
+    size_t images_bytes = 0;
+    text_append(text, "<h2 id=\"figures\">Figures</h2>\n");
+    for (int index = 0; index < style->plots->count; index++) {
+        figure_append(text, style, &style->plots->plots[index], &images_bytes);
+    }
+}
+
+static void head_append(struct text *text, const struct report *report)
+{
+    struct text line = {0};
+    struct report *const one = (struct report *)(uintptr_t)report;
+    provenance_title_append(&line, &one, 1);
+    if (line.length == 0) {
+        text_format(&line, "Predicted against %s memory", report->basis);
+    }
+    html_page_begin(text, text_string(&line));
+    text_release(&line);
+    text_append(text, "<p>");
+    counts_append(&line, report);
+    xml_append(text, text_string(&line));
+    text_append(text, ".</p>\n<p class=\"note\">");
+    text_release(&line);
+    provenance_append(&line, &one, 1);
+    xml_append(text, text_string(&line));
+    text_format(text,
+                "%sBinary units; peaks over all stages; errors of the allocated peak, (predicted - %s) / %s; - is "
+                "not known.</p>\n",
+                line.length > 0 ? ". " : "", report->basis, report->basis);
+    text_release(&line);
+}
+
+static void contents_append(struct text *text, const struct case_order *order, bool accuracy, bool figures)
+{
+    text_append(text, "<nav><ul>\n");
+    if (order->failed_count > 0) {
+        int count = order->failed_count + order->hidden_failed_count;
+        text_format(text, "<li><a href=\"#failures\" class=\"fail\">%d case%s failed</a>\n", count,
+                    count == 1 ? "" : "s");
+    }
+    text_append(text, accuracy ? "<li><a href=\"#accuracy\">Accuracy per estimator</a>\n" : "");
+    text_append(text, figures ? "<li><a href=\"#figures\">Figures</a>\n" : "");
+    if (order->shown_count > order->failed_count) {
+        text_format(text, "<li><a href=\"#cases\">%s</a>\n", order->failed_count > 0 ? "The other cases" : "Cases");
+    }
+    text_append(text, "</ul></nav>\n");
+}
+
+/* The failures, or all others. */
+static void part_append(struct text *text, const struct report *report, const struct case_order *order, bool failures)
+{
+    int first = failures ? 0 : order->failed_count;
+    int count = failures ? order->failed_count : order->shown_count - first;
+    if (count == 0) {
+        return;
+    }
+    struct html_columns columns;
+    estimators_choose(report, NULL, HTML_COLUMNS_MAXIMUM, true, columns.shown);
+    text_append(text, failures                  ? "<h2 id=\"failures\">Failed</h2>\n"
+                      : order->failed_count > 0 ? "<h2 id=\"cases\">The other cases</h2>\n"
+                                                : "<h2 id=\"cases\">Cases</h2>\n");
+    html_cases_append(text, report, &columns, order->cases + first, count, failures && count <= FAILURES_OPEN_MAXIMUM);
 }
 
 void html_write(const struct report *report, const struct report_style *style, const struct accuracy *rows, int count,
                 struct text *text)
 {
-    struct text line = {0};
-    text_format(&line, "Predicted against %s memory", report->basis);
-    html_page_begin(text, text_string(&line));
-    text_release(&line);
-    text_append(text, "<p>");
-    device_append(&line, report);
-    text_append(&line, line.length > 0 ? "; " : "");
-    counts_append(&line, report);
-    xml_append(text, text_string(&line));
-    text_append(text, ". Binary units; peaks over all stages; - is not known.</p>\n");
-    text_release(&line);
+    struct case_order order;
+    struct text note = {0};
+    if (!case_order_make(report, CASES_MAXIMUM, &order)) {
+        text->failed = true;
+        return;
+    }
+    head_append(text, report);
+    contents_append(text, &order, count > 0, has_figures(style));
+    part_append(text, report, &order, true);
     if (count > 0) {
         summary_append(text, report->basis, rows, count);
     }
-    for (int kind = 0; kind < PLOT_COUNT && style->plots != NULL; kind++) {
-        for (int number = 0; number < PAGE_MAXIMUM; number++) {
-            figure_append(text, style->plots, report->basis, (enum plot_kind)kind, number);
-        }
+    if (has_figures(style)) {
+        figures_append(text, style);
     }
-    if (report->case_count > 0) {
-        cases_append(text, report);
+    part_append(text, report, &order, false);
+    case_order_note(&note, &order);
+    if (note.length > 0) {
+        text_append(text, "<p class=\"note\">");
+        xml_append(text, text_string(&note));
+        text_append(text, "</p>\n");
     }
+    text_release(&note);
     html_page_end(text);
+    case_order_release(&order);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness/report/escape.h"
+#include "harness/report/svg_compact.h"
 
 static const char head_start[] =
     "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
@@ -12,17 +13,35 @@ static const char head_start[] =
     "<title>";
 static const char head_style[] =
     "</title>\n<style>\n"
-    "body{font:15px/1.45 system-ui,sans-serif;color:#1b1b1b;background:#fff;max-width:72rem;margin:2rem auto;padding:0 "
-    "1rem}\n"
-    "table{border-collapse:collapse;margin:1rem 0;width:100%}\n"
-    "th,td{padding:.25rem .6rem;text-align:left;vertical-align:top;border-top:1px solid #ddd}\n"
-    "th{border-top:0;border-bottom:2px solid #888}\n"
+    ":root{color-scheme:light dark;--ink:#1b1b1b;--soft:#555;--paper:#fff;--line:#ddd;--rule:#888;--good:#00614a;"
+    "--bad:#a63c00;--too:#f6d3c0;--fit:#d5e8df;--waste:#eee}\n"
+    "@media(prefers-color-scheme:dark){:root{--ink:#e4e4e4;--soft:#aaa;--paper:#121212;--line:#333;--rule:#777;"
+    "--good:#5ecfa9;--bad:#ff9b66;--too:#5c2c12;--fit:#17402f;--waste:#2c2c2c}\n"
+    "figure svg{filter:invert(.93) hue-rotate(180deg)}}\n"
+    "*{box-sizing:border-box}\n"
+    "body{font:15px/1.45 system-ui,sans-serif;color:var(--ink);background:var(--paper);max-width:72rem;margin:1.5rem "
+    "auto;padding:0 1rem;overflow-wrap:anywhere}\n"
+    "h1{font-size:1.5rem}h2{font-size:1.2rem;margin-top:2rem}a{color:inherit}\n"
+    "nav ul{padding-left:1.2rem;margin:.5rem 0}\n"
+    ".wide{overflow-x:auto;overflow-wrap:normal;margin:.7rem 0}.wide td,.wide th{white-space:nowrap}\n"
+    "table{border-collapse:collapse}\n"
+    "th,td{padding:.2rem .6rem;text-align:left;vertical-align:top;border-top:1px solid var(--line)}\n"
+    "th{border-top:0;border-bottom:2px solid var(--rule)}\n"
     ".n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}\n"
-    "tr.first td{border-top-color:#888}\n"
-    ".ok,.pass{color:#00614a}.fail,.error,.oom,.timeout{color:#a63c00;font-weight:600}.skip{color:#555}\n"
-    ".invalid{color:#a63c00;font-weight:400}\n"
-    ".note{color:#555;font-size:.9em}\n"
-    "figure{margin:1.5rem 0}figure svg{max-width:100%;height:auto}figcaption{font-weight:600;margin-bottom:.3rem}\n"
+    ".ok,.pass{color:var(--good)}.fail,.error,.oom,.timeout{color:var(--bad);font-weight:600}.skip{color:var(--soft)}\n"
+    ".invalid{color:var(--bad);font-weight:400}\n"
+    ".note{color:var(--soft);font-size:.9em}\n"
+    ".too{background:var(--too)}.close{background:var(--fit)}.wasteful{background:var(--waste)}\n"
+    ".row{display:flex;gap:.6rem;align-items:baseline;padding:.25rem 0;border-top:1px solid var(--line)}\n"
+    ".row>:first-child{flex:1 1 12rem;min-width:0}.row>.n{flex:0 0 6.6rem}.row>.s{flex:0 0 4.2rem}\n"
+    ".head{font-weight:600;border-top:0;border-bottom:2px solid var(--rule)}\n"
+    "summary{cursor:pointer}summary>:first-child::before{content:'\\25B8\\00A0'}\n"
+    "details[open]>summary>:first-child::before{content:'\\25BE\\00A0'}\n"
+    "details>div{padding:.2rem 0 .8rem 1rem}\n"
+    "figure{margin:1.5rem 0;overflow-x:auto}figure svg{max-width:100%;height:auto}\n"
+    "figcaption{font-weight:600;margin-bottom:.3rem}\n"
+    "@media(max-width:44rem){body{padding:0 .6rem}.row{flex-wrap:wrap;gap:.1rem .6rem}.row>:first-child{flex:1 0 100%}"
+    ".row>.x{display:none}.row>.n{flex:1 0 5rem}figure svg{min-width:38rem}}\n" SVG_STYLE "\n"
     "</style>\n</head>\n<body>\n<h1>";
 
 void html_page_begin(struct text *text, const char *title)
@@ -39,6 +58,16 @@ void html_page_end(struct text *text)
     text_append(text, "</body>\n</html>\n");
 }
 
+void html_table_begin(struct text *text)
+{
+    text_append(text, "<div class=\"wide\"><table>\n");
+}
+
+void html_table_end(struct text *text)
+{
+    text_append(text, "</table></div>\n");
+}
+
 void html_cell_append(struct text *text, const char *string)
 {
     text_append(text, "<td>");
@@ -53,25 +82,12 @@ void html_number_append(struct text *text, const char *string)
     text_append(text, "</td>");
 }
 
-/* Without the titles: browsers show them under the pointer, and gnuplot's are pieces of its script. */
-static void untitled_append(struct text *text, const char *element)
-{
-    static const char start[] = "<title>", end[] = "</title>";
-    const char *title = strstr(element, start);
-    while (title != NULL && strstr(title, end) != NULL) {
-        text_append_bytes(text, element, (size_t)(title - element));
-        element = strstr(title, end) + sizeof end - 1;
-        title = strstr(element, start);
-    }
-    text_append(text, element);
-}
-
 bool html_image_append(struct text *text, const struct text *svg)
 {
     const char *element = svg != NULL ? strstr(text_string(svg), "<svg") : NULL;
     bool usable = element != NULL && strcasestr(element, "<script") == NULL;
     if (usable) {
-        untitled_append(text, element);
+        svg_append(text, element);
     }
     return usable;
 }

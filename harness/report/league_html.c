@@ -37,14 +37,15 @@ static void scope_append(struct text *text, const struct league *league, const s
     xml_append(text, scope->kind == SCOPE_ALL ? "" : scope->name);
     text_format(text, "</h2>\n<p>%d case%s; all ranked estimators answer %d of them.</p>\n", scope->case_count,
                 scope->case_count == 1 ? "" : "s", scope->common_count);
-    text_append(text, "<table>\n<tr><th></th><th>estimator</th><th class=\"n\">cases</th><th class=\"n\">bias</th>"
+    html_table_begin(text);
+    text_append(text, "<tr><th></th><th>estimator</th><th class=\"n\">cases</th><th class=\"n\">bias</th>"
                       "<th class=\"n\">median</th><th class=\"n\">p90</th><th class=\"n\">under</th>"
                       "<th class=\"n\">±5 %</th><th class=\"n\">common</th><th class=\"n\">worst</th>"
                       "<th>worst case</th></tr>\n");
     for (int index = 0; index < scope->row_count; index++) {
         row_append(text, league, scope, &scope->rows[index]);
     }
-    text_append(text, "</table>\n");
+    html_table_end(text);
 }
 
 static void paragraph_write(struct text *text, const char *words)

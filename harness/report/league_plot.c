@@ -64,6 +64,7 @@ enum status_code league_plot(const struct league *league, const struct plot_plac
         page.mark_count += quartiles_append(&page, league, &all->rows[index], index + 1) ? 1 : 0;
     }
     page.height = 208 + 30 * page.mark_count;
+    text_append(&page.title, "Errors of each estimator");
     plot_caption_close(&page, league->provenance);
     enum status_code code = plot_page_draw(place, LEAGUE_PLOT, "a prediction and a measurement", 0, &page, error);
     plot_page_release(&page);

@@ -1,56 +1,81 @@
 /* Markdown: the report as GitHub-flavoured tables, for job summaries and documentation. */
+#include "harness/report/case_order.h"
 #include "harness/report/case_view.h"
 #include "harness/report/escape.h"
+#include "harness/report/plot_set.h"
+#include "harness/report/provenance.h"
 #include "harness/report/spread.h"
 #include "harness/report/wording.h"
 
-/* NULL: nothing, in the rows below the first of a case. */
-static void status_append(struct text *text, const struct case_view *view)
-{
-    markdown_append(text, view != NULL ? view->status : "");
-    text_append(text, view != NULL && view->invalid ? ", invalid" : "");
-}
+enum { CASES_MAXIMUM = 1000, COLUMNS_MAXIMUM = 6 };
 
-static void comparison_append(struct text *text, const struct case_view *view, const struct comparison *row, bool first)
+struct page {
+    const struct report *report;
+    struct text *text;
+    struct case_order order;
+    bool shown[ESTIMATOR_MAXIMUM]; /* the estimators that have a column */
+};
+
+static void row_append(const struct page *page, const struct case_view *view)
 {
     char word[WORDING_BYTES];
-    text_append(text, "| ");
-    markdown_append(text, first ? view->title : "");
-    text_append(text, " | ");
-    status_append(text, first ? view : NULL);
-    text_append(text, " | ");
-    markdown_append(text, row->estimator);
-    text_append(text, " | ");
-    markdown_append(text, quantity_word(row->quantity, word));
-    text_format(text, " | %s", bytes_word(row->predicted_bytes, false, word));
-    text_format(text, " | %s", bytes_word(row->measured_bytes, false, word));
-    text_format(text, " | %s", error_word(row->error_known, row->error, word));
-    text_append(text, " | ");
-    if (row->judgement == JUDGEMENT_NONE && row->note != NULL) {
-        text_append(text, "not judged: ");
-        markdown_append(text, row->note);
+    text_append(page->text, "| ");
+    markdown_append(page->text, view->title);
+    text_append(page->text, case_has_failed(view) ? " | **" : " | ");
+    markdown_append(page->text, view->status);
+    text_append(page->text, case_has_failed(view) ? "**" : "");
+    text_append(page->text, view->invalid ? ", invalid" : "");
+    text_format(page->text, " | %s", bytes_word(view->measured.peak_bytes[LEVEL_ALLOCATED], false, word));
+    for (int index = 0; index < page->report->estimator_count; index++) {
+        if (page->shown[index]) {
+            const struct comparison *row = comparison_of_peak(view, page->report->estimators[index]);
+            const char *bold = row != NULL && row->judgement == JUDGEMENT_FAIL ? "**" : "";
+            text_format(page->text, " | %s%s%s", bold,
+                        row != NULL ? error_word(row->error_known, row->error, word) : "-", bold);
+        }
     }
-    text_format(text, "%s |\n",
-                row->judgement == JUDGEMENT_PASS   ? "pass"
-                : row->judgement == JUDGEMENT_FAIL ? "**fail**"
-                                                   : "");
+    text_append(page->text, " |\n");
 }
 
-static void case_append(struct text *text, const struct case_view *view)
+/* The estimators that predict something of these cases and have no column. */
+static void hidden_append(const struct page *page)
 {
-    for (int index = 0; index < view->comparison_count; index++) {
-        comparison_append(text, view, &view->comparisons[index], index == 0);
+    const char *separator = "\nNot in the table: ";
+    for (int index = 0; index < page->report->estimator_count; index++) {
+        if (!page->shown[index]) {
+            text_append(page->text, separator);
+            markdown_append(page->text, page->report->estimators[index]);
+            separator = ", ";
+        }
     }
-    if (view->comparison_count == 0) {
-        text_append(text, "| ");
-        markdown_append(text, view->title);
-        text_append(text, " | ");
-        status_append(text, view);
-        char word[WORDING_BYTES];
-        int64_t bytes = view->measured.peak_bytes[LEVEL_ALLOCATED];
-        text_format(text, " | | %s| - | %s | - | |\n", bytes != BYTES_UNKNOWN ? "allocated peak " : "",
-                    bytes_word(bytes, false, word));
+    text_append(page->text, separator[0] == ',' ? ".\n" : "");
+}
+
+static void cases_append(const struct page *page)
+{
+    struct text note = {0};
+    text_format(page->text, "\n## Cases\n\nErrors of the allocated peak, (predicted - %s) / %s.\n\n",
+                page->report->basis, page->report->basis);
+    text_format(page->text, "| case | status | %s |", page->report->basis);
+    for (int index = 0; index < page->report->estimator_count; index++) {
+        if (page->shown[index]) {
+            text_append(page->text, " ");
+            markdown_append(page->text, page->report->estimators[index]);
+            text_append(page->text, " |");
+        }
     }
+    text_append(page->text, "\n|---|---|--:|");
+    for (int index = 0; index < page->report->estimator_count; index++) {
+        text_append(page->text, page->shown[index] ? "--:|" : "");
+    }
+    text_append(page->text, "\n");
+    for (int at = 0; at < page->order.shown_count; at++) {
+        row_append(page, page->order.cases[at]);
+    }
+    hidden_append(page);
+    case_order_note(&note, &page->order);
+    text_format(page->text, note.length > 0 ? "\n%s\n" : "%s", text_string(&note));
+    text_release(&note);
 }
 
 static void summary_append(struct text *text, const char *basis, const struct accuracy *rows, int count)
@@ -94,87 +119,133 @@ static void bullet_append(struct text *text, bool *any, const char *title, const
     text_append(text, "\n");
 }
 
-static void causes_list(struct text *text, const struct report *report)
+static void causes_list(const struct page *page)
 {
     bool any = false;
-    for (int index = 0; index < report->case_count; index++) {
-        const struct case_view *view = &report->cases[index];
+    for (int at = 0; at < page->order.shown_count; at++) {
+        const struct case_view *view = page->order.cases[at];
         struct text words = {0};
         causes_append(&words, &view->measured.stages[STAGE_LOAD], &view->causes_at_load);
-        bullet_append(text, &any, "From requested to reserved, after loading", view->title, &words);
+        bullet_append(page->text, &any, "From requested to reserved, after loading", view->title, &words);
         text_release(&words);
     }
 }
 
-static void spreads_list(struct text *text, const struct report *report)
+static void spreads_list(const struct page *page)
 {
     bool any = false;
-    for (int index = 0; index < report->case_count; index++) {
+    for (int at = 0; at < page->order.shown_count; at++) {
+        const struct case_view *view = page->order.cases[at];
         struct text words = {0};
-        spread_append(&words, &report->cases[index].spread);
-        bullet_append(text, &any, "Spread over attempts, each in a process of its own: highest less lowest",
-                      report->cases[index].title, &words);
+        spread_append(&words, &view->spread);
+        bullet_append(page->text, &any, "Spread over attempts, each in a process of its own: highest less lowest",
+                      view->title, &words);
         text_release(&words);
     }
 }
 
-static void items_list(struct text *text, const struct report *report)
+static void items_list(const struct page *page)
 {
     bool any = false;
-    for (int index = 0; index < report->case_count; index++) {
-        const struct case_view *view = &report->cases[index];
+    for (int at = 0; at < page->order.shown_count; at++) {
+        const struct case_view *view = page->order.cases[at];
         struct text words = {0}, items = {0};
         enum level level = items_append(&items, view);
         if (level != LEVEL_COUNT) {
             text_format(&words, "%s %s", level_name(level), text_string(&items));
         }
-        bullet_append(text, &any, "What driver or kernel counted, by cause", view->title, &words);
+        bullet_append(page->text, &any, "What driver or kernel counted, by cause", view->title, &words);
         text_release(&items);
         text_release(&words);
     }
 }
 
-static void reasons_list(struct text *text, const struct report *report)
+/* What was to be expected of a case that gave no figure to hold it against. */
+static void prediction_append(struct text *words, const struct case_view *view)
+{
+    char word[WORDING_BYTES];
+    int64_t predicted_bytes = view->predicted.peak_bytes[LEVEL_ALLOCATED];
+    if (view->measured.peak_bytes[LEVEL_ALLOCATED] == BYTES_UNKNOWN && predicted_bytes != BYTES_UNKNOWN) {
+        text_format(words, "; replay predicted a peak of %s", bytes_word(predicted_bytes, false, word));
+    }
+}
+
+/* Why the failures failed, or why others were skipped or are invalid. */
+static void reasons_list(const struct page *page, const char *title, int first, int end)
 {
     bool any = false;
-    for (int index = 0; index < report->case_count; index++) {
-        const struct case_view *view = &report->cases[index];
+    for (int at = first; at < end; at++) {
+        const struct case_view *view = page->order.cases[at];
         struct text words = {0};
-        if (view->reason[0] != '\0' || view->oom_stage != NULL) {
+        if (view->reason[0] != '\0' || view->oom_stage != NULL || case_has_failed(view)) {
             text_format(&words, "%s%s%s", view->status, view->reason[0] != '\0' ? ": " : "", view->reason);
             oom_append(&words, view);
+            prediction_append(&words, view);
         }
         text_append(&words, view->invalid && words.length > 0 ? "; " : "");
         validity_append(&words, view);
-        bullet_append(text, &any, "Reasons", view->title, &words);
+        bullet_append(page->text, &any, title, view->title, &words);
         text_release(&words);
     }
 }
 
-void markdown_write(const struct report *report, const struct accuracy *rows, int count, struct text *text)
+static void figures_append(const struct page *page, const struct report_style *style)
+{
+    bool any = false;
+    for (int at = 0; style->plots != NULL && style->plots->link != NULL && at < style->plots->count; at++) {
+        const struct plot *plot = &style->plots->plots[at];
+        if (plot->svg.length > 0) {
+            text_append(page->text, any ? "\n![" : "\n## Figures\n\n![");
+            markdown_append(page->text, plot->title);
+            text_append(page->text, "](");
+            link_append(page->text, style->plots->link);
+            text_format(page->text, "/%s.svg)\n", plot->name);
+            any = true;
+        }
+    }
+}
+
+static void head_append(const struct page *page)
 {
     struct text line = {0};
-    text_format(text, "# Predicted against %s\n\n", report->basis);
-    device_append(&line, report);
-    text_append(&line, line.length > 0 ? "; " : "");
-    counts_append(&line, report);
-    markdown_append(text, text_string(&line));
-    text_append(text, ". Binary units; peaks over all stages; - is not known.\n");
-    text_release(&line);
-    if (report->case_count > 0) {
-        text_format(text,
-                    "\n| case | status | estimator | quantity | predicted | %s | error | verdict |\n"
-                    "|---|---|---|---|--:|--:|--:|---|\n",
-                    report->basis);
+    struct report *const one = (struct report *)(uintptr_t)page->report;
+    provenance_title_append(&line, &one, 1);
+    if (line.length == 0) {
+        text_format(&line, "Predicted against %s", page->report->basis);
     }
-    for (int index = 0; index < report->case_count; index++) {
-        case_append(text, &report->cases[index]);
+    text_append(page->text, "# ");
+    markdown_append(page->text, text_string(&line));
+    text_append(page->text, "\n\n");
+    text_release(&line);
+    provenance_append(&line, &one, 1);
+    text_append(&line, line.length > 0 ? "; " : "");
+    counts_append(&line, page->report);
+    markdown_append(page->text, text_string(&line));
+    text_append(page->text, ". Binary units; peaks over all stages; - is not known.\n");
+    text_release(&line);
+}
+
+void markdown_write(const struct report *report, const struct report_style *style, const struct accuracy *rows,
+                    int count, struct text *text)
+{
+    struct page page = {.report = report, .text = text};
+    if (!case_order_make(report, CASES_MAXIMUM, &page.order)) {
+        text->failed = true;
+        return;
+    }
+    estimators_choose(report, NULL, COLUMNS_MAXIMUM, true, page.shown);
+    head_append(&page);
+    reasons_list(&page, "Failed", 0, page.order.failed_count);
+    if (report->case_count > 0) {
+        cases_append(&page);
     }
     if (count > 0) {
         summary_append(text, report->basis, rows, count);
     }
-    causes_list(text, report);
-    items_list(text, report);
-    spreads_list(text, report);
-    reasons_list(text, report);
+    figures_append(&page, style);
+    causes_list(&page);
+    items_list(&page);
+    spreads_list(&page);
+    reasons_list(&page, "Reasons", page.order.failed_count, page.order.shown_count);
+    case_order_release(&page.order);
 }

@@ -281,6 +281,8 @@ static void page_write(struct point *points, int count, struct plot_page *page)
     }
     const struct case_view *one = points[0].view;
     axis_word(one, turned, axis);
+    text_format(&page->title, "Overhead of %s: %s", strcmp(one->mode, "infer") == 0 ? "inference" : "generation",
+                one->model);
     rows_write(&page->data, points, count, batches, batch_count);
     page->mark_count = panels_write(&page->data, points, count);
     legend_write(&page->data, batches, batch_count, replayed_count == count);

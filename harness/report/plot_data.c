@@ -80,7 +80,7 @@ void plot_caption_close(struct plot_page *page, const char *provenance)
         page->caption_lines += page->caption.data[at] == '\n' ? 1 : 0;
     }
     page->height += CAPTION_LINE_HEIGHT * page->caption_lines;
-    page->data.failed = page->data.failed || page->caption.failed;
+    page->data.failed = page->data.failed || page->caption.failed || page->title.failed;
 }
 
 static int size_order(const void *left, const void *right)
@@ -116,5 +116,6 @@ void plot_page_make(const struct report *report, enum plot_kind kind, const char
 void plot_page_release(struct plot_page *page)
 {
     text_release(&page->data);
+    text_release(&page->title);
     text_release(&page->caption);
 }

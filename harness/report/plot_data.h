@@ -18,6 +18,7 @@ enum plot_kind {
 
 struct plot_page {
     struct text data;
+    struct text title;   /* one line for above it, where a page shows several; not escaped */
     struct text caption; /* lines below the figure; each ends with a newline */
     int caption_lines;
     int mark_count;    /* points, bars or panels; 0: this page does not exist */

@@ -20,16 +20,17 @@ static const struct text *file_content(const struct plot *plot, int index, const
     return contents[index];
 }
 
-struct plot *plot_set_add(struct plot_set *set, const char *name)
+struct plot *plot_set_add(struct plot_set *set, const char *name, const char *title)
 {
     struct plot *plots = realloc(set->plots, ((size_t)set->count + 1) * sizeof *plots);
-    char *copy = strdup(name);
+    char *copy = strdup(name), *title_copy = strdup(title);
     set->plots = plots != NULL ? plots : set->plots;
-    if (plots == NULL || copy == NULL) {
+    if (plots == NULL || copy == NULL || title_copy == NULL) {
         free(copy);
+        free(title_copy);
         return NULL;
     }
-    plots[set->count] = (struct plot){.name = copy};
+    plots[set->count] = (struct plot){.name = copy, .title = title_copy};
     return &plots[set->count++];
 }
 
@@ -101,6 +102,7 @@ void plot_set_release(struct plot_set *set)
             text_release(content);
         }
         free(set->plots[i].name);
+        free(set->plots[i].title);
     }
     free(set->plots);
     *set = (struct plot_set){0};

@@ -16,6 +16,7 @@
 /* One page of a plot. */
 struct plot {
     char *name;               /* "accuracy", "anatomy-2" */
+    char *title;              /* "Overhead of inference: gpt2"; one line, as in the records: callers escape it */
     struct text data, script; /* empty data: this report has no such page */
     struct text svg, png;     /* empty: not drawn */
 };
@@ -25,10 +26,11 @@ struct plot_set {
     struct plot *plots;
     int count;
     bool gnuplot_is_missing;
+    const char *link; /* where the files will lie, as seen from the page: "plots"; NULL: they are not kept; borrowed */
 };
 
-/* Adds an empty plot of that name (copied); NULL where memory ran out. Valid until the next is added. */
-struct plot *plot_set_add(struct plot_set *set, const char *name);
+/* Adds an empty plot of that name and title (copied); NULL where memory ran out. Valid until the next is added. */
+struct plot *plot_set_add(struct plot_set *set, const char *name, const char *title);
 
 /* The SVG document of a plot; NULL where none was drawn. set may be NULL. */
 const struct text *plot_set_svg(const struct plot_set *set, const char *name);

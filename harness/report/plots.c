@@ -86,7 +86,8 @@ enum status_code plot_page_draw(const struct plot_place *place, const char *name
     struct arena arena = {0};
     const char *full = number == 0 ? name : arena_format(&arena, "%s-%d", name, number + 1);
     const char *script = arena_format(&arena, "%s/%s.gp", place->script_directory, name);
-    struct plot *plot = full != NULL && script != NULL ? plot_set_add(place->set, full) : NULL;
+    struct plot *plot =
+        full != NULL && script != NULL ? plot_set_add(place->set, full, text_string(&page->title)) : NULL;
     enum status_code code = STATUS_OK;
     if (plot == NULL) {
         code = status_set(error, STATUS_OUT_OF_MEMORY, "no memory for the names of a plot");
@@ -114,6 +115,7 @@ static enum status_code kind_draw(const struct report *report, enum plot_kind ki
         if (more) {
             plot_page_make(report, kind, place->timeline, number, &page);
             plot_caption_close(&page, provenance);
+            text_append(&page.title, page.title.length == 0 ? plot_purpose(kind) : "");
             more = page.mark_count > 0;
         }
         if (number < PAGE_MAXIMUM) {

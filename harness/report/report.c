@@ -254,7 +254,7 @@ static enum status_code writer_call(const struct report *report, enum report_for
         table_write(report, style, rows, count, text);
         return STATUS_OK;
     case REPORT_MARKDOWN:
-        markdown_write(report, rows, count, text);
+        markdown_write(report, style, rows, count, text);
         return STATUS_OK;
     case REPORT_CSV:
         csv_write(report, text);

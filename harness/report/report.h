@@ -51,7 +51,7 @@ enum status_code report_format_parse(const char *name, enum report_format *forma
 struct report_style {
     int width;                    /* columns of the terminal; below 40 counts as 40; 0: 80 */
     bool colour;                  /* ANSI colours, only in REPORT_TABLE */
-    const struct plot_set *plots; /* REPORT_HTML puts them into the page; NULL: none */
+    const struct plot_set *plots; /* REPORT_HTML puts them into the page, REPORT_MARKDOWN links to them; NULL: none */
 };
 
 /* Appends the report to text. style may be NULL: 80 columns, no colour, no plots. */

@@ -16,13 +16,13 @@ static void paragraph_write(struct text *text, const struct text *words, const c
 
 static void cell_write(struct text *text, const struct rule_cell *cell)
 {
-    static const char *const colours[RULE_WORD_COUNT] = {"#f6d3c0", "#d5e8df", "#eeeeee"};
+    static const char *const classes[RULE_WORD_COUNT] = {"too", "close", "wasteful"};
     if (cell == NULL) {
         text_append(text, "<td class=\"n\">-</td>");
         return;
     }
-    text_format(text, "<td class=\"n\" style=\"background:%s\" title=\"%s\">%.2f%s</td>", colours[cell->word],
-                rule_word_name(cell->word), cell->ratio,
+    text_format(text, "<td class=\"n %s\" title=\"%s\">%.2f%s</td>", classes[cell->word], rule_word_name(cell->word),
+                cell->ratio,
                 cell->word == RULE_TOO_LITTLE ? " !"
                 : cell->word == RULE_WASTEFUL ? " ~"
                                               : "");
@@ -43,7 +43,8 @@ static void series_write(struct text *text, const struct rule_series *series)
     text_append(text, series->meta ? " (predicted)</h2>\n" : "</h2>\n");
     rule_boundary_append(&boundary, series);
     paragraph_write(text, &boundary, "note");
-    text_append(text, "<table style=\"width:auto\">\n<tr><th class=\"n\">batch</th>");
+    html_table_begin(text);
+    text_append(text, "<tr><th class=\"n\">batch</th>");
     for (int at = 0; at < column_count; at++) {
         text_format(text, "<th class=\"n\">%s</th>", rule_column_word(&columns[at], word));
     }
@@ -55,7 +56,7 @@ static void series_write(struct text *text, const struct rule_series *series)
         }
         text_append(text, "</tr>\n");
     }
-    text_append(text, "</table>\n");
+    html_table_end(text);
     text_release(&boundary);
     arena_release(&arena);
 }

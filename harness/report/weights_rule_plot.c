@@ -66,6 +66,7 @@ enum status_code weights_rule_plot(const struct weights_rule *rule, const struct
     titles_write(&page, rule);
     crossings_write(&page, rule);
     page.height = 190 + 30 * page.mark_count;
+    text_append(&page.title, "Where it is enough");
     plot_caption_close(&page, rule->provenance);
     enum status_code code = plot_page_draw(place, WEIGHTS_RULE_PLOT, "inference with known weights", 0, &page, error);
     plot_page_release(&page);

@@ -103,24 +103,67 @@ static void no_control_character_gets_through(void **state)
     }
 }
 
-static void markdown_rows_keep_their_columns(void **state)
+/* Bars that part cells; -1: the line is no row. */
+static int bars_count(const char *line)
+{
+    int bars = 0;
+    for (size_t at = 0; line[at] != '\0'; at++) {
+        bars += line[at] == '|' && (at == 0 || line[at - 1] != '\\') ? 1 : 0;
+    }
+    return line[0] == '|' ? bars : -1;
+}
+
+/* A row for each case, and every row of a table with as many cells as its heading. */
+static void markdown_has_a_row_for_each_case(void **state)
 {
     (void)state;
     struct text text = rendered(RECORDS_HOSTILE, REPORT_MARKDOWN, NULL);
     char *rest = text.data, *line;
-    int rows = 0;
+    int rows = 0, columns = -1, tables = 0;
     while ((line = strsep(&rest, "\n")) != NULL) {
-        int bars = 0;
-        for (size_t at = 0; line[at] != '\0'; at++) {
-            bars += line[at] == '|' && (at == 0 || line[at - 1] != '\\') ? 1 : 0;
+        int bars = bars_count(line);
+        tables += bars >= 0 && columns < 0 ? 1 : 0;
+        rows += bars >= 0 && tables == 1 ? 1 : 0;
+        if (bars >= 0 && columns >= 0) {
+            assert_int_equal(bars, columns);
         }
-        if (line[0] == '|') {
-            assert_int_equal(bars, 9);
-            rows++;
-        }
+        columns = bars;
     }
-    assert_int_equal(rows, 2 + 9 + 2 + 9);
+    assert_int_equal(tables, 2);
+    assert_int_equal(rows, 2 + 9);
     text_release(&text);
+}
+
+/* What failed stands before what did not, and each case once. */
+static void html_has_the_failures_first(void **state)
+{
+    (void)state;
+    struct text text = rendered(RECORDS_SMALL, REPORT_HTML, NULL);
+    const char *page = text_string(&text);
+    const char *failed = strstr(page, "<h2 id=\"failures\">"), *accuracy = strstr(page, "<h2 id=\"accuracy\">");
+    const char *others = strstr(page, "<h2 id=\"cases\">"), *one = strstr(page, "<span>timm/resnet50.a1_in1k train");
+    assert_true(failed != NULL && failed < one && one < accuracy && accuracy < others);
+    assert_null(strstr(one + 1, "<span>timm/resnet50.a1_in1k train"));
+    assert_true(strstr(page, "<span>bert-base-cased load") > others);
+    int count = 0;
+    for (const char *at = page; (at = strstr(at, "<details")) != NULL; at++) {
+        count++;
+    }
+    assert_int_equal(count, 4);
+    assert_non_null(strstr(page, "<title>quick on cuda (NVIDIA H200), 2026-11-20</title>"));
+    assert_non_null(strstr(page, "<a href=\"#failures\" class=\"fail\">2 cases failed</a>"));
+    assert_non_null(strstr(page, "prefers-color-scheme:dark"));
+    text_release(&text);
+}
+
+/* 144 of them and all the images that a page takes stay under 1 MB. */
+static void a_case_of_a_page_is_small(void **state)
+{
+    (void)state;
+    struct text none = rendered(RECORDS_EMPTY, REPORT_HTML, NULL), page = rendered(RECORDS_LARGE, REPORT_HTML, NULL);
+    assert_true((page.length - none.length) / 40 < (1000000 - 400 * 1024) / 144);
+    text_release(&none);
+    text_release(&page);
 }
 
 /* Reads RFC 4180 back: every row has as many cells as the first, and no cell begins like a formula. */
@@ -267,7 +310,9 @@ int main(void)
         cmocka_unit_test(tables_fit_their_width),
         cmocka_unit_test(colour_is_asked_for),
         cmocka_unit_test(no_control_character_gets_through),
-        cmocka_unit_test(markdown_rows_keep_their_columns),
+        cmocka_unit_test(markdown_has_a_row_for_each_case),
+        cmocka_unit_test(html_has_the_failures_first),
+        cmocka_unit_test(a_case_of_a_page_is_small),
         cmocka_unit_test(csv_is_a_table_without_formulas),
         cmocka_unit_test(markup_holds_only_our_elements),
         cmocka_unit_test(html_marks_an_invalid_row),

@@ -1,0 +1,33 @@
+/* Case order: in which order pages for people show cases, and which of very many they show. Not for anybody outside this
+ * folder. */
+#ifndef ASSAY_REPORT_CASE_ORDER_H
+#define ASSAY_REPORT_CASE_ORDER_H
+
+#include "harness/report/case_view.h"
+
+/* Whether something went wrong with a case: a verdict failed, or it was not measured to its end. A skipped one is no failure. */
+bool case_has_failed(const struct case_view *view);
+
+struct case_order {
+    const struct case_view *
+        *cases;       /* failures first, then those with invalid readings, then the others, then the skipped */
+    int shown_count;  /* so many of these are shown: all, or the first `maximum` */
+    int failed_count; /* so many of the shown ones are failures: the first */
+    int hidden_count, hidden_failed_count;
+};
+
+/* Of more than maximum cases those behind the failures are in the order of their errors (of replay, on allocated bytes), the
+ * worst first; else everything keeps the order of the records. False: no memory. */
+bool case_order_make(const struct report *report, int maximum, struct case_order *order);
+void case_order_release(struct case_order *order);
+
+/* "77,000 more cases are not on this page (3 of them failed); ...", where some are hidden: what they are and where to see them. */
+void case_order_note(struct text *text, const struct case_order *order);
+
+/* Which estimators have a column where there is room for `maximum`: those with the most figures of allocated peaks among the
+ * cases of a mode (NULL: all cases), in the order of the report; one without a figure never. failed_first: those of which a
+ * verdict failed come before the others. Returns how many. */
+int estimators_choose(const struct report *report, const char *mode, int maximum, bool failed_first,
+                      bool chosen[ESTIMATOR_MAXIMUM]);
+
+#endif

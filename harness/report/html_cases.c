@@ -1,0 +1,189 @@
+/* HTML cases: a row is the summary of a <details>, so that it folds without a script. End tags that HTML can do without are
+ * left out: a page of many cases is made of little else. */
+#include "harness/report/html_cases.h"
+
+#include <string.h>
+
+#include "harness/report/escape.h"
+#include "harness/report/html_page.h"
+#include "harness/report/spread.h"
+#include "harness/report/wording.h"
+
+/* One of our own class names, never the text of a record. */
+static const char *status_class(const char *status)
+{
+    static const char *const known[] = {"ok", "fail", "oom", "timeout", "skip"};
+    for (size_t index = 0; index < sizeof known / sizeof known[0]; index++) {
+        if (strcmp(status, known[index]) == 0) {
+            return known[index];
+        }
+    }
+    return "error";
+}
+
+/* place: among the estimators that are shown; a phone shows the first alone. */
+static void error_append(struct text *text, const struct case_view *view, const char *estimator, int place)
+{
+    char word[WORDING_BYTES];
+    const struct comparison *row = comparison_of_peak(view, estimator);
+    bool failed = row != NULL && row->judgement == JUDGEMENT_FAIL;
+    text_format(text, "<span class=\"n%s%s\">%s</span>", place > 0 ? " x" : "", failed ? " fail" : "",
+                row != NULL ? error_word(row->error_known, row->error, word) : "-");
+}
+
+static void row_append(struct text *text, const struct report *report, const struct html_columns *columns,
+                       const struct case_view *view)
+{
+    char word[WORDING_BYTES];
+    int place = 0;
+    text_append(text, "<summary class=row><span>");
+    xml_append(text, view->title);
+    text_format(text, "</span><span class=\"s %s\">", status_class(view->status));
+    xml_append(text, view->status);
+    text_append(text, view->invalid ? " <span class=\"invalid\">invalid readings</span>" : "");
+    text_format(text, "</span><span class=n>%s</span>",
+                bytes_word(view->measured.peak_bytes[LEVEL_ALLOCATED], false, word));
+    for (int index = 0; index < report->estimator_count; index++) {
+        if (columns->shown[index]) {
+            error_append(text, view, report->estimators[index], place++);
+        }
+    }
+    text_append(text, "</summary>\n");
+}
+
+static void note_append(struct text *text, const char *name, const struct text *words)
+{
+    if (words->length > 0) {
+        text_format(text, "<p class=note>%s", name);
+        xml_append(text, text_string(words));
+        text_append(text, "\n");
+    }
+}
+
+static void why_append(struct text *text, const struct case_view *view)
+{
+    struct text why = {0}, invalid = {0};
+    text_append(&why, view->reason);
+    oom_append(&why, view);
+    validity_append(&invalid, view);
+    note_append(text, "", &why);
+    note_append(text, "", &invalid);
+    text_release(&why);
+    text_release(&invalid);
+}
+
+static void causes_note(struct text *text, const struct case_view *view)
+{
+    struct text words = {0}, items = {0};
+    causes_append(&words, &view->measured.stages[STAGE_LOAD], &view->causes_at_load);
+    note_append(text, "After loading: ", &words);
+    text_release(&words);
+    enum level level = items_append(&items, view);
+    if (level != LEVEL_COUNT) {
+        text_format(&words, "%s, %s", level_name(level), text_string(&items));
+        note_append(text, "By cause: ", &words);
+    }
+    text_release(&words);
+    spread_append(&words, &view->spread);
+    note_append(text, "Over attempts: ", &words);
+    text_release(&words);
+    text_release(&items);
+}
+
+static void verdict_append(struct text *text, const struct comparison *row)
+{
+    if (row->judgement == JUDGEMENT_NONE && row->note != NULL) {
+        text_append(text, "<td class=note>not judged: ");
+        xml_append(text, row->note);
+        return;
+    }
+    text_append(text, row->judgement == JUDGEMENT_PASS   ? "<td class=pass>pass"
+                      : row->judgement == JUDGEMENT_FAIL ? "<td class=fail>fail"
+                                                         : "<td>");
+}
+
+static void comparisons_append(struct text *text, const struct report *report, const struct case_view *view)
+{
+    char word[WORDING_BYTES];
+    if (view->comparison_count == 0) {
+        return;
+    }
+    html_table_begin(text);
+    text_format(text, "<tr><th>estimator<th>quantity<th class=n>predicted<th class=n>%s<th class=n>error<th>verdict\n",
+                report->basis);
+    for (int index = 0; index < view->comparison_count; index++) {
+        const struct comparison *row = &view->comparisons[index];
+        text_append(text, "<tr><td>");
+        xml_append(text, row->estimator);
+        text_append(text, "<td>");
+        xml_append(text, quantity_word(row->quantity, word));
+        text_format(text, "<td class=n>%s", bytes_word(row->predicted_bytes, false, word));
+        text_format(text, "<td class=n>%s", bytes_word(row->measured_bytes, false, word));
+        text_format(text, "<td class=n>%s", error_word(row->error_known, row->error, word));
+        verdict_append(text, row);
+        text_append(text, "\n");
+    }
+    html_table_end(text);
+}
+
+/* The peaks of the stages, where there are two or more. */
+static void stages_append(struct text *text, const struct report *report, const struct case_view *view)
+{
+    char word[WORDING_BYTES];
+    int present = 0;
+    for (int stage = STAGE_LOAD; stage < STAGE_COUNT; stage++) {
+        present += view->measured.stages[stage].present ? 1 : 0;
+    }
+    if (present < 2) {
+        return;
+    }
+    html_table_begin(text);
+    text_format(text,
+                "<tr><th>peak in stage<th class=n>requested<th class=n>allocated<th class=n>reserved"
+                "<th class=n>allocated, predicted<th class=note>%s\n",
+                report->basis);
+    for (int stage = STAGE_LOAD; stage < STAGE_COUNT; stage++) {
+        const struct stage_view *measured = &view->measured.stages[stage];
+        if (!measured->present) {
+            continue;
+        }
+        text_format(text, "<tr><td>%s", report_stage_name(stage));
+        for (int level = LEVEL_REQUESTED; level <= LEVEL_RESERVED; level++) {
+            text_format(text, "<td class=n>%s", bytes_word(measured->peak_bytes[level], false, word));
+        }
+        int64_t predicted_bytes = view->predicted.stages[stage].peak_bytes[LEVEL_ALLOCATED];
+        text_format(text, "<td class=n>%s<td>\n", bytes_word(predicted_bytes, false, word));
+    }
+    html_table_end(text);
+}
+
+static void heading_append(struct text *text, const struct report *report, const struct html_columns *columns)
+{
+    int place = 0;
+    text_format(text, "<div class=\"row head\"><span>case</span><span class=s>status</span><span class=n>%s</span>",
+                report->basis);
+    for (int index = 0; index < report->estimator_count; index++) {
+        if (columns->shown[index]) {
+            text_format(text, "<span class=\"n%s\">", place++ > 0 ? " x" : "");
+            xml_append(text, report->estimators[index]);
+            text_append(text, "</span>");
+        }
+    }
+    text_append(text, "</div>\n");
+}
+
+void html_cases_append(struct text *text, const struct report *report, const struct html_columns *columns,
+                       const struct case_view *const *cases, int count, bool open)
+{
+    heading_append(text, report, columns);
+    for (int at = 0; at < count; at++) {
+        text_append(text, open ? "<details open>" : "<details>");
+        row_append(text, report, columns, cases[at]);
+        text_append(text, "<div>\n");
+        why_append(text, cases[at]);
+        comparisons_append(text, report, cases[at]);
+        stages_append(text, report, cases[at]);
+        causes_note(text, cases[at]);
+        text_append(text, "</div></details>\n");
+    }
+}
