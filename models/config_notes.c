@@ -168,11 +168,11 @@ static void unknown_take(const struct field_reader *reader, bool resembling, str
 void config_notes_take(const struct field_reader *reader, struct config *config)
 {
     const struct field_record *record = reader->record;
+    unknown_take(reader, true, config);
     for (int i = 0; i < record->missing_count; i++) {
         const char *key = record->missing[i].key;
         note_add(config, CONFIG_NOTE_MISSING, key, reader->path, "%s is missing; %s is taken, the default of %s", key,
                  record->missing[i].taken, reader->keys != NULL ? reader->keys->class_name : "timm");
     }
-    unknown_take(reader, true, config);
     unknown_take(reader, false, config);
 }

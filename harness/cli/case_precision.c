@@ -39,8 +39,14 @@ struct precision_choice precision_choose(const struct arguments *arguments, cons
         choice.stored = stored_precision_of(checkpoint);
         choice.stored_bytes = checkpoint->stored_bytes;
     }
-    if (arguments_value(arguments, "precision") != NULL) {
+    const char *given = arguments_value(arguments, "precision");
+    if (given != NULL) {
+        struct workload scratch = workload_default(MODE_LOAD);
         choice.source = PRECISION_GIVEN;
+        if (workload_set(&scratch, "precision", given, NULL) ==
+            STATUS_OK) { /* else case_options_read says what is wrong */
+            choice.precision = scratch.precision;
+        }
         return choice;
     }
     if (choice.stored.is_precision) {
@@ -57,7 +63,11 @@ struct precision_choice precision_choose(const struct arguments *arguments, cons
 void precision_line(const struct precision_choice *choice, struct text *text)
 {
     const char *other = choice->precision == PRECISION_FLOAT32 ? "bfloat16" : "float32";
-    if (choice->source == PRECISION_CONFIGURATION) {
+    bool differs = choice->states_dtype && precision_of_dtype(choice->dtype) != choice->precision;
+    if (choice->source == PRECISION_GIVEN && choice->precision <= PRECISION_BFLOAT16 && differs) {
+        text_format(text, "%s, as asked for; the configuration says %s\n", precision_name(choice->precision),
+                    dtype_name(choice->dtype));
+    } else if (choice->source == PRECISION_CONFIGURATION) {
         text_format(text, "%s, as the configuration says; --precision %s for another\n",
                     precision_name(choice->precision), other);
     } else if (choice->source == PRECISION_STORED && is_mixed(choice)) {

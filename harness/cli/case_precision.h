@@ -16,7 +16,7 @@ enum precision_source {
 };
 
 struct precision_choice {
-    enum precision precision; /* where it was given: float32 */
+    enum precision precision;
     enum precision_source source;
     struct stored_precision stored; /* of the model's file; type NULL: there is none */
     int64_t stored_bytes;
@@ -28,7 +28,8 @@ struct precision_choice {
 struct precision_choice precision_choose(const struct arguments *arguments, const struct model *model,
                                          struct text *notes);
 
-/* "bfloat16, as stored; --precision float32 for another": a line, where it was not given and is not the default; else nothing. */
+/* "bfloat16, as stored; --precision float32 for another": a line, where it is not the default; of one that was given only where
+ * it is float32, float16 or bfloat16 and the configuration says another. */
 void precision_line(const struct precision_choice *choice, struct text *text);
 
 /* {"source", "stored", "stored_fraction", "configuration"} */

@@ -16,6 +16,7 @@
 static const struct option_row options[] = {
     {"tensors", OPTION_FLAG, NULL, "with MODEL: every parameter and buffer, in the order of the state dict"},
     {"head", OPTION_VALUE, "bare|lm", "with MODEL: without, or with, the head of its task (default: bare)"},
+    STRICT_OPTION_ROW,
     {"json", OPTION_FLAG, NULL, "print one JSON document"},
     {NULL, OPTION_FLAG, NULL, NULL},
 };
@@ -205,15 +206,22 @@ static enum status_code catalogue_print(const char *folder, bool as_json, struct
     return code;
 }
 
-static enum status_code model_print(const char *folder, const char *name, enum head head, bool as_json,
-                                    bool with_tensors, struct status *error)
+static enum status_code model_print(const struct arguments *arguments, const char *folder, enum head head,
+                                    struct status *error)
 {
+    bool as_json = arguments_value(arguments, "json") != NULL;
+    bool with_tensors = arguments_value(arguments, "tensors") != NULL;
     struct model model = {0};
     struct skeleton skeleton = {0};
-    enum status_code code = model_build(folder, name, head, &model, &skeleton, error);
+    struct text notes = {0};
+    enum status_code code = model_build(folder, arguments->operands[0], head, &model, &skeleton, error);
+    if (code == STATUS_OK) {
+        code = model_notes_give(arguments, &model, &notes, error);
+    }
     if (code == STATUS_OK && as_json) {
         struct json *document = model_json(&skeleton);
-        bool made = document != NULL && (!with_tensors || json_set(document, "tensors", tensors_json(&skeleton)));
+        bool made = document != NULL && (!with_tensors || json_set(document, "tensors", tensors_json(&skeleton))) &&
+                    (notes.length == 0 || json_set(document, "notes", notes_json(&notes)));
         code = output_json(made ? document : NULL, error);
         json_release(document);
     } else if (code == STATUS_OK && with_tensors) {
@@ -229,6 +237,7 @@ static enum status_code model_print(const char *folder, const char *name, enum h
         model_line(&skeleton, &table);
         code = table_end(&table, error);
     }
+    text_release(&notes);
     skeleton_release(&skeleton);
     model_release(&model);
     return code;
@@ -259,7 +268,7 @@ static enum status_code models_run(const struct arguments *arguments, enum exit_
     if (code == STATUS_OK && arguments->operand_count == 0) {
         code = catalogue_print(folder, as_json, error);
     } else if (code == STATUS_OK) {
-        code = model_print(folder, arguments->operands[0], workload.head, as_json, with_tensors, error);
+        code = model_print(arguments, folder, workload.head, error);
     }
     arena_release(&arena);
     return code;

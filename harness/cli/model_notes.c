@@ -7,6 +7,7 @@
 
 #include "harness/base/name_table.h"
 #include "harness/checkpoint/checkpoint.h"
+#include "harness/cli/output.h"
 #include "models/model_files.h"
 
 enum status_code checkpoint_hint(const char *name, enum status_code code, struct status *error)
@@ -25,11 +26,14 @@ enum status_code checkpoint_hint(const char *name, enum status_code code, struct
 void note_give(const char *command, struct text *notes, const char *format, ...)
 {
     char line[2048];
+    struct text shown = {0};
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
-    fprintf(stderr, "assay: %s: %s\n", command, line);
+    text_format(&shown, "assay: %s: %s", command, line);
+    output_warning(shown.failed ? line : text_string(&shown));
+    text_release(&shown);
     text_format(notes, "%s\n", line);
 }
 

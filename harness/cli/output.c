@@ -124,6 +124,18 @@ enum status_code output_lines(const struct text *text, struct status *error)
     return code;
 }
 
+void output_warning(const char *line)
+{
+    struct text folded = {0};
+    size_t length = strlen(line);
+    int width = isatty(fileno(stderr)) == 1 ? terminal_width(stderr) : INT_MAX;
+    if (width_of(line, length) > width) {
+        line_fold(line, length, width, &folded);
+    }
+    fprintf(stderr, "%s\n", folded.length > 0 && !folded.failed ? text_string(&folded) : line);
+    text_release(&folded);
+}
+
 enum status_code output_json(const struct json *value, struct status *error)
 {
     if (value == NULL) {

@@ -22,6 +22,9 @@ struct text_drain output_drain(void);
  * which their last part begins. A word that is longer stays whole. */
 enum status_code output_lines(const struct text *text, struct status *error);
 
+/* Writes a line to standard error, folded as output_lines does. */
+void output_warning(const char *line);
+
 /* Writes one JSON document and a newline. value may be NULL: memory ran out while it was made. */
 enum status_code output_json(const struct json *value, struct status *error);
 

@@ -88,6 +88,7 @@ static void slips_warn_and_are_refused_when_strict(void **state)
         {"explain", "%", "--mode", "infer", NULL},
         {"peaks", "%", "--mode", "infer", "--over", "batch=1..2", NULL},
         {"plan", "suite", NULL},
+        {"models", "%", NULL},
         {"weights", "%", NULL},
     };
     (void)state;
@@ -107,8 +108,8 @@ static void slips_warn_and_are_refused_when_strict(void **state)
         struct command_result result = assay_words(words);
         assert_int_equal(result.exit_code, is_weights ? 1 : 0);
         snprintf(expected, sizeof expected,
-                 "assay: %s: %s: intermediate_size is missing; 11008 is taken, the default of LlamaConfig\n"
-                 "assay: %s: %s:1:132: unknown key 'intermediate_sise'; did you mean 'intermediate_size'?\n",
+                 "assay: %s: %s:1:132: unknown key 'intermediate_sise'; did you mean 'intermediate_size'?\n"
+                 "assay: %s: %s: intermediate_size is missing; 11008 is taken, the default of LlamaConfig\n",
                  words[0], path, words[0], path);
         assert_non_null(strstr(text_string(&result.error), expected));
         command_result_release(&result);
@@ -137,7 +138,7 @@ static void notes_are_in_json(void **state)
     struct json *document = document_of(&result);
     const struct json *notes = json_get(document, "notes");
     assert_int_equal(json_count(notes), 2);
-    assert_non_null(strstr(json_string_or(json_at(notes, 1), ""), "did you mean 'intermediate_size'?"));
+    assert_non_null(strstr(json_string_or(json_at(notes, 0), ""), "did you mean 'intermediate_size'?"));
     json_release(document);
     command_result_release(&result);
     /* the table has them where there are any, and nothing else is new in it */
@@ -244,6 +245,12 @@ static void precision_is_said(void **state)
     command_result_release(&result);
     result = ASSAY("estimate", path, "--mode", "load", "--precision", "bfloat16");
     assert_string_equal(text_string(&result.error), "");
+    assert_non_null(
+        strstr(text_string(&result.output),
+               "/load/bfloat16, predicted for sm_90\nbfloat16, as asked for; the configuration says float16\n"));
+    command_result_release(&result);
+    result = ASSAY("estimate", path, "--mode", "load", "--precision", "int8");
+    assert_non_null(strstr(text_string(&result.output), "/load/int8, predicted for sm_90\n\n"));
     command_result_release(&result);
 }
 
