@@ -31,7 +31,7 @@ static enum status_code calibrate_command(const struct arguments *arguments, enu
     struct constants constants;
     const char *path = arguments_value(arguments, "output");
     enum status_code code = calibration_make(arguments->operands, arguments->operand_count,
-                                             arguments_value(arguments, "filter"), ASSAY_VERSION, &constants, error);
+                                             arguments_value(arguments, "filter"), &constants, error);
     if (code != STATUS_OK) {
         return code;
     }

@@ -260,17 +260,26 @@ static enum status_code repetition_check(const struct calibration *calibration, 
     return STATUS_OK;
 }
 
-/* Another program on the same device (PyTorch's records) has a context and libraries of its own. */
-static enum status_code tool_check(const struct calibration *calibration, int file, const struct json *run,
-                                   const struct json *line)
+/* Another program on the same device (PyTorch's records) has a context and libraries of its own, and another version of ours
+ * may have other kernels. The constants are of the version that measured, whichever calibrates. */
+static enum status_code tool_add(struct calibration *calibration, int file, const struct json *run,
+                                 const struct json *line)
 {
+    char *known = calibration->made.tool_version;
     const char *tool = json_string_or(json_get(json_get(run, "tool"), "name"), "assay");
+    const char *version = json_string_or(json_get(json_get(run, "tool"), "version"), "unknown");
     if (strcmp(tool, "assay") != 0) {
         return case_refuse(calibration, file, line,
                            "was measured by %.64s; constants are of assay's own process: name "
                            "records of assay run",
                            tool);
     }
+    if (calibration->reading_count > 0 && strcmp(known, version) != 0) {
+        return case_refuse(calibration, file, line,
+                           "was measured by assay %.64s, the cases before by %.64s; calibrate one version at a time",
+                           version, known);
+    }
+    snprintf(known, CONSTANTS_NAME_BYTES, "%.64s", version);
     return STATUS_OK;
 }
 
@@ -283,7 +292,7 @@ static enum status_code file_take(struct calibration *calibration, int file)
         for (int j = 0; j < records->runs[i].case_count && code == STATUS_OK; j++) {
             const struct json *line = records->runs[i].cases[j];
             if (line_matches(line, calibration->filter)) {
-                code = tool_check(calibration, file, records->runs[i].run, line);
+                code = tool_add(calibration, file, records->runs[i].run, line);
                 code = code == STATUS_OK ? line_take(calibration, file, line) : code;
             }
         }
@@ -377,8 +386,8 @@ static enum status_code files_read(struct calibration *calibration, int count)
     return STATUS_OK;
 }
 
-enum status_code calibration_make(const char *const *paths, int count, const char *filter, const char *tool_version,
-                                  struct constants *constants, struct status *error)
+enum status_code calibration_make(const char *const *paths, int count, const char *filter, struct constants *constants,
+                                  struct status *error)
 {
     struct calibration calibration = {.paths = paths, .filter = filter, .error = error};
     if (count < 1 || count > CALIBRATION_FILES_MAXIMUM) {
@@ -389,7 +398,6 @@ enum status_code calibration_make(const char *const *paths, int count, const cha
         code = file_take(&calibration, i);
     }
     if (code == STATUS_OK) {
-        snprintf(calibration.made.tool_version, CONSTANTS_NAME_BYTES, "%s", tool_version);
         code = spreads_make(&calibration);
     }
     if (code == STATUS_OK) {

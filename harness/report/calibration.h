@@ -17,12 +17,12 @@ enum { CALIBRATION_FILES_MAXIMUM = 10 };
 
 /* Reads count files of records, or folders that hold records.jsonl; every attempt in them is one reading, in whatever
  * order. filter: a shell pattern that a case's id must match as a whole, or one of its tags; the others are as if they
- * were not there. NULL: all. tool_version: of the program that calibrates. The hash and the path of *constants stay empty.
+ * were not there. NULL: all. The hash and the path of *constants stay empty.
  * STATUS_INVALID, with the file and the case: more than CONSTANTS_CASES_MAXIMUM cases, one that was not measured, a row
- * whose validity is denied, none that matches the filter, cases of another program than assay, of several devices,
+ * whose validity is denied, none that matches the filter, cases of another program than assay, of several versions of it, devices,
  * numbers of threads, drivers or targets, a run that is there twice, no reading at all; and everything that
  * record_file_read refuses. */
-enum status_code calibration_make(const char *const *paths, int count, const char *filter, const char *tool_version,
-                                  struct constants *constants, struct status *error);
+enum status_code calibration_make(const char *const *paths, int count, const char *filter, struct constants *constants,
+                                  struct status *error);
 
 #endif

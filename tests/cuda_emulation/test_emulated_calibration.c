@@ -43,7 +43,7 @@ static struct constants calibrated(struct scene *scene)
     driver_set();
     cases_set(scene, "  - {model: tiny-gpt2, mode: [load, infer], seq: 4, for: sm_75}\n");
     assert_int_equal(measure(scene, "cuda:0"), RUN_PASS);
-    if (calibration_make(paths, 1, NULL, "1.2.3", &constants, &scene->error) != STATUS_OK) {
+    if (calibration_make(paths, 1, NULL, &constants, &scene->error) != STATUS_OK) {
         fail_msg("%s", scene->error.text);
     }
     return constants;
@@ -121,7 +121,7 @@ static void a_disturbed_row_neither_calibrates_nor_is_judged(void **state)
     assert_string_equal(text_at(verdict, "note"), "the row is invalid");
     assert_int_equal(json_kind(json_get(verdict, "pass")), JSON_KIND_NULL);
     const char *const paths[] = {scene->folder};
-    assert_int_equal(calibration_make(paths, 1, NULL, "1.2.3", &unused, &scene->error), STATUS_INVALID);
+    assert_int_equal(calibration_make(paths, 1, NULL, &unused, &scene->error), STATUS_INVALID);
     assert_non_null(strstr(scene->error.text, "the row is invalid: another process (4242) held"));
 }
 

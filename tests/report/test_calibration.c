@@ -52,14 +52,20 @@ static void stage_write(FILE *file, const char *name, const struct stage_row *st
                   "\"seconds\":null,\"categories_at_peak\":null}");
 }
 
-static void run_write(FILE *file, const char *run_id, const char *tool)
+static void version_write(FILE *file, const char *run_id, const char *tool, const char *version)
 {
     fprintf(file,
             "{\"type\":\"run\",\"schema\":{\"name\":\"assay-record\",\"major\":1,\"minor\":1},\"run_id\":\"%s\","
-            "\"started\":\"\",\"tool\":{\"name\":\"%s\"},\"suite\":{\"name\":\"t\",\"path\":\"t\",\"plan_hash\":\"0\","
+            "\"started\":\"\",\"tool\":{\"name\":\"%s\",\"version\":\"%s\"},\"suite\":{\"name\":\"t\",\"path\":\"t\","
+            "\"plan_hash\":\"0\","
             "\"case_count\":1,"
             "\"selected_count\":1}}\n",
-            run_id, tool);
+            run_id, tool, version);
+}
+
+static void run_write(FILE *file, const char *run_id, const char *tool)
+{
+    version_write(file, run_id, tool, "1.2.3");
 }
 
 static void case_write(FILE *file, const struct case_row *row)
@@ -99,7 +105,7 @@ static enum status_code calibrate(const struct case_row *rows, size_t count, str
 {
     const char *const paths[] = {scratch_file_path};
     records_write(scratch_file_path, "r1", rows, count);
-    return calibration_make(paths, 1, NULL, "1.2.3", made, error);
+    return calibration_make(paths, 1, NULL, made, error);
 }
 
 static struct constants constants_of(const struct case_row *rows, size_t count)
@@ -243,7 +249,7 @@ static void order_does_not_matter_and_the_spread_holds_the_median(void **state)
         struct status error;
         records_write(scratch_file_path, "r1", rows, first);
         records_write(second, "r2", rows + first, count - first);
-        if (calibration_make(paths, 2, NULL, "1.2.3", &again, &error) != STATUS_OK) {
+        if (calibration_make(paths, 2, NULL, &again, &error) != STATUS_OK) {
             fail_msg("%s", error.text);
         }
         char *text = document_text(&made), *text_again = document_text(&again);
@@ -341,15 +347,15 @@ static void a_filter_names_cases_by_id_or_tag(void **state)
     }
     rows[0].status = "oom";
     records_write(scratch_file_path, "r1", rows, 11);
-    assert_int_equal(calibration_make(paths, 1, "[b-d]", "1", &made, &error), STATUS_OK);
+    assert_int_equal(calibration_make(paths, 1, "[b-d]", &made, &error), STATUS_OK);
     assert_int_equal(made.case_count, 3);
     expect_spread(constants_growth_of(&made, "load")->process, 20, 10, 30, 3);
-    assert_int_equal(calibration_make(paths, 1, "of-k", "1", &made, &error), STATUS_OK);
+    assert_int_equal(calibration_make(paths, 1, "of-k", &made, &error), STATUS_OK);
     assert_true(constants_have_case(&made, "k"));
     assert_int_equal(made.case_count, 1);
-    assert_int_equal(calibration_make(paths, 1, "a*", "1", &made, &error), STATUS_INVALID); /* "all" is a tag */
+    assert_int_equal(calibration_make(paths, 1, "a*", &made, &error), STATUS_INVALID); /* "all" is a tag */
     assert_non_null(strstr(error.text, "case a: its status is oom"));
-    assert_int_equal(calibration_make(paths, 1, "nothing", "1", &made, &error), STATUS_INVALID);
+    assert_int_equal(calibration_make(paths, 1, "nothing", &made, &error), STATUS_INVALID);
     assert_non_null(strstr(error.text, "no case matches 'nothing'"));
 }
 
@@ -386,8 +392,30 @@ static void what_another_program_measured_is_refused(void **state)
     run_write(file, "r1", "pytorch");
     case_write(file, &row);
     assert_int_equal(fclose(file), 0);
-    assert_int_equal(calibration_make(paths, 1, NULL, "1", &made, &error), STATUS_INVALID);
+    assert_int_equal(calibration_make(paths, 1, NULL, &made, &error), STATUS_INVALID);
     assert_non_null(strstr(error.text, "case a: was measured by pytorch; constants are of assay's own process"));
+}
+
+/* Another version may have other kernels; the constants are of the one that measured. */
+static void versions_do_not_mix(void **state)
+{
+    (void)state;
+    struct constants made;
+    struct status error;
+    const struct case_row rows[] = {row_of("a", 100, 10), row_of("b", 100, 10)};
+    const char *const paths[] = {scratch_file_path};
+    for (int other = 0; other < 2; other++) {
+        FILE *file = fopen(scratch_file_path, "w");
+        assert_non_null(file);
+        version_write(file, "r1", "assay", "0.9");
+        case_write(file, &rows[0]);
+        version_write(file, "r2", "assay", other == 1 ? "1.0" : "0.9");
+        case_write(file, &rows[1]);
+        assert_int_equal(fclose(file), 0);
+        assert_int_equal(calibration_make(paths, 1, NULL, &made, &error), other == 1 ? STATUS_INVALID : STATUS_OK);
+        assert_string_equal(made.tool_version, "0.9");
+    }
+    assert_non_null(strstr(error.text, "case b: was measured by assay 1.0, the cases before by 0.9; calibrate one"));
 }
 
 static void a_run_that_is_named_twice_is_refused(void **state)
@@ -398,7 +426,7 @@ static void a_run_that_is_named_twice_is_refused(void **state)
     const struct case_row row = row_of("a", 100, 10);
     const char *const paths[] = {scratch_file_path, scratch_file_path};
     records_write(scratch_file_path, "r1", &row, 1);
-    assert_int_equal(calibration_make(paths, 2, NULL, "1", &made, &error), STATUS_INVALID);
+    assert_int_equal(calibration_make(paths, 2, NULL, &made, &error), STATUS_INVALID);
     assert_non_null(strstr(error.text, "run r1 is there twice"));
 }
 
@@ -410,6 +438,7 @@ int main(void)
         cmocka_unit_test(the_median_of_an_even_number_is_between_the_middle_two),
         cmocka_unit_test(order_does_not_matter_and_the_spread_holds_the_median),
         cmocka_unit_test(eleven_cases_are_one_too_many),
+        cmocka_unit_test(versions_do_not_mix),
         cmocka_unit_test(what_was_not_measured_or_is_not_valid_is_refused),
         cmocka_unit_test(devices_and_drivers_do_not_mix),
         cmocka_unit_test(records_without_a_reading_calibrate_nothing),

@@ -24,7 +24,7 @@ static void reference_check(const char *path)
     snprintf(records, sizeof records, "%s/calibrate", dirname(folder));
     const char *const paths[] = {records};
     if (constants_read(path, &committed, &error) != STATUS_OK ||
-        calibration_make(paths, 1, NULL, committed.tool_version, &made, &error) != STATUS_OK) {
+        calibration_make(paths, 1, NULL, &made, &error) != STATUS_OK) {
         fail_msg("%s", error.text);
     }
     assert_string_equal(strrchr(folder, '/') + 1, device_slug(committed.device.kind, committed.device.name, slug));
