@@ -60,7 +60,8 @@ object      = $(1:%.c=$(BUILD)/obj/%.o)
 NVCC       ?= $(or $(shell command -v nvcc 2>/dev/null),$(wildcard /usr/local/cuda/bin/nvcc))
 CUDA_CU    := $(wildcard harness/kernels/*.cu harness/device/cuda/*.cu)
 CUDA_C     := $(wildcard harness/device/cuda/*.c) harness/kernels/dtype.c harness/kernels/operation.c \
-              harness/device/product_plan.c harness/base/status.c harness/base/size.c
+              harness/device/product_plan.c harness/base/status.c harness/base/size.c \
+              harness/base/code_point.c
 CUDA_WHY_NOT := $(if $(NVCC),$(if $(CUDA_CU),,there are no .cu sources),nvcc was not found on PATH or in /usr/local/cuda/bin)
 ifneq ($(VARIANT),release)
 CUDA_WHY_NOT := the sanitizers do not go into a CUDA library
@@ -181,7 +182,7 @@ $(BUILD)/emulated/%.c.o: %.c
 
 $(EMULATED): $(EMULATED_O) ci/plugin.map
 	@mkdir -p $(@D)
-	$(call say,LD,$@)$(CXX) -shared -Wl,--version-script=ci/plugin.map -o $@ $(EMULATED_O) -ldl -lm
+	$(call say,LD,$@)$(CXX) -shared -Wl,--version-script=ci/plugin.map,--no-undefined -o $@ $(EMULATED_O) -ldl -lm
 
 # ---- tests: one program a file ----
 HELPERS_ALSO_kernels        := tests/bench/kernel_case.c tests/bench/product_case.c

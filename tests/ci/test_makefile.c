@@ -58,13 +58,23 @@ static void gpu_insert(const struct scene *scene, const char *capability)
     script_write(scene->folder, "nvidia-smi", body);
 }
 
-/* Runs make of a user: with none of the settings of the make that runs this test. */
+/* Runs make as a user does: with none of the settings of the make that runs this test, which exports what it was given. */
 static struct text make_run(const struct scene *scene, const char *visible, const char *const *words)
 {
-    const char *all[24] = {"env",  "-u", "MAKEFLAGS", "-u",        "MFLAGS", "-u", "MAKELEVEL", "VARIANT=release",
-                           "make", "-s", scene->nvcc, scene->build};
+    static const char *const settings[] = {"MAKEFLAGS", "MFLAGS",    "MAKELEVEL",  "CC",   "CXX",
+                                           "CUDA",      "CUDA_WISH", "CUDA_ARCHS", "NVCC", "VARIANT"};
+    enum { SETTING_COUNT = sizeof settings / sizeof settings[0] };
+    const char *all[2 * SETTING_COUNT + 16] = {"env"};
     const char *const environment[] = {scene->path, visible, NULL};
-    size_t count = 12;
+    size_t count = 1;
+    for (size_t i = 0; i < SETTING_COUNT; i++) {
+        all[count++] = "-u";
+        all[count++] = settings[i];
+    }
+    const char *const make[] = {"make", "-s", scene->nvcc, scene->build};
+    for (size_t i = 0; i < sizeof make / sizeof make[0]; i++) {
+        all[count++] = make[i];
+    }
     while (*words != NULL) {
         all[count++] = *words++;
     }
