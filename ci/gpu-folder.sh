@@ -4,6 +4,7 @@
 kept_files='records.jsonl truth.jsonl compare.txt conformance.txt timing.tsv environment.txt log.txt summary.txt'
 kept_bytes_maximum=6291456
 log_bytes_maximum=2097152
+room_is_missing=no
 
 # Refuses a folder with files of others in it, and one that another run writes to.
 folder_open() {
@@ -18,8 +19,26 @@ folder_open() {
     { exec 9<"$out"; } 2>/dev/null || usage_fail "$out cannot be read"
     ! command -v flock >/dev/null 2>&1 || flock -n 9 ||
         usage_fail "another run writes to $out; wait for it, or choose another folder with --out"
+    case $slice in
+    all | suites) measured_keep || exit 2 ;;
+    peers) [ ! -s "$out/truth.jsonl" ] || measured_keep || exit 2 ;;
+    esac
     [ "$slice" = all ] && folder_empty
     { : >>"$out/timing.tsv" && : >>"$log"; } 2>/dev/null || usage_fail "$out cannot be written to"
+}
+
+# What was measured before is not removed: a copy of the folder stays beside it. A machine's minutes may not come again, and a run
+# that is started where no GPU is must not cost those of one where there was.
+measured_keep() {
+    [ -s "$out/records.jsonl" ] || [ -s "$out/truth.jsonl" ] || return 0
+    aside=$out.$(date -u '+%Y%m%dT%H%M%SZ')
+    while [ -e "$aside" ]; do aside=$aside-2; done
+    { mkdir "$aside" && cp -p "$out"/* "$aside"; } 2>/dev/null || {
+        rm -rf "$aside"
+        echo "gpu.sh: what was measured before cannot be kept in $aside; make room, or choose another folder with --out" >&2
+        return 1
+    }
+    echo "gpu.sh: what was measured before is kept in $aside" >&2
 }
 
 # Names of files that stay.
@@ -40,10 +59,11 @@ environment_write() {
     where="${gpu_name:-no GPU}, $(source_words), tier $tier on $target"
     # What an earlier slice measured elsewhere, or of other sources, does not stand beside this.
     if [ -s "$out/environment.txt" ] && [ "$(head -n 1 "$out/environment.txt")" != "$where" ]; then
+        measured_keep 2>&3 || exit 2
         folder_empty log.txt timing.tsv
         grep '	build	' "$out/timing.tsv" >"$scratch/timing"
         cat "$scratch/timing" >"$out/timing.tsv"
-        echo "the folder was of something else; its results are gone"
+        echo "the folder was of something else; its results are not in it any more"
     fi
     {
         echo "$where"
@@ -76,12 +96,19 @@ slice_begin() {
     esac
 }
 
-# Records of finished runs join those of the folder, one run after the other.
+# Records of finished runs join those of the folder, one run after the other. What has no room there stays where it is: half a run
+# would make the whole file unreadable.
 records_keep() {
     for records in "$scratch"/run-*/records.jsonl; do
         [ -f "$records" ] || continue
-        cat "$records" >>"$out/records.jsonl"
-        rm -r "${records%/*}"
+        had_bytes=$(cat "$out/records.jsonl" 2>/dev/null | wc -c)
+        if cat "$records" >>"$out/records.jsonl"; then
+            rm -r "${records%/*}"
+        else
+            truncate -s "$had_bytes" "$out/records.jsonl"
+            [ "$room_is_missing" = yes ] || echo "gpu.sh: no room in $out; the records of a run stay in ${records%/*}" >&2
+            room_is_missing=yes
+        fi
     done
 }
 

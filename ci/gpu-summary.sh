@@ -100,9 +100,9 @@ finish() {
     log_shorten
     accuracy_make
     : >"$out/summary.txt" # it counts among the files
-    folder_check || worst=99
+    folder_check && [ "$room_is_missing" = no ] || worst=99
     summary_print 100 >"$out/summary.txt"
     summary_print "$(terminal_columns)" >&3
-    rm -rf "$scratch"
+    [ "$room_is_missing" = yes ] || rm -rf "$scratch"
     exit "$worst"
 }

@@ -2,10 +2,12 @@
 #include "harness/suite/yaml_tree.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <yaml.h>
 
 #include "harness/suite/yaml_value.h"
@@ -393,8 +395,12 @@ enum status_code yaml_tree_read_text(const char *name, const char *text, size_t 
 static enum status_code file_load(const char *path, char *content, size_t *length, struct status *error)
 {
     struct stat state;
-    FILE *file = fopen(path, "rbe");
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* a pipe is refused, not waited for */
+    FILE *file = descriptor >= 0 ? fdopen(descriptor, "rb") : NULL;
     if (file == NULL) {
+        if (descriptor >= 0) {
+            close(descriptor);
+        }
         return status_set(error, STATUS_INVALID, "%s: cannot be opened: %s; name a suite file", path, strerror(errno));
     }
     enum status_code code = STATUS_OK;

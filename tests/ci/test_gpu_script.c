@@ -80,6 +80,17 @@ static void carried_libraries_are_found(void **state)
     assert_int_equal(count_in(scene, "environment.txt", "build/lib:/of torch\n"), 1);
 }
 
+/* What earlier runs measured stays beside the folder: so many runs in all. */
+static void measured_before_expect(const struct gpu_scene *scene, int run_count)
+{
+    const char *const words[] = {
+        "sh", "-c",          "cat \"$1\"/out.20*/records.jsonl 2>/dev/null | grep -c '\"type\": \"run\"'",
+        "sh", scene->folder, NULL};
+    struct command_result result = command_run(words, NULL);
+    assert_int_equal(strtol(text_string(&result.output), NULL, 10), run_count);
+    command_result_release(&result);
+}
+
 static void a_second_run_takes_the_place_of_the_first(void **state)
 {
     const struct gpu_scene *scene = *state;
@@ -87,6 +98,7 @@ static void a_second_run_takes_the_place_of_the_first(void **state)
         struct command_result result = run(scene, OPTIONS("--slice", "suites"));
         gpu_scene_expect(scene, &result, 0, "pass");
         assert_int_equal(count_in(scene, "records.jsonl", "\"type\": \"run\""), 6);
+        measured_before_expect(scene, 6 * turn);
     }
     struct command_result result = run(scene, OPTIONS("--slice", "tests"));
     gpu_scene_expect(scene, &result, 0, "pass");

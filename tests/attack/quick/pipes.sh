@@ -3,6 +3,9 @@
 . "$(dirname "$0")/../attack.sh"
 
 suite=$root/suites/selftest.yaml
+mkfifo suite.yaml
+expect 2 "$assay" plan ./suite.yaml
+said "not a regular file"
 mkdir piped
 mkfifo piped/records.jsonl
 for format in table html junit; do
