@@ -198,7 +198,7 @@ $(BUILD)/$(1:%.c=%): $(call object,$(1) $(filter $(dir $(1))% tests/support/% \
 endef
 $(foreach t,$(TEST_C),$(eval $(call test_program,$(t))))
 
-BENCH_C := $(wildcard tests/bench/*.c)
+BENCH_C := $(wildcard tests/bench/*.c) tests/support/record_multiplier.c tests/support/scratch_folder.c
 $(call object,$(BENCH_C)): C_FLAGS += $(OPENMP)
 $(BUILD)/tests/bench/bench: $(call object,$(BENCH_C)) $(LIB)
 	@mkdir -p $(@D)
