@@ -71,6 +71,24 @@ static void generation_lines(const struct estimate *estimate, struct text *text)
     }
 }
 
+/* Segments have 2 or 20 MiB at the least, so that of a tiny model most is never allocated: no surprise below this. */
+enum { HOARD_LEAST_BYTES = 64 << 20 };
+
+/* Reserved bytes that are more than twice the allocated ones are a surprise, and nothing that a device would show. */
+static void hoard_line(const struct estimate *estimate, struct text *text)
+{
+    const struct estimate_quantity *reserved = estimate_get(estimate, "reserved_bytes_peak");
+    const struct estimate_quantity *allocated = estimate_get(estimate, "allocated_bytes_peak");
+    if (reserved != NULL && allocated != NULL && reserved->known && allocated->known &&
+        reserved->value / 2 > allocated->value && reserved->value > HOARD_LEAST_BYTES &&
+        estimate_get(estimate, "memory_bytes") == NULL) {
+        text_format(text,
+                    "  reserved is %.3g times allocated: without a limit the allocator keeps every segment; --memory "
+                    "SIZE or --on GPU says what it would be on a device\n",
+                    (double)reserved->value / (double)allocated->value);
+    }
+}
+
 static void estimate_lines(const struct estimator *estimator, const struct estimate *estimate, struct text *text)
 {
     text_format(text, "\n%s: %s\n", estimator->name, estimator->what);
@@ -78,6 +96,7 @@ static void estimate_lines(const struct estimator *estimator, const struct estim
         quantity_line(&estimate->quantities[i], text);
     }
     generation_lines(estimate, text);
+    hoard_line(estimate, text);
     if (estimate->note[0] != '\0') {
         text_format(text, "  unknown: %s\n", estimate->note);
     }

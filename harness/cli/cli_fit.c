@@ -32,11 +32,14 @@ static void margin_words(const struct fit *fit, struct text *text)
     text_append(text, missing ? " too little" : " left");
 }
 
-static void verdict_line(const struct fit *fit, struct text *text)
+static void verdict_line(const struct question_case *question, const struct fit *fit, struct text *text)
 {
     char wanted[SIZE_TEXT_BYTES], held[SIZE_TEXT_BYTES];
     struct text margin = {0};
     margin_words(fit, &margin);
+    text_append(&margin, " (");
+    question_taken_words(question, &margin);
+    text_append(&margin, ")");
     if (fit->verdict == FIT_YES) {
         text_format(text, "fits: %s\n", text_string(&margin));
     } else if (fit->verdict == FIT_UNDECIDED) {
@@ -91,7 +94,7 @@ static void fit_lines(const struct question_case *question, const struct fit *fi
         }
     }
     text_append(text, "\n");
-    verdict_line(fit, text);
+    verdict_line(question, fit, text);
     device_lines(count, text);
 }
 
@@ -166,7 +169,7 @@ static enum status_code fit_print(const struct arguments *arguments, const struc
         code = fit_find(&question->input, question->memory_bytes, &question->overhead, &fit, error);
     }
     if (code == STATUS_OK && fit.verdict != FIT_YES) {
-        int64_t bytes = overhead_rest(question->memory_bytes, question->overhead.high_bytes);
+        int64_t bytes = question_segment_bytes(question);
         code = device_count_find(&question->input, &fit.trial.unbounded, bytes, &several, error);
         count = &several;
     }

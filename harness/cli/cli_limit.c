@@ -75,11 +75,15 @@ static void limit_lines(const struct question_case *question, const struct limit
     question_memory_lines(question, text);
     question_size_line(text, "for segments", bytes);
     if (limit->size == 0) {
-        text_format(text, "\nnot even %s %" PRId64 " fits\n", key, limit->next);
+        text_format(text, "\nnot even %s %" PRId64 " fits (", key, limit->next);
+        question_taken_words(question, text);
+        text_append(text, ")\n");
         next_lines(limit, text);
         return;
     }
-    text_format(text, "\nlargest %s that fits: %" PRId64 "\n", key, limit->size);
+    text_format(text, "\nlargest %s that fits: %" PRId64 " (", key, limit->size);
+    question_taken_words(question, text);
+    text_append(text, ")\n");
     snprintf(label, sizeof label, "reserved at %s %" PRId64, key, limit->size);
     question_size_line(text, label, limit->trial.bounded.reserved_bytes_peak);
     next_lines(limit, text);
@@ -129,7 +133,7 @@ static enum status_code limit_print(const struct arguments *arguments, struct qu
     enum workload_field field = FIELD_BATCH;
     struct limit limit;
     struct text text = {0};
-    int64_t bytes = overhead_rest(question->memory_bytes, question->overhead.high_bytes);
+    int64_t bytes = question_segment_bytes(question);
     enum status_code code = field_read(arguments, &field, error);
     if (code == STATUS_OK) {
         code = question_case_needs_memory(arguments, question, error);

@@ -32,6 +32,10 @@ static enum status_code memory_read(const struct arguments *arguments, struct qu
     if (on != NULL && question->memory_typed != NULL) {
         return status_set(error, STATUS_INVALID, "%s: --on and --memory name two devices; leave one out", command);
     }
+    if (on == NULL && question->memory_typed == NULL && arguments_value(arguments, "overhead") != NULL) {
+        return status_set(error, STATUS_INVALID, "%s: --overhead is taken off a memory; add --on GPU or --memory SIZE",
+                          command);
+    }
     enum status_code code = size_option(arguments, "memory", &question->memory_bytes, error);
     if (code == STATUS_OK && question->memory_typed != NULL && question->memory_bytes == 0) {
         code = status_set(error, STATUS_INVALID, "%s: --memory 0 holds nothing; write a size such as 24GiB", command);
@@ -110,10 +114,9 @@ static enum status_code target_choose(const struct arguments *arguments, struct 
     return code;
 }
 
-static enum status_code case_read(const struct arguments *arguments, struct question_case *question,
-                                  struct status *error)
+static enum status_code model_read(const struct arguments *arguments, struct question_case *question,
+                                   struct status *error)
 {
-    struct workload workload;
     const struct model_places places = {.catalogue_dir = resource_path(&question->arena, "models/catalogue")};
     enum status_code code = places.catalogue_dir == NULL
                                 ? status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a path")
@@ -124,13 +127,20 @@ static enum status_code case_read(const struct arguments *arguments, struct ques
     }
     if (code == STATUS_OK) {
         question->precision = precision_choose(arguments, &question->model, &question->notes);
-        code = case_options_read(arguments, question->precision.precision, &workload, error);
+        question->input = (struct estimate_input){.config = &question->model.config,
+                                                  .checkpoint = question->model.checkpoint,
+                                                  .workload = &question->identity.workload};
     }
+    return code;
+}
+
+static enum status_code workload_read(const struct arguments *arguments, struct question_case *question,
+                                      struct status *error)
+{
+    struct workload workload;
+    enum status_code code = case_options_read(arguments, question->precision.precision, &workload, error);
     if (code == STATUS_OK) {
-        const struct config *config = &question->model.config;
-        question->identity = identity_make(arguments->operands[0], &workload, config->family);
-        question->input = (struct estimate_input){
-            .config = config, .checkpoint = question->model.checkpoint, .workload = &question->identity.workload};
+        question->identity = identity_make(arguments->operands[0], &workload, question->model.config.family);
         code = case_options_check(arguments, &question->identity, error);
     }
     if (code == STATUS_OK) {
@@ -140,22 +150,38 @@ static enum status_code case_read(const struct arguments *arguments, struct ques
     return code;
 }
 
-enum status_code question_case_open(const struct arguments *arguments, struct question_case *question,
+enum status_code question_case_vary(const struct arguments *arguments, struct question_case *question,
                                     struct status *error)
 {
-    *question = (struct question_case){0};
-    enum status_code code = case_read(arguments, question, error);
-    if (code == STATUS_OK) {
-        code = memory_read(arguments, question, error);
-    }
+    skeleton_release(&question->skeleton);
+    question->skeleton = (struct skeleton){0};
+    enum status_code code = workload_read(arguments, question, error);
+    return code == STATUS_OK ? overhead_choose(arguments, question, error) : code;
+}
+
+enum status_code question_device_read(const struct arguments *arguments, struct question_case *question,
+                                      struct status *error)
+{
+    enum status_code code = memory_read(arguments, question, error);
     if (code == STATUS_OK) {
         code = constants_choose(arguments, question, error);
     }
     if (code == STATUS_OK) {
         code = overhead_choose(arguments, question, error);
     }
+    return code == STATUS_OK ? target_choose(arguments, question, error) : code;
+}
+
+enum status_code question_case_open(const struct arguments *arguments, struct question_case *question,
+                                    struct status *error)
+{
+    *question = (struct question_case){0};
+    enum status_code code = model_read(arguments, question, error);
     if (code == STATUS_OK) {
-        code = target_choose(arguments, question, error);
+        code = workload_read(arguments, question, error);
+    }
+    if (code == STATUS_OK) {
+        code = question_device_read(arguments, question, error);
     }
     if (code != STATUS_OK) {
         question_case_close(question);
@@ -178,6 +204,24 @@ enum status_code question_case_needs_memory(const struct arguments *arguments, c
                ? STATUS_OK
                : status_set(error, STATUS_INVALID, "%s: no device is named; add --on GPU or --memory SIZE",
                             arguments->command->name);
+}
+
+int64_t question_segment_bytes(const struct question_case *question)
+{
+    return question->memory_bytes == 0 ? 0 : overhead_rest(question->memory_bytes, question->overhead.high_bytes);
+}
+
+void question_taken_words(const struct question_case *question, struct text *text)
+{
+    const struct overhead *overhead = &question->overhead;
+    char taken[SIZE_TEXT_BYTES];
+    if (overhead->kind == OVERHEAD_NONE) {
+        text_append(text, "nothing taken off for context and libraries: --overhead SIZE");
+        return;
+    }
+    text_format(text, "%s%s taken off for context and libraries, %s",
+                overhead->low_bytes != overhead->high_bytes ? "up to " : "", size_format(overhead->high_bytes, taken),
+                overhead->kind == OVERHEAD_MEASURED ? "as measured" : overhead_source(overhead));
 }
 
 void question_case_heading(const struct question_case *question, struct text *text)
@@ -213,21 +257,17 @@ void question_memory_lines(const struct question_case *question, struct text *te
     const struct overhead *overhead = &question->overhead;
     char low[SIZE_TEXT_BYTES], high[SIZE_TEXT_BYTES];
     question_size_line(text, question->gpu != NULL ? question->gpu->name : "memory", question->memory_bytes);
+    text_append(text, "  ");
     if (question->gpu != NULL) {
-        text_append(text, "  ");
         gpu_memory_words(question->gpu, text);
-        text_append(text, "\n");
     } else {
-        text_append(text, "  ");
         size_meant(question->memory_typed, question->memory_bytes, text);
-        text_append(text, "\n");
     }
-    if (overhead->kind == OVERHEAD_NONE) {
-        text_append(text, "context and libraries        not taken off; a GPU's are hundreds of MiB: --overhead SIZE\n");
-    } else if (overhead->kind == OVERHEAD_PUBLISHED) {
+    text_append(text, "\n");
+    if (overhead->low_bytes != overhead->high_bytes) {
         text_format(text, "context and libraries        unknown; %s to %s, %s\n", size_format(overhead->low_bytes, low),
                     size_format(overhead->high_bytes, high), overhead_source(overhead));
-    } else {
+    } else if (overhead->kind != OVERHEAD_NONE) {
         question_size_line(text, "context and libraries", overhead->low_bytes);
         overhead_source_line(question, text);
     }

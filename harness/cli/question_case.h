@@ -8,9 +8,9 @@
 #include "harness/cli/case_precision.h"
 #include "harness/cli/command.h"
 #include "harness/estimate/estimate.h"
-#include "harness/tape/gpu_table.h"
 #include "harness/question/overhead.h"
 #include "harness/suite/identity.h"
+#include "harness/tape/gpu_table.h"
 #include "models/model.h"
 
 /* The rows of options by which a device is named. */
@@ -42,13 +42,28 @@ struct question_case {
  * failure nothing is open. */
 enum status_code question_case_open(const struct arguments *arguments, struct question_case *question,
                                     struct status *error);
+/* The device alone, of a question that begins as all zero: gpu, memory, overhead, constants and target. */
+enum status_code question_device_read(const struct arguments *arguments, struct question_case *question,
+                                      struct status *error);
+
+/* The same model and device with the case options of other arguments. After an error the case is closed by question_case_close all the
+ * same. */
+enum status_code question_case_vary(const struct arguments *arguments, struct question_case *question,
+                                    struct status *error);
 void question_case_close(struct question_case *question);
 
 /* STATUS_INVALID where neither --on nor --memory was given. */
 enum status_code question_case_needs_memory(const struct arguments *arguments, const struct question_case *question,
                                             struct status *error);
 
-/* "gpt2/train/... on NVIDIA H200, predicted for sm_90", a line. */
+/* What segments may take: the memory less the most that context and libraries take of it; 0 where no device is named. */
+int64_t question_segment_bytes(const struct question_case *question);
+
+/* "up to 937.00 MiB taken off for context and libraries, published for other GPUs", or that nothing was, and what would: it belongs in
+ * the line of an answer, which is another one with it. */
+void question_taken_words(const struct question_case *question, struct text *text);
+
+/* "gpt2/train/..., predicted for sm_90", a line. */
 void question_case_heading(const struct question_case *question, struct text *text);
 
 /* Lines for people: the memory and what it loses to the overhead. */

@@ -29,6 +29,7 @@ struct estimate_input {
     const char *target;                  /* --for: "sm_90", "host"; read only by estimators that model a device */
     const struct constants *constants;   /* of the device that is predicted; NULL: none */
     const struct checkpoint *checkpoint; /* headers of the model files (harness/checkpoint); NULL: none */
+    int64_t memory_bytes;                /* what segments may take together; 0: no bound. Read by replay alone */
     const struct parallel *parallel;     /* how the model is divided, checked (parallel.h); NULL: one device */
 };
 

@@ -4,10 +4,14 @@
  * bert-base-cased in float32 requests 433,249,280 bytes and is handed 433,773,568 (413.18 and 413.68 MiB).
  *
  * With the constants of a device: process_bytes and device_bytes = reserved_bytes_peak + growth of the mode;
- * footprint_bytes = that + the context. The medians of the constants are used. */
+ * footprint_bytes = that + the context. The medians of the constants are used.
+ *
+ * With a bound, segments beyond it are refused, so that the allocator gives back what it only caches and asks again; what still does
+ * not fit has no peaks, and a note. */
 #include <stdio.h>
 
 #include "harness/base/size.h"
+#include "harness/device/meta.h"
 #include "harness/estimate/estimate.h"
 #include "harness/replay/replay.h"
 #include "models/family.h"
@@ -90,12 +94,28 @@ static bool is_not_modelled(const struct estimate_input *input)
            (input->config->family->forward == NULL || input->config->rotary_follows);
 }
 
-static void nothing_add(const struct estimate_input *input, struct estimate *estimate)
+static void peaks_add_unknown(struct estimate *estimate)
 {
     static const char *const peaks[] = {"requested_bytes_peak", "allocated_bytes_peak", "reserved_bytes_peak"};
     for (size_t i = 0; i < sizeof peaks / sizeof peaks[0]; i++) {
         estimate_add_unknown(estimate, peaks[i]);
     }
+}
+
+/* The case ends where the bound refuses a segment: no peak of it is one of the case. */
+static void refusal_add(const struct replay_result *result, int64_t memory_bytes, struct estimate *estimate)
+{
+    char bound[SIZE_TEXT_BYTES], wanted[SIZE_TEXT_BYTES], held[SIZE_TEXT_BYTES];
+    peaks_add_unknown(estimate);
+    snprintf(estimate->note, sizeof estimate->note, "it does not fit %s: in %s, %s wants %s while %s are held",
+             size_format(memory_bytes, bound), stage_name(result->oom_stage),
+             result->oom_label != NULL ? result->oom_label : "a tensor", size_format(result->oom_wanted_bytes, wanted),
+             size_format(result->oom_held_bytes, held));
+}
+
+static void nothing_add(const struct estimate_input *input, struct estimate *estimate)
+{
+    peaks_add_unknown(estimate);
     snprintf(estimate->note, sizeof estimate->note,
              input->config->rotary_follows
                  ? "of %s models whose rotary tables follow the length (longrope) only loading is modelled"
@@ -125,6 +145,7 @@ static enum status_code replay_compute(const struct estimate_input *input, struc
     struct tape *tape = NULL;
     struct device *device = NULL;
     struct replay_result result;
+    bool refused = false;
     enum status_code code = target_find(input->target, &target, error);
     if (code == STATUS_OK && is_not_modelled(input)) {
         nothing_add(input, estimate);
@@ -134,13 +155,25 @@ static enum status_code replay_compute(const struct estimate_input *input, struc
         code = workload_tape(input->config, input->skeleton, input->workload, target, &tape, error);
     }
     if (code == STATUS_OK) {
-        code = device_open("meta", &device, error);
+        code = meta_open(input->memory_bytes, &device, error);
     }
     if (code == STATUS_OK) {
         struct tape_view view = tape_view(tape);
-        code = replay_run(&view, device, NULL, &result, error);
+        struct status cause = {0}; /* of a refusal, which is an answer */
+        code = replay_run(&view, device, NULL, &result, &cause);
+        refused = code == STATUS_OUT_OF_MEMORY && input->memory_bytes > 0 && result.oom_wanted_bytes > 0;
+        if (code != STATUS_OK && !refused) {
+            status_set(error, code, "%s", cause.text);
+        }
     }
-    if (code == STATUS_OK) {
+    if (input->memory_bytes > 0 && (code == STATUS_OK || refused)) {
+        estimate_add(estimate, "memory_bytes", input->memory_bytes);
+        estimate_add_text(estimate, "fits", refused ? "no" : "yes");
+    }
+    if (refused) {
+        refusal_add(&result, input->memory_bytes, estimate);
+        code = STATUS_OK;
+    } else if (code == STATUS_OK) {
         result_add(estimate, &result);
         if (input->constants != NULL) {
             readings_add(estimate, input->constants, input->workload->mode, result.reserved_bytes_peak);

@@ -1,10 +1,12 @@
 /* Measuring runner: in a child, from the name of a model to what its replay occupied on the device. What was predicted
  * and where it was measured is sent before the replay begins, so that a crash in it does not take them along. */
 #include <gnu/libc-version.h>
+#include <inttypes.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/device/device_spec.h"
 #include "harness/run/measurement.h"
 #include "harness/run/prediction.h"
 #include "harness/run/run.h"
@@ -17,7 +19,9 @@ struct measuring {
     int file;
     struct model model;
     struct skeleton skeleton;
-    struct device *device; /* NULL where it did not open */
+    struct device *device;        /* NULL where it did not open */
+    char spec[DEVICE_SPEC_BYTES]; /* of the device, with the suite's bound */
+    int64_t memory_bytes;         /* that bounds the prediction; 0: none */
     struct measurement_place place;
     const struct target *target;
     struct constants found;            /* under the reference folder */
@@ -45,15 +49,48 @@ static enum status_code model_prepare(struct measuring *measuring, struct status
     return code;
 }
 
+/* Opens the device that was asked for. Host and meta are bounded to the `memory` of the suite, unless they were asked for with a
+ * bound; a GPU is not, and has the memory it has. measuring->memory_bytes is what the prediction is bounded to: that of the device,
+ * of a GPU the suite's. */
+static enum status_code bounded_open(struct measuring *measuring, struct status *error)
+{
+    struct device_spec spec;
+    struct device_properties properties;
+    int64_t memory_bytes = measuring->job->case_->settings->memory_bytes;
+    snprintf(measuring->spec, sizeof measuring->spec, "%s", measuring->job->device);
+    measuring->memory_bytes = memory_bytes;
+    enum status_code code = device_spec_parse(measuring->spec, &spec, error);
+    if (code == STATUS_OK && spec.memory_bytes > 0) {
+        measuring->memory_bytes = spec.memory_bytes;
+    } else if (code == STATUS_OK && memory_bytes > 0 &&
+               (spec.kind == DEVICE_KIND_HOST || spec.kind == DEVICE_KIND_META)) {
+        snprintf(measuring->spec, sizeof measuring->spec, "%s:mem=%" PRId64 "B",
+                 spec.kind == DEVICE_KIND_HOST ? "host" : "meta", memory_bytes);
+    }
+    if (code == STATUS_OK) {
+        code = device_open(measuring->spec, &measuring->device, error);
+    }
+    bool is_auto = code == STATUS_OK && spec.kind == DEVICE_KIND_AUTO && memory_bytes > 0;
+    if (is_auto && measuring->device->table->properties(measuring->device, &properties, NULL) == STATUS_OK &&
+        strcmp(properties.kind, "host") == 0) {
+        device_close(measuring->device);
+        measuring->device = NULL;
+        snprintf(measuring->spec, sizeof measuring->spec, "host:mem=%" PRId64 "B", memory_bytes);
+        code = device_open(measuring->spec, &measuring->device, error);
+    }
+    return code;
+}
+
 /* The device, and the row of targets that the tape is built for: the suite's, else the one that describes the device. A
  * device that does not open is no error yet: the predictions are sent all the same. */
 static enum status_code device_prepare(struct measuring *measuring, struct status *error)
 {
     struct device_properties *properties = &measuring->place.properties;
     const char *name = measuring->job->case_->settings->target;
-    measuring->place.spec = measuring->job->device;
     measuring->place.shared = measuring->job->shared;
-    if (device_open(measuring->job->device, &measuring->device, &measuring->unopened) == STATUS_OK) {
+    enum status_code opened = bounded_open(measuring, &measuring->unopened);
+    measuring->place.spec = measuring->spec;
+    if (opened == STATUS_OK) {
         enum status_code code = measuring->device->table->properties(measuring->device, properties, error);
         if (code != STATUS_OK) {
             return code;
@@ -125,6 +162,7 @@ static enum status_code prediction_send(const struct measuring *measuring, struc
                                          .skeleton = &measuring->skeleton,
                                          .workload = &measuring->job->case_->identity.workload,
                                          .target = measuring->target->name,
+                                         .memory_bytes = measuring->memory_bytes,
                                          .constants = measuring->constants};
     struct json *estimates = NULL;
     enum status_code code = prediction_json(&input, &estimates, NULL, error);
@@ -185,7 +223,7 @@ static enum status_code opening_refusal_send(const struct measuring *measuring, 
 {
     struct replay_result nothing = {.oom_stage = STAGE_CONTEXT};
     struct device_identity identity;
-    if (device_identify(measuring->job->device, &identity, NULL) == STATUS_OK) {
+    if (device_identify(measuring->spec, &identity, NULL) == STATUS_OK) {
         nothing.oom_free_valid = identity.free_valid;
         nothing.oom_free_bytes = identity.free_bytes;
     }

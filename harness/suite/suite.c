@@ -13,7 +13,7 @@
 
 #define AXIS_KEY(name, member) , #member
 #define AXIS_KEYS              "model" WORKLOAD_FIELD_TABLE(AXIS_KEY)
-#define SETTING_KEYS           "tags", "tolerances", "timeout_seconds", "repeat", "device", "for"
+#define SETTING_KEYS           "tags", "tolerances", "timeout_seconds", "repeat", "device", "for", "memory"
 
 static const char *const TOP_KEYS[] = {"version", "name",     "description", "defaults",   "cases", "include",
                                        "exclude", "external", "compare",     SETTING_KEYS, NULL};

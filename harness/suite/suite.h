@@ -32,8 +32,9 @@ struct suite_expectation {
 
 /* What is not identity: how a case is run and judged. Shared by the combinations of one case. */
 struct suite_settings {
-    const char *device; /* NULL: the choice of whoever runs the suite */
-    const char *target; /* `for`: row of tape/target.h; NULL: the one that describes the device */
+    const char *device;   /* NULL: the choice of whoever runs the suite */
+    const char *target;   /* `for`: row of tape/target.h; NULL: the one that describes the device */
+    int64_t memory_bytes; /* `memory`: what segments may take together; 0: no bound */
     double timeout_seconds;
     int repeat; /* attempts, each in a child of its own */
     const char **tags;

@@ -5,6 +5,7 @@
 #include "harness/suite/suite_expand.h"
 #include "models/family.h"
 #include "models/model.h"
+#include "models/workload_alias.h"
 
 static enum status_code expansion_no_memory(const struct expansion *expansion)
 {
@@ -80,6 +81,35 @@ static enum status_code value_check(struct expansion *expansion, const struct no
     return code == STATUS_OK ? code : node_place(expansion->tree, node, code, expansion->error);
 }
 
+/* The text of a value in the words of identities: "bfloat16" for "bf16". */
+static const char *value_text(const struct node *node, enum axis axis)
+{
+    return axis == AXIS_MODEL ? node->text
+                              : workload_alias((enum workload_field)((int)axis - (int)AXIS_MODE), node->text);
+}
+
+/* A copy of a checked value, or of a list of them, in those words; NULL where memory ran out. */
+static const struct node *values_reworded(struct expansion *expansion, const struct node *node, enum axis axis)
+{
+    struct node *copy = arena_alloc(expansion->arena, sizeof *copy);
+    if (copy == NULL) {
+        return NULL;
+    }
+    *copy = *node;
+    if (node->kind != NODE_LIST) {
+        copy->text = value_text(node, axis);
+        return copy;
+    }
+    copy->children = arena_alloc(expansion->arena, node->count * sizeof *copy->children);
+    struct node *items = arena_alloc(expansion->arena, node->count * sizeof *items);
+    for (size_t i = 0; copy->children != NULL && items != NULL && i < node->count; i++) {
+        items[i] = *node->children[i];
+        items[i].text = value_text(node->children[i], axis);
+        copy->children[i] = &items[i];
+    }
+    return copy->children != NULL && items != NULL ? copy : NULL;
+}
+
 /* Every value of an axis: right by itself, and there once. */
 static enum status_code values_check(struct expansion *expansion, const struct node *node, enum axis axis)
 {
@@ -95,7 +125,7 @@ static enum status_code values_check(struct expansion *expansion, const struct n
     for (size_t i = 0; code == STATUS_OK && (item = node_item(node, i)) != NULL; i++) {
         code = value_check(expansion, item, axis);
         for (size_t j = 0; code == STATUS_OK && j < i; j++) {
-            if (strcmp(node->children[j]->text, item->text) == 0) {
+            if (strcmp(value_text(node->children[j], axis), value_text(item, axis)) == 0) {
                 char quoted[NODE_QUOTE_BYTES];
                 code = node_fail(expansion->tree, item, expansion->error, "%s: %s stands twice in this list; keep one",
                                  axis_name(axis), text_quote(item->text, quoted));
@@ -180,7 +210,10 @@ enum status_code exclusion_read(struct expansion *expansion, const struct node *
         for (int axis = 0; code == STATUS_OK && axis < AXIS_COUNT; axis++) {
             const struct node *value = map_find(entry, names[axis], NULL);
             code = value != NULL ? values_check(expansion, value, (enum axis)axis) : STATUS_OK;
-            exclusion->entries[i].values[axis] = value;
+            if (code == STATUS_OK && value != NULL) {
+                exclusion->entries[i].values[axis] = values_reworded(expansion, value, (enum axis)axis);
+                code = exclusion->entries[i].values[axis] != NULL ? STATUS_OK : expansion_no_memory(expansion);
+            }
         }
     }
     return code;

@@ -89,6 +89,13 @@ static enum status_code read_counts(struct settings_reader *reader)
     return code;
 }
 
+static enum status_code read_memory(struct settings_reader *reader)
+{
+    const struct node *node = layers_find(reader->layers, "memory", NULL, NULL);
+    return node == NULL ? STATUS_OK
+                        : node_memory(reader->tree, node, "memory", &reader->made.memory_bytes, reader->error);
+}
+
 static bool tags_have(const struct suite_settings *settings, const char *tag)
 {
     for (int i = 0; i < settings->tag_count; i++) {
@@ -262,6 +269,9 @@ enum status_code settings_read(const struct yaml_tree *tree, const struct layers
     enum status_code code = read_words(&reader, "device", device_spec_words, &reader.made.device);
     if (code == STATUS_OK) {
         code = read_words(&reader, "for", target_words, &reader.made.target);
+    }
+    if (code == STATUS_OK) {
+        code = read_memory(&reader);
     }
     if (code == STATUS_OK) {
         code = read_counts(&reader);

@@ -245,6 +245,27 @@ enum status_code node_size(const struct yaml_tree *tree, const struct node *node
     return STATUS_OK;
 }
 
+enum status_code node_memory(const struct yaml_tree *tree, const struct node *node, const char *what, int64_t *bytes,
+                             struct status *error)
+{
+    const char *text = NULL;
+    int64_t read = 0;
+    enum status_code code = node_number(tree, node, what, &text, error);
+    if (code != STATUS_OK) {
+        return code;
+    }
+    code = size_parse_memory(text, &read, error);
+    if (code != STATUS_OK) {
+        status_prefix(error, "%s", what);
+        return node_place(tree, node, code, error);
+    }
+    if (read == 0) {
+        return node_fail(tree, node, error, "%s: 0 holds nothing; write a size such as 24GiB, or remove the key", what);
+    }
+    *bytes = read;
+    return STATUS_OK;
+}
+
 const struct node *node_item(const struct node *node, size_t index)
 {
     if (node->kind == NODE_LIST) {

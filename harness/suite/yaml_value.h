@@ -54,6 +54,10 @@ enum status_code node_integer(const struct yaml_tree *tree, const struct node *n
 enum status_code node_size(const struct yaml_tree *tree, const struct node *node, const char *what, int64_t *bytes,
                            struct status *error);
 
+/* The same of a memory: above 0, and with its unit (size_parse_memory). */
+enum status_code node_memory(const struct yaml_tree *tree, const struct node *node, const char *what, int64_t *bytes,
+                             struct status *error);
+
 /* One scalar, or a list of them: item index, or NULL past the end. */
 const struct node *node_item(const struct node *node, size_t index);
 

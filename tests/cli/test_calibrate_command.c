@@ -340,7 +340,7 @@ static void a_case_is_estimated_for_the_device(void **state)
     command_result_release(&result);
     const char *const differing[] = {program_path(), "estimate", "tiny-gpt2",   "--mode",           "load",
                                      "--for",        "sm_90",    "--constants", below("base.json"), NULL};
-    assert_int_equal(assay(differing, "estimate: --for sm_90, but the constants of "), 2);
+    assert_int_equal(assay(differing, "estimate: --for sm_90, but the device is of class "), 2);
 }
 
 /* What a question takes for the context is of a device that it names, and never of another than was asked for. */

@@ -1,0 +1,215 @@
+/* Estimate cases: one case in full, several as rows. Touches no device. */
+#include "harness/cli/estimate_cases.h"
+
+#include <inttypes.h>
+
+#include "harness/base/size.h"
+#include "harness/checkpoint/checkpoint.h"
+#include "harness/cli/case_estimates.h"
+#include "harness/cli/case_list.h"
+#include "harness/cli/case_options.h"
+#include "harness/cli/case_peak.h"
+#include "harness/cli/constants_option.h"
+#include "harness/cli/model_notes.h"
+#include "harness/cli/output.h"
+#include "harness/cli/parallel_options.h"
+#include "harness/cli/question_case.h"
+
+static void stored_line(const struct checkpoint *checkpoint, struct text *text)
+{
+    char size[SIZE_TEXT_BYTES];
+    if (checkpoint != NULL) {
+        text_format(text, "stored in %s: %s, %" PRId64 " bytes of tensors\n", checkpoint->name,
+                    size_format(checkpoint->stored_bytes, size), checkpoint->stored_bytes);
+    }
+}
+
+/* The device whose readings are predicted, and what it was measured under. */
+static void constants_line(const struct constants *constants, struct text *text)
+{
+    if (constants != NULL) {
+        text_append(text, "readings as on ");
+        constants_origin_append(text, constants);
+        text_append(text, "\n");
+    }
+}
+
+static void heading(const struct question_case *question, struct text *text)
+{
+    struct text id = {0};
+    identity_id(&question->identity, &id);
+    text_format(text, "%s, predicted for %s%s\n", text_string(&id), question->input.target,
+                parallel_divides(question->input.parallel) ? ": each of the devices it is divided among" : "");
+    precision_line(&question->precision, text);
+    stored_line(question->input.checkpoint, text);
+    constants_line(question->input.constants, text);
+    text_release(&id);
+}
+
+/* What bounds the replay: a line, or nothing. */
+static void bound_line(const struct question_case *question, struct text *text)
+{
+    char rest[SIZE_TEXT_BYTES];
+    if (question->memory_bytes > 0) {
+        text_format(text, "on %s with %s for segments: ", question->gpu != NULL ? question->gpu->name : "a device",
+                    size_format(question->input.memory_bytes, rest));
+        question_taken_words(question, text);
+        text_append(text, "\n");
+    }
+}
+
+/* The document of one case, and lines for people. *document: the caller's to release. */
+static enum status_code case_answer(const struct question_case *question, const char *peak_stage,
+                                    struct json **document, struct text *text, struct status *error)
+{
+    const struct estimate_input *input = &question->input;
+    struct json *object = json_object_new();
+    struct json *estimates = json_object_new();
+    struct json *peak = json_null_new();
+    heading(question, text);
+    bound_line(question, text);
+    enum status_code code = case_estimates(input, estimates, text, error);
+    if (code == STATUS_OK && peak_stage != NULL) {
+        code = case_peak(input, peak_stage, &peak, text, error);
+    }
+    bool made = code == STATUS_OK && question_case_set(question, object) &&
+                (input->checkpoint == NULL ||
+                 json_set(object, "stored_bytes", json_integer_new(input->checkpoint->stored_bytes))) &&
+                (input->parallel == NULL || json_set(object, "parallel", parallel_json(input->parallel))) &&
+                json_set(object, "estimates", json_share(estimates)) &&
+                (peak_stage == NULL || json_set(object, "peak", json_share(peak)));
+    if (code == STATUS_OK && !made) {
+        code = status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for the estimates");
+    }
+    json_release(peak);
+    json_release(estimates);
+    if (code == STATUS_OK) {
+        *document = object;
+    } else {
+        json_release(object);
+    }
+    return code;
+}
+
+/* "1.50 GiB", "-" where it is not known. */
+static void figure_append(const struct json *replay, const char *name, struct text *text)
+{
+    char size[SIZE_TEXT_BYTES];
+    const struct json *value = json_get(replay, name);
+    text_format(text, "%12s",
+                json_kind(value) == JSON_KIND_INTEGER ? size_format(json_integer_or(value, 0), size) : "-");
+}
+
+static void case_row(const struct json *document, struct text *text)
+{
+    const struct json *replay = json_get(json_get(document, "estimates"), "replay");
+    const char *fits = json_string_or(json_get(replay, "fits"), "yes");
+    figure_append(replay, "allocated_bytes_peak", text);
+    figure_append(replay, "reserved_bytes_peak", text);
+    text_format(text, "  %-9s %s%s\n", json_string_or(json_get(replay, "peak_stage"), "-"),
+                json_string_or(json_get(document, "id"), ""), *fits == 'n' ? ": does not fit" : "");
+}
+
+/* What is shown at a peak, and a device, are of one device that has the whole model. */
+static enum status_code parallel_take(const struct arguments *arguments, const struct config *config,
+                                      struct parallel *parallel, struct status *error)
+{
+    static const char *const whole[] = {"peak", "constants", "on", "memory"};
+    enum status_code code = parallel_options_read(arguments, config, parallel, error);
+    for (size_t i = 0; i < sizeof whole / sizeof whole[0] && code == STATUS_OK; i++) {
+        if (arguments_value(arguments, whole[i]) != NULL && parallel_divides(parallel)) {
+            code = status_set(error, STATUS_INVALID,
+                              "estimate: --%s is about one device with the whole model; leave it or the degrees out",
+                              whole[i]);
+        }
+    }
+    return code;
+}
+
+/* A case of the list into a document; rows: where several are told of. */
+static enum status_code listed_answer(const struct case_list *list, int index, struct question_case *question,
+                                      struct json *documents, struct text *text, struct status *error)
+{
+    const struct arguments one = case_list_at(list, index);
+    struct text full = {0};
+    struct parallel parallel = parallel_single();
+    struct json *document = NULL;
+    enum status_code code = index == 0 ? STATUS_OK : question_case_vary(&one, question, error);
+    if (code == STATUS_OK) {
+        code = parallel_take(&one, question->input.config, &parallel, error);
+    }
+    if (code == STATUS_OK) {
+        question->input.parallel = parallel_options_given(&one) ? &parallel : NULL;
+        question->input.memory_bytes = question_segment_bytes(question);
+        code = case_answer(question, arguments_value(&one, "peak"), &document, &full, error);
+    }
+    if (code == STATUS_OK && list->axis_count > 0) {
+        case_row(document, text);
+    } else if (code == STATUS_OK) {
+        text_append(text, text_string(&full));
+    }
+    if (code == STATUS_OK && !json_append(documents, document)) {
+        code = status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for the estimates");
+    } else if (code != STATUS_OK) {
+        json_release(document);
+    }
+    question->input.parallel = NULL;
+    text_release(&full);
+    return code;
+}
+
+static void list_heading(const struct question_case *question, int count, struct text *text)
+{
+    text_format(text, "%d cases of %s, predicted by replay for %s; a single case, or --json, has every estimator\n",
+                count, question->identity.model, question->input.target);
+    bound_line(question, text);
+    text_format(text, "\n%12s%12s  %-9s %s\n", "allocated", "reserved", "peak in", "case");
+}
+
+/* One document; of a list, an object with all of them. */
+static enum status_code documents_output(struct json *documents, bool is_list, struct status *error)
+{
+    struct json *all = NULL;
+    if (is_list) {
+        all = json_object_new();
+        bool made = json_set(all, "cases", json_share(documents));
+        all = json_made(all, made);
+    }
+    enum status_code code = output_json(is_list ? all : json_at(documents, 0), error);
+    json_release(all);
+    return code;
+}
+
+enum status_code estimate_cases_print(const struct arguments *arguments, struct status *error)
+{
+    struct case_list list;
+    struct question_case question;
+    struct text text = {0};
+    struct json *documents = json_array_new();
+    enum status_code code = case_list_make(arguments, &list, error);
+    struct arguments first = code == STATUS_OK ? case_list_at(&list, 0) : *arguments;
+    if (code == STATUS_OK) {
+        code = question_case_open(&first, &question, error);
+    }
+    bool is_open = code == STATUS_OK;
+    if (is_open) {
+        question.input.memory_bytes = question_segment_bytes(&question);
+    }
+    if (is_open && list.axis_count > 0) {
+        list_heading(&question, list.count, &text);
+    }
+    for (int i = 0; i < list.count && code == STATUS_OK; i++) {
+        code = listed_answer(&list, i, &question, documents, &text, error);
+    }
+    if (code == STATUS_OK) {
+        code = arguments_value(arguments, "json") != NULL ? documents_output(documents, list.axis_count > 0, error)
+                                                          : output_lines(&text, error);
+    }
+    if (is_open) {
+        question_case_close(&question);
+    }
+    json_release(documents);
+    text_release(&text);
+    case_list_release(&list);
+    return code;
+}
