@@ -33,7 +33,7 @@ enum status_code accelerate_dtype_find(const char *name, enum accelerate_dtype *
     }
     if (strcmp(meant, "bfloat16") == 0) {
         return status_set(error, STATUS_INVALID,
-                          "dtype '%.80s' has no row of accelerate's; write float16, as many bytes", name);
+                          "accelerate's table has no row for '%.80s'; write float16, which takes as many bytes", name);
     }
     return status_set(error, STATUS_INVALID, "dtype '%.80s' is not known; write one of: float32, float16, int8, int4",
                       name);

@@ -83,8 +83,8 @@ static void test_wrong_fields(void **state)
         const char *key, *text, *message;
     } rows[] = {
         {"mode", "fly", "mode: 'fly' is not known; write one of: load, infer, generate, train"},
-        {"precision", "fp16",
-         "precision: 'fp16' is not known; write one of: float32, float16, bfloat16, amp-float16, amp-bfloat16, int8, "
+        {"precision", "fp17",
+         "precision: 'fp17' is not known; write one of: float32, float16, bfloat16, amp-float16, amp-bfloat16, int8, "
          "int4, fp8"},
         {"optimizer", "none",
          "optimizer: 'none' is not known; write one of: adam-foreach, adam-fused, adam-single, adamw-foreach, "
