@@ -2,9 +2,11 @@
  * here. */
 #include "harness/cli/constants_option.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "harness/cli/command.h"
 #include "harness/cli/resource_path.h"
 
 static const char *name_path(struct arena *arena, const char *name)
@@ -36,6 +38,18 @@ enum status_code constants_option_read(const char *name, struct arena *arena, st
                           name, unread.text);
     }
     return code == STATUS_OK ? code : status_set(error, code, "%s", unread.text);
+}
+
+void constants_option_warn(const char *command, const struct constants *constants)
+{
+    struct text text = {0};
+    const struct constants_place place = {.driver = constants->device.driver,
+                                          .runtime = constants->device.runtime,
+                                          .tool_version = ASSAY_VERSION}; /* no device is asked */
+    if (constants_mismatch_append(&text, constants, &place)) {
+        fprintf(stderr, "assay: %s: %s (%s); calibrate again\n", command, text_string(&text), constants->path);
+    }
+    text_release(&text);
 }
 
 enum status_code constants_option_check(const struct constants *constants, const char *gpu_name, struct status *error)

@@ -11,6 +11,9 @@
 enum status_code constants_option_read(const char *name, struct arena *arena, struct constants *constants,
                                        struct status *error);
 
+/* Says on standard error where another version of the program measured them, whose kernels may take other bytes. */
+void constants_option_warn(const char *command, const struct constants *constants);
+
 /* STATUS_INVALID where constants are not of the GPU of this name, with what they are of and the remedy. */
 enum status_code constants_option_check(const struct constants *constants, const char *gpu_name, struct status *error);
 

@@ -74,6 +74,7 @@ static enum status_code constants_choose(const struct arguments *arguments, stru
     }
     if (code == STATUS_OK && found) {
         question->input.constants = &question->constants;
+        constants_option_warn(arguments->command->name, &question->constants);
     }
     return code;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/base/code_point.h"
 #include "harness/base/json_place.h"
 #include "harness/record/constants.h"
 
@@ -77,12 +78,27 @@ static void text_check(struct reader *reader, const struct json *value, const ch
     snprintf(text, size, "%s", string);
 }
 
+/* These are told in messages and on pages. */
+static void visible_check(struct reader *reader, const char *text, const char *where)
+{
+    bool is_visible = true;
+    while (*text != '\0' && is_visible) {
+        uint32_t point = 0;
+        text += code_point_decode(text, &point);
+        is_visible = !code_point_is_hidden(point);
+    }
+    if (!is_visible) {
+        reader_fault(reader, where, "has a character that is not seen but acts on a terminal; take it out");
+    }
+}
+
 static void text_read(struct reader *reader, const struct json *object, const char *parent, const char *key,
                       bool may_be_null, char text[CONSTANTS_NAME_BYTES])
 {
     char where[WHERE_BYTES];
     const struct json *value = member_read(reader, object, parent, key, JSON_KIND_STRING, may_be_null, where);
     text_check(reader, value, where, text, CONSTANTS_NAME_BYTES);
+    visible_check(reader, text, where);
     if (!may_be_null && text[0] == '\0') {
         reader_fault(reader, where, "is empty; it must be a text");
     }

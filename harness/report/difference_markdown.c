@@ -115,7 +115,7 @@ static void levels_append(const struct page *page)
 static void case_cells_append(const struct page *page, const struct case_pair *pair, bool *first)
 {
     text_append(page->text, "| ");
-    markdown_append(page->text, *first ? pair->base->label : "");
+    markdown_append(page->text, *first ? pair->base->title : "");
     text_format(page->text, " | %s | ", *first ? pair_state_name(pair->state) : "");
     *first = false;
 }
@@ -172,7 +172,7 @@ static void strangers_append(const struct page *page, const char *state, const s
 {
     for (int at = 0; at < count; at++) {
         text_append(page->text, "| ");
-        markdown_append(page->text, views[at]->label);
+        markdown_append(page->text, views[at]->title);
         text_format(page->text, " | %s | | | | | | |\n", state);
     }
 }

@@ -104,7 +104,7 @@ static void heading_append(const struct page *page)
 static void title_append(const struct page *page, const char *mark, const struct case_view *view)
 {
     struct text clean = {0};
-    terminal_append(&clean, view->label);
+    terminal_append(&clean, view->title);
     cell_append(page->text, mark, 9, false);
     paragraph_append(page->text, text_string(&clean), page->width, 9, 9);
     text_release(&clean);

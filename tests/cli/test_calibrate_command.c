@@ -361,6 +361,16 @@ static void a_question_says_what_its_constants_are_of(void **state)
         assert_non_null(strstr(text_string(&result.output), origin));
         command_result_release(&result);
     }
+    snprintf(constants.tool_version, sizeof constants.tool_version, "0.0.1");
+    struct text text = {0};
+    struct json *document = constants_to_json(&constants);
+    assert_int_equal(json_write(document, 2, &text, NULL), STATUS_OK);
+    file_save(below("earlier.json"), text_string(&text));
+    json_release(document);
+    text_release(&text);
+    const char *const earlier[] = {program_path(), "estimate",    "tiny-gpt2",           "--mode", "infer", "--seq",
+                                   "16",           "--constants", below("earlier.json"), NULL};
+    assert_int_equal(assay(earlier, "assay: estimate: the constants were measured under program 0.0.1, not 0."), 0);
     const char *const other[] = {program_path(), "fit",  "tiny-gpt2",   "--mode",           "infer",
                                  "--on",         "H200", "--constants", below("base.json"), NULL};
     assert_int_equal(assay(other, "assay: fit: --constants are of host '"), 2);

@@ -143,6 +143,7 @@ static void expect_refusal(const char *old, const char *new_text, const char *pl
 static void wrong_files_are_refused_with_the_place(void **state)
 {
     (void)state;
+    expect_refusal("\"570.1\"", "\"570\\u001b[2J\"", "", "device/driver: has a character that is not seen but acts");
     expect_refusal("assay-constants", "assay-record", "", "schema: is not that of assay-constants; name a file that");
     expect_refusal("\"major\": 1", "\"major\": 2", "", "schema: is of version 2.x; this program reads 1.x");
     expect_refusal("\"schema\"", "\"scheme\"", "1: ", "schema: is missing; it must be an object");
