@@ -91,11 +91,13 @@ static const int64_t *levels_keep(struct filling *filling, const int64_t *bytes)
 static void stage_read(struct filling *filling, const struct json *object, struct stage_view *stage)
 {
     int64_t end_bytes[LEVEL_COUNT], peak_bytes[LEVEL_COUNT];
-    *stage = (struct stage_view){.end_bytes = unknown_bytes, .peak_bytes = unknown_bytes};
+    *stage = (struct stage_view){.end_bytes = unknown_bytes, .peak_bytes = unknown_bytes, .seconds = -1.0};
     if (json_kind(object) != JSON_KIND_OBJECT) {
         return;
     }
+    double seconds = json_real_or(json_get(object, "seconds"), -1.0);
     stage->present = true;
+    stage->seconds = seconds >= 0.0 ? seconds : -1.0;
     for (int level = 0; level < LEVEL_COUNT; level++) {
         end_bytes[level] = bytes_read(object, end_keys[level]);
         peak_bytes[level] = bytes_read(object, peak_keys[level]);

@@ -29,6 +29,7 @@ struct stage_view {
     bool present;
     const int64_t *end_bytes;  /* [LEVEL_COUNT]; never NULL */
     const int64_t *peak_bytes; /* the same; device: the reading at the end, because there is no other */
+    double seconds;            /* that it took; negative: not known */
 };
 
 /* One walk of a tape: the measured one, or the one that `replay` predicted. */
@@ -133,12 +134,18 @@ struct case_view {
     int total_count;
     const char *sequence; /* sequence_hash; NULL: not recorded */
     struct spread spread;
-    double duration_seconds;                                                /* negative: unknown */
+    struct case_attempt *earlier; /* the attempts of the same run before this one, in their order; NULL: none */
+    double duration_seconds;      /* negative: unknown */
     const char *device_kind, *device_name, *device_driver, *device_runtime; /* NULL: not recorded */
     int64_t device_threads, device_total_bytes;                             /* negative: not recorded */
     const char *constants_mismatch; /* what the constants used were measured under and this is not; NULL: nothing */
     int run;                        /* its run line, by its place in report->runs */
     const char *basis; /* BASIS_MEASURED or BASIS_REPLAYED (harness/record/verdict_words.h): what the figures are */
+};
+
+struct case_attempt {
+    struct case_view view; /* without spread and comparisons */
+    struct case_attempt *next;
 };
 
 enum { ESTIMATOR_MAXIMUM = 32 };

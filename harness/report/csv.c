@@ -1,7 +1,11 @@
-/* CSV: one row per case, stage and level, for spreadsheets and data frames. Bytes are integers; what is not known is an
- * empty cell. A case without stages (skipped, crashed) keeps one row, so that it is not lost. */
+/* CSV: one row per attempt at a case, stage and level, for spreadsheets and data frames. Bytes are integers; what is not known
+ * is an empty cell. An attempt without stages (skipped, crashed) keeps one row, so that it is not lost. The columns are the same
+ * in every file, those of estimators that we do not know at the end apart. */
+#include <string.h>
+
 #include "harness/report/case_view.h"
 #include "harness/report/escape.h"
+#include "harness/report/estimator_look.h"
 
 static void cell_add(struct text *text, const char *string)
 {
@@ -17,25 +21,56 @@ static void integer_add(struct text *text, int64_t value)
     text_append(text, ",");
 }
 
+static void seconds_add(struct text *text, double seconds)
+{
+    if (seconds >= 0.0) {
+        text_format(text, "%.6f", seconds);
+    }
+    text_append(text, ",");
+}
+
+/* Of a record of another version. */
+static bool is_stranger(const char *estimator)
+{
+    return estimator_look_find(estimator)->name == NULL;
+}
+
+/* Replay, the first, has figures per stage and no total. */
 static void header_write(const struct report *report, struct text *text)
 {
     text_append(text, "id,model,mode,precision,quantize,batch,seq,new_tokens,cache,cache_dtype,beams,attention,padding,"
                       "optimizer,loss,lora_rank,lora_targets,prepare_kbit,checkpointing,accumulate,"
                       "logits,tf32,tf32_convolutions,head,attention_backend,status,valid,invalid_reason,device,");
+    for (int place = 1; estimator_look_at(place) != NULL; place++) {
+        text_format(text, "%s_total_bytes,", estimator_look_at(place)->name);
+    }
+    text_append(text, "stage,level,measured_bytes,measured_bytes_peak,predicted_bytes,predicted_bytes_peak,"
+                      "signed_error_bytes,signed_error,attempts,spread_bytes,basis,attempt,stage_seconds,"
+                      "duration_seconds");
     for (int index = 0; index < report->estimator_count; index++) {
         struct text name = {0};
         text_format(&name, "%s_total_bytes", report->estimators[index]);
-        if (index > 0) {
-            cell_add(text, text_string(&name));
+        if (is_stranger(report->estimators[index])) {
+            text_append(text, ",");
+            csv_append(text, text_string(&name));
         }
         text_release(&name);
     }
-    text_append(text, "stage,level,measured_bytes,measured_bytes_peak,predicted_bytes,predicted_bytes_peak,"
-                      "signed_error_bytes,signed_error,attempts,spread_bytes,basis\r\n");
+    text_append(text, "\r\n");
 }
 
-/* What is the same in every row of a case. Replay has figures per stage and no total. */
-static void identity_write(const struct report *report, const struct case_view *view, struct text *text)
+static int64_t total_of(const struct case_view *view, const char *estimator)
+{
+    for (int at = 0; at < view->total_count; at++) {
+        if (strcmp(view->totals[at].estimator, estimator) == 0) {
+            return view->totals[at].total_bytes;
+        }
+    }
+    return BYTES_UNKNOWN;
+}
+
+/* What is the same in every row of an attempt. */
+static void identity_write(const struct case_view *view, struct text *text)
 {
     cell_add(text, view->id);
     cell_add(text, view->model);
@@ -66,32 +101,42 @@ static void identity_write(const struct report *report, const struct case_view *
     cell_add(text, view->validity_known ? view->invalid ? "false" : "true" : "");
     cell_add(text, view->disturbance);
     cell_add(text, view->device_name != NULL ? view->device_name : view->device_kind);
-    for (int index = 1; index < report->estimator_count; index++) {
-        int64_t total_bytes = BYTES_UNKNOWN;
-        for (int at = 0; at < view->total_count; at++) {
-            if (view->totals[at].estimator == report->estimators[index]) {
-                total_bytes = view->totals[at].total_bytes;
-            }
-        }
-        integer_add(text, total_bytes);
+    for (int place = 1; estimator_look_at(place) != NULL; place++) {
+        integer_add(text, total_of(view, estimator_look_at(place)->name));
     }
 }
 
-/* How many attempts were measured, and how much they differ where they are several. */
+/* One attempt at a case: its place among the attempts of its run, and what is the same in all its rows. */
+struct csv_attempt {
+    const struct case_view *view;
+    const struct spread *spread; /* of all attempts at the case */
+    int number;
+    struct text identity;  /* the first columns */
+    struct text strangers; /* the last columns */
+};
+
+/* How many attempts were measured, and how much they differ where they are several. stage: STAGE_COUNT for none. */
 static void spread_write(const struct spread *spread, int stage, int level, struct text *text)
 {
-    integer_add(text, spread->attempt_count);
-    int64_t bytes = spread->attempt_count > 1 ? spread->stage_bytes[stage][level] : BYTES_UNKNOWN;
-    if (bytes != BYTES_UNKNOWN) {
-        text_integer(text, bytes);
+    bool known = stage < STAGE_COUNT && spread->attempt_count > 1;
+    int64_t bytes = known ? spread->stage_bytes[stage][level] : BYTES_UNKNOWN;
+    if (stage < STAGE_COUNT) {
+        text_integer(text, spread->attempt_count);
     }
     text_append(text, ",");
+    integer_add(text, bytes);
 }
 
-/* The last column: what the figures under measured_bytes are. Empty where no device opened. */
-static void basis_write(const struct case_view *view, struct text *text)
+/* The last columns: what the figures under measured_bytes are (empty where no device opened), and of which attempt. */
+static void row_end(const struct csv_attempt *attempt, double stage_seconds, struct text *text)
 {
-    text_format(text, "%s\r\n", view->device_kind != NULL ? view->basis : "");
+    text_format(text, "%s,%d,", attempt->view->device_kind != NULL ? attempt->view->basis : "", attempt->number);
+    seconds_add(text, stage_seconds);
+    if (attempt->view->duration_seconds >= 0.0) {
+        text_format(text, "%.6f", attempt->view->duration_seconds);
+    }
+    text_append_bytes(text, text_string(&attempt->strangers), attempt->strangers.length);
+    text_append(text, "\r\n");
 }
 
 static void figures_write(const struct stage_view *measured, const struct stage_view *predicted, int level,
@@ -115,39 +160,62 @@ static void figures_write(const struct stage_view *measured, const struct stage_
     text_append(text, ",");
 }
 
-static void case_write(const struct report *report, const struct case_view *view, struct text *text)
+static void rows_write(const struct csv_attempt *attempt, struct text *text)
 {
     bool any = false;
-    struct text identity = {0}; /* of up to 30 rows */
-    identity_write(report, view, &identity);
     for (int stage = 0; stage < STAGE_COUNT; stage++) {
-        const struct stage_view *measured = &view->measured.stages[stage];
-        const struct stage_view *predicted = &view->predicted.stages[stage];
+        const struct stage_view *measured = &attempt->view->measured.stages[stage];
+        const struct stage_view *predicted = &attempt->view->predicted.stages[stage];
         if (!measured->present && !predicted->present) {
             continue;
         }
         for (int level = 0; level < LEVEL_COUNT; level++) {
-            text_append_bytes(text, text_string(&identity), identity.length);
+            text_append_bytes(text, text_string(&attempt->identity), attempt->identity.length);
             text_format(text, "%s,%s,", report_stage_name(stage), level_name((enum level)level));
             figures_write(measured, predicted, level, text);
-            spread_write(&view->spread, stage, level, text);
-            basis_write(view, text);
+            spread_write(attempt->spread, stage, level, text);
+            row_end(attempt, measured->seconds, text);
         }
         any = true;
     }
     if (!any) {
-        text_append_bytes(text, text_string(&identity), identity.length);
-        text_append(text, ",,,,,,,,,,");
-        basis_write(view, text);
+        text_append_bytes(text, text_string(&attempt->identity), attempt->identity.length);
+        text_append(text, ",,,,,,,,");
+        spread_write(attempt->spread, STAGE_COUNT, 0, text);
+        row_end(attempt, -1.0, text);
     }
-    text->failed = text->failed || identity.failed;
-    text_release(&identity);
+}
+
+static void attempt_write(const struct report *report, struct csv_attempt *attempt, struct text *text)
+{
+    identity_write(attempt->view, &attempt->identity);
+    for (int index = 0; index < report->estimator_count; index++) {
+        if (is_stranger(report->estimators[index])) {
+            int64_t total_bytes = total_of(attempt->view, report->estimators[index]);
+            text_append(&attempt->strangers, ",");
+            if (total_bytes != BYTES_UNKNOWN) {
+                text_integer(&attempt->strangers, total_bytes);
+            }
+        }
+    }
+    rows_write(attempt, text);
+    text->failed = text->failed || attempt->identity.failed || attempt->strangers.failed;
+    text_release(&attempt->identity);
+    text_release(&attempt->strangers);
 }
 
 void csv_write(const struct report *report, struct text *text)
 {
     header_write(report, text);
     for (int index = 0; index < report->case_count; index++) {
-        case_write(report, &report->cases[index], text);
+        const struct case_view *view = &report->cases[index];
+        struct csv_attempt attempt = {.spread = &view->spread, .number = 1};
+        for (const struct case_attempt *earlier = view->earlier; earlier != NULL; earlier = earlier->next) {
+            attempt.view = &earlier->view;
+            attempt_write(report, &attempt, text);
+            attempt.number++;
+        }
+        attempt.view = view;
+        attempt_write(report, &attempt, text);
     }
 }

@@ -16,6 +16,7 @@ struct reading_case {
     struct spread_sum spread;
     const struct comparison *verdicts; /* in the arena of the reading */
     int verdict_count;
+    struct case_attempt *last_earlier; /* the end of the list of earlier attempts */
 };
 
 struct reading {
@@ -48,6 +49,22 @@ static bool room_make(struct reading *reading)
     return views != NULL && cases != NULL;
 }
 
+/* Puts the attempt that was the last until now behind the earlier ones of the case. */
+static bool earlier_keep(struct reading *reading, struct reading_case *one, const struct case_view *before,
+                         struct case_view *view)
+{
+    struct case_attempt *attempt = arena_alloc(&reading->report->arena, sizeof *attempt);
+    if (attempt == NULL) {
+        return false;
+    }
+    *attempt = (struct case_attempt){.view = *before};
+    view->earlier = before->earlier;
+    attempt->view.earlier = NULL;
+    *(view->earlier == NULL ? &view->earlier : &one->last_earlier->next) = attempt;
+    one->last_earlier = attempt;
+    return true;
+}
+
 /* Of several attempts at one case the last stays, at the place of the first. The spread is that of the attempts of the last
  * run alone, because another run is of another day, another driver or another program. */
 static bool attempt_add(struct reading *reading, const struct record_line *line)
@@ -67,7 +84,8 @@ static bool attempt_add(struct reading *reading, const struct record_line *line)
     one->run = line->run;
     view.run = line->run;
     view.place = line->place;
-    bool made = spread_add(&one->spread, &reading->arena, again ? kept : NULL, &view);
+    bool made = spread_add(&one->spread, &reading->arena, again ? kept : NULL, &view) &&
+                (!again || earlier_keep(reading, one, kept, &view));
     if (made && reading->with_comparisons) {
         struct comparison *verdicts = NULL;
         made = verdicts_read(report, &reading->arena, line->value, &verdicts, &one->verdict_count);

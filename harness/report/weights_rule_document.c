@@ -82,9 +82,16 @@ static void number_append(struct text *text, int64_t value)
     text_format(text, value > 0 ? "%" PRId64 "," : ",", value);
 }
 
+static void cell_append_next(struct text *text, const char *string)
+{
+    text_append(text, ",");
+    csv_append(text, string != NULL ? string : "");
+}
+
 void weights_rule_csv_write(const struct weights_rule *rule, struct text *text)
 {
-    text_append(text, "series,predicted_only,id,batch,seq,new_tokens,tokens,weights_bytes,peak_bytes,ratio,word\r\n");
+    text_append(text, "series,predicted_only,id,batch,seq,new_tokens,tokens,weights_bytes,peak_bytes,ratio,word,"
+                      "model,mode,precision,attention\r\n");
     for (int index = 0; index < rule->series_count; index++) {
         const struct rule_series *series = &rule->series[index];
         for (int at = 0; at < series->cell_count; at++) {
@@ -99,7 +106,12 @@ void weights_rule_csv_write(const struct weights_rule *rule, struct text *text)
             number_append(text, cell->tokens);
             number_append(text, cell->one->loaded_bytes);
             number_append(text, cell->one->measured_bytes);
-            text_format(text, "%.6f,%s\r\n", cell->ratio, rule_word_name(cell->word));
+            text_format(text, "%.6f,%s", cell->ratio, rule_word_name(cell->word));
+            cell_append_next(text, cell->one->view->model);
+            cell_append_next(text, cell->one->view->mode);
+            cell_append_next(text, cell->one->view->precision);
+            cell_append_next(text, cell->one->view->attention);
+            text_append(text, "\r\n");
         }
     }
 }

@@ -134,6 +134,55 @@ static void markdown_has_a_row_for_each_case(void **state)
     text_release(&text);
 }
 
+static char *header_of(enum records_kind kind)
+{
+    struct text text = rendered(kind, REPORT_CSV, NULL);
+    char *header = strndup(text_string(&text), strcspn(text_string(&text), "\r"));
+    text_release(&text);
+    return header;
+}
+
+/* Whichever estimators the records name: only one that nobody knows adds a column, behind the others. */
+static void csv_columns_are_the_same_in_every_file(void **state)
+{
+    (void)state;
+    char *small = header_of(RECORDS_SMALL), *empty = header_of(RECORDS_EMPTY), *large = header_of(RECORDS_LARGE);
+    assert_string_equal(small, empty);
+    assert_string_equal(large, empty);
+    assert_non_null(strstr(empty, ",device,accelerate_total_bytes,anatomy_total_bytes,"));
+    assert_non_null(strstr(empty, ",basis,attempt,stage_seconds,duration_seconds"));
+    free(small);
+    free(empty);
+    free(large);
+}
+
+/* Two attempts of one run are rows of their own; that of an earlier run is not. */
+static void csv_has_a_row_for_each_attempt(void **state)
+{
+    (void)state;
+    char *folder = folder_fixture_make(), path[128];
+    struct report *report = NULL;
+    struct text text = {0};
+    snprintf(path, sizeof path, "%s/records.jsonl", folder);
+    records_fixture_run(path, 1);
+    records_fixture_case(path, "one", "ok", "1000");
+    records_fixture_run(path, 3);
+    records_fixture_case(path, "one", "ok", "2000");
+    records_fixture_case(path, "one", "ok", "2512");
+    records_fixture_estimates(path, "one", "ok", "3024", "{\"of another version\":{\"total_bytes\":7}}", "[]");
+    assert_int_equal(report_open(path, &report, NULL), STATUS_OK);
+    assert_int_equal(report_render(report, REPORT_CSV, NULL, &text, NULL), STATUS_OK);
+    assert_null(strstr(text_string(&text), ",1000,"));
+    const char *first = strstr(text_string(&text), "load,allocated,2000,2000,,,,,3,1024,,1,,,\r\n");
+    const char *second = strstr(text_string(&text), "load,allocated,2512,2512,,,,,3,1024,,2,,,\r\n");
+    const char *third = strstr(text_string(&text), "load,allocated,3024,3024,,,,,3,1024,,3,,,7\r\n");
+    assert_true(first != NULL && first < second && second < third);
+    assert_non_null(strstr(text_string(&text), ",duration_seconds,of another version_total_bytes\r\n"));
+    text_release(&text);
+    report_release(report);
+    folder_fixture_remove(folder);
+}
+
 /* What failed stands before what did not, and each case once. */
 static void html_has_the_failures_first(void **state)
 {
@@ -312,6 +361,8 @@ int main(void)
         cmocka_unit_test(no_control_character_gets_through),
         cmocka_unit_test(markdown_has_a_row_for_each_case),
         cmocka_unit_test(html_has_the_failures_first),
+        cmocka_unit_test(csv_columns_are_the_same_in_every_file),
+        cmocka_unit_test(csv_has_a_row_for_each_attempt),
         cmocka_unit_test(a_case_of_a_page_is_small),
         cmocka_unit_test(csv_is_a_table_without_formulas),
         cmocka_unit_test(markup_holds_only_our_elements),
