@@ -9,6 +9,8 @@ struct inferred {
     bool is_inferred;
     char evidence[320]; /* "wte.weight, h.0.attn.c_attn.weight: gpt2; 12 layers, 768 wide, 50257 tokens" */
     char assumed[320];  /* "12 heads of 64; ..." */
+    int besides_count;  /* stored tensors of a head that is trained on a task, which are left out */
+    int unstored_count; /* tensors of a pooler that the model has and the file has not */
 };
 
 /* Of the type that the name asks for (MODEL#TYPE, config_read_as), else of the one that has such tensors. What they do not tell has the default of the

@@ -2,6 +2,7 @@
  * what lies there. */
 #include "models/model.h"
 
+#include <string.h>
 #include <unistd.h>
 
 #include "models/catalogue.h"
@@ -21,29 +22,62 @@ static enum status_code model_settle(struct model *model, struct status *error)
     return code;
 }
 
+/* A head that is trained on a task, which no model here has, or the pooler that some of these classes leave out: what the model
+ * is follows from the rest. */
+static bool is_of_a_task(const struct finding *finding)
+{
+    static const char *const heads[] = {"classifier.", "pre_classifier.", "score.", "qa_outputs.",
+                                        "classification_head."};
+    if (finding->kind == FINDING_MISSING) {
+        return strncmp(finding->name, "pooler.", 7) == 0 || strstr(finding->name, ".pooler.") != NULL;
+    }
+    for (size_t i = 0; i < sizeof heads / sizeof heads[0] && finding->kind == FINDING_EXTRA; i++) {
+        if (strncmp(finding->name, heads[i], strlen(heads[i])) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether every tensor is one of the model that was told. */
+static enum status_code inferred_check(const struct checkpoint *checkpoint, const struct config *config,
+                                       struct inferred *inferred, struct status *error)
+{
+    struct checkpoint_check check = {0};
+    int counts[FINDING_KIND_COUNT] = {0}, besides = 0, unstored = 0;
+    enum status_code code = checkpoint_check(checkpoint, config, HEAD_DEFAULT, &check, error);
+    for (int i = 0; i < check.finding_count; i++) {
+        bool is_known = is_of_a_task(&check.findings[i]);
+        counts[check.findings[i].kind] += is_known ? 0 : 1;
+        besides += is_known && check.findings[i].kind == FINDING_EXTRA ? 1 : 0;
+        unstored += is_known && check.findings[i].kind == FINDING_MISSING ? 1 : 0;
+    }
+    checkpoint_check_release(&check);
+    if (code == STATUS_OK && counts[FINDING_MISSING] + counts[FINDING_EXTRA] + counts[FINDING_SHAPE] > 0) {
+        return status_set(error, STATUS_INVALID,
+                          "%s: there is no config.json beside it, and its tensors are almost those of %s, but %d are "
+                          "missing, %d are others and %d have another shape; put the model's config.json beside it",
+                          checkpoint->name, config->model_type, counts[FINDING_MISSING], counts[FINDING_EXTRA],
+                          counts[FINDING_SHAPE]);
+    }
+    inferred->besides_count = besides;
+    inferred->unstored_count = unstored;
+    return code;
+}
+
 enum status_code model_infer(const struct checkpoint *checkpoint, const char *name, struct model *model,
                              struct status *error)
 {
     struct config config;
     struct inferred inferred;
-    struct checkpoint_check check = {0};
     enum status_code code = config_infer(checkpoint, name, &config, &inferred, error);
     if (code == STATUS_OK) {
-        code = checkpoint_check(checkpoint, &config, HEAD_DEFAULT, &check, error);
-    }
-    int missing = check.counts[FINDING_MISSING], extra = check.counts[FINDING_EXTRA],
-        shape = check.counts[FINDING_SHAPE];
-    if (code == STATUS_OK && missing + extra + shape > 0) {
-        code = status_set(error, STATUS_INVALID,
-                          "%s: there is no config.json beside it, and its tensors are almost those of %s, but %d are "
-                          "missing, %d are others and %d have another shape; put the model's config.json beside it",
-                          checkpoint->name, config.model_type, missing, extra, shape);
+        code = inferred_check(checkpoint, &config, &inferred, error);
     }
     if (code == STATUS_OK) {
         model->config = config;
         model->inferred = inferred;
     }
-    checkpoint_check_release(&check);
     return code;
 }
 

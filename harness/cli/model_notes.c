@@ -102,6 +102,14 @@ static enum status_code inferred_give(const struct arguments *arguments, const s
     note_give(command, notes, "%s has no config.json; its tensors tell: %s", model->config.name,
               model->inferred.evidence);
     note_give(command, notes, "assumed, because no tensor tells it: %s", model->inferred.assumed);
+    if (model->inferred.besides_count > 0) {
+        note_give(command, notes, "%d stored tensors are of a head for another task, and are left out",
+                  model->inferred.besides_count);
+    }
+    if (model->inferred.unstored_count > 0) {
+        note_give(command, notes, "%d tensors of the pooler are not stored, and are in the figures all the same",
+                  model->inferred.unstored_count);
+    }
     return arguments_value(arguments, "strict") == NULL
                ? STATUS_OK
                : status_set(error, STATUS_INVALID,

@@ -35,6 +35,42 @@ def safetensors_seeds():
     yield "index-outside", b'{"weight_map":{"a":"../s.safetensors"}}'
 
 
+def packed(shapes):
+    """Tensors of one byte an element, one behind the other."""
+    header, end = {}, 0
+    for name, shape in shapes.items():
+        count = 1
+        for size in shape:
+            count *= size
+        header[name] = tensor("U8", shape, end, end + count)
+        end += count
+    return safetensors(header, bytes(end))
+
+
+def told_seeds():
+    """Tensors that tell a model, and some that almost do."""
+    gpt2 = {"wte.weight": [4, 2], "wpe.weight": [2, 2], "h.0.ln_1.weight": [2], "h.0.ln_1.bias": [2],
+            "h.0.attn.c_attn.weight": [2, 6], "h.0.attn.c_attn.bias": [6], "h.0.attn.c_proj.weight": [2, 2],
+            "h.0.attn.c_proj.bias": [2], "h.0.ln_2.weight": [2], "h.0.ln_2.bias": [2], "h.0.mlp.c_fc.weight": [2, 4],
+            "h.0.mlp.c_fc.bias": [4], "h.0.mlp.c_proj.weight": [4, 2], "h.0.mlp.c_proj.bias": [2], "ln_f.weight": [2],
+            "ln_f.bias": [2]}
+    layer = "model.layers.0."
+    llama = {"model.embed_tokens.weight": [3, 4], layer + "self_attn.q_proj.weight": [4, 4],
+             layer + "self_attn.k_proj.weight": [2, 4], layer + "self_attn.v_proj.weight": [2, 4],
+             layer + "self_attn.o_proj.weight": [4, 4], layer + "self_attn.rotary_emb.inv_freq": [1],
+             layer + "mlp.gate_proj.weight": [2, 4], layer + "mlp.up_proj.weight": [2, 4],
+             layer + "mlp.down_proj.weight": [4, 2], layer + "input_layernorm.weight": [4],
+             layer + "post_attention_layernorm.weight": [4], "model.norm.weight": [4], "lm_head.weight": [3, 4]}
+    yield "told-gpt2", packed(gpt2)
+    yield "told-llama", packed(llama)
+    yield "told-qwen3", packed({**llama, layer + "self_attn.q_norm.weight": [2]})
+    yield "told-empty", packed({**llama, layer + "self_attn.q_proj.weight": [0, 2**62]})
+    yield "told-vit", packed({"embeddings.patch_embeddings.projection.weight": [2, 1, 1, 1], "embeddings.cls_token": [1, 1, 2],
+                              "embeddings.position_embeddings": [1, 5, 2]})
+    yield "told-t5", packed({"shared.weight": [3, 2], "encoder.block.0.layer.0.SelfAttention.q.weight": [2, 2],
+                             "encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight": [4, 1]})
+
+
 def text(value):
     data = value.encode()
     return struct.pack("<Q", len(data)) + data
@@ -112,7 +148,7 @@ def yaml_seeds():
 
 def main():
     root = Path(__file__).resolve().parent.parent.parent
-    for kind, seeds in (("safetensors", safetensors_seeds()), ("gguf", gguf_seeds()), ("config", config_seeds(root)),
+    for kind, seeds in (("safetensors", safetensors_seeds()), ("safetensors", told_seeds()), ("gguf", gguf_seeds()), ("config", config_seeds(root)),
                         ("yaml", yaml_seeds())):
         folder = Path(sys.argv[1]) / kind
         folder.mkdir(parents=True, exist_ok=True)

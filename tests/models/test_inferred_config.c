@@ -201,6 +201,31 @@ static void almost_is_refused(void **state)
     }
 }
 
+/* A classifier of BERT, without the pooler or with it: the model is told, and what is beside it. */
+static void heads_of_tasks_are_left_out(void **state)
+{
+    static const struct edit edits[] = {
+        {EDIT_PREFIX, "", "bert."},
+        {EDIT_DROP, "pooler.dense.weight", NULL},
+        {EDIT_DROP, "pooler.dense.bias", NULL},
+        {EDIT_ADD, "classifier.weight", "\"dtype\":\"F32\",\"shape\":[1]"},
+    };
+    char folder[64];
+    struct model model;
+    struct status error = {0};
+    (void)state;
+    model_folder_make(folder, "tiny-bert", HEAD_BARE, edits, 4);
+    config_remove(folder);
+    if (model_find(&places, folder, &model, &error) != STATUS_OK) {
+        fail_msg("%s", error.text);
+    }
+    assert_string_equal(model.config.model_type, "bert");
+    assert_int_equal(model.inferred.besides_count, 1);
+    assert_int_equal(model.inferred.unstored_count, 2);
+    model_release(&model);
+    model_folder_remove(folder);
+}
+
 /* Gemma has Llama's names and another tape: it is asked for. Mistral may be. */
 static void types_are_asked_for(void **state)
 {
@@ -234,6 +259,7 @@ int main(void)
         cmocka_unit_test(public_models_are_told),
         cmocka_unit_test(evidence_and_assumptions_are_said),
         cmocka_unit_test(almost_is_refused),
+        cmocka_unit_test(heads_of_tasks_are_left_out),
         cmocka_unit_test(types_are_asked_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
