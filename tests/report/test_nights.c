@@ -312,6 +312,27 @@ static void cases_without_a_change_are_counted(void **state)
     }
 }
 
+/* Records come from anywhere: what they say of a driver moves no cursor, forges no row and opens no tag. */
+static void words_of_records_are_harmless(void **state)
+{
+    const struct nights *nights = *state;
+    enum difference_outcome outcome;
+    night_write(nights->base, &usual);
+    night_write(nights->other, &(struct night){.driver = "\\u001b[2J\\u202e|<b>\\nforged",
+                                               .libraries = "[\"\\u001b[31m|<i>\"]",
+                                               .disturbance = "[\"\\u001b[31m|<i>\"]",
+                                               .forward_bytes = 64 * MIB});
+    for (int format = DIFFERENCE_TABLE; format <= DIFFERENCE_JSON; format++) {
+        const struct difference_style style = {.format = (enum difference_format)format, .width = 80};
+        struct text text = compared(nights, NULL, &style, &outcome);
+        assert_null(strchr(text_string(&text), '\x1b'));
+        assert_null(strstr(text_string(&text), "\nforged"));
+        assert_true(format != DIFFERENCE_MARKDOWN || strstr(text_string(&text), "<b>") == NULL);
+        assert_true(format != DIFFERENCE_MARKDOWN || strstr(text_string(&text), "\\|") != NULL);
+        text_release(&text);
+    }
+}
+
 static void pages_are_as_they_were_read(void **state)
 {
     const struct nights *nights = *state;
@@ -397,6 +418,7 @@ int main(void)
         TEST(repeated_cases_know_their_noise),
         TEST(a_file_of_two_runs_has_two_drivers),
         TEST(cases_without_a_change_are_counted),
+        TEST(words_of_records_are_harmless),
         TEST(pages_are_as_they_were_read),
         TEST(the_document_says_it_in_figures),
     };
