@@ -23,15 +23,19 @@ static const struct text *file_content(const struct plot *plot, int index, const
 struct plot *plot_set_add(struct plot_set *set, const char *name, const char *title)
 {
     struct plot *plots = realloc(set->plots, ((size_t)set->count + 1) * sizeof *plots);
-    char *copy = strdup(name), *title_copy = strdup(title);
-    set->plots = plots != NULL ? plots : set->plots;
-    if (plots == NULL || copy == NULL || title_copy == NULL) {
-        free(copy);
-        free(title_copy);
+    if (plots == NULL) {
         return NULL;
     }
-    plots[set->count] = (struct plot){.name = copy, .title = title_copy};
-    return &plots[set->count++];
+    set->plots = plots;
+    struct plot *added = &set->plots[set->count];
+    *added = (struct plot){.name = strdup(name), .title = strdup(title)};
+    if (added->name == NULL || added->title == NULL) {
+        free(added->name);
+        free(added->title);
+        return NULL;
+    }
+    set->count++;
+    return added;
 }
 
 const struct text *plot_set_svg(const struct plot_set *set, const char *name)
