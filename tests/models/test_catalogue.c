@@ -80,9 +80,9 @@ static void test_not_found(void **state)
          "model 'someone/gpt2' is neither in the catalogue nor the path of a config.json, a model file or a folder "
          "that holds one; "
          "nearest names: 'gpt2', 'gpt2-xl', '"},
-        {"models",
-         "'models' is a folder without a config.json or a model.safetensors, and without a .gguf that would be the only "
-         "one; write "},
+        {"models", "'models' is a folder without a config.json or a model.safetensors, and without a .gguf that would "
+                   "be the only "
+                   "one; write "},
         {"./gpt2.json", "'./gpt2.json': No such file or directory; write the path of a config.json, "},
         {"gpt2.json", "'gpt2.json': No such file or directory; "},
         {"gpt2.gguf", "'gpt2.gguf': No such file or directory; "},
