@@ -1,27 +1,19 @@
 /* Catalogue: listing a folder of configurations and matching what users type. Not a cache and not a download. */
 #include "models/catalogue.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 
 #include "harness/base/text.h"
 #include "harness/checkpoint/checkpoint.h"
+#include "models/catalogue_names.h"
 
-enum { PATH_BYTES = 4096, NAME_BYTES = 256, NEAREST_COUNT = 3, CATALOGUE_MAXIMUM = 10000 };
-
-/* Owners that the hub put before the names of models older than itself. */
-static const char *const hub_owners[] = {"google-bert/", "openai-community/", "distilbert/"};
-
-/* Endings that may be left out: the hub's format, and the recipe of timm's weights. */
-static const char *const endings[] = {"-hf", ".a1_in1k", ".tv_in1k"};
+enum { PATH_BYTES = 4096, NAME_BYTES = 256, CATALOGUE_MAXIMUM = 10000 };
 
 static bool is_file(const char *path)
 {
@@ -133,91 +125,6 @@ void catalogue_release(struct catalogue *catalogue)
     *catalogue = (struct catalogue){0};
 }
 
-static const char *last_part(const char *name)
-{
-    const char *slash = strrchr(name, '/');
-    return slash != NULL ? slash + 1 : name;
-}
-
-/* Equal in any case, the name's ending left out or not. */
-static bool equal_but_ending(const char *typed, const char *name)
-{
-    if (strcasecmp(typed, name) == 0) {
-        return true;
-    }
-    size_t length = strlen(typed);
-    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
-        if (strncasecmp(typed, name, length) == 0 && strcasecmp(name + length, endings[i]) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool name_fits(const char *typed, const char *name)
-{
-    for (size_t i = 0; i < sizeof hub_owners / sizeof hub_owners[0]; i++) {
-        size_t length = strlen(hub_owners[i]);
-        if (strncasecmp(typed, hub_owners[i], length) == 0 && strchr(name, '/') == NULL) {
-            typed += length;
-        }
-    }
-    return equal_but_ending(typed, name) || (strchr(typed, '/') == NULL && equal_but_ending(typed, last_part(name)));
-}
-
-/* Insertions, deletions and replacements that lead from a to b, in any case; a and b are shorter than NAME_BYTES. */
-static int edit_distance(const char *a, const char *b)
-{
-    int row[NAME_BYTES];
-    int b_length = (int)strlen(b);
-    for (int j = 0; j <= b_length; j++) {
-        row[j] = j;
-    }
-    for (int i = 0; a[i] != '\0'; i++) {
-        int diagonal = row[0];
-        row[0] = i + 1;
-        for (int j = 0; j < b_length; j++) {
-            int replaced = diagonal + (tolower((unsigned char)a[i]) != tolower((unsigned char)b[j]) ? 1 : 0);
-            diagonal = row[j + 1];
-            int shorter = row[j] < row[j + 1] ? row[j] + 1 : row[j + 1] + 1;
-            row[j + 1] = replaced < shorter ? replaced : shorter;
-        }
-    }
-    return row[b_length];
-}
-
-/* The owner may be missing on either side, or be another's: that counts as one edit. */
-static int name_distance(const char *typed, const char *name)
-{
-    int whole = edit_distance(typed, name);
-    int part = edit_distance(typed, last_part(name));
-    int last = edit_distance(last_part(typed), last_part(name)) + 1;
-    int smaller = part < whole ? part : whole;
-    return last < smaller ? last : smaller;
-}
-
-/* "'a', 'b', 'c'": the names at the smallest distance from what was typed, nearest first. */
-static void nearest_append(const struct catalogue *catalogue, const char *typed, struct text *text)
-{
-    bool taken[CATALOGUE_MAXIMUM] = {false};
-    for (int round = 0; round < NEAREST_COUNT && round < catalogue->count; round++) {
-        int best = -1;
-        int best_distance = INT32_MAX;
-        for (int i = 0; i < catalogue->count; i++) {
-            int distance = name_distance(typed, catalogue->names[i]);
-            if (!taken[i] && distance < best_distance) {
-                best = i;
-                best_distance = distance;
-            }
-        }
-        if (best < 0) {
-            break;
-        }
-        taken[best] = true;
-        text_format(text, "%s'%s'", round > 0 ? ", " : "", catalogue->names[best]);
-    }
-}
-
 /* Whether what was typed can only be meant as a path: a name of the hub has one '/' within it, and no such end. */
 static bool is_path(const char *typed)
 {
@@ -251,11 +158,12 @@ static enum status_code path_fail(const char *path, struct status *error)
 static void nearest_fail(const struct catalogue *catalogue, const char *typed, struct status *error)
 {
     struct text nearest = {0};
-    nearest_append(catalogue, typed, &nearest);
+    catalogue_names_near(catalogue->names, catalogue->count, typed, &nearest);
     status_set(error, STATUS_INVALID,
                "model '%s' is neither in the catalogue nor the path of a config.json, a model file or a folder that "
-               "holds one; nearest names: %s",
-               typed, text_string(&nearest));
+               "holds one; %s%s",
+               typed, nearest.length > 0 ? "nearest names: " : "assay models lists the catalogue",
+               text_string(&nearest));
     text_release(&nearest);
 }
 
@@ -266,7 +174,7 @@ static const char *catalogue_match(const struct catalogue *catalogue, const char
     const char *found = NULL;
     int count = 0;
     for (int i = 0; i < catalogue->count; i++) {
-        if (name_fits(typed, catalogue->names[i])) {
+        if (catalogue_name_fits(typed, catalogue->names[i])) {
             found = catalogue->names[i];
             text_format(&several, "%s'%s'", count++ > 0 ? ", " : "", found);
         }
@@ -275,6 +183,8 @@ static const char *catalogue_match(const struct catalogue *catalogue, const char
         found = NULL;
         status_set(error, STATUS_INVALID, "model '%s' fits several: %s; write one of these", typed,
                    text_string(&several));
+    } else if (count == 0 && catalogue_twin(typed) != NULL) {
+        found = catalogue_twin(typed);
     } else if (count == 0 && (is_path(typed) || is_folder(typed))) {
         path_fail(typed, error);
     } else if (count == 0) {
@@ -297,6 +207,8 @@ static enum status_code find_in_catalogue(const char *folder, const char *model,
     code = STATUS_INVALID;
     if (name != NULL && path_format(path, folder, name, "/config.json")) {
         code = config_read(path, name, config, error);
+        bool is_twin = code == STATUS_OK && !catalogue_name_fits(model, name);
+        snprintf(config->stands_for, code == STATUS_OK ? sizeof config->stands_for : 0, "%s", is_twin ? model : "");
     }
     catalogue_release(&catalogue);
     return code;
@@ -320,12 +232,12 @@ bool catalogue_has(const char *folder, const char *model)
 bool catalogue_knows(const char *folder, const char *model)
 {
     struct catalogue catalogue;
-    bool fits = catalogue_has(folder, model);
+    bool fits = catalogue_has(folder, model) || catalogue_twin(model) != NULL;
     if (fits || strlen(model) >= NAME_BYTES || catalogue_read(folder, &catalogue, NULL) != STATUS_OK) {
         return fits;
     }
     for (int i = 0; i < catalogue.count && !fits; i++) {
-        fits = name_fits(model, catalogue.names[i]);
+        fits = catalogue_name_fits(model, catalogue.names[i]);
     }
     catalogue_release(&catalogue);
     return fits;

@@ -42,12 +42,13 @@ enum { CONFIG_NAME_BYTES = 256, CONFIG_STAGES_MAXIMUM = 5 };
  * divisible where it must be. A field that the file leaves out has the default of the real class (transformers 5.23,
  * timm 1.0.31). */
 struct config {
-    char name[CONFIG_NAME_BYTES]; /* as the user typed it, or the path */
-    char stated_type[64];         /* what the file says of a type that is not known and was read as another; else "" */
-    char model_type[64];          /* "bert", "llama", "mistral", "qwen2", "resnet", ... */
-    char architecture[64];        /* timm: "resnet50"; else the first of `architectures` or "" */
-    const struct family *family;  /* a row of family.h */
-    bool is_timm;                 /* a file of timm: it names an architecture instead of a model_type */
+    char name[CONFIG_NAME_BYTES];       /* as the user typed it, or the path */
+    char stands_for[CONFIG_NAME_BYTES]; /* what was typed, where this is another model of the same sizes; else "" */
+    char stated_type[64];        /* what the file says of a type that is not known and was read as another; else "" */
+    char model_type[64];         /* "bert", "llama", "mistral", "qwen2", "resnet", ... */
+    char architecture[64];       /* timm: "resnet50"; else the first of `architectures` or "" */
+    const struct family *family; /* a row of family.h */
+    bool is_timm;                /* a file of timm: it names an architecture instead of a model_type */
     int64_t hidden, layers, heads, kv_heads, head_dim, ffn, vocab, positions, token_types;
     enum activation activation;
     double norm_epsilon, hidden_dropout, attention_dropout, embedding_dropout;

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "harness/base/size.h"
 #include "harness/cli/command.h"
@@ -9,6 +10,7 @@
 #include "harness/cli/output.h"
 #include "harness/cli/resource_path.h"
 #include "models/catalogue.h"
+#include "models/catalogue_names.h"
 #include "models/family.h"
 #include "models/model.h"
 #include "models/skeleton.h"
@@ -166,7 +168,31 @@ static void tensor_line(const struct skeleton *skeleton, const struct skeleton_t
     text_append(text, "\n");
 }
 
-static enum status_code catalogue_print(const char *folder, bool as_json, struct status *error)
+/* Whether the pattern asks for a model: by its name, or by that of its family. NULL: all. */
+static bool is_asked_for(const char *pattern, const struct config *config)
+{
+    return pattern == NULL || catalogue_name_matches(pattern, config->name) ||
+           catalogue_name_matches(pattern, config->family->name);
+}
+
+/* Whether any name or family of the catalogue matches. */
+static bool is_pattern(const char *folder, const char *pattern)
+{
+    struct catalogue catalogue = {0};
+    bool found = false;
+    if (access(pattern, F_OK) == 0 || catalogue_knows(folder, pattern) ||
+        catalogue_read(folder, &catalogue, NULL) != STATUS_OK) {
+        return false;
+    }
+    for (int i = 0; i < catalogue.count && !found; i++) {
+        struct config config;
+        found = config_find(folder, catalogue.names[i], &config, NULL) == STATUS_OK && is_asked_for(pattern, &config);
+    }
+    catalogue_release(&catalogue);
+    return found;
+}
+
+static enum status_code catalogue_print(const char *folder, const char *pattern, bool as_json, struct status *error)
 {
     struct catalogue catalogue = {0};
     struct json *list = json_array_new();
@@ -183,7 +209,7 @@ static enum status_code catalogue_print(const char *folder, bool as_json, struct
         struct model model = {0};
         struct skeleton skeleton = {0};
         code = model_build(folder, catalogue.names[i], HEAD_BARE, &model, &skeleton, error);
-        if (code == STATUS_OK) {
+        if (code == STATUS_OK && is_asked_for(pattern, &model.config)) {
             model_line(&skeleton, &table);
             if (!json_append(list, model_json(&skeleton))) {
                 code = status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for the catalogue");
@@ -266,7 +292,9 @@ static enum status_code models_run(const struct arguments *arguments, enum exit_
         code = status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a path");
     }
     if (code == STATUS_OK && arguments->operand_count == 0) {
-        code = catalogue_print(folder, as_json, error);
+        code = catalogue_print(folder, NULL, as_json, error);
+    } else if (code == STATUS_OK && !with_tensors && head == NULL && is_pattern(folder, arguments->operands[0])) {
+        code = catalogue_print(folder, arguments->operands[0], as_json, error);
     } else if (code == STATUS_OK) {
         code = model_print(arguments, folder, workload.head, error);
     }
@@ -280,7 +308,9 @@ const struct command command_models = {
     .summary = "the catalogue, or what one model consists of",
     .details =
         "MODEL: a name of the catalogue, a config.json in Hugging Face's format, a folder that holds one, a .gguf, or\n"
-        "OWNER/NAME on the Hugging Face hub.\n"
+        "OWNER/NAME on the Hugging Face hub. PATTERN: a part of names or of a family (llama, qwen2.5), or with *, ? "
+        "and\n"
+        "[ a shell pattern, in any case: the catalogue's models that match.\n"
         "Counts are those of the model without a head (--head lm: with it), tied parameters once. active: what one "
         "token\n"
         "is multiplied with, all but the experts that it does not use.\n",

@@ -128,6 +128,10 @@ enum status_code model_notes_give(const struct arguments *arguments, const struc
                   "the type of %s, '%s', is not known; read as %s, as asked: its keys and tensors may be others",
                   config->name, config->stated_type, config->model_type);
     }
+    if (config->stands_for[0] != '\0') {
+        note_give(command, notes, "%s is answered as %s of the catalogue, whose sizes are the same", config->stands_for,
+                  config->name);
+    }
     if (config->stored_in_fp8) {
         note_give(command, notes,
                   "the weights of %s are published in fp8, with scales (quantization_config); they are weighed in the "

@@ -131,12 +131,48 @@ static void words_of_other_tools_are_understood(void **state)
     }
 }
 
+static void models_are_filtered_by_a_part_of_a_name(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *words[WORDS_MAXIMUM];
+        const char *has, *lacks;
+    } rows[] = {
+        {{"models", "llama"}, "meta-llama/Llama-3.1-8B ", "gpt2"},
+        {{"models", "BLOOM-5"}, "bigscience/bloom-560m ", "Llama"},
+        {{"models", "*-3.2-?b"}, "meta-llama/Llama-3.2-1B ", "Llama-3.1"},
+        {{"models", "resnet", "--json"}, "\"timm/resnet50.a1_in1k\"", "vgg"},
+        {{"models", "gpt2"}, "gpt2 ", "gpt2-xl"}, /* a model's own name is that model */
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct command_result result = assay(rows[i].words);
+        assert_int_equal(result.exit_code, 0);
+        assert_non_null(strstr(text_string(&result.output), rows[i].has));
+        assert_null(strstr(text_string(&result.output), rows[i].lacks));
+        command_result_release(&result);
+    }
+}
+
+static void a_twin_is_said_to_be_one(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"models", "Llama-3.1-8B-Instruct", NULL};
+    struct command_result result = assay(words);
+    assert_string_equal(text_string(&result.error), "assay: models: Llama-3.1-8B-Instruct is answered as "
+                                                    "meta-llama/Llama-3.1-8B of the catalogue, whose sizes are the "
+                                                    "same\n");
+    assert_int_equal(result.exit_code, 0);
+    command_result_release(&result);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(help_and_version_work_in_every_place),
         cmocka_unit_test(suggestions_are_right_or_there_are_none),
         cmocka_unit_test(words_of_other_tools_are_understood),
+        cmocka_unit_test(models_are_filtered_by_a_part_of_a_name),
+        cmocka_unit_test(a_twin_is_said_to_be_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -120,7 +120,7 @@ static void what_is_wrong_is_said(void **state)
                  "assay: model 'acme/nothing' is neither in the catalogue nor the path of a config.json, a model file "
                  "or a folder "
                  "that holds one; "
-                 "nearest names: ");
+                 "assay models lists the catalogue; ");
     assert_error(&scene, "acme/nothing", NULL, " has no repository acme/nothing, or it is private");
     assert_error(&scene, "acme/empty", NULL, "acme/empty has no config.json");
     assert_error(&scene, "acme/broken", NULL, "config.json:1:");

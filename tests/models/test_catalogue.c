@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "models/catalogue.h"
+#include "models/catalogue_names.h"
 #include "models/skeleton.h"
 
 static const char folder[] = "models/catalogue";
@@ -107,6 +108,72 @@ static void test_not_found(void **state)
     assert_int_equal(config_find(folder, long_name, &config, NULL), STATUS_INVALID);
 }
 
+/* What stands for a model is of its sizes, and is said; what only looks alike is refused. */
+static void test_twins(void **state)
+{
+    static const char *const rows[][2] = {
+        {"meta-llama/Llama-3.1-8B-Instruct", "meta-llama/Llama-3.1-8B"},
+        {"Llama-3.1-8B-Instruct", "meta-llama/Llama-3.1-8B"},
+        {"llama3.1-8b-instruct", "meta-llama/Llama-3.1-8B"},
+        {"meta-llama/Llama-3.3-70B-Instruct", "meta-llama/Llama-3.1-70B"},
+        {"mistralai/Mistral-7B-Instruct-v0.3", "mistralai/Mistral-7B-v0.3"},
+        {"google/gemma-2-9b-it", "google/gemma-2-9b"},
+        {"deepseek-ai/DeepSeek-V2-Lite-Chat", "deepseek-ai/DeepSeek-V2-Lite"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct config config;
+        assert_int_equal(config_find(folder, rows[i][0], &config, NULL), STATUS_OK);
+        assert_string_equal(config.name, rows[i][1]);
+        assert_string_equal(config.stands_for, rows[i][0]);
+        assert_true(catalogue_knows(folder, rows[i][0]));
+    }
+    static const char *const same[] = {"llama3.1-8b", "META-LLAMA/llama-3.1-8b", "Llama-3.1-8B", "GPT-2", "gpt_2"};
+    for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
+        struct config config;
+        assert_int_equal(config_find(folder, same[i], &config, NULL), STATUS_OK);
+        assert_string_equal(config.stands_for, "");
+    }
+    static const char *const others[] = {"Qwen/Qwen2.5-7B-Instruct", "mistralai/Mixtral-8x22B-Instruct-v0.1",
+                                         "someone/Llama-3.1-8B-Instruct", "meta-llama/Llama-3.1-8B-Instruct-GGUF"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        struct config config;
+        assert_int_equal(config_find(folder, others[i], &config, NULL), STATUS_INVALID);
+        assert_false(catalogue_knows(folder, others[i]));
+    }
+}
+
+/* The family first, and nothing where nothing is near. */
+static void test_near(void **state)
+{
+    static const char *const names[] = {"bert-base-cased",
+                                        "bert-base-uncased",
+                                        "bert-large-cased",
+                                        "bigscience/bloom",
+                                        "distilbert-base-cased",
+                                        "google-t5/t5-3b",
+                                        "gpt2",
+                                        "meta-llama/Llama-3.1-8B"};
+    static const char *const rows[][2] = {
+        {"bert", "'bert-base-cased', 'bert-large-cased', 'bert-base-uncased', 'distilbert-base-cased'"},
+        {"bert-tiny", "'bert-base-cased', 'bert-base-uncased', 'bert-large-cased'"},
+        {"gtp2", "'gpt2'"},
+        {"t5", "'google-t5/t5-3b'"},
+        {"zzz", ""},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct text text = {0};
+        catalogue_names_near(names, sizeof names / sizeof names[0], rows[i][0], &text);
+        assert_string_equal(text_string(&text), rows[i][1]);
+        text_release(&text);
+    }
+    assert_true(catalogue_name_matches("LLAMA", "meta-llama/Llama-3.1-8B"));
+    assert_true(catalogue_name_matches("llama-3*", "meta-llama/Llama-3.1-8B"));
+    assert_false(catalogue_name_matches("llama-2*", "meta-llama/Llama-3.1-8B"));
+    assert_false(catalogue_name_matches("", "gpt2"));
+}
+
 static void test_no_catalogue(void **state)
 {
     struct config config;
@@ -121,10 +188,8 @@ static void test_no_catalogue(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_build),
-        cmocka_unit_test(test_found),
-        cmocka_unit_test(test_not_found),
-        cmocka_unit_test(test_no_catalogue),
+        cmocka_unit_test(test_all_build), cmocka_unit_test(test_found), cmocka_unit_test(test_not_found),
+        cmocka_unit_test(test_twins),     cmocka_unit_test(test_near),  cmocka_unit_test(test_no_catalogue),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
