@@ -43,11 +43,12 @@ static void text_hand_over(struct text *text)
     }
     text->length -= count;
     memmove(text->data, text->data + count, text->length + 1);
+    text->drain_at = text->length >= TEXT_DRAIN_BYTES / 2 ? 2 * text->length : TEXT_DRAIN_BYTES;
 }
 
 static void text_drain(struct text *text)
 {
-    if (text->drain != NULL && text->length >= TEXT_DRAIN_BYTES && !text->failed) {
+    if (text->drain != NULL && text->length >= TEXT_DRAIN_BYTES && text->length >= text->drain_at && !text->failed) {
         text_hand_over(text);
     }
 }

@@ -25,6 +25,7 @@ struct text {
     size_t capacity;
     bool failed;              /* memory ran out, or the drain takes nothing more: the content is cut */
     struct text_drain *drain; /* borrowed; NULL: all of the content is kept */
+    size_t drain_at;          /* a line that is longer than TEXT_DRAIN_BYTES: looked at again when it is so long */
 };
 
 void text_append(struct text *text, const char *string);

@@ -128,6 +128,25 @@ static void a_long_text_goes_into_its_drain_line_by_line(void **state)
     text_release(&collecting.all);
 }
 
+/* A line of 8 MiB in pieces of a byte: looked through a few times, not once for each piece. */
+static void a_very_long_line_is_kept_until_its_end(void **state)
+{
+    (void)state;
+    struct collecting collecting = {.drain = {.take = collect}, .room = SIZE_MAX};
+    struct text text = {.drain = &collecting.drain};
+    for (int i = 0; i < 8 << 20; i++) {
+        text_append_bytes(&text, "x", 1);
+    }
+    assert_int_equal(collecting.piece_count, 0);
+    for (int i = 0; i < 9 << 20; i++) {
+        text_append_bytes(&text, "\n", 1);
+    }
+    assert_true(collecting.piece_count > 0);
+    assert_int_equal(collecting.all.length + text.length, 17 << 20);
+    text_release(&text);
+    text_release(&collecting.all);
+}
+
 static void a_full_drain_fails_the_text_with_its_reason(void **state)
 {
     (void)state;
@@ -152,6 +171,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(integers_are_written_whole),
         cmocka_unit_test(a_long_text_goes_into_its_drain_line_by_line),
+        cmocka_unit_test(a_very_long_line_is_kept_until_its_end),
         cmocka_unit_test(a_full_drain_fails_the_text_with_its_reason),
         cmocka_unit_test(text_grows_and_keeps_zero_bytes),
         cmocka_unit_test(arena_addresses_are_stable_aligned_and_zeroed),
