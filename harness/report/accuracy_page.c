@@ -1,10 +1,11 @@
 /* Accuracy: the page of points, each a case and an estimator. What is not drawn is named in the caption. */
+#include <math.h>
 #include <string.h>
 
 #include "harness/report/estimator_look.h"
 #include "harness/report/plot_data.h"
 
-enum { DRAWN_MAXIMUM = 8 }; /* more symbols cannot be told apart */
+enum { DRAWN_MAXIMUM = 8 /* more symbols cannot be told apart */, POINTS_MAXIMUM = 2000 /* of one estimator */ };
 
 static const struct comparison *figure_find(const struct case_view *view, const char *estimator)
 {
@@ -27,21 +28,44 @@ static void look_columns(struct text *data, const char *estimator)
     text_format(data, "\t%u\t%d", (unsigned)look->colour, look->symbol);
 }
 
-static void points_write(const struct report *report, const char *estimator, struct plot_page *page)
+static void point_write(const struct case_view *view, const struct comparison *row, struct plot_page *page)
 {
+    label_column(&page->data, view->title);
+    text_append(&page->data, "\t");
+    label_column(&page->data, row->estimator);
+    bytes_column(&page->data, row->measured_bytes);
+    bytes_column(&page->data, row->predicted_bytes);
+    look_columns(&page->data, row->estimator);
+    text_append(&page->data, "\n");
+    page->mark_count++;
+}
+
+/* The case in which an estimator is furthest off; -1: it has no figure. */
+static int furthest_find(const struct report *report, const char *estimator)
+{
+    int furthest = -1;
+    double distance = -1.0;
+    for (int at = 0; at < report->case_count; at++) {
+        const struct comparison *row = figure_find(&report->cases[at], estimator);
+        if (row != NULL && fabs(row->error) > distance) {
+            furthest = at;
+            distance = fabs(row->error);
+        }
+    }
+    return furthest;
+}
+
+static void points_write(const struct report *report, const char *estimator, int stride, struct plot_page *page)
+{
+    int number = 0, furthest = stride > 1 ? furthest_find(report, estimator) : -1;
     for (int at = 0; at < report->case_count; at++) {
         const struct comparison *row = figure_find(&report->cases[at], estimator);
         if (row == NULL) {
             continue;
         }
-        label_column(&page->data, report->cases[at].title);
-        text_append(&page->data, "\t");
-        label_column(&page->data, estimator);
-        bytes_column(&page->data, row->measured_bytes);
-        bytes_column(&page->data, row->predicted_bytes);
-        look_columns(&page->data, estimator);
-        text_append(&page->data, "\n");
-        page->mark_count++;
+        if (number++ % stride == 0 || at == furthest) {
+            point_write(&report->cases[at], row, page);
+        }
         if (strcmp(estimator, "replay") == 0 && row->tolerance > page->tolerance) {
             page->tolerance = row->tolerance;
         }
@@ -112,14 +136,15 @@ void accuracy_page_make(const struct report *report, const char *timeline, int n
     if (number > 0) {
         return;
     }
-    int drawn_count = drawn_choose(report, drawn);
+    int drawn_count = drawn_choose(report, drawn), stride = plot_stride(report->case_count, POINTS_MAXIMUM);
     text_append(&page->data, "# case\testimator\tmeasured_bytes\tpredicted_bytes\tcolour\tsymbol\n");
     for (int index = report->estimator_count - 1; index >= 0; index--) {
         if (drawn[index]) {
-            points_write(report, report->estimators[index], page);
+            points_write(report, report->estimators[index], stride, page);
         }
     }
     legend_write(report, drawn, &page->data);
     page->height += 20 * ((drawn_count + 4) / 3);
+    plot_stride_note(page, stride, "of each estimator the one that is furthest off");
     left_out_name(report, drawn, page);
 }

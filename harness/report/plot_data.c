@@ -3,6 +3,7 @@
 #include "harness/report/plot_data.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,6 +69,21 @@ static void caption_wrap(struct plot_page *page, const char *sentence)
 void plot_caption_add(struct plot_page *page, const char *sentence)
 {
     caption_wrap(page, sentence);
+}
+
+int plot_stride(int count, int maximum)
+{
+    return count > maximum ? (count - 1) / maximum + 1 : 1;
+}
+
+void plot_stride_note(struct plot_page *page, int stride, const char *besides)
+{
+    if (stride > 1) {
+        char sentence[160];
+        snprintf(sentence, sizeof sentence, "One mark in %d is drawn, and %s: there are too many for an image.", stride,
+                 besides);
+        caption_wrap(page, sentence);
+    }
 }
 
 void plot_caption_close(struct plot_page *page, const char *provenance)

@@ -40,6 +40,12 @@ void bytes_column(struct text *data, int64_t bytes);
 /* Adds a sentence of the page's own to its caption. Before plot_caption_close. */
 void plot_caption_add(struct plot_page *page, const char *sentence);
 
+/* Of very many marks one in so many is drawn, so that an image stays one that can be opened: 1 where all are. The marks that
+ * decide anything (the furthest off, a boundary) are drawn besides; plot_stride_note says in the caption what is left out
+ * and why. */
+int plot_stride(int count, int maximum);
+void plot_stride_note(struct plot_page *page, int stride, const char *besides);
+
 /* Ends the caption with where the figures come from, and makes room for it. */
 void plot_caption_close(struct plot_page *page, const char *provenance);
 

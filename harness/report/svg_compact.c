@@ -44,9 +44,11 @@ static const char *dropped_end(const char *tag)
 /* "rgb( 68,  68,  68)" at string as "#444444" or shorter; how many bytes were read, 0 where it is no colour. */
 static size_t colour_append(struct text *text, const char *string)
 {
+    char start[32]; /* sscanf looks for the end of its string, which may be megabytes away */
     unsigned red, green, blue;
     int length = 0;
-    if (sscanf(string, "rgb(%3u,%3u,%3u)%n", &red, &green, &blue, &length) != 3 || length == 0 || red > 255 ||
+    snprintf(start, sizeof start, "%.*s", (int)sizeof start - 1, string);
+    if (sscanf(start, "rgb(%3u,%3u,%3u)%n", &red, &green, &blue, &length) != 3 || length == 0 || red > 255 ||
         green > 255 || blue > 255) {
         return 0;
     }

@@ -5,6 +5,8 @@
 #include "harness/report/plots.h"
 #include "harness/report/weights_rule_view.h"
 
+enum { CELLS_MAXIMUM = 5000 };
+
 /* Cases with as many tokens lie above each other, so that none hides another: where, from -0.3 to 0.3 of a line. */
 static double dodge_of(const struct rule_series *series, int at)
 {
@@ -20,10 +22,21 @@ static double dodge_of(const struct rule_series *series, int at)
     return step * ((at - first) - (count - 1) / 2.0);
 }
 
-static void cells_write(struct plot_page *page, const struct rule_series *series, int place)
+/* Where the word changes the boundary lies, so both sides of it are always drawn. */
+static bool is_at_boundary(const struct rule_series *series, int at)
+{
+    enum rule_word word = series->cells[at].word;
+    return (at > 0 && series->cells[at - 1].word != word) ||
+           (at + 1 < series->cell_count && series->cells[at + 1].word != word);
+}
+
+static void cells_write(struct plot_page *page, const struct rule_series *series, int stride, int place)
 {
     for (int at = 0; at < series->cell_count; at++) {
         const struct rule_cell *cell = &series->cells[at];
+        if (at % stride != 0 && at != series->cell_count - 1 && !is_at_boundary(series, at)) {
+            continue;
+        }
         text_format(&page->data, "%.3f\t%" PRId64 "\t%.6f\t%d\t", place + dodge_of(series, at), cell->tokens,
                     cell->ratio, (int)cell->word);
         label_column(&page->data, cell->one->view->label);
@@ -58,15 +71,17 @@ static void crossings_write(struct plot_page *page, const struct weights_rule *r
 enum status_code weights_rule_plot(const struct weights_rule *rule, const struct plot_place *place,
                                    struct status *error)
 {
+    int stride = plot_stride(rule->cell_count, CELLS_MAXIMUM);
     struct plot_page page = {.mark_count = rule->series_count, .width = 1220, .tolerance = rule->factor};
     text_append(&page.data, "# place\ttokens\tratio\tword: 0 too little, 1 close, 2 wasteful\tcase\n");
     for (int index = 0; index < rule->series_count; index++) {
-        cells_write(&page, &rule->series[index], index + 1);
+        cells_write(&page, &rule->series[index], stride, index + 1);
     }
     titles_write(&page, rule);
     crossings_write(&page, rule);
     page.height = 190 + 30 * page.mark_count;
     text_append(&page.title, "Where it is enough");
+    plot_stride_note(&page, stride, "what lies where the answer changes");
     plot_caption_close(&page, rule->provenance);
     enum status_code code = plot_page_draw(place, WEIGHTS_RULE_PLOT, "inference with known weights", 0, &page, error);
     plot_page_release(&page);
