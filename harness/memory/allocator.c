@@ -7,7 +7,6 @@
 
 #include "harness/base/size.h"
 #include "harness/memory/block.h"
-#include "harness/memory/free_tree.h"
 
 static const struct policy *const policies[ALLOCATOR_POLICY_COUNT] = {
     [ALLOCATOR_CACHING] = &caching_policy,
@@ -256,14 +255,13 @@ enum status_code allocator_trim(struct allocator *allocator, struct status *erro
     for (struct segment *segment = allocator->segments; segment != NULL && segment_is_free(segment);) {
         struct segment *next = segment->next;
         struct block *block = segment->first;
-        struct block **tree = &allocator->free_trees[segment->pool];
-        bool in_tree = free_tree_contains(*tree, block);
-        if (in_tree) {
-            free_tree_remove(tree, block);
+        bool in_pool = pool_contains(allocator, block);
+        if (in_pool) {
+            pool_remove(allocator, block);
         }
         enum status_code code = segment_give_back(allocator, segment, first == STATUS_OK ? error : NULL);
-        if (code != STATUS_OK && in_tree) {
-            free_tree_insert(tree, block);
+        if (code != STATUS_OK && in_pool) {
+            pool_insert(allocator, block);
         }
         first = first == STATUS_OK ? code : first;
         segment = next;
@@ -282,6 +280,25 @@ void allocator_reset_peaks(struct allocator *allocator)
     counters->requested_bytes_peak = counters->requested_bytes;
     counters->allocated_bytes_peak = counters->allocated_bytes;
     counters->reserved_bytes_peak = counters->reserved_bytes;
+}
+
+void allocator_suppose(struct allocator *allocator, int64_t requested_bytes, int64_t block_bytes)
+{
+    struct allocator_counters *counters = &allocator->counters;
+    counters->requested_bytes += requested_bytes;
+    counters->allocated_bytes += block_bytes;
+    peak_raise(&counters->requested_bytes_peak, counters->requested_bytes);
+    peak_raise(&counters->allocated_bytes_peak, counters->allocated_bytes);
+}
+
+void allocator_suppose_end(struct allocator *allocator, const struct allocator_counters *before)
+{
+    struct allocator_counters *counters = &allocator->counters;
+    counters->requested_bytes = before->requested_bytes;
+    counters->requested_bytes_peak = before->requested_bytes_peak;
+    counters->allocated_bytes = before->allocated_bytes;
+    counters->allocated_bytes_peak = before->allocated_bytes_peak;
+    counters->alloc_count = before->alloc_count;
 }
 
 int64_t allocator_free_segment_bytes(const struct allocator *allocator)

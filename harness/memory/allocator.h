@@ -102,6 +102,15 @@ const struct allocator_counters *allocator_counters(const struct allocator *allo
 /* The peaks become the present values. */
 void allocator_reset_peaks(struct allocator *allocator);
 
+/* -- for a caller that knows what a sequence of requests would do, because it has made it before from the same state, and so
+ * leaves it out (harness/replay/repetition.c). */
+
+/* Changes requested and allocated bytes, and raises their peaks, as a block would that is not taken, or (negative) given back. */
+void allocator_suppose(struct allocator *allocator, int64_t requested_bytes, int64_t block_bytes);
+/* Sets what allocator_suppose changes, and alloc_count, back to what they were: after requests that only made good what had been
+ * supposed. */
+void allocator_suppose_end(struct allocator *allocator, const struct allocator_counters *before);
+
 /* Bytes of the segments that are wholly free: what a trim would give back. */
 int64_t allocator_free_segment_bytes(const struct allocator *allocator);
 

@@ -3,7 +3,6 @@
 #include <stddef.h>
 
 #include "harness/memory/block.h"
-#include "harness/memory/free_tree.h"
 
 static enum status_code check_failed(struct status *error, const struct segment *segment, int64_t offset,
                                      const char *what)
@@ -27,7 +26,6 @@ static enum status_code block_check(const struct allocator *allocator, const str
 {
     const struct segment *segment = block->segment;
     bool caching = allocator->policy == &caching_policy;
-    const struct block *tree = allocator->free_trees[segment->pool];
     if (block->bytes <= 0 || (caching && block->bytes % ALLOCATOR_UNIT_BYTES != 0)) {
         return check_failed(error, segment, block->offset, "a block has a wrong size");
     }
@@ -35,7 +33,7 @@ static enum status_code block_check(const struct allocator *allocator, const str
                         block->rounded_bytes > block->bytes)) {
         return check_failed(error, segment, block->offset, "the sizes of a live block are out of order");
     }
-    if (caching && free_tree_contains(tree, block) == block->live) {
+    if (caching && pool_contains(allocator, block) == block->live) {
         return check_failed(error, segment, block->offset,
                             block->live ? "a live block is in the tree" : "a free block is missing from the tree");
     }
@@ -104,8 +102,8 @@ enum status_code allocator_check(const struct allocator *allocator, struct statu
             return check_failed(error, segment->next, 0, "a wholly free segment stands behind one that is used");
         }
     }
-    int64_t small_count = free_tree_check(allocator->free_trees[POOL_SMALL]);
-    int64_t large_count = free_tree_check(allocator->free_trees[POOL_LARGE]);
+    int64_t small_count = free_bins_check(&allocator->free_small);
+    int64_t large_count = free_tree_check(allocator->free_large);
     if (small_count < 0 || large_count < 0) {
         return status_set(error, STATUS_INTERNAL, "a tree of free blocks is out of order");
     }

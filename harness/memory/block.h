@@ -10,6 +10,8 @@
 
 #include "harness/base/arena.h"
 #include "harness/memory/allocator.h"
+#include "harness/memory/free_bins.h"
+#include "harness/memory/free_tree.h"
 
 enum pool { POOL_SMALL, POOL_LARGE, POOL_COUNT };
 
@@ -54,13 +56,40 @@ struct allocator {
     const struct policy *policy;
     struct segment_source source;
     struct segment *segments, *last_segment; /* the wholly free ones first, so that a trim walks over them alone */
-    struct block *free_trees[POOL_COUNT];    /* roots; empty for the plain policy */
+    struct free_bins free_small;             /* free blocks, by pool; empty for the plain policy */
+    struct block *free_large;                /* the root of a tree */
     int64_t next_position;
     uint64_t random_state;
     struct arena arena;   /* owns the structs of the blocks */
     struct block *unused; /* structs to use again, linked by next */
     struct allocator_counters counters;
 };
+
+/* -- the free blocks of a pool */
+
+static inline void pool_insert(struct allocator *allocator, struct block *block)
+{
+    if (block->segment->pool == POOL_SMALL) {
+        free_bins_insert(&allocator->free_small, block);
+    } else {
+        free_tree_insert(&allocator->free_large, block);
+    }
+}
+
+static inline void pool_remove(struct allocator *allocator, struct block *block)
+{
+    if (block->segment->pool == POOL_SMALL) {
+        free_bins_remove(&allocator->free_small, block);
+    } else {
+        free_tree_remove(&allocator->free_large, block);
+    }
+}
+
+static inline bool pool_contains(const struct allocator *allocator, const struct block *block)
+{
+    return block->segment->pool == POOL_SMALL ? free_bins_contains(&allocator->free_small, block)
+                                              : free_tree_contains(allocator->free_large, block);
+}
 
 /* Takes a segment of bytes from the source. It is noted as free; its one block is not live and in no tree. */
 enum status_code segment_take(struct allocator *allocator, int64_t bytes, enum pool pool, struct block **block,

@@ -4,7 +4,6 @@
 
 #include "harness/base/size.h"
 #include "harness/memory/block.h"
-#include "harness/memory/free_tree.h"
 
 /* The size of the segment that a rounded request needs; false where it leaves 63 bits. */
 static bool segment_size(int64_t rounded_bytes, int64_t *bytes)
@@ -57,7 +56,7 @@ static enum status_code block_split(struct allocator *allocator, struct block *b
         rest->next->previous = rest;
     }
     block->next = rest;
-    free_tree_insert(&allocator->free_trees[block->segment->pool], rest);
+    pool_insert(allocator, rest);
     return STATUS_OK;
 }
 
@@ -65,14 +64,16 @@ static enum status_code caching_alloc(struct allocator *allocator, int64_t bytes
                                       struct status *error)
 {
     int64_t rounded_bytes;
-    if (!size_round_up(bytes, ALLOCATOR_UNIT_BYTES, &rounded_bytes)) {
+    if (!size_add(bytes, ALLOCATOR_UNIT_BYTES - 1, &rounded_bytes)) {
         return status_set(error, STATUS_OVERFLOW, "a block of %lld bytes exceeds 63 bits", (long long)bytes);
     }
+    rounded_bytes = rounded_bytes / ALLOCATOR_UNIT_BYTES * ALLOCATOR_UNIT_BYTES;
     enum pool pool = rounded_bytes <= ALLOCATOR_SMALL_BYTES ? POOL_SMALL : POOL_LARGE;
     enum status_code code = STATUS_OK;
-    struct block *taken = free_tree_best_fit(allocator->free_trees[pool], rounded_bytes);
+    struct block *taken = pool == POOL_SMALL ? free_bins_best_fit(&allocator->free_small, rounded_bytes)
+                                             : free_tree_best_fit(allocator->free_large, rounded_bytes);
     if (taken != NULL) {
-        free_tree_remove(&allocator->free_trees[pool], taken);
+        pool_remove(allocator, taken);
     } else {
         code = segment_obtain(allocator, rounded_bytes, pool, &taken, error);
         if (code != STATUS_OK) {
@@ -83,7 +84,7 @@ static enum status_code caching_alloc(struct allocator *allocator, int64_t bytes
     if (block_is_split(pool, taken->bytes - rounded_bytes)) {
         code = block_split(allocator, taken, rounded_bytes, error);
         if (code != STATUS_OK) {
-            free_tree_insert(&allocator->free_trees[pool], taken);
+            pool_insert(allocator, taken);
             return code;
         }
     }
@@ -101,7 +102,7 @@ static enum status_code caching_alloc(struct allocator *allocator, int64_t bytes
 static void block_absorb_next(struct allocator *allocator, struct block *block)
 {
     struct block *next = block->next;
-    free_tree_remove(&allocator->free_trees[block->segment->pool], next);
+    pool_remove(allocator, next);
     block->bytes += next->bytes;
     block->next = next->next;
     if (block->next != NULL) {
@@ -113,14 +114,13 @@ static void block_absorb_next(struct allocator *allocator, struct block *block)
 static enum status_code caching_free(struct allocator *allocator, struct block *block, struct status *error)
 {
     (void)error;
-    struct block **tree = &allocator->free_trees[block->segment->pool];
     struct block *merged = block;
     if (block->next != NULL && !block->next->live) {
         block_absorb_next(allocator, block);
     }
     if (block->previous != NULL && !block->previous->live) {
         merged = block->previous;
-        free_tree_remove(tree, merged); /* its key changes */
+        pool_remove(allocator, merged); /* its key changes */
         merged->bytes += block->bytes;
         merged->next = block->next;
         if (merged->next != NULL) {
@@ -128,7 +128,7 @@ static enum status_code caching_free(struct allocator *allocator, struct block *
         }
         block_recycle(allocator, block);
     }
-    free_tree_insert(tree, merged);
+    pool_insert(allocator, merged);
     if (segment_is_free(merged->segment)) {
         segment_note_free(allocator, merged->segment);
     }

@@ -457,10 +457,10 @@ static void the_check_finds_what_is_broken(void **state)
     block->live = false;
     assert_int_equal(allocator_check(allocator, NULL), STATUS_INTERNAL);
     block->live = true;
-    struct block *tree = allocator->free_trees[POOL_SMALL];
-    allocator->free_trees[POOL_SMALL] = NULL;
+    const struct free_bins bins = allocator->free_small;
+    allocator->free_small = (struct free_bins){0};
     assert_int_equal(allocator_check(allocator, NULL), STATUS_INTERNAL);
-    allocator->free_trees[POOL_SMALL] = tree;
+    allocator->free_small = bins;
     closed(allocator);
 }
 
