@@ -24,6 +24,29 @@ struct value; /* a tensor: a view of a storage, perhaps with a place in the grap
 /* The tape starts in STAGE_LOAD with gradients disabled, no autocast. target must outlive it. */
 enum status_code tape_new(const struct target *target, struct tape **tape, struct status *error);
 
+/* What a tape leaves out. All false: nothing. */
+struct tape_form {
+    bool repeats; /* repetitions are told once (cycles, below) */
+    bool bare;    /* storages and their lifetimes alone: no operation, no operand, no loss */
+};
+
+/* How far cycles may go without building a turn, as far as that is known. Empty at first. A tape whose turns turn out otherwise
+ * than was foreseen has failed with `broken`, and the bounds say where; building it again with them gets further. */
+enum { CYCLE_BOUNDS_MAXIMUM = 256 };
+
+struct cycle_bounds {
+    struct cycle_bound {
+        int cycle;    /* the how manieth that was opened */
+        int64_t turn; /* of the cycle, from which on */
+        int64_t laps; /* may be passed over */
+    } bounds[CYCLE_BOUNDS_MAXIMUM];
+    int count;
+    bool broken;
+};
+
+/* Before anything is built. bounds outlives the building; NULL only where repetitions are recorded. */
+void tape_shape(struct tape *tape, struct tape_form form, struct cycle_bounds *bounds);
+
 /* Ends the tape. What is still held stays: the replay gives it back. On failure the tape must still be released. */
 enum status_code tape_finish(struct tape *tape, struct status *error);
 
@@ -33,6 +56,7 @@ __attribute__((format(printf, 3, 4))) void tape_fail(struct tape *tape, enum sta
 
 void tape_stage(struct tape *tape, enum stage stage);       /* nothing where the tape is in it already */
 void tape_stage_again(struct tape *tape, enum stage stage); /* begins it anew */
+void tape_token(struct tape *tape); /* a generation has one more token: noted where repetitions are told once */
 void tape_gradients(struct tape *tape, bool enabled);
 void tape_training(struct tape *tape, bool training); /* dropout and batch statistics act */
 /* Whether products, and whether convolutions to come may round float32 factors to TF32. */
@@ -45,6 +69,39 @@ bool tape_targets_gpu(const struct tape *tape);
  * it is closed. */
 void tape_autocast_open(struct tape *tape, enum dtype dtype);
 void tape_autocast_close(struct tape *tape);
+
+/* -- repetitions (cycle.c). A loop whose turns do the same, with sizes that are the same or grow evenly, is told once.
+ *
+ *     struct tape_cycle cycle = tape_cycle_open(tape, 1);
+ *     for (step = 0; step < count; step++) {
+ *         ... build the turn ...
+ *         passed = tape_cycle_turn(&cycle, count - step - 1);
+ *         step += passed, and whatever else counts turns
+ *     }
+ *
+ * Turns are compared in laps: as many as it takes until sizes that are rounded up are in step again, or the loop's own period.
+ * Where three laps do the same and their sizes grow evenly, the last one is repeated, the values that it left alive become those
+ * that the last repetition leaves, and the lap after it is built and held against what was foreseen (struct cycle_bounds). Only
+ * values know sizes: what the loop has noted of lengths elsewhere it must bring up to date itself. */
+struct tape_cycle {
+    struct tape *tape;
+    int number;
+    int64_t period;   /* the loop's own, in turns */
+    int64_t turn;     /* so many have been taken or passed over */
+    int64_t lap;      /* turns of a lap */
+    int64_t lap_turn; /* of it, so many have been taken */
+    int lap_count;    /* laps whose marks are there */
+    struct tape_marks {
+        int event, storage, op, operand;
+    } marks[4];            /* where the last laps began; marks[lap_count]: where the last one ended */
+    int64_t foreseen_laps; /* the lap that runs is so many behind that of marks[0]; 0: nothing is foreseen of it */
+    int64_t foreseen_turn; /* where the laps passed over began */
+};
+
+struct tape_cycle tape_cycle_open(struct tape *tape, int64_t period);
+/* A turn was taken. left: how many are to come that are like it, as far as the caller knows. Returns how many of them are
+ * passed over. */
+int64_t tape_cycle_turn(struct tape_cycle *cycle, int64_t left);
 
 /* -- modules. What is taken from here on is taken by the module with this path (copied). Returns the one before, to be given to
  * tape_module_close. A backward function takes for the module that its operation was in. */

@@ -97,6 +97,22 @@ struct kept_entry {
     int graph;
 };
 
+/* A value that outlives a lap of a cycle, and how it looks then. */
+struct snapshot_value {
+    struct value *value;
+    struct value form;
+};
+
+/* What a lap leaves alive of its own storages. */
+struct snapshot {
+    struct snapshot_value *values;
+    int value_count, value_capacity;
+    bool *alive; /* by storage of the lap */
+    int alive_capacity;
+};
+
+void snapshot_release(struct snapshot *snapshot);
+
 struct tape {
     struct arena arena;
     struct status error;
@@ -134,6 +150,17 @@ struct tape {
     enum attention_backend attention_backend;
     const char *module; /* that takes what is taken; "" outside of all */
     struct module_names modules;
+    /* -- repetitions (cycle.c) */
+    struct tape_form form;
+    struct cycle_bounds *bounds; /* borrowed; NULL: repetitions are recorded */
+    struct repeat *repeats;
+    struct carry *carries;
+    int repeat_count, repeat_capacity, carry_count, carry_capacity;
+    struct value **values; /* all structs that were ever made, where form.repeats */
+    int value_count, value_capacity;
+    struct snapshot before, now; /* of the last two laps */
+    int cycle_count;             /* opened so far */
+    int64_t size_step;           /* sizes are rounded up to whole multiples of as many elements; 0: none is */
 };
 
 /* -- memory (storage.c) */
@@ -165,6 +192,9 @@ struct value *value_broadcast(struct tape *tape, struct value *a, const struct s
 void value_belongs(struct tape *tape, struct value *value, const struct value *parameter);
 
 /* -- recording (storage.c) */
+void event_append(struct tape *tape, enum event_kind kind, int index);
+/* A size that follows a length is rounded up to a whole multiple of so many elements: turns of a cycle differ (cycle.c). */
+void size_step_note(struct tape *tape, int64_t step);
 /* Appends opcode over count values: the first input_count are read. attributes may be NULL. */
 void tape_run(struct tape *tape, enum opcode opcode, const struct operation_attributes *attributes, int input_count,
               int count, struct value *const *values);

@@ -154,6 +154,7 @@ struct value *tape_mask_numbers(struct tape *tape, struct value *mask, enum dtyp
 static struct value *mask_align(struct tape *tape, struct value *mask)
 {
     int64_t columns = mask->shape.size[3];
+    size_step_note(tape, 8);
     if (mask->requires_grad && columns % 8 != 0) {
         return tape_slice(tape, tape_pad_last(tape, mask, rounded(columns, 8) - columns), 3, 0, columns);
     }

@@ -61,11 +61,17 @@ bool array_grow(struct tape *tape, void **array, int *capacity, int count, size_
     return true;
 }
 
-static void event_append(struct tape *tape, enum event_kind kind, int index)
+void event_append(struct tape *tape, enum event_kind kind, int index)
 {
     if (array_grow(tape, (void **)&tape->events, &tape->event_capacity, tape->event_count, sizeof *tape->events)) {
         tape->events[tape->event_count++] = (struct event){kind, index};
     }
+}
+
+void tape_shape(struct tape *tape, struct tape_form form, struct cycle_bounds *bounds)
+{
+    tape->form = form;
+    tape->bounds = bounds;
 }
 
 void tape_stage(struct tape *tape, enum stage stage)
@@ -80,6 +86,13 @@ void tape_stage_again(struct tape *tape, enum stage stage)
     if (!tape_failed(tape)) {
         tape->stage = stage;
         event_append(tape, EVENT_STAGE, (int)stage);
+    }
+}
+
+void tape_token(struct tape *tape)
+{
+    if (!tape_failed(tape) && tape->form.repeats) {
+        event_append(tape, EVENT_TOKEN, 0);
     }
 }
 
@@ -171,8 +184,12 @@ static struct value *value_take(struct tape *tape)
     struct value *value = tape->unused_values;
     if (value != NULL) {
         tape->unused_values = value->same;
-    } else {
+    } else if (!tape->form.repeats || array_grow(tape, (void **)&tape->values, &tape->value_capacity, tape->value_count,
+                                                 sizeof(struct value *))) {
         value = arena_alloc(&tape->arena, sizeof *value);
+        if (value != NULL && tape->form.repeats) {
+            tape->values[tape->value_count++] = value;
+        }
     }
     return value;
 }
@@ -380,7 +397,7 @@ struct operation_attributes attributes_i(int64_t i0, int64_t i1)
 void tape_run(struct tape *tape, enum opcode opcode, const struct operation_attributes *attributes, int input_count,
               int count, struct value *const *values)
 {
-    if (tape_failed(tape) || tape->stopped ||
+    if (tape_failed(tape) || tape->stopped || tape->form.bare ||
         !array_grow(tape, (void **)&tape->ops, &tape->op_capacity, tape->op_count, sizeof *tape->ops)) {
         return;
     }

@@ -44,12 +44,16 @@ struct tape_view tape_view(const struct tape *tape)
         .ops = tape->ops,
         .operands = tape->operands,
         .events = tape->events,
+        .repeats = tape->repeats,
+        .carries = tape->carries,
         .storage_count = tape->storage_count,
         .op_count = tape->op_count,
         .operand_count = tape->operand_count,
         .event_count = tape->event_count,
+        .repeat_count = tape->repeat_count,
+        .carry_count = tape->carry_count,
         .saved_for_backward_bytes = tape->saved_for_backward_bytes,
-        .loss_operand = tape->loss_operand,
+        .loss_operand = tape->form.bare ? -1 : tape->loss_operand,
         .attention_backend = tape->attention_backend,
     };
 }
@@ -64,6 +68,11 @@ void tape_release(struct tape *tape)
     free(tape->ops);
     free(tape->operands);
     free(tape->events);
+    free(tape->repeats);
+    free(tape->carries);
+    free(tape->values);
+    snapshot_release(&tape->before);
+    snapshot_release(&tape->now);
     free(tape->frame);
     free(tape->casts);
     free(tape->kept);

@@ -2,7 +2,10 @@
  *
  * A tape is built once (harness/tape/build.h) and then only read. It is a flat list of events over three arrays:
  * storages (a span of bytes with one lifetime), operations, and operands (how an operation looks at a storage). The
- * events say when each storage is taken and given back, so every device sees the identical allocation sequence. */
+ * events say when each storage is taken and given back, so every device sees the identical allocation sequence.
+ *
+ * A tape may tell a repetition once (struct repeat): a generation repeats its steps, a training step its micro-batches. Such
+ * a tape says the same sequence as one that has every repetition recorded; harness/tape/tape_walk.h goes through either. */
 #ifndef ASSAY_TAPE_TAPE_H
 #define ASSAY_TAPE_TAPE_H
 
@@ -65,6 +68,8 @@ struct storage {
     const char *of;      /* label of the parameter whose gradient, moment or copy it is; NULL: of none */
     const char *kept_by; /* label of the operation that first kept it for its backward pass; NULL: none did */
     enum keep kept_as;
+    /* Of a body that is repeated: by how many bytes each repetition's storage is larger than that of the one before. */
+    int64_t growth_bytes;
 };
 
 /* How one operation looks at one storage. */
@@ -89,12 +94,31 @@ enum event_kind {
     EVENT_ALLOC, /* index: storage */
     EVENT_FREE,  /* index: storage */
     EVENT_RUN,   /* index: op */
-    EVENT_STAGE  /* index: enum stage; the stage begins here and ends at the next such event or at the end */
+    EVENT_STAGE, /* index: enum stage; the stage begins here and ends at the next such event or at the end */
+    EVENT_TOKEN, /* index: 0; a generation has one more token. Only on tapes that tell repetitions once */
+    EVENT_REPEAT /* index: repeat; the events before it are carried out again */
 };
 
 struct event {
     enum event_kind kind;
     int index;
+};
+
+/* Events that are carried out `count` more times: the body, which ends where the EVENT_REPEAT stands. Each repetition takes
+ * storages of its own, under the numbers that those of the recorded body have. Before it begins, what the last one has
+ * left alive is carried over to the numbers of the body before that (carries), where the events of the body expect it; so a
+ * body that gives the cache of its predecessor back does so in every repetition. In repetition i (1 to count) a storage of the
+ * body has bytes + i * growth_bytes. After the last one the numbers stand for what it has left. */
+struct repeat {
+    int first_event, event_count;
+    int64_t count;
+    int first_storage, storage_count;
+    int first_carry, carry_count;
+    int operand_count; /* of the body: the same operand of the body before it lies so many before its own */
+};
+
+struct carry {
+    int from, to; /* storages */
 };
 
 struct tape; /* opaque; made by build.h */
@@ -104,7 +128,9 @@ struct tape_view {
     const struct op *ops;
     const struct operand *operands;
     const struct event *events;
-    int storage_count, op_count, operand_count, event_count;
+    const struct repeat *repeats;
+    const struct carry *carries;
+    int storage_count, op_count, operand_count, event_count, repeat_count, carry_count;
     /* Distinct storages that the last forward pass kept for the backward pass; parameters and buffers not counted. */
     int64_t saved_for_backward_bytes;
     /* The scalar loss of the last step, to be read back after the run: an index into operands, or -1. */

@@ -1,0 +1,40 @@
+/* Tape walk: a tape's events one after another, repetitions carried out, each with the bytes that its storage has then. */
+#ifndef ASSAY_TAPE_TAPE_WALK_H
+#define ASSAY_TAPE_TAPE_WALK_H
+
+#include "harness/base/status.h"
+#include "harness/tape/tape.h"
+
+enum walk_kind {
+    WALK_EVENT,
+    WALK_CARRY /* before a repetition: what is known of one storage is from here on known of another (struct carry) */
+};
+
+struct walk_step {
+    enum walk_kind kind;
+    struct event event; /* of WALK_EVENT; never EVENT_REPEAT */
+    int64_t
+        change_bytes; /* of all live tensors together: of EVENT_ALLOC the storage's, of EVENT_FREE less than 0, else 0 */
+    struct carry carry;
+};
+
+struct tape_walk {
+    const struct tape_view *tape;
+    int64_t *bytes;     /* by storage: of those that were taken, what they had when they were taken */
+    int64_t step_count; /* taken so far */
+    /* -- the walk's own */
+    int event, carry;   /* the next ones */
+    int repeat;         /* that is carried out */
+    int64_t repetition; /* 1 to its count; 0: events are taken as they stand */
+    bool carries;       /* come first */
+};
+
+/* At the beginning of a tape that replays. STATUS_OUT_OF_MEMORY. Released with tape_walk_close. */
+enum status_code tape_walk_open(const struct tape_view *tape, struct tape_walk *walk, struct status *error);
+bool tape_walk_next(struct tape_walk *walk, struct walk_step *step); /* false at the end */
+void tape_walk_close(struct tape_walk *walk);                        /* an empty one is accepted */
+
+/* The bytes of a storage in a repetition (0: as recorded). */
+int64_t storage_bytes_in(const struct storage *storage, int64_t repetition);
+
+#endif
