@@ -73,6 +73,43 @@ enum status_code ledger_remove(struct ledger *ledger, int storage, enum category
     return STATUS_OK;
 }
 
+enum status_code ledger_change(struct ledger *ledger, enum category category, int64_t bytes, struct status *error)
+{
+    struct ledger_stage *now = &ledger->stages[ledger->stage];
+    if (__builtin_add_overflow(now->bytes, bytes, &now->bytes)) {
+        return status_set(error, STATUS_OVERFLOW, "all live tensors together exceed 63 bits");
+    }
+    now->categories[category] += bytes;
+    if (now->bytes > now->bytes_peak) {
+        now->bytes_peak = now->bytes;
+        memcpy(now->categories_at_peak, now->categories, sizeof now->categories);
+    }
+    return STATUS_OK;
+}
+
+void ledger_change_all(struct ledger *ledger, int64_t bytes, const int64_t *categories, int64_t bytes_highest,
+                       const int64_t *categories_highest)
+{
+    struct ledger_stage *now = &ledger->stages[ledger->stage];
+    if (now->bytes + bytes_highest > now->bytes_peak) {
+        now->bytes_peak = now->bytes + bytes_highest;
+        for (int i = 0; i < CATEGORY_COUNT; i++) {
+            now->categories_at_peak[i] = now->categories[i] + categories_highest[i];
+        }
+    }
+    now->bytes += bytes;
+    for (int i = 0; i < CATEGORY_COUNT; i++) {
+        now->categories[i] += categories[i];
+    }
+}
+
+void ledger_add_repeated(struct ledger *ledger, int64_t count, int64_t alloc_count)
+{
+    ledger->alloc_count += count * alloc_count;
+    ledger->sequence_hash = hash_number(ledger->sequence_hash, (uint64_t)count);
+    ledger->sequence_hash = hash_number(ledger->sequence_hash, (uint64_t)ledger->stages[ledger->stage].bytes);
+}
+
 int64_t ledger_bytes(const struct ledger *ledger)
 {
     return ledger->stages[ledger->stage].bytes;

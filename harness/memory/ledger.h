@@ -42,6 +42,17 @@ enum status_code ledger_add(struct ledger *ledger, int storage, enum category ca
 enum status_code ledger_remove(struct ledger *ledger, int storage, enum category category, int64_t bytes,
                                int64_t position, struct status *error);
 
+/* The same as adding (bytes > 0) or removing (bytes < 0), but without a place in the sequence: for what is repeated, of which
+ * ledger_add_repeated notes the whole. STATUS_OVERFLOW as there. */
+enum status_code ledger_change(struct ledger *ledger, enum category category, int64_t bytes, struct status *error);
+
+/* Notes several changes at once: bytes in all and for each category, and what they came to where they were highest on the way. */
+void ledger_change_all(struct ledger *ledger, int64_t bytes, const int64_t *categories, int64_t bytes_highest,
+                       const int64_t *categories_highest);
+
+/* A body of so many allocations, which left as many alive as there were, has been repeated `count` times. */
+void ledger_add_repeated(struct ledger *ledger, int64_t count, int64_t alloc_count);
+
 /* Requested bytes of all categories now. */
 int64_t ledger_bytes(const struct ledger *ledger);
 

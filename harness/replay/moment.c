@@ -5,29 +5,45 @@
 #include <stdlib.h>
 
 #include "harness/memory/allocator.h"
+#include "harness/tape/tape_walk.h"
 
 struct walk {
-    const struct tape_view *tape;
+    struct tape_walk tape;
     struct allocator *allocator;
     struct block **blocks; /* by storage; NULL: not live */
     enum stage *taken_in;  /* by storage */
-    int last_begin
-        [STAGE_COUNT]; /* the event with which the last occurrence of a stage begins; -1: before the first; -2: none */
+    int64_t last_begin
+        [STAGE_COUNT]; /* the step with which the last occurrence of a stage begins; -1: before the first; -2: none */
     enum stage stage;
     bool last; /* the occurrence that lasts is the stage's last */
 };
 
+/* Where the stages begin last. */
+static enum status_code begins_find(const struct tape_view *tape, int64_t last_begin[STAGE_COUNT], struct status *error)
+{
+    struct tape_walk walk;
+    struct walk_step step;
+    enum status_code code = tape_walk_open(tape, &walk, error);
+    for (int i = 0; i < STAGE_COUNT; i++) {
+        last_begin[i] = i == STAGE_CONTEXT ? -1 : -2;
+    }
+    while (code == STATUS_OK && tape_walk_next(&walk, &step)) {
+        if (step.kind == WALK_EVENT && step.event.kind == EVENT_STAGE) {
+            last_begin[step.event.index] = walk.step_count;
+        }
+    }
+    tape_walk_close(&walk);
+    return code;
+}
+
 static enum status_code walk_open(const struct tape_view *tape, struct walk *walk, struct status *error)
 {
     size_t count = (size_t)tape->storage_count + 1;
-    *walk = (struct walk){.tape = tape, .stage = STAGE_CONTEXT};
-    for (int i = 0; i < STAGE_COUNT; i++) {
-        walk->last_begin[i] = i == STAGE_CONTEXT ? -1 : -2;
-    }
-    for (int i = 0; i < tape->event_count; i++) {
-        if (tape->events[i].kind == EVENT_STAGE) {
-            walk->last_begin[tape->events[i].index] = i;
-        }
+    *walk = (struct walk){.stage = STAGE_CONTEXT};
+    enum status_code code = begins_find(tape, walk->last_begin, error);
+    code = code == STATUS_OK ? tape_walk_open(tape, &walk->tape, error) : code;
+    if (code != STATUS_OK) {
+        return code;
     }
     walk->last = walk->last_begin[STAGE_CONTEXT] == -1;
     walk->blocks = calloc(count, sizeof *walk->blocks);
@@ -41,37 +57,48 @@ static enum status_code walk_open(const struct tape_view *tape, struct walk *wal
 static void walk_close(struct walk *walk)
 {
     (void)allocator_close(walk->allocator, NULL); /* a source without memory takes everything back */
+    tape_walk_close(&walk->tape);
     free(walk->blocks);
     free(walk->taken_in);
 }
 
-static enum status_code event_walk(struct walk *walk, int at, struct status *error)
+/* One step; *more false at the end of the tape. */
+static enum status_code walk_on(struct walk *walk, bool *more, struct status *error)
 {
-    struct event event = walk->tape->events[at];
+    struct walk_step step;
     enum status_code code = STATUS_OK;
-    if (event.kind == EVENT_STAGE) {
-        walk->stage = (enum stage)event.index;
-        walk->last = walk->last_begin[event.index] == at;
-    } else if (event.kind == EVENT_ALLOC) {
-        code = allocator_alloc(walk->allocator, walk->tape->storages[event.index].bytes, &walk->blocks[event.index],
-                               error);
-        walk->taken_in[event.index] = walk->stage;
-    } else if (event.kind == EVENT_FREE) {
-        code = allocator_free(walk->allocator, walk->blocks[event.index], error);
-        walk->blocks[event.index] = NULL;
+    *more = tape_walk_next(&walk->tape, &step);
+    int index = step.event.index;
+    if (!*more) {
+        return STATUS_OK;
+    }
+    if (step.kind == WALK_CARRY) {
+        walk->blocks[step.carry.to] = walk->blocks[step.carry.from];
+        walk->taken_in[step.carry.to] = walk->taken_in[step.carry.from];
+        walk->blocks[step.carry.from] = NULL;
+    } else if (step.event.kind == EVENT_STAGE) {
+        walk->stage = (enum stage)index;
+        walk->last = walk->last_begin[index] == walk->tape.step_count;
+    } else if (step.event.kind == EVENT_ALLOC) {
+        code = allocator_alloc(walk->allocator, step.change_bytes, &walk->blocks[index], error);
+        walk->taken_in[index] = walk->stage;
+    } else if (step.event.kind == EVENT_FREE) {
+        code = allocator_free(walk->allocator, walk->blocks[index], error);
+        walk->blocks[index] = NULL;
     }
     return code;
 }
 
-/* The number of events up to the moment. */
-static enum status_code place_find(const struct tape_view *tape, enum stage stage, int *event_count,
+/* The number of steps up to the moment. */
+static enum status_code place_find(const struct tape_view *tape, enum stage stage, int64_t *step_count,
                                    struct status *error)
 {
     struct walk walk;
     int64_t reserved_bytes = -1, allocated_bytes = -1;
+    bool more = true;
     enum status_code code = walk_open(tape, &walk, error);
-    for (int i = 0; i < tape->event_count && code == STATUS_OK; i++) {
-        code = event_walk(&walk, i, error);
+    while (code == STATUS_OK && more) {
+        code = walk_on(&walk, &more, error);
         const struct allocator_counters *now = allocator_counters(walk.allocator);
         if (!walk.last || (stage != STAGE_COUNT && walk.stage != stage)) {
             continue;
@@ -80,7 +107,7 @@ static enum status_code place_find(const struct tape_view *tape, enum stage stag
             (now->reserved_bytes == reserved_bytes && now->allocated_bytes > allocated_bytes)) {
             reserved_bytes = now->reserved_bytes;
             allocated_bytes = now->allocated_bytes;
-            *event_count = i + 1;
+            *step_count = walk.tape.step_count;
         }
     }
     walk_close(&walk);
@@ -107,17 +134,19 @@ static void figures_note(const struct walk *walk, struct moment *moment)
 static enum status_code held_note(const struct walk *walk, struct moment *moment, struct status *error)
 {
     int count = 0;
-    for (int i = 0; i < walk->tape->storage_count; i++) {
+    for (int i = 0; i < walk->tape.tape->storage_count; i++) {
         count += walk->blocks[i] != NULL;
     }
     moment->held = calloc((size_t)count + 1, sizeof *moment->held);
     if (moment->held == NULL) {
         return status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory for %d tensors", count);
     }
-    for (int i = 0; i < walk->tape->storage_count; i++) {
+    for (int i = 0; i < walk->tape.tape->storage_count; i++) {
         if (walk->blocks[i] != NULL) {
-            moment->held[moment->held_count++] = (struct held_storage){
-                .storage = i, .taken_in = walk->taken_in[i], .block_bytes = block_bytes(walk->blocks[i])};
+            moment->held[moment->held_count++] = (struct held_storage){.storage = i,
+                                                                       .taken_in = walk->taken_in[i],
+                                                                       .bytes = walk->tape.bytes[i],
+                                                                       .block_bytes = block_bytes(walk->blocks[i])};
         }
     }
     return STATUS_OK;
@@ -128,13 +157,14 @@ enum status_code moment_find(const struct tape_view *tape, enum stage stage, str
 {
     struct moment found = {0};
     struct walk walk;
-    enum status_code code = place_find(tape, stage, &found.event_count, error);
+    bool more = true;
+    enum status_code code = place_find(tape, stage, &found.step_count, error);
     if (code != STATUS_OK) {
         return code;
     }
     code = walk_open(tape, &walk, error);
-    for (int i = 0; i < found.event_count && code == STATUS_OK; i++) {
-        code = event_walk(&walk, i, error);
+    while (code == STATUS_OK && more && walk.tape.step_count < found.step_count) {
+        code = walk_on(&walk, &more, error);
     }
     if (code == STATUS_OK) {
         figures_note(&walk, &found);

@@ -13,12 +13,13 @@
 struct held_storage {
     int storage;         /* of the tape */
     enum stage taken_in; /* the stage in which it was taken */
+    int64_t bytes;       /* what was asked for */
     int64_t block_bytes; /* what it counts as allocated */
 };
 
 struct moment {
     enum stage stage;
-    int event_count; /* of the tape, up to it */
+    int64_t step_count; /* of a walk over the tape, up to it */
     int64_t requested_bytes, allocated_bytes, reserved_bytes;
     int64_t rounding_bytes, unsplit_remainder_bytes;
     int64_t fragment_bytes;     /* free blocks of segments that hold a live one */

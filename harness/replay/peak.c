@@ -5,30 +5,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The number of events up to the highest sum within the last occurrence of the stage; -1: there is none. The sums fit,
+#include "harness/tape/tape_walk.h"
+
+/* The number of steps up to the highest sum within the last occurrence of the stage, in *moment; -1: there is none. The sums fit,
  * because the tape replays. */
-static int moment_find(const struct tape_view *tape, enum stage stage, int64_t *requested_bytes)
+static enum status_code moment_find(const struct tape_view *tape, enum stage stage, int64_t *moment,
+                                    int64_t *requested_bytes, struct status *error)
 {
+    struct tape_walk walk;
+    struct walk_step step;
     int64_t live_bytes = 0, peak_bytes = 0;
-    int moment = -1;
     bool lasts = stage == STAGE_CONTEXT;
-    for (int i = 0; i < tape->event_count; i++) {
-        struct event event = tape->events[i];
-        bool begins = event.kind == EVENT_STAGE && event.index == (int)stage;
-        if (event.kind == EVENT_STAGE) {
-            lasts = begins;
-        } else if (event.kind == EVENT_ALLOC) {
-            live_bytes += tape->storages[event.index].bytes;
-        } else if (event.kind == EVENT_FREE) {
-            live_bytes -= tape->storages[event.index].bytes;
-        }
+    enum status_code code = tape_walk_open(tape, &walk, error);
+    *moment = -1;
+    while (code == STATUS_OK && tape_walk_next(&walk, &step)) {
+        bool changes = step.kind == WALK_EVENT && step.event.kind == EVENT_STAGE;
+        bool begins = changes && step.event.index == (int)stage;
+        lasts = changes ? begins : lasts;
+        live_bytes += step.change_bytes;
         if (begins || (lasts && live_bytes > peak_bytes)) {
             peak_bytes = live_bytes;
-            moment = i + 1;
+            *moment = walk.step_count;
         }
     }
+    tape_walk_close(&walk);
     *requested_bytes = peak_bytes;
-    return moment;
+    return code;
 }
 
 static int alike_order(const void *left, const void *right)
@@ -63,42 +65,57 @@ static int tensors_group(struct peak_tensor *tensors, int count)
     return kept;
 }
 
-/* One row for each storage that is alive after so many events. */
-static int tensors_collect(const struct tape_view *tape, int moment, bool *alive, struct peak_tensor *tensors)
+/* One row for each storage that is alive after so many steps. */
+static enum status_code tensors_collect(const struct tape_view *tape, int64_t moment, bool *alive,
+                                        struct peak_tensor *tensors, int *count, struct status *error)
 {
-    int count = 0;
-    for (int i = 0; i < moment; i++) {
-        struct event event = tape->events[i];
-        if (event.kind == EVENT_ALLOC || event.kind == EVENT_FREE) {
-            alive[event.index] = event.kind == EVENT_ALLOC;
+    struct tape_walk walk;
+    struct walk_step step;
+    enum status_code code = tape_walk_open(tape, &walk, error);
+    *count = 0;
+    while (code == STATUS_OK && walk.step_count < moment && tape_walk_next(&walk, &step)) {
+        if (step.kind == WALK_CARRY) {
+            alive[step.carry.to] = alive[step.carry.from];
+            alive[step.carry.from] = false;
+        } else if (step.event.kind == EVENT_ALLOC || step.event.kind == EVENT_FREE) {
+            alive[step.event.index] = step.event.kind == EVENT_ALLOC;
         }
     }
-    for (int i = 0; i < tape->storage_count; i++) {
+    for (int i = 0; i < tape->storage_count && code == STATUS_OK; i++) {
         const struct storage *storage = &tape->storages[i];
-        if (alive[i] && storage->bytes > 0) {
-            tensors[count++] = (struct peak_tensor){storage->label, storage->category, storage->bytes, 1};
+        if (alive[i] && walk.bytes[i] > 0) {
+            tensors[(*count)++] = (struct peak_tensor){storage->label, storage->category, walk.bytes[i], 1};
         }
     }
-    return count;
+    tape_walk_close(&walk);
+    return code;
 }
 
 enum status_code peak_find(const struct tape_view *tape, enum stage stage, struct peak *peak, struct status *error)
 {
     struct peak made = {.stage = stage};
-    int moment = moment_find(tape, stage, &made.requested_bytes);
-    if (moment < 0) {
-        return status_set(error, STATUS_INVALID, "the case has no stage %s", stage_name(stage));
+    int64_t moment = -1;
+    enum status_code code = moment_find(tape, stage, &moment, &made.requested_bytes, error);
+    if (code == STATUS_OK && moment < 0) {
+        code = status_set(error, STATUS_INVALID, "the case has no stage %s", stage_name(stage));
+    }
+    if (code != STATUS_OK) {
+        return code;
     }
     size_t room = (size_t)tape->storage_count + 1;
     bool *alive = calloc(room, sizeof *alive);
     made.tensors = calloc(room, sizeof *made.tensors);
     if (alive == NULL || made.tensors == NULL) {
-        free(alive);
-        free(made.tensors);
-        return status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory for %zu tensors", room);
+        code = status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory for %zu tensors", room);
     }
-    made.tensor_count = tensors_group(made.tensors, tensors_collect(tape, moment, alive, made.tensors));
+    int count = 0;
+    code = code == STATUS_OK ? tensors_collect(tape, moment, alive, made.tensors, &count, error) : code;
     free(alive);
+    if (code != STATUS_OK) {
+        free(made.tensors);
+        return code;
+    }
+    made.tensor_count = tensors_group(made.tensors, count);
     *peak = made;
     return STATUS_OK;
 }
@@ -108,8 +125,12 @@ enum status_code peak_find_highest(const struct tape_view *tape, struct peak *pe
     enum stage highest = STAGE_CONTEXT;
     int64_t highest_bytes = -1;
     for (int stage = STAGE_LOAD; stage < STAGE_COUNT; stage++) {
-        int64_t bytes = 0;
-        if (moment_find(tape, (enum stage)stage, &bytes) >= 0 && bytes > highest_bytes) {
+        int64_t bytes = 0, moment = -1;
+        enum status_code code = moment_find(tape, (enum stage)stage, &moment, &bytes, error);
+        if (code != STATUS_OK) {
+            return code;
+        }
+        if (moment >= 0 && bytes > highest_bytes) {
             highest = (enum stage)stage;
             highest_bytes = bytes;
         }

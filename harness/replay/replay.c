@@ -7,41 +7,37 @@
 #include <time.h>
 
 #include "harness/base/size.h"
-#include "harness/memory/allocator.h"
-#include "harness/memory/ledger.h"
 #include "harness/replay/operand_view.h"
+#include "harness/replay/repetition.h"
 
-enum storage_state { STORAGE_UNTOUCHED, STORAGE_LIVE, STORAGE_DEAD };
-
-struct storage_block {
-    enum storage_state state;
-    struct block *block; /* NULL for a storage of 0 bytes */
-};
-
-struct replay {
-    const struct tape_view *tape;
-    const struct replay_observer *observer;
-    struct device *device;
-    struct device_properties properties;
-    struct allocator *allocator;
-    struct ledger ledger;
-    struct storage_block *blocks; /* for each storage of the tape */
-    int64_t workspace_allocated_bytes;
-    struct replay_result result;
-    bool refusal_noted;
-    double stage_start_seconds;
-};
+/* Segments that come or go, of each pool: the size tells which one it is. */
+static void segment_count_change(struct replay *replay, int64_t bytes, enum status_code code)
+{
+    if (code == STATUS_OK) {
+        replay->segment_changes++;
+        replay->small_segment_changes += bytes == ALLOCATOR_SMALL_SEGMENT_BYTES;
+    }
+}
 
 static enum status_code device_segment_alloc(void *context, int64_t bytes, void **address, struct status *error)
 {
-    struct device *device = context;
-    return device->table->segment_alloc(device, bytes, address, error);
+    struct replay *replay = context;
+    enum status_code code = replay->device->table->segment_alloc(replay->device, bytes, address, error);
+    if (code == STATUS_OUT_OF_MEMORY && replay->repetition != NULL) {
+        /* What is cached is given back next: blocks must be where they would be. */
+        enum status_code made = repetition_make_good(replay->repetition, error);
+        code = made == STATUS_OK ? code : made;
+    }
+    segment_count_change(replay, bytes, code);
+    return code;
 }
 
 static enum status_code device_segment_free(void *context, void *address, int64_t bytes, struct status *error)
 {
-    struct device *device = context;
-    return device->table->segment_free(device, address, bytes, error);
+    struct replay *replay = context;
+    enum status_code code = replay->device->table->segment_free(replay->device, address, bytes, error);
+    segment_count_change(replay, bytes, code);
+    return code;
 }
 
 static const struct segment_source_table device_segment_table = {.alloc = device_segment_alloc,
@@ -121,9 +117,7 @@ static enum status_code stage_end(struct replay *replay, struct status *error)
     return STATUS_OK;
 }
 
-/* Notes what could not be had, and says it in the error, which holds the device's own words. label NULL: neither a
- * storage nor an operation asked. */
-static void out_of_memory_note(struct replay *replay, int64_t wanted_bytes, const char *label, struct status *error)
+void replay_refusal_note(struct replay *replay, int64_t wanted_bytes, const char *label, struct status *error)
 {
     struct replay_result *result = &replay->result;
     struct device *device = replay->device;
@@ -167,14 +161,15 @@ static enum status_code storage_alloc(struct replay *replay, int index, struct s
     struct block *block = NULL;
     enum status_code code = allocator_alloc(replay->allocator, storage->bytes, &block, error);
     if (code == STATUS_OUT_OF_MEMORY) {
-        out_of_memory_note(replay, storage->bytes, storage->label, error);
+        replay_refusal_note(replay, storage->bytes, storage->label, error);
         return code;
     }
     if (code != STATUS_OK) {
         status_prefix(error, "stage %s: storage %d (%s)", stage_name(replay->ledger.stage), index, storage->label);
         return code;
     }
-    *slot = (struct storage_block){.state = STORAGE_LIVE, .block = block};
+    *slot = (struct storage_block){
+        .state = STORAGE_LIVE, .block = block, .bytes = storage->bytes, .block_bytes = block_bytes(block)};
     replay->workspace_allocated_bytes += storage->category == CATEGORY_WORKSPACE ? block_bytes(block) : 0;
     return ledger_add(&replay->ledger, index, storage->category, storage->bytes, block_position(block), error);
 }
@@ -188,7 +183,7 @@ static enum status_code storage_free(struct replay *replay, int index, struct st
                              slot->state == STORAGE_DEAD ? "is freed twice" : "is freed before it is taken", error);
     }
     enum status_code code =
-        ledger_remove(&replay->ledger, index, storage->category, storage->bytes, block_position(slot->block), error);
+        ledger_remove(&replay->ledger, index, storage->category, slot->bytes, block_position(slot->block), error);
     if (code != STATUS_OK) {
         return code;
     }
@@ -214,14 +209,14 @@ static enum status_code operand_resolve(const struct replay *replay, int index, 
         return status_set(error, STATUS_INTERNAL, "operand %d: storage %d (%s) is not alive", index, operand->storage,
                           storage->label);
     }
-    enum status_code code = operand_view(operand, block_address(slot->block), storage->bytes, tensor, error);
+    enum status_code code = operand_view(operand, block_address(slot->block), slot->bytes, tensor, error);
     if (code != STATUS_OK) {
         status_prefix(error, "operand %d: storage %d (%s)", index, operand->storage, storage->label);
     }
     return code;
 }
 
-static enum status_code op_run(struct replay *replay, int index, struct status *error)
+enum status_code replay_op_run(struct replay *replay, int index, struct status *error)
 {
     const struct op *op = &replay->tape->ops[index];
     struct operation_call call; /* not cleared: its tensors beyond tensor_count are a kilobyte that nobody reads */
@@ -242,14 +237,14 @@ static enum status_code op_run(struct replay *replay, int index, struct status *
         code = replay->device->table->run(replay->device, &call, error);
     }
     if (code == STATUS_OUT_OF_MEMORY) {
-        out_of_memory_note(replay, 0, opcode_name(op->opcode), error);
+        replay_refusal_note(replay, 0, opcode_name(op->opcode), error);
     } else if (code != STATUS_OK) {
         status_prefix(error, "stage %s: op %d (%s)", stage_name(replay->ledger.stage), index, opcode_name(op->opcode));
     }
     return code;
 }
 
-static enum status_code stage_change(struct replay *replay, int stage, struct status *error)
+enum status_code replay_stage_change(struct replay *replay, int stage, struct status *error)
 {
     enum status_code code = stage_end(replay, error);
     return code == STATUS_OK ? stage_begin(replay, (enum stage)stage, error) : code;
@@ -258,9 +253,11 @@ static enum status_code stage_change(struct replay *replay, int stage, struct st
 static enum status_code event_play(struct replay *replay, const struct event *event, struct status *error)
 {
     const struct tape_view *tape = replay->tape;
-    int count = event->kind == EVENT_STAGE ? STAGE_COUNT
-                : event->kind == EVENT_RUN ? tape->op_count
-                                           : tape->storage_count;
+    int count = event->kind == EVENT_STAGE    ? STAGE_COUNT
+                : event->kind == EVENT_RUN    ? tape->op_count
+                : event->kind == EVENT_TOKEN  ? 1
+                : event->kind == EVENT_REPEAT ? tape->repeat_count
+                                              : tape->storage_count;
     if (event->index < 0 || event->index >= count) {
         return status_set(error, STATUS_INTERNAL, "event %d of kind %d points at %d of %d", (int)(event - tape->events),
                           (int)event->kind, event->index, count);
@@ -271,9 +268,14 @@ static enum status_code event_play(struct replay *replay, const struct event *ev
     case EVENT_FREE:
         return storage_free(replay, event->index, error);
     case EVENT_RUN:
-        return op_run(replay, event->index, error);
+        return replay_op_run(replay, event->index, error);
     case EVENT_STAGE:
-        return stage_change(replay, event->index, error);
+        return replay_stage_change(replay, event->index, error);
+    case EVENT_TOKEN:
+        replay->result.token_count++;
+        return STATUS_OK;
+    case EVENT_REPEAT:
+        return repetition_run(replay, &tape->repeats[event->index], error);
     }
     return status_set(error, STATUS_INTERNAL, "event %d has the unknown kind %d", (int)(event - tape->events),
                       (int)event->kind);
@@ -373,7 +375,7 @@ static enum status_code replay_open(struct replay *replay, struct status *error)
     if (replay->blocks == NULL) {
         return status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory to replay %zu storages", count);
     }
-    struct segment_source source = {.table = &device_segment_table, .context = device};
+    struct segment_source source = {.table = &device_segment_table, .context = replay};
     return allocator_open(ALLOCATOR_CACHING, source, &replay->allocator, error);
 }
 
@@ -386,7 +388,7 @@ enum status_code replay_run(const struct tape_view *tape, struct device *device,
         code = tape_play(&replay, error);
     }
     if (code == STATUS_OUT_OF_MEMORY && !replay.refusal_noted) {
-        out_of_memory_note(&replay, 0, NULL, error);
+        replay_refusal_note(&replay, 0, NULL, error);
     }
     uint64_t sequence_hash = replay.ledger.sequence_hash; /* of the tape's own events */
     if (code == STATUS_OK) {

@@ -45,7 +45,9 @@ struct replay_result {
     const char *attention_backend; /* "cudnn": the kernel whose storages the tape has; static; NULL: none */
     int64_t segment_count;         /* live at the end of the last stage that ended */
     int64_t alloc_count;           /* allocations of the tape that were made */
-    uint64_t sequence_hash;        /* of every alloc and free in order: storage, bytes, position of the block */
+    int64_t token_count;           /* EVENT_TOKEN that were passed */
+    /* Of every alloc and free in order: storage, bytes, position of the block. Of what the tape tells as a repetition, of how often. */
+    uint64_t sequence_hash;
     bool loss_valid;
     double loss;
     /* Out of memory: what was wanted, by what, when, and what was held then. */
@@ -63,7 +65,8 @@ struct replay_observer {
     void *context;
 };
 
-/* Walks the tape. STAGE_CONTEXT lasts from the opened device to the first EVENT_STAGE. What is alive at the end of the
+/* Walks the tape. A repetition is carried out as often as the tape says; on a device that computes nothing, what it is known to
+ * do again is not done again (repetition.h). STAGE_CONTEXT lasts from the opened device to the first EVENT_STAGE. What is alive at the end of the
  * tape is freed after the last figures were taken. A fault of the tape (a storage taken or freed twice, an operand that
  * is not alive or reaches beyond its storage) is STATUS_INTERNAL and names the place. Everything taken from the device
  * is given back before it returns, also on failure. On STATUS_OUT_OF_MEMORY result holds the stages that ended and the

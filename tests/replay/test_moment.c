@@ -37,7 +37,7 @@ static void loading_takes_a_segment(void **state)
     struct moment moment;
     assert_int_equal(moment_find(&tape, STAGE_LOAD, &moment, NULL), STATUS_OK);
     assert_int_equal(moment.stage, STAGE_LOAD);
-    assert_int_equal(moment.event_count, 2);
+    assert_int_equal(moment.step_count, 2);
     assert_int_equal(moment.reserved_bytes, 20 * MIB);
     assert_int_equal(moment.allocated_bytes, 9 * MIB);
     assert_int_equal(moment.fragment_bytes, 11 * MIB);
@@ -55,7 +55,7 @@ static void the_last_occurrence_counts(void **state)
     struct moment moment;
     assert_int_equal(moment_find(&tape, STAGE_COUNT, &moment, NULL), STATUS_OK);
     assert_int_equal(moment.stage, STAGE_FORWARD);
-    assert_int_equal(moment.event_count, 8);
+    assert_int_equal(moment.step_count, 8);
     assert_int_equal(moment.reserved_bytes, 52 * MIB);
     assert_int_equal(moment.requested_bytes, 9 * MIB + 700 + 29 * MIB + 1);
     assert_int_equal(moment.rounding_bytes, 324 + 511);

@@ -1,0 +1,45 @@
+/* The inside of a replay: for replay.c and repetition.c alone. */
+#ifndef ASSAY_REPLAY_REPLAY_INSIDE_H
+#define ASSAY_REPLAY_REPLAY_INSIDE_H
+
+#include "harness/memory/allocator.h"
+#include "harness/memory/ledger.h"
+#include "harness/replay/replay.h"
+
+enum storage_state { STORAGE_UNTOUCHED, STORAGE_LIVE, STORAGE_DEAD };
+
+struct storage_block {
+    enum storage_state state;
+    struct block *block;        /* NULL for a storage of 0 bytes */
+    int64_t bytes, block_bytes; /* requested, and what counts as allocated */
+};
+
+struct repetition;
+
+struct replay {
+    const struct tape_view *tape;
+    const struct replay_observer *observer;
+    struct device *device;
+    struct device_properties properties;
+    struct allocator *allocator;
+    struct ledger ledger;
+    struct storage_block *blocks; /* for each storage of the tape */
+    int64_t workspace_allocated_bytes;
+    struct replay_result result;
+    bool refusal_noted;
+    double stage_start_seconds;
+    int64_t segment_changes, small_segment_changes; /* taken or given back so far */
+    struct repetition *repetition;                  /* that is carried out; NULL: none */
+};
+
+/* Runs an operation of the tape on the device. */
+enum status_code replay_op_run(struct replay *replay, int index, struct status *error);
+
+/* Ends the stage that lasts, with its figures, and begins another. */
+enum status_code replay_stage_change(struct replay *replay, int stage, struct status *error);
+
+/* Notes what could not be had, and says it in the error, which holds the device's own words. label NULL: neither a storage
+ * nor an operation asked. */
+void replay_refusal_note(struct replay *replay, int64_t wanted_bytes, const char *label, struct status *error);
+
+#endif
