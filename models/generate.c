@@ -3,6 +3,7 @@
 
 #include "models/family.h"
 #include "models/generate_loop.h"
+#include "models/quantized_cache.h"
 #include "models/workload_tape.h"
 
 void name_hold(struct tape *tape, struct value **name, struct value *next)
@@ -83,6 +84,30 @@ struct value *token_run(struct generation *generation, struct value *ids)
     return model_run(generation);
 }
 
+/* A quantised cache of integers quantises its residual whenever that is full. */
+int64_t generation_period(const struct generation *generation)
+{
+    enum cache_dtype dtype = generation->cache.dtype;
+    return dtype == CACHE_DTYPE_INT4 || dtype == CACHE_DTYPE_INT2 ? CACHE_RESIDUAL_TOKENS : 1;
+}
+
+/* Steps from this one on whose sizes follow the length evenly: as far as the sliding window. */
+static int64_t steps_alike(const struct generation *generation, int64_t step)
+{
+    int64_t rest = generation->new_tokens - step - 1;
+    int64_t window = generation->forward.config->sliding_window - generation->cache.length - 1;
+    return window >= 0 && window < rest ? window : rest;
+}
+
+int64_t tokens_pass(struct generation *generation, struct tape_cycle *cycle, int64_t step)
+{
+    int64_t passed = tape_cycle_turn(cycle, steps_alike(generation, step));
+    if (passed > 0) {
+        cache_pass(&generation->cache, passed);
+    }
+    return passed;
+}
+
 void positions_grow(struct generation *generation)
 {
     struct tape *tape = generation->forward.tape;
@@ -157,6 +182,7 @@ static struct value *greedy_run(struct generation *generation, struct value *pro
     struct value *logits = prompt_run(generation, prompt);
     tape_stage(tape, STAGE_GENERATE);
     generation->forward.copies_experts = tape_targets_gpu(tape); /* _optimize_model_for_decode */
+    struct tape_cycle cycle = tape_cycle_open(tape, generation_period(generation));
     for (int64_t step = 0; step < generation->new_tokens && !tape_failed(tape); step++) {
         if (step > 0) {
             logits = token_run(generation, names.ids);
@@ -164,6 +190,8 @@ static struct value *greedy_run(struct generation *generation, struct value *pro
         positions_grow(generation);
         token_choose(generation, &names, logits, step + 1 == generation->new_tokens);
         tape_let_go(tape, logits);
+        tape_token(tape);
+        step += tokens_pass(generation, &cycle, step);
     }
     tape_let_go(tape, names.unfinished);
     tape_let_go(tape, names.scores);
@@ -173,12 +201,28 @@ static struct value *greedy_run(struct generation *generation, struct value *pro
 
 /* -- the whole */
 
-/* Passes of a layer for one token, each of which takes some 20 KiB of a tape. */
-enum { LAYER_PASSES_MAXIMUM = 1 << 17, ROWS_MAXIMUM = 1 << 20 };
+/* Passes of a layer for one token: recorded, each takes some 20 KiB of a tape; where steps are told once, the replay of each
+ * takes up to some microseconds. */
+enum { RECORDED_PASSES_MAXIMUM = 1 << 17, REPLAYED_PASSES_MAXIMUM = 1 << 27, ROWS_MAXIMUM = 1 << 20 };
 
-int64_t generate_tokens_maximum(const struct config *config)
+int64_t generate_tokens_maximum(const struct config *config, bool repeats)
 {
-    return LAYER_PASSES_MAXIMUM / config->layers;
+    return (repeats ? REPLAYED_PASSES_MAXIMUM : RECORDED_PASSES_MAXIMUM) / config->layers;
+}
+
+static enum status_code tokens_check(const struct config *config, const struct workload *workload, bool repeats,
+                                     struct status *error)
+{
+    int64_t most = generate_tokens_maximum(config, repeats);
+    if (workload->new_tokens <= most) {
+        return STATUS_OK;
+    }
+    return status_set(
+        error, STATUS_INVALID,
+        "new_tokens: %lld through the %lld layers of %s are more than %s, whatever the model allows; write at "
+        "most %lld",
+        (long long)workload->new_tokens, (long long)config->layers, config->name,
+        repeats ? "assay replays" : "assay's tape for a device holds", (long long)most);
 }
 
 /* Whether the states of a prompt with so many numbers for each token are whole groups, at least two. */
@@ -212,7 +256,8 @@ static enum status_code quantized_cache_check(const struct config *config, const
     return STATUS_OK;
 }
 
-enum status_code generate_check(const struct config *config, const struct workload *workload, struct status *error)
+enum status_code generate_check(const struct config *config, const struct workload *workload, bool repeats,
+                                struct status *error)
 {
     int64_t fed = workload->seq + workload->new_tokens - 1;
     if (!config->family->generates) {
@@ -229,13 +274,6 @@ enum status_code generate_check(const struct config *config, const struct worklo
             : workload->cache_dtype != CACHE_DTYPE_AUTO ? "cache_dtype"
                                                         : "cache",
             config->name);
-    }
-    if (workload->new_tokens > generate_tokens_maximum(config)) {
-        return status_set(
-            error, STATUS_INVALID,
-            "new_tokens: %lld through the %lld layers of %s are more than a tape holds; write at most %lld",
-            (long long)workload->new_tokens, (long long)config->layers, config->name,
-            (long long)generate_tokens_maximum(config));
     }
     if (workload->batch * workload->beams > ROWS_MAXIMUM) {
         return status_set(error, STATUS_INVALID,
@@ -264,7 +302,11 @@ enum status_code generate_check(const struct config *config, const struct worklo
             workload->beams > 1 ? "beams" : "cache", (long long)workload->seq, (long long)workload->new_tokens,
             (long long)config->sliding_window, config->name);
     }
-    return workload->cache_dtype != CACHE_DTYPE_AUTO ? quantized_cache_check(config, workload, error) : STATUS_OK;
+    enum status_code code = tokens_check(config, workload, repeats, error);
+    if (code != STATUS_OK || workload->cache_dtype == CACHE_DTYPE_AUTO) {
+        return code;
+    }
+    return quantized_cache_check(config, workload, error);
 }
 
 static void positions_make(struct generation *generation)

@@ -9,11 +9,12 @@
 
 #include "models/forward.h"
 
-/* STATUS_INVALID, reason and remedy, where the model cannot generate so much, or not at all. */
-enum status_code generate_check(const struct config *config, const struct workload *workload, struct status *error);
+/* STATUS_INVALID, reason and remedy, where the model cannot generate so much, or not at all. repeats: steps are told once. */
+enum status_code generate_check(const struct config *config, const struct workload *workload, bool repeats,
+                                struct status *error);
 
-/* The most new tokens that a tape of the model holds, whatever its positions. */
-int64_t generate_tokens_maximum(const struct config *config);
+/* The most new tokens that a tape of the model holds (repeats: that a replay goes through in minutes), whatever its positions. */
+int64_t generate_tokens_maximum(const struct config *config, bool repeats);
 
 /* Builds the stages forward (the prefill) and generate (all that follows). forward->ids: the prompt, i64 [batch, seq].
  * Returns the sequences, held for the whole tape: i64 [batch, seq + new_tokens], or [batch, beams, seq + new_tokens] with

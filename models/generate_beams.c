@@ -274,6 +274,7 @@ struct value *beams_run(struct generation *generation, struct value *prompt)
     running_make(&search, rows);
     struct value *logits = prompt_run(generation, rows);
     tape_stage(tape, STAGE_GENERATE);
+    struct tape_cycle cycle = tape_cycle_open(tape, generation_period(generation));
     for (search.step = 0; search.step < generation->new_tokens && !tape_failed(tape); search.step++) {
         if (search.step > 0) {
             name_hold(tape, &search.flat, running_flat(&search));
@@ -282,6 +283,8 @@ struct value *beams_run(struct generation *generation, struct value *prompt)
         positions_grow(generation);
         continuations_score(&search, logits);
         step_finish(&search);
+        tape_token(tape);
+        search.step += tokens_pass(generation, &cycle, search.step);
     }
     search_release(&search);
     tape_let_go(tape, rows);

@@ -184,6 +184,14 @@ void cache_update(struct key_value_cache *cache, int64_t layer, struct value **k
     tape_drop(tape, new_values);
 }
 
+void cache_pass(struct key_value_cache *cache, int64_t tokens)
+{
+    cache->length += tokens;
+    for (int64_t i = 0; i < cache->layers; i++) {
+        quantized_cache_pass(&cache->layer[i], tokens);
+    }
+}
+
 int64_t cache_window_kept(const struct key_value_cache *cache)
 {
     int64_t window = cache->config->sliding_window;

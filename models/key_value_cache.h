@@ -47,6 +47,9 @@ void cache_release(struct key_value_cache *cache);
  * the new ones. */
 void cache_update(struct key_value_cache *cache, int64_t layer, struct value **keys, struct value **values);
 
+/* So many tokens have been seen of which no pass was built; the tensors are already theirs (tape_cycle_turn). */
+void cache_pass(struct key_value_cache *cache, int64_t tokens);
+
 /* How many tokens the layers with a sliding window hold before the pass that runs. */
 int64_t cache_window_kept(const struct key_value_cache *cache);
 

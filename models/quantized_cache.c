@@ -197,6 +197,12 @@ void quantized_cache_update(struct key_value_cache *cache, struct cache_layer *l
     tape_drop(cache->tape, new_values);
 }
 
+void quantized_cache_pass(struct cache_layer *layer, int64_t tokens)
+{
+    layer->quantized_keys.size[2] += layer->quantized_keys.codes != NULL ? tokens : 0;
+    layer->quantized_values.size[2] += layer->quantized_values.codes != NULL ? tokens : 0;
+}
+
 void quantized_cache_reorder(struct tape *tape, struct cache_layer *layer, struct value *ids)
 {
     if (layer->quantized_keys.form != STATES_FLOAT8) {

@@ -21,6 +21,8 @@ void quantized_cache_update(struct key_value_cache *cache, struct cache_layer *l
                             struct value **values);
 /* Gives what is quantised back. */
 void quantized_cache_drop(struct tape *tape, struct cache_layer *layer);
+/* cache_pass of a layer: of integers a whole number of residuals. */
+void quantized_cache_pass(struct cache_layer *layer, int64_t tokens);
 /* cache_reorder of a layer: of fp8 the codes; of integers the residual, and the order is kept until the rest is read. */
 void quantized_cache_reorder(struct tape *tape, struct cache_layer *layer, struct value *ids);
 

@@ -9,8 +9,9 @@
 #include "models/generate.h"
 #include "models/prepare_kbit.h"
 #include "models/quantization.h"
+#include "models/workload_fit.h"
 
-enum { STEP_COUNT = 3, INFER_COUNT = 2 };
+enum { STEP_COUNT = 3, INFER_COUNT = 2, RECORDED_MICRO_BATCHES = 16 };
 
 /* The scale of a gradient scaler in its steady state; its size in memory does not depend on it. */
 static const double loss_scale = 1024.0;
@@ -349,6 +350,17 @@ static void micro_batch(struct build *build, struct value **loss)
     tape_frame_close(tape, frame, NULL);
 }
 
+static void micro_batches(struct build *build, struct value **loss)
+{
+    struct tape *tape = build->forward.tape;
+    int64_t count = build->forward.workload->accumulate;
+    struct tape_cycle cycle = tape_cycle_open(tape, 1);
+    for (int64_t i = 0; i < count && !tape_failed(tape); i++) {
+        micro_batch(build, loss);
+        i += tape_cycle_turn(&cycle, count - i - 1);
+    }
+}
+
 /* zero_grad(set_to_none=True): after a step's figures are taken and before the next one's begin. The stage opened here
  * is replaced by that of the next micro-batch. */
 static void gradients_drop(struct build *build)
@@ -371,9 +383,7 @@ static void train(struct build *build)
     tape_training(tape, true);
     for (int step = 1; step <= build->plan.step_count && !tape_failed(tape); step++) {
         gradients_drop(build);
-        for (int64_t i = 0; i < build->forward.workload->accumulate && !tape_failed(tape); i++) {
-            micro_batch(build, &loss);
-        }
+        micro_batches(build, &loss);
         tape_stage(tape, STAGE_STEP);
         tape_gradients(tape, false);
         if (build->found != NULL) {
@@ -388,48 +398,6 @@ static void train(struct build *build)
 
 /* -- the whole */
 
-static enum status_code fit_check(const struct config *config, const struct workload *workload, struct status *error)
-{
-    bool text = !config->family->is_image;
-    if (workload->mode == MODE_LOAD) {
-        return STATUS_OK;
-    }
-    if (config->family->forward == NULL) {
-        return status_set(error, STATUS_INVALID, "mode %s: of %s models only loading is modelled; write mode load",
-                          mode_name(workload->mode), config->family->name);
-    }
-    if (config->rotary_follows) {
-        return status_set(error, STATUS_INVALID,
-                          "mode %s: the rotary tables of %s follow the length of the sequence (longrope), which is not "
-                          "modelled; write mode load, or take the model of the original context",
-                          mode_name(workload->mode), config->name);
-    }
-    if (workload->checkpointing && config->family->refuses_checkpointing) {
-        return status_set(error, STATUS_INVALID,
-                          "checkpointing: the class of %s cannot recompute its blocks; write false", config->name);
-    }
-    if (text && workload->seq < 1) {
-        return status_set(error, STATUS_INVALID, "seq: %s reads text; give a sequence length of at least 1",
-                          config->name);
-    }
-    if (text && workload->padding && workload->seq < 2) {
-        return status_set(error, STATUS_INVALID,
-                          "padding: a sequence of 1 cannot be shorter; write a seq of at least 2");
-    }
-    if (config->family->bounds_positions && workload->seq > config->positions) {
-        return status_set(error, STATUS_INVALID, "seq: %lld is more than the %lld positions of %s; write at most %lld",
-                          (long long)workload->seq, (long long)config->positions, config->name,
-                          (long long)config->positions);
-    }
-    if (config->score_cap > 0 && workload->attention != ATTENTION_EAGER) {
-        return status_set(error, STATUS_INVALID,
-                          "attention %s: %s caps its scores, which only the eager form of transformers does; write "
-                          "attention: eager",
-                          attention_name(workload->attention), config->name);
-    }
-    return workload->mode == MODE_GENERATE ? generate_check(config, workload, error) : STATUS_OK;
-}
-
 static void case_build(struct build *build)
 {
     tensors_load(build);
@@ -443,39 +411,36 @@ static void case_build(struct build *build)
     }
 }
 
-enum status_code workload_tape_planned(const struct config *config, const struct skeleton *skeleton,
-                                       const struct workload *workload, const struct target *target,
-                                       const struct training_plan *plan, struct tape **tape, struct status *error)
+static void build_release(struct build *build)
 {
-    enum status_code code = fit_check(config, workload, error);
-    if (code != STATUS_OK) {
-        return code;
-    }
-    struct workload adapted = *workload;
-    if (config->family->is_image) {
-        adapted.seq = 0;
-    }
-    if (config->family->attends_eagerly) {
-        adapted.attention = ATTENTION_EAGER;
-    }
-    size_t count = (size_t)skeleton->tensor_count + 1;
-    struct build build = {.forward = {.config = config, .skeleton = skeleton, .workload = &adapted}, .plan = *plan};
-    build.forward.values = calloc(count, sizeof *build.forward.values);
-    build.parameters = calloc(count, sizeof *build.parameters);
-    build.states = calloc(count, sizeof *build.states);
-    build.quantized = calloc(count, sizeof *build.quantized);
-    build.forward.quantized = build.quantized;
+    free(build->forward.values);
+    free(build->parameters);
+    free(build->states);
+    free(build->quantized);
+}
+
+/* workload: as the model takes it. bounds: of plan->form.repeats, else NULL. */
+static enum status_code tape_attempt(struct build *build, const struct target *target, struct cycle_bounds *bounds,
+                                     struct tape **tape, struct status *error)
+{
+    const struct workload *workload = build->forward.workload;
+    size_t count = (size_t)build->forward.skeleton->tensor_count + 1;
     struct tape *made = NULL;
-    if (build.forward.values == NULL || build.parameters == NULL || build.states == NULL || build.quantized == NULL) {
-        code = status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory for a tape");
-    } else {
-        code = tape_new(target, &made, error);
-    }
+    build->forward.values = calloc(count, sizeof *build->forward.values);
+    build->parameters = calloc(count, sizeof *build->parameters);
+    build->states = calloc(count, sizeof *build->states);
+    build->quantized = calloc(count, sizeof *build->quantized);
+    build->forward.quantized = build->quantized;
+    bool has_room =
+        build->forward.values != NULL && build->parameters != NULL && build->states != NULL && build->quantized != NULL;
+    enum status_code code = has_room ? tape_new(target, &made, error)
+                                     : status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory for a tape");
     if (code == STATUS_OK) {
-        build.forward.tape = made;
-        build.forward.leaves = &build.leaves;
+        tape_shape(made, build->plan.form, bounds);
+        build->forward.tape = made;
+        build->forward.leaves = &build->leaves;
         tape_tf32(made, workload->tf32, workload->tf32 || workload->tf32_convolutions);
-        case_build(&build);
+        case_build(build);
         code = tape_finish(made, error);
     }
     if (code == STATUS_OK) {
@@ -483,10 +448,35 @@ enum status_code workload_tape_planned(const struct config *config, const struct
         made = NULL;
     }
     tape_release(made);
-    free(build.forward.values);
-    free(build.parameters);
-    free(build.states);
-    free(build.quantized);
+    build_release(build);
+    return code;
+}
+
+enum status_code workload_tape_planned(const struct config *config, const struct skeleton *skeleton,
+                                       const struct workload *workload, const struct target *target,
+                                       const struct training_plan *plan, struct tape **tape, struct status *error)
+{
+    struct cycle_bounds bounds = {0};
+    struct workload adapted = *workload;
+    if (config->family->is_image) {
+        adapted.seq = 0;
+    }
+    if (config->family->attends_eagerly) {
+        adapted.attention = ATTENTION_EAGER;
+    }
+    enum status_code code = workload_fit_check(config, workload, plan->form.repeats, error);
+    if (code != STATUS_OK) {
+        return code;
+    }
+    do {
+        struct status why = {0};
+        struct build build = {.forward = {.config = config, .skeleton = skeleton, .workload = &adapted}, .plan = *plan};
+        bounds.broken = false;
+        code = tape_attempt(&build, target, plan->form.repeats ? &bounds : NULL, tape, &why);
+        if (code != STATUS_OK && !bounds.broken) {
+            return status_set(error, code, "%s", why.text);
+        }
+    } while (bounds.broken);
     return code;
 }
 
@@ -495,5 +485,15 @@ enum status_code workload_tape(const struct config *config, const struct skeleto
                                struct status *error)
 {
     struct training_plan plan = training_plan_default();
+    plan.form.repeats = workload->mode == MODE_TRAIN && workload->accumulate > RECORDED_MICRO_BATCHES;
+    return workload_tape_planned(config, skeleton, workload, target, &plan, tape, error);
+}
+
+enum status_code workload_tape_brief(const struct config *config, const struct skeleton *skeleton,
+                                     const struct workload *workload, const struct target *target, bool with_operations,
+                                     struct tape **tape, struct status *error)
+{
+    struct training_plan plan = training_plan_default();
+    plan.form = (struct tape_form){.repeats = true, .bare = !with_operations};
     return workload_tape_planned(config, skeleton, workload, target, &plan, tape, error);
 }

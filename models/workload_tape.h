@@ -7,6 +7,7 @@
 #ifndef ASSAY_MODELS_WORKLOAD_TAPE_H
 #define ASSAY_MODELS_WORKLOAD_TAPE_H
 
+#include "harness/tape/build.h"
 #include "harness/tape/tape.h"
 #include "harness/tape/target.h"
 #include "models/skeleton.h"
@@ -23,15 +24,26 @@ enum status_code workload_skeleton(const struct config *config, const struct wor
                                    struct skeleton *skeleton, struct status *error);
 
 /* skeleton must have been built by workload_skeleton. The tape borrows labels from skeleton and must be released before
- * it. STATUS_INVALID where the workload does not fit the model (a sequence longer than its positions). */
+ * it. STATUS_INVALID where the workload does not fit the model (a sequence longer than its positions). Everything is recorded but
+ * micro-batches beyond 16, which are told once: their operations are run again as they stand, so that dropout draws the same
+ * numbers in each. */
 enum status_code workload_tape(const struct config *config, const struct skeleton *skeleton,
                                const struct workload *workload, const struct target *target, struct tape **tape,
                                struct status *error);
+
+/* The same tape for questions about memory: what repeats is told once, so that its size and the time to build it hardly depend on
+ * new_tokens and accumulate. It says the same sequence of storages (tests/models/test_repetition.c holds the two against each
+ * other). with_operations false: storages and lifetimes alone. It does not run on devices that compute: of repeated steps it
+ * has the operands of the first. */
+enum status_code workload_tape_brief(const struct config *config, const struct skeleton *skeleton,
+                                     const struct workload *workload, const struct target *target, bool with_operations,
+                                     struct tape **tape, struct status *error);
 
 /* How training goes; the default, three steps, is what workload_tape takes. Tests of the mathematics take more. */
 struct training_plan {
     int step_count;
     double learning_rate;
+    struct tape_form form; /* what the tape leaves out */
 };
 
 struct training_plan training_plan_default(void);

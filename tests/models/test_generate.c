@@ -278,7 +278,7 @@ static void refused(const char *model, struct workload workload, const char *mes
     if (config_find("models/catalogue", model, &config, &error) != STATUS_OK) {
         fail_msg("%s", error.text);
     }
-    assert_int_equal(generate_check(&config, &workload, &error), STATUS_INVALID);
+    assert_int_equal(generate_check(&config, &workload, false, &error), STATUS_INVALID);
     assert_string_equal(error.text, message);
 }
 
@@ -337,8 +337,8 @@ static void what_cannot_be_is_refused(void **state)
     workload.cache = CACHE_DYNAMIC;
     workload.new_tokens = 1 << 20;
     refused("meta-llama/Llama-3.1-8B", workload,
-            "new_tokens: 1048576 through the 32 layers of meta-llama/Llama-3.1-8B are more than a tape holds; write at "
-            "most 4096");
+            "new_tokens: 1048576 through the 32 layers of meta-llama/Llama-3.1-8B are more than assay's tape for a "
+            "device holds, whatever the model allows; write at most 4096");
     workload.new_tokens = 1;
     workload.beams = 1 << 20;
     workload.batch = 2;
@@ -356,9 +356,9 @@ static void the_last_position_is_used(void **state)
     workload.seq = 1000;
     workload.new_tokens = 25;
     assert_int_equal(config_find("models/catalogue", "gpt2", &config, &error), STATUS_OK);
-    assert_int_equal(generate_check(&config, &workload, &error), STATUS_OK);
+    assert_int_equal(generate_check(&config, &workload, false, &error), STATUS_OK);
     workload.new_tokens = 26;
-    assert_int_equal(generate_check(&config, &workload, &error), STATUS_INVALID);
+    assert_int_equal(generate_check(&config, &workload, false, &error), STATUS_INVALID);
 }
 
 int main(void)

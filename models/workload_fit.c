@@ -1,0 +1,48 @@
+/* Workload fit: what a model refuses of a workload that is right in itself. */
+#include "models/workload_fit.h"
+
+#include "models/family.h"
+#include "models/generate.h"
+
+enum status_code workload_fit_check(const struct config *config, const struct workload *workload, bool repeats,
+                                    struct status *error)
+{
+    bool text = !config->family->is_image;
+    if (workload->mode == MODE_LOAD) {
+        return STATUS_OK;
+    }
+    if (config->family->forward == NULL) {
+        return status_set(error, STATUS_INVALID, "mode %s: of %s models only loading is modelled; write mode load",
+                          mode_name(workload->mode), config->family->name);
+    }
+    if (config->rotary_follows) {
+        return status_set(error, STATUS_INVALID,
+                          "mode %s: the rotary tables of %s follow the length of the sequence (longrope), which is not "
+                          "modelled; write mode load, or take the model of the original context",
+                          mode_name(workload->mode), config->name);
+    }
+    if (workload->checkpointing && config->family->refuses_checkpointing) {
+        return status_set(error, STATUS_INVALID,
+                          "checkpointing: the class of %s cannot recompute its blocks; write false", config->name);
+    }
+    if (text && workload->seq < 1) {
+        return status_set(error, STATUS_INVALID, "seq: %s reads text; give a sequence length of at least 1",
+                          config->name);
+    }
+    if (text && workload->padding && workload->seq < 2) {
+        return status_set(error, STATUS_INVALID,
+                          "padding: a sequence of 1 cannot be shorter; write a seq of at least 2");
+    }
+    if (config->family->bounds_positions && workload->seq > config->positions) {
+        return status_set(error, STATUS_INVALID, "seq: %lld is more than the %lld positions of %s; write at most %lld",
+                          (long long)workload->seq, (long long)config->positions, config->name,
+                          (long long)config->positions);
+    }
+    if (config->score_cap > 0 && workload->attention != ATTENTION_EAGER) {
+        return status_set(error, STATUS_INVALID,
+                          "attention %s: %s caps its scores, which only the eager form of transformers does; write "
+                          "attention: eager",
+                          attention_name(workload->attention), config->name);
+    }
+    return workload->mode == MODE_GENERATE ? generate_check(config, workload, repeats, error) : STATUS_OK;
+}
