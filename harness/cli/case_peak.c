@@ -53,7 +53,7 @@ static enum status_code peak_take(const struct estimate_input *input, const char
         code = target_find(input->target, &target, error);
     }
     if (code == STATUS_OK) {
-        code = workload_tape(input->config, input->skeleton, input->workload, target, tape, error);
+        code = workload_tape_brief(input->config, input->skeleton, input->workload, target, false, tape, error);
     }
     if (code == STATUS_OK) {
         struct tape_view view = tape_view(*tape);

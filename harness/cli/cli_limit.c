@@ -44,7 +44,8 @@ static void next_lines(const struct limit *limit, struct text *text)
     char wanted[SIZE_TEXT_BYTES], held[SIZE_TEXT_BYTES], label[64];
     const char *key = workload_field_key(limit->field);
     if (!limit->next_exists) {
-        text_format(text, "bounded by the model, not by memory: %s\n", limit->reason);
+        text_format(text, "bounded by %s, not by memory: %s\n", limit->is_own_bound ? "this program" : "the model",
+                    limit->reason);
         return;
     }
     if (!limit->next_is_sized) {
@@ -108,6 +109,11 @@ static struct json *trial_json(const struct trial *trial, int64_t size)
     return json_made(object, made);
 }
 
+static const char *bound_word(const struct limit *limit)
+{
+    return limit->next_exists ? "memory" : limit->is_own_bound ? "program" : "model";
+}
+
 static struct json *limit_json(const struct question_case *question, const struct limit *limit, int64_t bytes)
 {
     bool found = limit->size > 0, sized = limit->next_exists && limit->next_is_sized;
@@ -116,7 +122,7 @@ static struct json *limit_json(const struct question_case *question, const struc
                 json_set(object, "of", json_string_new(workload_field_key(limit->field))) &&
                 json_set(object, "segment_bytes", json_integer_new(bytes)) &&
                 json_set(object, "limit", found ? json_integer_new(limit->size) : json_null_new()) &&
-                json_set(object, "bounded_by", json_string_new(limit->next_exists ? "memory" : "model")) &&
+                json_set(object, "bounded_by", json_string_new(bound_word(limit))) &&
                 json_set(object, "found", found ? trial_json(&limit->trial, limit->size) : json_null_new()) &&
                 json_set(object, "next", sized ? trial_json(&limit->next_trial, limit->next) : json_null_new()) &&
                 json_set(object, "refused_in_a_row", json_integer_new(limit->neighbour_count)) &&
@@ -139,7 +145,7 @@ static enum status_code limit_print(const struct arguments *arguments, struct qu
         code = question_case_needs_memory(arguments, question, error);
     }
     if (code == STATUS_OK) {
-        code = limit_find(&question->input, field, bytes, &limit, error);
+        code = limit_find(&question->input, field, bytes, NULL, &limit, error);
     }
     if (code != STATUS_OK) {
         return code;

@@ -152,7 +152,7 @@ static enum status_code replay_compute(const struct estimate_input *input, struc
         return STATUS_OK;
     }
     if (code == STATUS_OK) {
-        code = workload_tape(input->config, input->skeleton, input->workload, target, &tape, error);
+        code = workload_tape_brief(input->config, input->skeleton, input->workload, target, false, &tape, error);
     }
     if (code == STATUS_OK) {
         code = meta_open(input->memory_bytes, &device, error);

@@ -5,6 +5,7 @@
 
 #include "harness/base/size.h"
 #include "harness/estimate/parallel.h"
+#include "harness/tape/tape_walk.h"
 #include "harness/tape/target.h"
 
 static bool is_divided(enum category category)
@@ -14,19 +15,21 @@ static bool is_divided(enum category category)
 }
 
 /* The most that tensors of the other categories take at one moment. The sum fits, because the tape was replayed. */
-static int64_t undivided_of(const struct tape_view *tape)
+static enum status_code undivided_of(const struct tape_view *tape, int64_t *undivided_bytes, struct status *error)
 {
+    struct tape_walk walk;
+    struct walk_step step;
     int64_t bytes = 0, most_bytes = 0;
-    for (int i = 0; i < tape->event_count; i++) {
-        struct event event = tape->events[i];
-        if ((event.kind != EVENT_ALLOC && event.kind != EVENT_FREE) ||
-            is_divided(tape->storages[event.index].category)) {
-            continue;
+    enum status_code code = tape_walk_open(tape, &walk, error);
+    while (code == STATUS_OK && tape_walk_next(&walk, &step)) {
+        if (step.change_bytes != 0 && !is_divided(tape->storages[step.event.index].category)) {
+            bytes += step.change_bytes;
+            most_bytes = bytes > most_bytes ? bytes : most_bytes;
         }
-        bytes += event.kind == EVENT_ALLOC ? tape->storages[event.index].bytes : -tape->storages[event.index].bytes;
-        most_bytes = bytes > most_bytes ? bytes : most_bytes;
     }
-    return most_bytes;
+    tape_walk_close(&walk);
+    *undivided_bytes = most_bytes;
+    return code;
 }
 
 static enum status_code undivided_find(const struct estimate_input *input, int64_t *bytes, struct status *error)
@@ -35,11 +38,11 @@ static enum status_code undivided_find(const struct estimate_input *input, int64
     struct tape *tape = NULL;
     enum status_code code = target_find(input->target, &target, error);
     if (code == STATUS_OK) {
-        code = workload_tape(input->config, input->skeleton, input->workload, target, &tape, error);
+        code = workload_tape_brief(input->config, input->skeleton, input->workload, target, false, &tape, error);
     }
     if (code == STATUS_OK) {
         struct tape_view view = tape_view(tape);
-        *bytes = undivided_of(&view);
+        code = undivided_of(&view, bytes, error);
     }
     tape_release(tape);
     return code;

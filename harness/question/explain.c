@@ -17,6 +17,19 @@ static int64_t operand_bytes(const struct operand *operand)
     return bytes;
 }
 
+/* Whether a storage has so many bytes: as recorded, or after the last repetition. */
+static bool storage_has(const struct tape_view *tape, int storage, int64_t bytes)
+{
+    const struct storage *own = &tape->storages[storage];
+    bool has = own->bytes == bytes;
+    for (int i = 0; i < tape->repeat_count && !has; i++) {
+        const struct repeat *repeat = &tape->repeats[i];
+        bool is_own = storage >= repeat->first_storage && storage < repeat->first_storage + repeat->storage_count;
+        has = is_own && own->bytes + own->growth_bytes * repeat->count == bytes;
+    }
+    return has;
+}
+
 /* For each storage the first operand that covers the whole of it, -1: none. The caller frees it; NULL: no memory. */
 static int *covers_find(const struct tape_view *tape)
 {
@@ -26,25 +39,48 @@ static int *covers_find(const struct tape_view *tape)
     }
     for (int i = 0; covers != NULL && i < tape->operand_count; i++) {
         const struct operand *operand = &tape->operands[i];
-        if (covers[operand->storage] < 0 && operand_bytes(operand) == tape->storages[operand->storage].bytes) {
+        if (covers[operand->storage] < 0 && storage_has(tape, operand->storage, operand_bytes(operand))) {
             covers[operand->storage] = i;
         }
     }
     return covers;
 }
 
-/* ", 768*3072*4 bytes" */
-static void shape_append(struct text *text, const struct operand *operand, int64_t bytes)
+/* The sizes of an operand that covers a storage, when that has so many bytes: of a repetition, they are as much larger as its bytes
+ * are (struct repeat). */
+static struct operand operand_in(const struct tape_view *tape, int index, int64_t bytes)
 {
-    if (operand == NULL) {
+    struct operand operand = tape->operands[index];
+    for (int i = 0; i < tape->repeat_count && operand_bytes(&operand) != bytes; i++) {
+        const struct repeat *repeat = &tape->repeats[i];
+        int place = operand.storage - repeat->first_storage + repeat->storage_count;
+        bool is_own = place >= repeat->storage_count; /* else of the body before */
+        if (place < 0 || place >= 2 * repeat->storage_count) {
+            continue;
+        }
+        const struct operand *next = &tape->operands[is_own ? index : index + repeat->operand_count];
+        const struct operand *before = &tape->operands[is_own ? index - repeat->operand_count : index];
+        int64_t growth = operand_bytes(next) - operand_bytes(before), missing = bytes - operand_bytes(&operand);
+        for (int k = 0; k < operand.rank && growth != 0; k++) {
+            operand.size[k] += missing * (next->size[k] - before->size[k]) / growth;
+        }
+    }
+    return operand;
+}
+
+/* ", 768*3072*4 bytes" */
+static void shape_append(struct text *text, const struct tape_view *tape, int operand_index, int64_t bytes)
+{
+    if (operand_index < 0) {
         text_format(text, ", %" PRId64 " bytes", bytes);
         return;
     }
+    struct operand operand = operand_in(tape, operand_index, bytes);
     text_append(text, ", ");
-    for (int i = 0; i < operand->rank; i++) {
-        text_format(text, "%" PRId64 "*", operand->size[i]);
+    for (int i = 0; i < operand.rank; i++) {
+        text_format(text, "%" PRId64 "*", operand.size[i]);
     }
-    text_format(text, "%d bytes", (int)dtype_bytes(operand->dtype));
+    text_format(text, "%d bytes", (int)dtype_bytes(operand.dtype));
 }
 
 static void kept_append(struct text *text, const struct storage *storage)
@@ -93,7 +129,7 @@ static bool row_make(const struct tape_view *tape, const int *covers, const stru
     const struct operand *operand = covers[held->storage] >= 0 ? &tape->operands[covers[held->storage]] : NULL;
     const char *module = storage->module != NULL ? storage->module : "";
     rule_append(&rule, storage);
-    shape_append(&rule, operand, storage->bytes);
+    shape_append(&rule, tape, covers[held->storage], held->bytes);
     *row = (struct explain_row){
         .module = arena_copy(arena, module),
         .tensor = arena_copy(arena, path_rest(storage->of != NULL ? storage->of : storage->label, module)),
@@ -101,7 +137,7 @@ static bool row_make(const struct tape_view *tape, const int *covers, const stru
         .dtype = operand != NULL && storage->category != CATEGORY_WORKSPACE ? dtype_name(operand->dtype) : "bytes",
         .category = storage->category,
         .taken_in = held->taken_in,
-        .bytes = storage->bytes,
+        .bytes = held->bytes,
     };
     bool made = !rule.failed && row->module != NULL && row->tensor != NULL && row->rule != NULL;
     text_release(&rule);
@@ -130,7 +166,7 @@ enum status_code explain_find(const struct estimate_input *input, enum stage sta
     struct explanation made = {0};
     enum status_code code = target_find(input->target, &target, error);
     if (code == STATUS_OK) {
-        code = workload_tape(input->config, input->skeleton, input->workload, target, &tape, error);
+        code = workload_tape_brief(input->config, input->skeleton, input->workload, target, true, &tape, error);
     }
     if (code == STATUS_OK) {
         struct tape_view view = tape_view(tape);

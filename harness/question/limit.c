@@ -22,7 +22,8 @@ struct search {
     const struct estimate_input *input;
     enum workload_field field;
     int64_t memory_bytes;
-    int64_t maximum; /* size_beyond, where the model bounds nothing */
+    int64_t maximum; /* size_beyond, where nothing bounds it */
+    const struct limit_observer *observer;
     int count;
 };
 
@@ -48,11 +49,20 @@ static int64_t positions_maximum(const struct config *config, const struct workl
 int64_t limit_maximum(const struct config *config, const struct workload *workload, enum workload_field field)
 {
     int64_t positions = positions_maximum(config, workload, field);
-    int64_t tokens = field == FIELD_NEW_TOKENS ? generate_tokens_maximum(config) : size_beyond;
+    int64_t tokens = field == FIELD_NEW_TOKENS ? generate_tokens_maximum(config, true) : size_beyond;
     return positions < tokens ? positions : tokens;
 }
 
-static enum status_code point_look(struct search *search, int64_t size, struct point *point, struct status *error)
+static void look_tell(struct search *search, int64_t size)
+{
+    search->count++;
+    if (search->observer != NULL) {
+        search->observer->looks(search->observer->context, size, search->count);
+    }
+}
+
+static enum status_code point_look_within(struct search *search, int64_t size, int64_t memory_bytes,
+                                          struct point *point, struct status *error)
 {
     struct workload workload = limit_workload(search->input->workload, search->field, size);
     struct estimate_input input = *search->input;
@@ -65,8 +75,8 @@ static enum status_code point_look(struct search *search, int64_t size, struct p
                  (long long)input.config->positions);
         return STATUS_OK;
     }
-    search->count++;
-    enum status_code code = trial_run(&input, search->memory_bytes, &point->trial, &why);
+    look_tell(search, size);
+    enum status_code code = trial_run(&input, memory_bytes, &point->trial, &why);
     point->sized = code == STATUS_OK;
     if (code == STATUS_OK && point->trial.fits) {
         point->outcome = OUTCOME_FITS;
@@ -77,6 +87,11 @@ static enum status_code point_look(struct search *search, int64_t size, struct p
     }
     snprintf(point->reason, sizeof point->reason, "%.*s", LIMIT_REASON_BYTES - 1, why.text);
     return STATUS_OK;
+}
+
+static enum status_code point_look(struct search *search, int64_t size, struct point *point, struct status *error)
+{
+    return point_look_within(search, size, search->memory_bytes, point, error);
 }
 
 /* A size between the two: where the line meets the bound, or the middle. */
@@ -168,7 +183,58 @@ static enum status_code neighbours_look(struct search *search, struct point *low
     return STATUS_OK;
 }
 
-static void limit_note(struct limit *limit, const struct point *low, const struct point *high)
+/* Whether a generation of some tokens is the beginning of every longer one: of several beams the places of all tokens are taken
+ * at first, of a static cache too. */
+static bool tokens_begin_alike(const struct search *search)
+{
+    const struct workload *workload = search->input->workload;
+    return search->field == FIELD_NEW_TOKENS && workload->cache == CACHE_DYNAMIC && workload->beams == 1;
+}
+
+/* A size of new tokens with the bound alone. */
+static enum status_code tokens_look(struct search *search, int64_t size, struct trial *trial, struct status *error)
+{
+    struct workload workload = limit_workload(search->input->workload, search->field, size);
+    struct estimate_input input = *search->input;
+    input.workload = &workload;
+    look_tell(search, size);
+    return trial_run_bounded(&input, search->memory_bytes, trial, error);
+}
+
+/* All tokens that there may be, once, with the bound. Brings low and high together: the token that is refused is the first that
+ * does not fit, and what was refused then is what is refused without those behind it. Where it does not come out so, they stay
+ * as they are. */
+static enum status_code tokens_pass(struct search *search, struct point *low, struct point *high, struct status *error)
+{
+    struct point last = {.outcome = OUTCOME_FITS, .sized = true}, next = {0};
+    struct trial refused;
+    enum status_code code = tokens_look(search, search->maximum, &refused, error);
+    if (code != STATUS_OK) {
+        return code == STATUS_OVERFLOW ? STATUS_OK : code;
+    }
+    last.size = refused.fits ? search->maximum : refused.token_count;
+    last.trial = refused;
+    if (last.size <= low->size) {
+        return STATUS_OK;
+    }
+    if (!refused.fits) {
+        code = tokens_look(search, last.size, &last.trial, error);
+    }
+    code = code == STATUS_OK ? point_look_within(search, last.size + 1, INT64_MAX, &next, error) : code;
+    if (code == STATUS_OK && last.trial.fits && refused.fits == (next.outcome == OUTCOME_ABSENT)) {
+        if (!refused.fits) {
+            refused.unbounded = next.trial.unbounded;
+            next.trial = refused;
+            next.outcome = OUTCOME_REFUSED;
+        }
+        *low = last;
+        *high = next;
+    }
+    return code;
+}
+
+static void limit_note(struct limit *limit, const struct search *search, const struct point *low,
+                       const struct point *high)
 {
     if (low != NULL) {
         limit->size = low->size;
@@ -176,6 +242,10 @@ static void limit_note(struct limit *limit, const struct point *low, const struc
     }
     limit->next = high->size;
     limit->next_exists = high->outcome != OUTCOME_ABSENT;
+    limit->is_own_bound =
+        !limit->next_exists &&
+        high->size <= positions_maximum(search->input->config, search->input->workload, search->field) &&
+        search->field == FIELD_NEW_TOKENS && high->size > generate_tokens_maximum(search->input->config, true);
     limit->next_is_sized = high->sized;
     limit->next_trial = high->trial;
     snprintf(limit->reason, sizeof limit->reason, "%s", high->reason);
@@ -194,11 +264,12 @@ enum status_code limit_field_check(const struct estimate_input *input, enum work
 }
 
 enum status_code limit_find(const struct estimate_input *input, enum workload_field field, int64_t memory_bytes,
-                            struct limit *limit, struct status *error)
+                            const struct limit_observer *observer, struct limit *limit, struct status *error)
 {
     struct search search = {.input = input,
                             .field = field,
                             .memory_bytes = memory_bytes,
+                            .observer = observer,
                             .maximum = limit_maximum(input->config, input->workload, field)};
     struct limit found = {.field = field};
     struct point low = {0}, high = {0};
@@ -217,12 +288,17 @@ enum status_code limit_find(const struct estimate_input *input, enum workload_fi
         code = neighbours_look(&search, &low, &high, &found, error);
     }
     if (code == STATUS_OK && low.outcome == OUTCOME_REFUSED) {
-        limit_note(&found, NULL, &high);
+        limit_note(&found, &search, NULL, &high);
     } else if (code == STATUS_OK) {
-        code = bracket_find(&search, &low, &high, error);
+        if (tokens_begin_alike(&search)) {
+            code = tokens_pass(&search, &low, &high, error);
+        }
+        if (code == STATUS_OK && high.size == 0) {
+            code = bracket_find(&search, &low, &high, error);
+        }
         code = code == STATUS_OK ? bracket_close(&search, &low, &high, error) : code;
         code = code == STATUS_OK ? neighbours_look(&search, &low, &high, &found, error) : code;
-        limit_note(&found, &low, &high);
+        limit_note(&found, &search, &low, &high);
     }
     if (code == STATUS_OK) {
         found.replay_count = search.count;

@@ -7,7 +7,9 @@
  * is the answer and the search goes on above it. It ends where the tensors of a batch alone are more than the memory, which they are
  * from there on, since they grow with the batch (excluded_from; not with the sequence: workspaces of attention come and go); or when LIMIT_NEIGHBOURS in a row have been refused, and then a size
  * further up that would fit again is not excluded. New tokens with a growing cache need none of this: what runs for one token
- * more has run for one less before.
+ * more has run for one less before. Greedily generated ones are replayed once with the bound, as many as there may be, and the
+ * token at which memory is refused is the first that does not fit. Of the size that fits, what it needs without a bound is not
+ * looked at then.
  *
  * How. Sizes are doubled until one is refused, and what lies between is cut where a straight line through the reserved bytes of
  * both ends meets the bound, and in the middle every other time. */
@@ -21,9 +23,10 @@ enum { LIMIT_NEIGHBOURS = 64, LIMIT_REASON_BYTES = 256 };
 struct limit {
     enum workload_field field;
     int64_t size;       /* the largest that runs; 0: not even the smallest */
-    struct trial trial; /* of size, where there is one */
+    struct trial trial; /* of size, where there is one; of new tokens, `unbounded` may be all 0 */
     int64_t next;       /* size + 1 (of 0: the smallest that there is) */
-    bool next_exists;   /* false: the model, or this program, has no such size, for this reason */
+    bool next_exists;   /* false: there is no such size, for this reason */
+    bool is_own_bound;  /* then: it is a bound of this program; false: of the model */
     char reason[LIMIT_REASON_BYTES];
     bool next_is_sized; /* false: its bytes leave 63 bits */
     struct trial next_trial;
@@ -33,10 +36,16 @@ struct limit {
     int replay_count;      /* sizes that were looked at */
 };
 
+/* Told which size is looked at next, the how manieth of the search. NULL: nobody is told. */
+struct limit_observer {
+    void (*looks)(void *context, int64_t size, int count);
+    void *context;
+};
+
 /* input->workload says the case but for the field, which is FIELD_BATCH, FIELD_SEQ or FIELD_NEW_TOKENS. STATUS_INVALID where
  * the case is wrong at every size, or the field says nothing about it. */
 enum status_code limit_find(const struct estimate_input *input, enum workload_field field, int64_t memory_bytes,
-                            struct limit *limit, struct status *error);
+                            const struct limit_observer *observer, struct limit *limit, struct status *error);
 
 /* Whether the case has the field, so that it can be of another size: STATUS_INVALID where its mode or its model has none. */
 enum status_code limit_field_check(const struct estimate_input *input, enum workload_field field, struct status *error);

@@ -25,6 +25,7 @@ static void refusal_note(struct trial *trial, const struct replay_result *result
     trial->wanted_bytes = result->oom_wanted_bytes;
     trial->held_bytes = result->oom_held_bytes;
     trial->stage = result->oom_stage;
+    trial->token_count = result->token_count;
     snprintf(trial->label, sizeof trial->label, "%s", result->oom_label != NULL ? result->oom_label : "");
 }
 
@@ -43,16 +44,22 @@ static enum status_code bound_try(const struct tape *tape, int64_t memory_bytes,
     return code;
 }
 
+/* Storages and lifetimes alone: no operation runs. */
+static enum status_code tape_open(const struct estimate_input *input, struct tape **tape, struct status *error)
+{
+    const struct target *target = NULL;
+    enum status_code code = target_find(input->target, &target, error);
+    return code == STATUS_OK
+               ? workload_tape_brief(input->config, input->skeleton, input->workload, target, false, tape, error)
+               : code;
+}
+
 enum status_code trial_run(const struct estimate_input *input, int64_t memory_bytes, struct trial *trial,
                            struct status *error)
 {
-    const struct target *target = NULL;
     struct tape *tape = NULL;
     struct trial made = {0};
-    enum status_code code = target_find(input->target, &target, error);
-    if (code == STATUS_OK) {
-        code = workload_tape(input->config, input->skeleton, input->workload, target, &tape, error);
-    }
+    enum status_code code = tape_open(input, &tape, error);
     if (code == STATUS_OK) {
         code = tape_replay(tape, 0, &made.unbounded, error);
     }
@@ -60,6 +67,22 @@ enum status_code trial_run(const struct estimate_input *input, int64_t memory_by
         made.fits = true;
         made.bounded = made.unbounded;
     } else if (code == STATUS_OK) {
+        code = bound_try(tape, memory_bytes, &made, error);
+    }
+    tape_release(tape);
+    if (code == STATUS_OK) {
+        *trial = made;
+    }
+    return code;
+}
+
+enum status_code trial_run_bounded(const struct estimate_input *input, int64_t memory_bytes, struct trial *trial,
+                                   struct status *error)
+{
+    struct tape *tape = NULL;
+    struct trial made = {0};
+    enum status_code code = tape_open(input, &tape, error);
+    if (code == STATUS_OK) {
         code = bound_try(tape, memory_bytes, &made, error);
     }
     tape_release(tape);

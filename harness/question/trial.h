@@ -23,11 +23,16 @@ struct trial {
     int64_t wanted_bytes, held_bytes;
     enum stage stage;
     char label[TRIAL_LABEL_BYTES]; /* of the tensor */
+    int64_t token_count;           /* of a generation: so many tokens were there already */
 };
 
 /* memory_bytes >= 1. Errors of workload_tape: STATUS_INVALID where the case is none, STATUS_OVERFLOW where its sizes leave 63
  * bits; STATUS_OUT_OF_MEMORY where the host has no memory for the tape. */
 enum status_code trial_run(const struct estimate_input *input, int64_t memory_bytes, struct trial *trial,
                            struct status *error);
+
+/* The same with the bound alone: unbounded is not written. */
+enum status_code trial_run_bounded(const struct estimate_input *input, int64_t memory_bytes, struct trial *trial,
+                                   struct status *error);
 
 #endif

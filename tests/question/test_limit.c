@@ -86,7 +86,7 @@ static void the_size_found_runs_and_the_next_does_not(void **state)
             int64_t memory_bytes = least_bytes + (int64_t)(random_next(&random) % (uint64_t)(3 * least_bytes));
             memory_bytes -=
                 k == 0 ? memory_bytes - least_bytes + 1 : 0; /* less than the smallest reserves without a bound */
-            assert_int_equal(limit_find(&scene.input, cases[i].field, memory_bytes, &limit, NULL), STATUS_OK);
+            assert_int_equal(limit_find(&scene.input, cases[i].field, memory_bytes, NULL, &limit, NULL), STATUS_OK);
             expect_exact(&scene, cases[i].field, memory_bytes, &limit);
         }
         trial_scene_close(&scene);
@@ -117,7 +117,7 @@ static void a_scan_of_all_sizes_finds_no_less(void **state)
             struct limit limit;
             int64_t memory_bytes = least_bytes + k * 7 * 1048576;
             int64_t maximum = limit_maximum(&scene.config, &scene.workload, cases[i].field);
-            assert_int_equal(limit_find(&scene.input, cases[i].field, memory_bytes, &limit, NULL), STATUS_OK);
+            assert_int_equal(limit_find(&scene.input, cases[i].field, memory_bytes, NULL, &limit, NULL), STATUS_OK);
             assert_int_equal(limit.size, size_scanned(&scene, cases[i].field, memory_bytes, maximum));
         }
         trial_scene_close(&scene);
@@ -135,7 +135,7 @@ static void a_larger_size_may_fit_where_a_smaller_does_not(void **state)
     workload.seq = 0;
     trial_scene_open(&scene, "timm/resnet18.a1_in1k", &workload, "sm_90");
     int64_t memory_bytes = INT64_C(662) * 1048576;
-    assert_int_equal(limit_find(&scene.input, FIELD_BATCH, memory_bytes, &limit, NULL), STATUS_OK);
+    assert_int_equal(limit_find(&scene.input, FIELD_BATCH, memory_bytes, NULL, &limit, NULL), STATUS_OK);
     assert_int_equal(limit.size, 15);
     assert_int_equal(limit.refused_below, 14);
     assert_false(trial_scene_runs(&scene, FIELD_BATCH, 14, "meta", memory_bytes));
@@ -155,7 +155,7 @@ static void the_host_agrees(void **state)
         struct limit limit;
         scene_of(row, &scene);
         int64_t memory_bytes = trial_scene_reserved(&scene) + 6 * 1048576;
-        assert_int_equal(limit_find(&scene.input, row->field, memory_bytes, &limit, NULL), STATUS_OK);
+        assert_int_equal(limit_find(&scene.input, row->field, memory_bytes, NULL, &limit, NULL), STATUS_OK);
         assert_true(limit.size > 0);
         assert_true(trial_scene_runs(&scene, row->field, limit.size, "host", memory_bytes));
         if (limit.next_exists) {
@@ -172,7 +172,7 @@ static void a_model_bounds_what_memory_does_not(void **state)
     struct trial_scene scene;
     struct limit limit;
     scene_of(&cases[2], &scene);
-    assert_int_equal(limit_find(&scene.input, FIELD_NEW_TOKENS, INT64_C(1) << 40, &limit, NULL), STATUS_OK);
+    assert_int_equal(limit_find(&scene.input, FIELD_NEW_TOKENS, INT64_C(1) << 40, NULL, &limit, NULL), STATUS_OK);
     assert_int_equal(limit.size, 57);
     assert_false(limit.next_exists);
     assert_string_equal(limit.reason, "the model has 64 positions");
@@ -185,7 +185,7 @@ static void nothing_fits_and_says_so(void **state)
     struct trial_scene scene;
     struct limit limit;
     scene_of(&cases[0], &scene);
-    assert_int_equal(limit_find(&scene.input, FIELD_BATCH, 4096, &limit, NULL), STATUS_OK);
+    assert_int_equal(limit_find(&scene.input, FIELD_BATCH, 4096, NULL, &limit, NULL), STATUS_OK);
     assert_int_equal(limit.size, 0);
     assert_int_equal(limit.next, 1);
     assert_int_equal(limit.next_trial.stage, STAGE_LOAD);
@@ -200,7 +200,7 @@ static void a_field_that_says_nothing_is_refused(void **state)
     struct limit limit;
     struct status error = {0};
     scene_of(&cases[7], &scene);
-    assert_int_equal(limit_find(&scene.input, FIELD_SEQ, 1 << 20, &limit, &error), STATUS_INVALID);
+    assert_int_equal(limit_find(&scene.input, FIELD_SEQ, 1 << 20, NULL, &limit, &error), STATUS_INVALID);
     assert_string_equal(error.text, "a case of tiny-vit in mode train has no seq; choose another");
     trial_scene_close(&scene);
 }
