@@ -234,6 +234,35 @@ static void a_device_finds_its_constants(void **state)
     record_file_release(&file);
 }
 
+/* Found constants of another kernel: a run whose cases are judged by them says so, one that judges nothing by them does not. */
+static void found_constants_are_warned_of_where_they_judge(void **state)
+{
+    (void)state;
+    static const char says[] = "the constants were measured under driver Linux 0.99";
+    char place[PATH_MAX], here[PATH_MAX], command[3 * PATH_MAX + 512], slug[CONSTANTS_NAME_BYTES];
+    struct constants constants = constants_at("base.json");
+    assert_non_null(realpath(program_path(), place));
+    assert_non_null(getcwd(here, sizeof here));
+    device_slug("host", constants.device.name, slug);
+    static const char *const suites[] = {"version: 1\nname: t\ncases:\n  - {model: tiny-bert, mode: infer, seq: 8}\n",
+                                         CASES("2")};
+    for (int judged = 0; judged < 2; judged++) {
+        file_save(below("suite.yaml"), suites[judged]);
+        snprintf(command, sizeof command,
+                 "cd %s && mkdir -p data/results/reference/%s && ln -sfn '%s/models' data/models && "
+                 "sed 's/\"driver\": *\"[^\"]*\"/\"driver\": \"Linux 0.99\"/' base.json "
+                 ">data/results/reference/%s/constants.json && "
+                 "ASSAY_DATA_DIR=data %s run suite.yaml --device host --quiet --out warned --records-only 2>said; "
+                 "if grep -q '%s' said; then echo told; else echo silent; fi",
+                 folder, slug, here, slug, place, says);
+        const char *const words[] = {"sh", "-c", command, NULL};
+        const char *const environment[] = {"OMP_NUM_THREADS=2", NULL};
+        struct command_result result = command_run(words, environment);
+        assert_non_null(strstr(text_string(&result.output), judged ? "\ntold\n" : "\nsilent\n"));
+        command_result_release(&result);
+    }
+}
+
 /* base.json as another driver left it. Without a tolerance nothing is missing; a footprint that is to be judged is. */
 static void constants_of_another_driver_judge_nothing(void **state)
 {
@@ -384,6 +413,7 @@ int main(void)
         cmocka_unit_test(what_calibrated_does_not_judge),
         cmocka_unit_test(other_cases_are_predicted),
         cmocka_unit_test(a_device_finds_its_constants),
+        cmocka_unit_test(found_constants_are_warned_of_where_they_judge),
         cmocka_unit_test(constants_of_another_driver_judge_nothing),
         cmocka_unit_test(constants_of_another_device_are_refused),
         cmocka_unit_test(wrong_files_exit_with_2_and_their_place),
