@@ -1,4 +1,5 @@
 /* assay estimate: accelerate's table of a model, or every estimator's prediction for a case. Touches no device. */
+#include "harness/cli/answer_markdown.h"
 #include "harness/cli/case_options.h"
 #include "harness/cli/command.h"
 #include "harness/cli/estimate_cases.h"
@@ -21,6 +22,7 @@ static const struct option_row options[] = {
     {"transformers", OPTION_VALUE, "RELEASE", "without --mode: release whose buffers count, as 4.31 or current"},
     STRICT_OPTION_ROW,
     {"json", OPTION_FLAG, NULL, "print one JSON document"},
+    FORMAT_OPTION_ROW,
     {NULL, OPTION_FLAG, NULL, NULL},
 };
 
@@ -66,6 +68,11 @@ static enum status_code estimate_run(const struct arguments *arguments, enum exi
 {
     static const char *const case_words[] = {"for", "peak", "constants", "on", "memory", "overhead"};
     (void)exit_code;
+    enum answer_format format;
+    enum status_code code = answer_format_read(arguments, &format, error);
+    if (code != STATUS_OK) {
+        return code;
+    }
     bool is_case = case_options_given(arguments) || parallel_options_given(arguments);
     for (size_t i = 0; i < sizeof case_words / sizeof case_words[0]; i++) {
         is_case = is_case || arguments_value(arguments, case_words[i]) != NULL;

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "harness/base/size.h"
+#include "harness/cli/answer_markdown.h"
 #include "harness/cli/case_options.h"
 #include "harness/cli/model_notes.h"
 #include "harness/cli/output.h"
@@ -15,6 +16,7 @@ static const struct option_row options[] = {
     STRICT_OPTION_ROW,
     {"for", OPTION_VALUE, "TARGET", "with --memory: class of devices whose workspaces are predicted (default: sm_90)"},
     {"json", OPTION_FLAG, NULL, "print one JSON document"},
+    FORMAT_OPTION_ROW,
     {NULL, OPTION_FLAG, NULL, NULL},
 };
 
@@ -164,7 +166,11 @@ static enum status_code fit_print(const struct arguments *arguments, const struc
     struct device_count several;
     const struct device_count *count = NULL;
     struct text text = {0};
-    enum status_code code = question_case_needs_memory(arguments, question, error);
+    enum answer_format format = ANSWER_TABLE;
+    enum status_code code = answer_format_read(arguments, &format, error);
+    if (code == STATUS_OK) {
+        code = question_case_needs_memory(arguments, question, error);
+    }
     if (code == STATUS_OK) {
         code = fit_find(&question->input, question->memory_bytes, &question->overhead, &fit, error);
     }
@@ -173,9 +179,9 @@ static enum status_code fit_print(const struct arguments *arguments, const struc
         code = device_count_find(&question->input, &fit.trial.unbounded, bytes, &several, error);
         count = &several;
     }
-    if (code == STATUS_OK && arguments_value(arguments, "json") != NULL) {
+    if (code == STATUS_OK && format != ANSWER_TABLE) {
         struct json *document = fit_json(question, &fit, count);
-        code = output_json(document, error);
+        code = output_answer(document, format, fit_markdown, error);
         json_release(document);
     } else if (code == STATUS_OK) {
         fit_lines(question, &fit, count, &text);

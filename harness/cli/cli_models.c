@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "harness/base/size.h"
+#include "harness/cli/answer_markdown.h"
 #include "harness/cli/command.h"
 #include "harness/cli/model_notes.h"
 #include "harness/cli/output.h"
@@ -20,6 +21,7 @@ static const struct option_row options[] = {
     {"head", OPTION_VALUE, "bare|lm", "with MODEL: without, or with, the head of its task (default: bare)"},
     STRICT_OPTION_ROW,
     {"json", OPTION_FLAG, NULL, "print one JSON document"},
+    FORMAT_OPTION_ROW,
     {NULL, OPTION_FLAG, NULL, NULL},
 };
 
@@ -192,7 +194,8 @@ static bool is_pattern(const char *folder, const char *pattern)
     return found;
 }
 
-static enum status_code catalogue_print(const char *folder, const char *pattern, bool as_json, struct status *error)
+static enum status_code catalogue_print(const char *folder, const char *pattern, enum answer_format format,
+                                        struct status *error)
 {
     struct catalogue catalogue = {0};
     struct json *list = json_array_new();
@@ -218,10 +221,10 @@ static enum status_code catalogue_print(const char *folder, const char *pattern,
         skeleton_release(&skeleton);
         model_release(&model);
     }
-    if (code == STATUS_OK && as_json) {
+    if (code == STATUS_OK && format != ANSWER_TABLE) {
         document = json_object_new();
         bool made = json_set(document, "models", json_share(list));
-        code = output_json(made ? document : NULL, error);
+        code = output_answer(made ? document : NULL, format, models_markdown, error);
     } else if (code == STATUS_OK) {
         code = table_end(&table, error);
     }
@@ -235,20 +238,23 @@ static enum status_code catalogue_print(const char *folder, const char *pattern,
 static enum status_code model_print(const struct arguments *arguments, const char *folder, enum head head,
                                     struct status *error)
 {
-    bool as_json = arguments_value(arguments, "json") != NULL;
+    enum answer_format format = ANSWER_TABLE;
     bool with_tensors = arguments_value(arguments, "tensors") != NULL;
     struct model model = {0};
     struct skeleton skeleton = {0};
     struct text notes = {0};
-    enum status_code code = model_build(folder, arguments->operands[0], head, &model, &skeleton, error);
+    enum status_code code = answer_format_read(arguments, &format, error);
+    if (code == STATUS_OK) {
+        code = model_build(folder, arguments->operands[0], head, &model, &skeleton, error);
+    }
     if (code == STATUS_OK) {
         code = model_notes_give(arguments, &model, &notes, error);
     }
-    if (code == STATUS_OK && as_json) {
+    if (code == STATUS_OK && format != ANSWER_TABLE) {
         struct json *document = model_json(&skeleton);
         bool made = document != NULL && (!with_tensors || json_set(document, "tensors", tensors_json(&skeleton))) &&
                     (notes.length == 0 || json_set(document, "notes", notes_json(&notes)));
-        code = output_json(made ? document : NULL, error);
+        code = output_answer(made ? document : NULL, format, models_markdown, error);
         json_release(document);
     } else if (code == STATUS_OK && with_tensors) {
         struct text text = {0};
@@ -272,7 +278,7 @@ static enum status_code model_print(const struct arguments *arguments, const cha
 static enum status_code models_run(const struct arguments *arguments, enum exit_code *exit_code, struct status *error)
 {
     (void)exit_code;
-    bool as_json = arguments_value(arguments, "json") != NULL;
+    enum answer_format format = ANSWER_TABLE;
     bool with_tensors = arguments_value(arguments, "tensors") != NULL;
     const char *head = arguments_value(arguments, "head");
     struct workload workload = workload_default(MODE_LOAD);
@@ -282,8 +288,8 @@ static enum status_code models_run(const struct arguments *arguments, enum exit_
                           "models: --tensors and --head are for one model; write assay models "
                           "MODEL --tensors");
     }
-    enum status_code code = STATUS_OK;
-    if (head != NULL) {
+    enum status_code code = answer_format_read(arguments, &format, error);
+    if (code == STATUS_OK && head != NULL) {
         code = workload_set(&workload, "head", head, error);
     }
     struct arena arena = {0};
@@ -292,9 +298,9 @@ static enum status_code models_run(const struct arguments *arguments, enum exit_
         code = status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a path");
     }
     if (code == STATUS_OK && arguments->operand_count == 0) {
-        code = catalogue_print(folder, NULL, as_json, error);
+        code = catalogue_print(folder, NULL, format, error);
     } else if (code == STATUS_OK && !with_tensors && head == NULL && is_pattern(folder, arguments->operands[0])) {
-        code = catalogue_print(folder, arguments->operands[0], as_json, error);
+        code = catalogue_print(folder, arguments->operands[0], format, error);
     } else if (code == STATUS_OK) {
         code = model_print(arguments, folder, workload.head, error);
     }

@@ -5,6 +5,7 @@
 
 #include "harness/base/size.h"
 #include "harness/checkpoint/checkpoint.h"
+#include "harness/cli/answer_markdown.h"
 #include "harness/cli/case_estimates.h"
 #include "harness/cli/case_list.h"
 #include "harness/cli/case_options.h"
@@ -167,7 +168,8 @@ static void list_heading(const struct question_case *question, int count, struct
 }
 
 /* One document; of a list, an object with all of them. */
-static enum status_code documents_output(struct json *documents, bool is_list, struct status *error)
+static enum status_code documents_output(struct json *documents, bool is_list, enum answer_format format,
+                                         struct status *error)
 {
     struct json *all = NULL;
     if (is_list) {
@@ -175,7 +177,7 @@ static enum status_code documents_output(struct json *documents, bool is_list, s
         bool made = json_set(all, "cases", json_share(documents));
         all = json_made(all, made);
     }
-    enum status_code code = output_json(is_list ? all : json_at(documents, 0), error);
+    enum status_code code = output_answer(is_list ? all : json_at(documents, 0), format, estimate_markdown, error);
     json_release(all);
     return code;
 }
@@ -186,7 +188,9 @@ enum status_code estimate_cases_print(const struct arguments *arguments, struct 
     struct question_case question;
     struct text text = {0};
     struct json *documents = json_array_new();
+    enum answer_format format = ANSWER_TABLE;
     enum status_code code = case_list_make(arguments, &list, error);
+    code = code == STATUS_OK ? answer_format_read(arguments, &format, error) : code;
     struct arguments first = code == STATUS_OK ? case_list_at(&list, 0) : *arguments;
     if (code == STATUS_OK) {
         code = question_case_open(&first, &question, error);
@@ -202,8 +206,8 @@ enum status_code estimate_cases_print(const struct arguments *arguments, struct 
         code = listed_answer(&list, i, &question, documents, &text, error);
     }
     if (code == STATUS_OK) {
-        code = arguments_value(arguments, "json") != NULL ? documents_output(documents, list.axis_count > 0, error)
-                                                          : output_lines(&text, error);
+        code = format != ANSWER_TABLE ? documents_output(documents, list.axis_count > 0, format, error)
+                                      : output_lines(&text, error);
     }
     if (is_open) {
         question_case_close(&question);

@@ -6,6 +6,7 @@
 
 #include "harness/base/size.h"
 #include "harness/checkpoint/checkpoint_groups.h"
+#include "harness/cli/answer_markdown.h"
 #include "harness/cli/model_notes.h"
 #include "harness/cli/output.h"
 #include "harness/cli/weights_json.h"
@@ -120,15 +121,15 @@ static enum status_code text_give(const struct answer *answer, struct status *er
     return code;
 }
 
-static enum status_code json_give(const struct answer *answer, const struct accelerate_sizes *sizes,
-                                  const struct text *notes, struct status *error)
+static enum status_code document_give(const struct answer *answer, const struct accelerate_sizes *sizes,
+                                      const struct text *notes, enum answer_format format, struct status *error)
 {
     bool is_known = answer->model->config.family != NULL;
     struct json *document =
         accelerate_to_json(answer->name, is_known ? &answer->model->config : NULL, sizes, answer->rows, answer->count);
     bool made = (is_known || stored_set(document, answer->model->checkpoint, &answer->types)) &&
                 (notes->length == 0 || json_set(document, "notes", notes_json(notes)));
-    enum status_code code = output_json(made ? document : NULL, error);
+    enum status_code code = output_answer(made ? document : NULL, format, rows_markdown, error);
     json_release(document);
     return code;
 }
@@ -140,7 +141,11 @@ enum status_code estimate_table_print(const struct arguments *arguments, const s
     struct accelerate_sizes sizes = {0};
     struct accelerate_row rows[ROWS_MAXIMUM];
     struct answer answer = {.name = arguments->operands[0], .model = model, .rows = rows};
-    enum status_code code = table_read(arguments, &table, error);
+    enum answer_format format = ANSWER_TABLE;
+    enum status_code code = answer_format_read(arguments, &format, error);
+    if (code == STATUS_OK) {
+        code = table_read(arguments, &table, error);
+    }
     if (code == STATUS_OK) {
         code = sizes_find(model, &table, &sizes, error);
     }
@@ -151,8 +156,8 @@ enum status_code estimate_table_print(const struct arguments *arguments, const s
         rows[answer.count] = accelerate_row_of(&sizes, table.dtypes[answer.count], table.options.rule);
     }
     if (code == STATUS_OK) {
-        code = arguments_value(arguments, "json") != NULL ? json_give(&answer, &sizes, notes, error)
-                                                          : text_give(&answer, error);
+        code =
+            format != ANSWER_TABLE ? document_give(&answer, &sizes, notes, format, error) : text_give(&answer, error);
     }
     checkpoint_groups_release(&answer.types);
     return code;

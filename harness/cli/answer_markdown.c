@@ -1,0 +1,245 @@
+/* Answer Markdown: tables made of the documents that --json prints, so that both say the same. */
+#include "harness/cli/answer_markdown.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "harness/base/size.h"
+#include "harness/cli/output.h"
+#include "harness/report/escape.h"
+
+enum status_code answer_format_read(const struct arguments *arguments, enum answer_format *format, struct status *error)
+{
+    const char *name = arguments_value(arguments, "format");
+    bool as_json = arguments_value(arguments, "json") != NULL;
+    *format = as_json ? ANSWER_JSON : ANSWER_TABLE;
+    if (name == NULL) {
+        return STATUS_OK;
+    }
+    if (strcmp(name, "md") != 0 && strcmp(name, "json") != 0 && strcmp(name, "table") != 0) {
+        return status_set(error, STATUS_INVALID, "%s: --format: '%s' is not a format; use table, json or md",
+                          arguments->command->name, name);
+    }
+    if (as_json && strcmp(name, "json") != 0) {
+        return status_set(error, STATUS_INVALID, "%s: --json and --format %s are two formats; leave one out",
+                          arguments->command->name, name);
+    }
+    *format = strcmp(name, "md") == 0 ? ANSWER_MARKDOWN : strcmp(name, "json") == 0 ? ANSWER_JSON : ANSWER_TABLE;
+    return STATUS_OK;
+}
+
+enum status_code output_answer(const struct json *document, enum answer_format format, markdown_writer writer,
+                               struct status *error)
+{
+    if (format == ANSWER_JSON || document == NULL) {
+        return output_json(document, error);
+    }
+    struct text text = {0};
+    writer(document, &text);
+    enum status_code code = text.failed
+                                ? status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a table")
+                                : output_text(&text, error);
+    text_release(&text);
+    return code;
+}
+
+static void word_cell(struct text *text, const char *word)
+{
+    text_append(text, " ");
+    markdown_append(text, word);
+    text_append(text, " |");
+}
+
+/* "413.18 MiB". */
+static void size_cell(struct text *text, const struct json *bytes)
+{
+    char size[SIZE_TEXT_BYTES];
+    bool known = json_kind(bytes) == JSON_KIND_INTEGER;
+    text_format(text, " %s |", known ? size_format(json_integer_or(bytes, 0), size) : "-");
+}
+
+static void integer_cell(struct text *text, const struct json *value)
+{
+    if (json_kind(value) == JSON_KIND_INTEGER) {
+        text_format(text, " %" PRId64 " |", json_integer_or(value, 0));
+    } else {
+        text_append(text, " - |");
+    }
+}
+
+static void heading_write(struct text *text, const char *words)
+{
+    text_append(text, "## ");
+    markdown_append(text, words);
+    text_append(text, "\n\n");
+}
+
+static void notes_write(const struct json *document, struct text *text)
+{
+    const struct json *notes = json_get(document, "notes");
+    for (size_t index = 0; index < json_count(notes); index++) {
+        text_append(text, index == 0 ? "\n- " : "- ");
+        markdown_append(text, json_string_or(json_at(notes, index), ""));
+        text_append(text, "\n");
+    }
+}
+
+static void model_row(const struct json *model, struct text *text)
+{
+    text_append(text, "|");
+    word_cell(text, json_string_or(json_get(model, "model"), "-"));
+    word_cell(text, json_string_or(json_get(model, "family"), "-"));
+    integer_cell(text, json_get(model, "parameter_count"));
+    integer_cell(text, json_get(model, "active_parameter_count"));
+    size_cell(text, json_get(model, "parameter_bytes"));
+    size_cell(text, json_get(model, "buffer_bytes"));
+    text_append(text, "\n");
+}
+
+static void tensor_row(const struct json *tensor, struct text *text)
+{
+    const struct json *shape = json_get(tensor, "shape");
+    text_append(text, "|");
+    word_cell(text, json_string_or(json_get(tensor, "path"), "-"));
+    text_append(text, " ");
+    for (size_t index = 0; index < json_count(shape); index++) {
+        text_format(text, "%s%" PRId64, index > 0 ? " × " : "", json_integer_or(json_at(shape, index), 0));
+    }
+    text_append(text, " |");
+    word_cell(text, json_string_or(json_get(tensor, "dtype"), "-"));
+    word_cell(text, json_string_or(json_get(tensor, "kind"), "-"));
+    word_cell(text, json_string_or(json_get(tensor, "tied_to"), ""));
+    text_append(text, "\n");
+}
+
+void models_markdown(const struct json *document, struct text *text)
+{
+    const struct json *models = json_get(document, "models"), *tensors = json_get(document, "tensors");
+    text_append(text, "| model | family | parameters | active | in float32 | buffers |\n|---|---|--:|--:|--:|--:|\n");
+    for (size_t index = 0; index < json_count(models); index++) {
+        model_row(json_at(models, index), text);
+    }
+    if (models == NULL) {
+        model_row(document, text);
+    }
+    if (tensors != NULL) {
+        text_append(text, "\n| tensor | shape | dtype | kind | tied to |\n|---|---|---|---|---|\n");
+    }
+    for (size_t index = 0; index < json_count(tensors); index++) {
+        tensor_row(json_at(tensors, index), text);
+    }
+    notes_write(document, text);
+}
+
+void rows_markdown(const struct json *document, struct text *text)
+{
+    const struct json *rows = json_get(document, "rows");
+    heading_write(text, json_string_or(json_get(document, "model"), "-"));
+    text_append(text, "| dtype | largest layer | total size | training with Adam |\n|---|--:|--:|--:|\n");
+    for (size_t index = 0; index < json_count(rows); index++) {
+        const struct json *row = json_at(rows, index);
+        text_append(text, "|");
+        word_cell(text, json_string_or(json_get(row, "dtype"), "-"));
+        size_cell(text, json_get(row, "largest_layer_bytes"));
+        size_cell(text, json_get(row, "total_bytes"));
+        size_cell(text, json_get(row, "training_adam_bytes"));
+        text_append(text, "\n");
+    }
+    notes_write(document, text);
+}
+
+/* Each member of an object that is a size: what it is of, the name, the size, the bytes. */
+static void size_rows(const struct json *object, const char *of, const char *suffix, struct text *text)
+{
+    const char *key = NULL;
+    while (json_kind(object) == JSON_KIND_OBJECT && (key = json_key_after(object, key)) != NULL) {
+        const struct json *value = json_get(object, key);
+        size_t length = strlen(key), end = strlen(suffix);
+        bool is_size = length >= end && strstr(key, suffix) != NULL;
+        if (!is_size || json_kind(value) != JSON_KIND_INTEGER || (end == 0 && json_integer_or(value, 0) == 0)) {
+            continue;
+        }
+        text_append(text, "|");
+        word_cell(text, of);
+        word_cell(text, key);
+        size_cell(text, value);
+        integer_cell(text, value);
+        text_append(text, "\n");
+    }
+}
+
+static void case_write(const struct json *document, struct text *text)
+{
+    const struct json *estimates = json_get(document, "estimates");
+    heading_write(text, json_string_or(json_get(document, "id"), "-"));
+    text_append(text, "Predicted for ");
+    markdown_append(text, json_string_or(json_get(document, "target"), "-"));
+    text_append(text, ".\n\n| estimator | quantity | size | bytes |\n|---|---|--:|--:|\n");
+    for (const char *name = NULL; (name = json_key_after(estimates, name)) != NULL;) {
+        size_rows(json_get(estimates, name), name, "_bytes", text);
+        size_rows(json_get(json_get(estimates, name), "categories_at_peak"), "replay, at the peak", "", text);
+    }
+    notes_write(document, text);
+}
+
+static void case_row(const struct json *document, struct text *text)
+{
+    const struct json *replay = json_get(json_get(document, "estimates"), "replay");
+    text_append(text, "|");
+    word_cell(text, json_string_or(json_get(document, "id"), "-"));
+    size_cell(text, json_get(replay, "requested_bytes_peak"));
+    size_cell(text, json_get(replay, "allocated_bytes_peak"));
+    size_cell(text, json_get(replay, "reserved_bytes_peak"));
+    word_cell(text, json_string_or(json_get(replay, "peak_stage"), "-"));
+    text_append(text, "\n");
+}
+
+void estimate_markdown(const struct json *document, struct text *text)
+{
+    const struct json *cases = json_get(document, "cases");
+    if (cases == NULL) {
+        case_write(document, text);
+        return;
+    }
+    text_append(text, "Predicted by replay for ");
+    markdown_append(text, json_string_or(json_get(json_at(cases, 0), "target"), "-"));
+    text_append(text, ".\n\n| case | requested | allocated | reserved | peak in |\n|---|--:|--:|--:|---|\n");
+    for (size_t index = 0; index < json_count(cases); index++) {
+        case_row(json_at(cases, index), text);
+    }
+}
+
+void fit_markdown(const struct json *document, struct text *text)
+{
+    static const char *const keys[] = {"memory_bytes",        "requested_bytes_peak",        "allocated_bytes_peak",
+                                       "reserved_bytes_peak", "bounded_reserved_bytes_peak", "margin_low_bytes",
+                                       "margin_high_bytes"};
+    static const char *const words[] = {
+        "memory",        "requested at the peak", "allocated at the peak", "reserved at the peak", "after giving back",
+        "margin, least", "margin, most"};
+    const struct json *fits = json_get(document, "fits"), *overhead = json_get(document, "overhead");
+    heading_write(text, json_string_or(json_get(document, "id"), "-"));
+    text_append(text, json_kind(fits) != JSON_KIND_BOOLEAN ? "**undecided**"
+                      : json_boolean_or(fits, false)       ? "**fits**"
+                                                           : "**does not fit**");
+    const char *device = json_string_or(json_get(document, "device"), NULL);
+    text_append(text, device != NULL ? " on " : "");
+    markdown_append(text, device != NULL ? device : "");
+    text_append(text, "\n\n| | size | bytes |\n|---|--:|--:|\n");
+    for (size_t index = 0; index < sizeof keys / sizeof keys[0]; index++) {
+        text_format(text, "| %s |", words[index]);
+        size_cell(text, json_get(document, keys[index]));
+        integer_cell(text, json_get(document, keys[index]));
+        text_append(text, "\n");
+    }
+    text_append(text, "| context and libraries, least |");
+    size_cell(text, json_get(overhead, "low_bytes"));
+    integer_cell(text, json_get(overhead, "low_bytes"));
+    text_append(text, "\n| context and libraries, most |");
+    size_cell(text, json_get(overhead, "high_bytes"));
+    integer_cell(text, json_get(overhead, "high_bytes"));
+    text_append(text, "\n\n| | at the peak | size | bytes |\n|---|---|--:|--:|\n");
+    size_rows(json_get(document, "categories_at_peak"), json_string_or(json_get(document, "peak_stage"), "-"), "",
+              text);
+    notes_write(document, text);
+}
