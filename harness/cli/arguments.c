@@ -156,6 +156,20 @@ static enum status_code option_take(const struct command *command, const char *w
     return STATUS_OK;
 }
 
+static enum status_code operand_refuse(const struct command *command, const char *word, const char *previous,
+                                       struct status *error)
+{
+    struct text meant = {0};
+    enum status_code code =
+        operand_suggest(word, previous, command->options, &meant)
+            ? status_set(error, STATUS_INVALID, "%s: '%s' is one operand too many; %s", command->name, word,
+                         text_string(&meant))
+            : status_set(error, STATUS_INVALID, "%s: '%s' is one operand too many; write assay %s %s", command->name,
+                         word, command->name, command->operands);
+    text_release(&meant);
+    return code;
+}
+
 static enum status_code operands_check(const struct arguments *arguments, struct status *error)
 {
     const struct command *command = arguments->command;
@@ -188,8 +202,7 @@ enum status_code arguments_parse(const struct command *command, int count, char 
                 return code;
             }
         } else if (result.operand_count == command->operand_maximum) {
-            return status_set(error, STATUS_INVALID, "%s: '%s' is one operand too many; write assay %s %s",
-                              command->name, word, command->name, command->operands);
+            return operand_refuse(command, word, cursor.index >= 2 ? words[cursor.index - 2] : NULL, error);
         } else {
             result.operands[result.operand_count++] = word;
         }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "harness/base/file_replace.h"
+#include "harness/base/nearest.h"
 #include "harness/base/size.h"
 #include "harness/cli/case_options.h"
 #include "harness/cli/model_notes.h"
@@ -41,7 +42,7 @@ static enum status_code by_read(const struct arguments *arguments, enum explain_
     const char *word = arguments_value(arguments, "by");
     *by = EXPLAIN_TENSOR;
     for (int i = 0; word != NULL && i < EXPLAIN_BY_COUNT; i++) {
-        if (strcmp(word, explain_by_name((enum explain_by)i)) == 0) {
+        if (name_distance(word, explain_by_name((enum explain_by)i)) == 0) {
             *by = (enum explain_by)i;
             return STATUS_OK;
         }

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "harness/base/nearest.h"
 #include "harness/base/size.h"
 #include "harness/cli/case_options.h"
 #include "harness/cli/model_notes.h"
@@ -28,14 +29,25 @@ static enum status_code field_read(const struct arguments *arguments, enum workl
     }
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
         const char *key = workload_field_key(fields[i]);
-        if (strcmp(of, key) == 0 || (fields[i] == FIELD_NEW_TOKENS && strcmp(of, "new-tokens") == 0)) {
+        if (name_distance(of, key) == 0) { /* in any case, with '-' or '_' */
             *field = fields[i];
             return arguments_value(arguments, key) == NULL
                        ? STATUS_OK
                        : status_set(error, STATUS_INVALID, "limit: --%s is what is looked for; leave it out", of);
         }
     }
-    return status_set(error, STATUS_INVALID, "limit: --of %s is not known; write batch, seq or new_tokens", of);
+    const char *const keys[] = {workload_field_key(fields[0]), workload_field_key(fields[1]),
+                                workload_field_key(fields[2]), NULL};
+    const char *near[NAMES_MEANT_MAXIMUM];
+    struct text meant = {0};
+    names_meant_append(near, names_meant(of, keys, near), "", "", &meant);
+    enum status_code code =
+        meant.length > 0
+            ? status_set(error, STATUS_INVALID, "limit: --of %s is not known; did you mean %s?", of,
+                         text_string(&meant))
+            : status_set(error, STATUS_INVALID, "limit: --of %s is not known; write batch, seq or new_tokens", of);
+    text_release(&meant);
+    return code;
 }
 
 static void next_lines(const struct limit *limit, struct text *text)

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "harness/base/size.h"
+#include "harness/cli/case_options.h"
+#include "harness/cli/case_suite.h"
 #include "harness/cli/command.h"
 #include "harness/cli/model_notes.h"
 #include "harness/cli/output.h"
@@ -21,6 +23,7 @@ static const struct option_row options[] = {
     {"on", OPTION_VALUE, "GPU", "as on this GPU: its class and memory, less what context and libraries take"},
     {"memory", OPTION_VALUE, "SIZE", "what segments may take together (default: the suite's, else without a bound)"},
     {"overhead", OPTION_VALUE, "SIZE", "what context and libraries take of it"},
+    CASE_OPTION_ROWS,
     {"ids", OPTION_FLAG, NULL, "the ids alone, without predictions"},
     STRICT_OPTION_ROW,
     {"json", OPTION_FLAG, NULL, "print one JSON document"},
@@ -202,6 +205,9 @@ static enum status_code plan_make(struct plan *plan, struct status *error)
             code = case_add(plan, &plan->suite->cases[i], error);
         }
     }
+    if (code == STATUS_OK && plan->refused_count > 0) {
+        text_format(&plan->text, "\n%d of %d cases do not fit\n", plan->refused_count, plan->case_count);
+    }
     if (code == STATUS_OK && plan->case_count == 0) {
         code = status_set(error, STATUS_INVALID, "plan: no case of %s matches '%s'; assay plan %s --ids lists them",
                           plan->suite->path, plan->filter, plan->suite->path);
@@ -237,7 +243,8 @@ static enum status_code plan_command(const struct arguments *arguments, enum exi
     };
     enum status_code code = plan.catalogue == NULL || path == NULL
                                 ? status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a path")
-                                : suite_read(path, plan.catalogue, &suite, error);
+                            : case_options_given(arguments) ? case_suite_read(arguments, plan.catalogue, &suite, error)
+                                                            : suite_read(path, plan.catalogue, &suite, error);
     if (code == STATUS_OK) {
         code = device_read(arguments, &plan, error);
     }
@@ -266,9 +273,10 @@ const struct command command_plan = {
     .operands = "SUITE",
     .summary = "the cases of a suite and their predictions; touches no device",
     .details =
-        "SUITE: a YAML file (docs/FORMAT.md). The hash is equal for equal lists of cases. allocated: the peak that\n"
-        "the replay of the case's tape predicts; --json has every estimator's prediction. A run predicts for the\n"
-        "device that measures: --for host, or --on GPU, is what it would say there.\n",
+        "SUITE: a YAML file (docs/FORMAT.md); or a model with the options of a case, where lists multiply as in a\n"
+        "suite: assay plan gpt2 --mode train --batch 8,16,32. The hash is equal for equal lists of cases. allocated:\n"
+        "the peak that the replay of the case's tape predicts; --json has every estimator's prediction. A run\n"
+        "predicts for the device that measures: --for host, or --on GPU, is what it would say there.\n",
     .options = options,
     .operand_minimum = 1,
     .operand_maximum = 1,

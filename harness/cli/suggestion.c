@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "harness/base/nearest.h"
+#include "harness/tape/gpu_table.h"
+#include "models/workload.h"
 
 struct synonym {
     const char *typed, *name;
@@ -114,4 +116,30 @@ bool command_suggest(const char *typed, const char *const *names, struct text *t
 bool option_suggest(const char *typed, const char *const *names, struct text *text)
 {
     return suggest(option_synonyms, typed, names, "--", text);
+}
+
+static bool has_option(const struct option_row *options, const char *name)
+{
+    while (options->name != NULL && strcmp(options->name, name) != 0) {
+        options++;
+    }
+    return options->name != NULL;
+}
+
+bool operand_suggest(const char *word, const char *previous, const struct option_row *options, struct text *text)
+{
+    struct workload scratch = workload_default(MODE_LOAD);
+    const struct gpu *gpu = NULL;
+    bool is_number = word[strspn(word, "0123456789")] == '\0';
+    bool follows_number = previous != NULL && *previous != '\0' && previous[strspn(previous, "0123456789,")] == '\0';
+    if (is_number && follows_number) {
+        text_format(text, "write lists with commas: %s,%s", previous, word);
+    } else if (has_option(options, "mode") && workload_set(&scratch, "mode", word, NULL) == STATUS_OK) {
+        text_format(text, "write --mode %s", mode_name(scratch.mode));
+    } else if (has_option(options, "precision") && workload_set(&scratch, "precision", word, NULL) == STATUS_OK) {
+        text_format(text, "write --precision %s", precision_name(scratch.precision));
+    } else if (has_option(options, "on") && gpu_find(word, &gpu, NULL) == STATUS_OK) {
+        text_format(text, "write --on \"%s\"", gpu->name);
+    }
+    return text->length > 0;
 }

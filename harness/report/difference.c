@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "harness/report/difference_view.h"
 
@@ -24,7 +25,7 @@ enum status_code difference_format_parse(const char *name, enum difference_forma
 {
     static const char *const names[] = {"table", "md", "json"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strcmp(names[i], name) == 0) {
+        if (strcasecmp(names[i], strcasecmp(name, "markdown") == 0 ? "md" : name) == 0) {
             *format = (enum difference_format)i;
             return STATUS_OK;
         }

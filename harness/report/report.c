@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "harness/record/record.h"
 #include "harness/report/case_view.h"
@@ -253,8 +254,9 @@ enum status_code report_format_parse(const char *name, enum report_format *forma
     static const char *const names[] = {
         [REPORT_TABLE] = "table", [REPORT_MARKDOWN] = "md", [REPORT_CSV] = "csv",        [REPORT_JSON] = "json",
         [REPORT_HTML] = "html",   [REPORT_JUNIT] = "junit", [REPORT_SUMMARY] = "summary"};
+    const char *word = strcasecmp(name, "markdown") == 0 ? "md" : name;
     for (size_t index = 0; index < sizeof names / sizeof names[0]; index++) {
-        if (strcmp(name, names[index]) == 0) {
+        if (strcasecmp(word, names[index]) == 0) {
             *format = (enum report_format)index;
             return STATUS_OK;
         }

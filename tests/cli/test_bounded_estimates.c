@@ -199,6 +199,59 @@ static void a_plan_names_its_target(void **state)
     }
 }
 
+/* A model with lists is a suite that nobody wrote: what says nothing about a case is no case twice. */
+static void a_plan_of_a_model_multiplies_lists(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *words[WORDS_MAXIMUM];
+        const char *output, *error;
+        int exit_code;
+    } rows[] = {
+        {{"plan", "tiny-gpt2", "--mode", "load,infer", "--seq", "8,16", "--precision=bf16", "--ids"},
+         "tiny-gpt2/load/bfloat16\ntiny-gpt2/infer/bfloat16/b1/s8\ntiny-gpt2/infer/bfloat16/b1/s16\n",
+         "",
+         0},
+        {{"plan", "tiny-gpt2", "--mode", "infer", "--seq", "8,64k"},
+         "",
+         "assay: --seq: '64k' is not an integer; write 64000 or 65536\n",
+         2},
+        {{"plan", "tests/cli/data/small-suite.yaml", "--batch", "8"},
+         "",
+         "assay: plan: tests/cli/data/small-suite.yaml is a suite, which says its own cases; leave the options of a "
+         "case out, or name a model\n",
+         2},
+        {{"plan", "tiny-gpt2", "--mode", "infer", "--batch", "{8: x}"},
+         "",
+         "assay: plan: --batch: '{8: x}' is no value, and no list of values with commas\n",
+         2},
+        {{"plan", "tiny-gpt2", "--seq", "8"},
+         "",
+         "assay: plan: the cases have no mode; add --mode load, infer, generate or train\n",
+         2},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct command_result result = assay(rows[i].words);
+        assert_string_equal(text_string(&result.error), rows[i].error);
+        assert_string_equal(text_string(&result.output), rows[i].output);
+        assert_int_equal(result.exit_code, rows[i].exit_code);
+        command_result_release(&result);
+    }
+}
+
+static void cases_that_do_not_fit_are_counted(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"plan",     "tiny-gpt2", "--mode", "infer", "--seq", "8",
+                                        "--memory", "1MiB",      "--for",  "host",  NULL};
+    struct command_result result = assay(words);
+    assert_non_null(strstr(text_string(&result.output), "           -  tiny-gpt2/infer/float32/b1/s8: does not fit\n\n"
+                                                        "1 of 1 cases do not fit\n"));
+    assert_string_equal(text_string(&result.error), "");
+    assert_int_equal(result.exit_code, 0);
+    command_result_release(&result);
+}
+
 /* The answer's own line says what was taken off, and --memory alone says how to take it off. */
 static void answers_say_what_was_taken_off(void **state)
 {
@@ -232,6 +285,8 @@ int main(void)
         cmocka_unit_test(a_plan_for_the_host_says_what_a_run_on_it_predicts),
         cmocka_unit_test(a_plan_names_its_target),
         cmocka_unit_test(answers_say_what_was_taken_off),
+        cmocka_unit_test(a_plan_of_a_model_multiplies_lists),
+        cmocka_unit_test(cases_that_do_not_fit_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -93,6 +93,12 @@ static void suggestions_are_right_or_there_are_none(void **state)
         {{"fit", "gpt2", "--mode", "load", "--memory", "80G"},
          "assay: fit: --memory: '80G' leaves open whether it counts in 1000s or in 1024s; write 80GB (1000s) or 80GiB "
          "(1024s)\n"},
+        {{"estimate", "gpt2", "--mode", "train", "--batch", "8", "16"},
+         "assay: estimate: '16' is one operand too many; write lists with commas: 8,16\n"},
+        {{"estimate", "gpt2", "training"}, "assay: estimate: 'training' is one operand too many; write --mode train\n"},
+        {{"fit", "gpt2", "h200"}, "assay: fit: 'h200' is one operand too many; write --on \"NVIDIA H200\"\n"},
+        {{"limit", "gpt2", "--mode", "train", "--memory", "24GiB", "--of", "batch_size"},
+         "assay: limit: --of batch_size is not known; did you mean batch?\n"},
         {{"estimate", "gpt2", "--mode", "infer", "--seq", "4k"},
          "assay: --seq: '4k' is not an integer; write 4000 or 4096\n"},
     };

@@ -1,0 +1,68 @@
+/* Case suite: options as YAML, so that lists, axes that say nothing and ids are those of suites, by the same code. */
+#include "harness/cli/case_suite.h"
+
+#include <string.h>
+
+#include "harness/base/text.h"
+#include "models/workload.h"
+
+static const char origin[] = "options";
+
+/* What a value of a case may consist of: none of it means anything to YAML. */
+static bool is_plain(const char *value)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-, ";
+    return value[strspn(value, letters)] == '\0';
+}
+
+static enum status_code options_write(const struct arguments *arguments, struct text *yaml, struct status *error)
+{
+    text_append(yaml, "version: 1\nname: options\ncases:\n  - model: '");
+    for (const char *byte = arguments->operands[0]; *byte != '\0'; byte++) {
+        text_append(yaml, *byte == '\'' ? "''" : (const char[]){*byte, '\0'});
+    }
+    text_append(yaml, "'\n");
+    for (int field = 0; field < FIELD_COUNT; field++) {
+        const char *key = workload_field_key((enum workload_field)field), *value = arguments_value(arguments, key);
+        if (value == NULL) {
+            continue;
+        }
+        if (!is_plain(value)) {
+            return status_set(error, STATUS_INVALID, "plan: %s: '%s' is no value, and no list of values with commas",
+                              key, value);
+        }
+        bool is_list = strchr(value, ',') != NULL;
+        text_format(yaml, "    %s: %s%s%s\n", key, is_list ? "[" : "", value, is_list ? "]" : "");
+    }
+    return STATUS_OK;
+}
+
+enum status_code case_suite_read(const struct arguments *arguments, const char *catalogue_dir, struct suite *suite,
+                                 struct status *error)
+{
+    struct text yaml = {0};
+    struct status cause = {0};
+    const char *name = arguments->operands[0];
+    size_t length = strlen(name);
+    if (length > 5 && (strcmp(name + length - 5, ".yaml") == 0 || strcmp(name + length - 4, ".yml") == 0)) {
+        return status_set(error, STATUS_INVALID,
+                          "plan: %s is a suite, which says its own cases; leave the options of a case out, or name a "
+                          "model",
+                          name);
+    }
+    if (arguments_value(arguments, "mode") == NULL) {
+        return status_set(error, STATUS_INVALID,
+                          "plan: the cases have no mode; add --mode load, infer, generate or train");
+    }
+    enum status_code code = options_write(arguments, &yaml, error);
+    if (code == STATUS_OK) {
+        code = suite_read_text(origin, text_string(&yaml), yaml.length, catalogue_dir, suite, &cause);
+        /* "options:5:12: batch: ...": nobody has seen that text */
+        const char *told = strncmp(cause.text, origin, sizeof origin - 1) == 0 ? strstr(cause.text, ": ") : NULL;
+        if (code != STATUS_OK) {
+            status_set(error, code, "%s", told != NULL ? told + 2 : cause.text);
+        }
+    }
+    text_release(&yaml);
+    return code;
+}

@@ -1,0 +1,12 @@
+/* Case suite: a suite that nobody wrote: a model and the options of a case, where a list has its cases. */
+#ifndef ASSAY_CLI_CASE_SUITE_H
+#define ASSAY_CLI_CASE_SUITE_H
+
+#include "harness/cli/command.h"
+#include "harness/suite/suite.h"
+
+/* Operand 0 is a model; "--batch 8,16" is `batch: [8, 16]`. What a suite of these keys would be told, without a place. */
+enum status_code case_suite_read(const struct arguments *arguments, const char *catalogue_dir, struct suite *suite,
+                                 struct status *error);
+
+#endif
