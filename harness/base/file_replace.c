@@ -147,12 +147,14 @@ static int beside_open(struct beside *beside)
     return cause;
 }
 
-/* The permissions of the file that it takes the place of. 0, or the errno. */
+/* The permissions of the file that it takes the place of. Where they are the same nothing is asked for: some file systems of a
+ * network have no others and refuse. 0, or the errno. */
 static int beside_allow(const struct beside *beside, const char *target)
 {
-    struct stat old;
+    struct stat old, made;
     bool replaces = fstatat(beside->folder, target, &old, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(old.st_mode);
-    return replaces && fchmod(beside->file, old.st_mode & 0777) != 0 ? errno : 0;
+    bool differs = replaces && (fstat(beside->file, &made) != 0 || ((old.st_mode ^ made.st_mode) & 0777) != 0);
+    return differs && fchmod(beside->file, old.st_mode & 0777) != 0 ? errno : 0;
 }
 
 /* Gives the file beside the name of the target. */
