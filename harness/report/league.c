@@ -203,8 +203,10 @@ enum status_code league_make(struct report *const *reports, int report_count, st
     }
     enum status_code code = counted_cases_find(reports, report_count, false, &made->arena, &made->counted, error);
     made->provenance = provenance_make(&made->arena, reports, report_count);
-    if (code == STATUS_OK && !(made->provenance != NULL && estimators_fill(made, reports, report_count) &&
-                               device_fill(made, reports, report_count) && scopes_fill(made))) {
+    made->title = provenance_title_make(&made->arena, reports, report_count);
+    if (code == STATUS_OK &&
+        !(made->provenance != NULL && made->title != NULL && estimators_fill(made, reports, report_count) &&
+          device_fill(made, reports, report_count) && scopes_fill(made))) {
         code = memory_error(error);
     }
     if (code != STATUS_OK) {

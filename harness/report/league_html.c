@@ -32,7 +32,7 @@ static void row_append(struct text *text, const struct league *league, const str
 
 static void scope_append(struct text *text, const struct league *league, const struct league_scope *scope)
 {
-    text_append(text, "<h2>");
+    text_format(text, "<h2 id=\"scope%d\">", (int)(scope - league->scopes));
     text_append(text, scope->kind == SCOPE_ALL ? "All cases" : scope->kind == SCOPE_MODE ? "Mode " : "Family ");
     xml_append(text, scope->kind == SCOPE_ALL ? "" : scope->name);
     text_format(text, "</h2>\n<p>%d case%s; all ranked estimators answer %d of them.</p>\n", scope->case_count,
@@ -66,10 +66,27 @@ static void plot_append(struct text *text, const struct plot_set *plots)
     text_release(&figure);
 }
 
+static void contents_append(struct text *text, const struct league *league)
+{
+    text_append(text, "<nav><ul>\n");
+    for (int index = 0; index < league->scope_count; index++) {
+        const struct league_scope *scope = &league->scopes[index];
+        text_format(text, "<li><a href=\"#scope%d\">%s", index,
+                    scope->kind == SCOPE_ALL    ? "All cases"
+                    : scope->kind == SCOPE_MODE ? "Mode "
+                                                : "Family ");
+        xml_append(text, scope->kind == SCOPE_ALL ? "" : scope->name);
+        text_append(text, "</a>\n");
+    }
+    text_append(text, "</ul></nav>\n");
+}
+
 void league_html_write(const struct league *league, const struct report_style *style, struct text *text)
 {
     struct text line = {0};
-    html_page_begin(text, "League of estimators");
+    text_format(&line, "League of estimators%s%s", league->title[0] != '\0' ? ": " : "", league->title);
+    html_page_begin(text, text_string(&line));
+    text_release(&line);
     text_format(&line, "%s%s", league->device, league->device[0] != '\0' ? "; " : "");
     counted_cases_append(&line, &league->counted);
     text_append(text, "<p>");
@@ -81,6 +98,8 @@ void league_html_write(const struct league *league, const struct report_style *s
         html_page_end(text);
         return;
     }
+    paragraph_write(text, league->provenance);
+    contents_append(text, league);
     paragraph_write(text, league_rule_words);
     paragraph_write(text, league_rank_words);
     paragraph_write(text, league_replay_words);

@@ -45,8 +45,8 @@ struct league_estimator {
 struct league {
     struct arena arena;
     struct counted_cases counted;
-    const char *provenance; /* of the captions (provenance.h) */
-    const char *device;     /* what the cases were measured on, in words */
+    const char *provenance, *title; /* of captions and pages (provenance.h) */
+    const char *device;             /* what the cases were measured on, in words */
     struct league_estimator *estimators;
     int estimator_count;
     struct league_scope *scopes; /* all cases, then the modes, then the families by name */

@@ -156,11 +156,23 @@ void provenance_title_append(struct text *text, struct report *const *reports, i
     days_append(text, all.suites.count + all.devices.count > 0 ? ", " : "", &all);
 }
 
+static const char *string_keep(struct arena *arena, struct text *text)
+{
+    const char *made = text->failed ? NULL : arena_copy(arena, text_string(text));
+    text_release(text);
+    return made;
+}
+
 const char *provenance_make(struct arena *arena, struct report *const *reports, int report_count)
 {
     struct text text = {0};
     provenance_append(&text, reports, report_count);
-    const char *made = text.failed ? NULL : arena_copy(arena, text_string(&text));
-    text_release(&text);
-    return made;
+    return string_keep(arena, &text);
+}
+
+const char *provenance_title_make(struct arena *arena, struct report *const *reports, int report_count)
+{
+    struct text text = {0};
+    provenance_title_append(&text, reports, report_count);
+    return string_keep(arena, &text);
 }

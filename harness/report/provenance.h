@@ -14,5 +14,6 @@ const char *provenance_make(struct arena *arena, struct report *const *reports, 
 
 /* "quick on host (Intel Xeon), 2026-11-21". */
 void provenance_title_append(struct text *text, struct report *const *reports, int report_count);
+const char *provenance_title_make(struct arena *arena, struct report *const *reports, int report_count); /* as above */
 
 #endif

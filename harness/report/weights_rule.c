@@ -201,7 +201,9 @@ enum status_code weights_rule_make(struct report *const *reports, int report_cou
     made->wasteful = wasteful;
     enum status_code code = counted_cases_find(reports, report_count, true, &made->arena, &made->counted, error);
     made->provenance = provenance_make(&made->arena, reports, report_count);
-    if (code == STATUS_OK && !(made->provenance != NULL && cells_fill(made) && series_fill(made))) {
+    made->title = provenance_title_make(&made->arena, reports, report_count);
+    if (code == STATUS_OK &&
+        !(made->provenance != NULL && made->title != NULL && cells_fill(made) && series_fill(made))) {
         code = memory_error(error);
     }
     if (code != STATUS_OK) {

@@ -28,7 +28,7 @@ static void cell_write(struct text *text, const struct rule_cell *cell)
                                               : "");
 }
 
-static void series_write(struct text *text, const struct rule_series *series)
+static void series_write(struct text *text, const struct rule_series *series, int number)
 {
     char word[WORDING_BYTES];
     struct arena arena = {0};
@@ -38,7 +38,7 @@ static void series_write(struct text *text, const struct rule_series *series)
     int column_count = rule_columns_find(series, &arena, &columns);
     int batch_count = rule_batches_find(series, &arena, &batches);
     text->failed = text->failed || column_count < 0 || batch_count < 0;
-    text_append(text, "<h2>");
+    text_format(text, "<h2 id=\"series%d\">", number);
     xml_append(text, series->title);
     text_append(text, series->meta ? " (predicted)</h2>\n" : "</h2>\n");
     rule_boundary_append(&boundary, series);
@@ -72,10 +72,22 @@ static void plot_write(struct text *text, const struct plot_set *plots)
     text_release(&figure);
 }
 
+static void contents_write(struct text *text, const struct weights_rule *rule)
+{
+    text_append(text, rule->series_count > 0 ? "<nav><ul>\n" : "");
+    for (int index = 0; index < rule->series_count; index++) {
+        text_format(text, "<li><a href=\"#series%d\">", index);
+        xml_append(text, rule->series[index].title);
+        text_append(text, rule->series[index].meta ? " (predicted)</a>\n" : "</a>\n");
+    }
+    text_append(text, rule->series_count > 0 ? "</ul></nav>\n" : "");
+}
+
 void weights_rule_html_write(const struct weights_rule *rule, const struct report_style *style, struct text *text)
 {
     struct text line = {0};
-    text_format(&line, "Is %g x weights enough for inference?", rule->factor);
+    text_format(&line, "Is %g x weights enough for inference?%s%s", rule->factor, rule->title[0] != '\0' ? " " : "",
+                rule->title);
     html_page_begin(text, text_string(&line));
     text_release(&line);
     counted_cases_append(&line, &rule->counted);
@@ -95,11 +107,15 @@ void weights_rule_html_write(const struct weights_rule *rule, const struct repor
     }
     paragraph_write(text, &line, "note");
     text_release(&line);
+    text_append(&line, rule->provenance);
+    paragraph_write(text, &line, "note");
+    text_release(&line);
+    contents_write(text, rule);
     if (style->plots != NULL) {
         plot_write(text, style->plots);
     }
     for (int index = 0; index < rule->series_count; index++) {
-        series_write(text, &rule->series[index]);
+        series_write(text, &rule->series[index], index);
     }
     html_page_end(text);
 }

@@ -43,7 +43,7 @@ struct rule_totals {
 struct weights_rule {
     struct arena arena;
     struct counted_cases counted;
-    const char *provenance; /* of the captions (provenance.h) */
+    const char *provenance, *title; /* of captions and pages (provenance.h) */
     double factor, wasteful;
     struct rule_cell *cells;
     int cell_count;

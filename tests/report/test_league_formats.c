@@ -209,6 +209,9 @@ static void the_plot_is_drawn(void **state)
     assert_true(file.st_size > 5000);
     struct text page = rendered(report, REPORT_HTML, &(struct report_style){.plots = &plots});
     assert_non_null(strstr(text_string(&page), "<svg"));
+    assert_non_null(strstr(text_string(&page), "<a href=\"#scope1\">Mode "));
+    assert_non_null(strstr(text_string(&page), "<h2 id=\"scope1\">Mode "));
+    assert_non_null(strstr(text_string(&page), "<title>League of estimators: "));
     text_release(&page);
     plot_set_release(&plots);
     text_release(&path);
