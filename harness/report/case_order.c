@@ -90,37 +90,49 @@ static void candidate_count(const struct case_view *view, const char *estimator,
     }
 }
 
-static bool is_better(const struct candidate *a, const struct candidate *b, bool failed_first)
+/* Of those with a figure of every second case none is better, so that they keep their order. */
+static bool is_better(const struct candidate *a, const struct candidate *b, int case_count, bool failed_first)
 {
-    return failed_first && a->failed != b->failed ? a->failed : a->figures > b->figures;
+    bool both_cover = 2 * (int64_t)a->figures >= case_count && 2 * (int64_t)b->figures >= case_count;
+    return failed_first && a->failed != b->failed ? a->failed : !both_cover && a->figures > b->figures;
+}
+
+int estimators_rank(const struct report *report, const char *mode, bool failed_first, int ranked[ESTIMATOR_MAXIMUM])
+{
+    struct candidate all[ESTIMATOR_MAXIMUM] = {0};
+    int count = 0, case_count = 0;
+    for (int at = 0; at < report->case_count; at++) {
+        const struct case_view *view = &report->cases[at];
+        bool counts = mode == NULL || (view->mode != NULL && strcmp(view->mode, mode) == 0);
+        case_count += counts ? 1 : 0;
+        for (int index = 0; counts && index < report->estimator_count; index++) {
+            candidate_count(view, report->estimators[index], &all[index]);
+        }
+    }
+    for (int index = 0; index < report->estimator_count; index++) {
+        if (all[index].figures == 0) {
+            continue;
+        }
+        int at = count++;
+        for (; at > 0 && is_better(&all[index], &all[ranked[at - 1]], case_count, failed_first); at--) {
+            ranked[at] = ranked[at - 1];
+        }
+        ranked[at] = index;
+    }
+    return count;
 }
 
 int estimators_choose(const struct report *report, const char *mode, int maximum, bool failed_first,
                       bool chosen[ESTIMATOR_MAXIMUM])
 {
-    struct candidate all[ESTIMATOR_MAXIMUM] = {0};
-    int count = 0;
-    for (int index = 0; index < report->estimator_count; index++) {
+    int ranked[ESTIMATOR_MAXIMUM];
+    int count = estimators_rank(report, mode, failed_first, ranked);
+    count = count < maximum ? count : maximum;
+    for (int index = 0; index < ESTIMATOR_MAXIMUM; index++) {
         chosen[index] = false;
-        for (int at = 0; at < report->case_count; at++) {
-            const struct case_view *view = &report->cases[at];
-            if (mode == NULL || (view->mode != NULL && strcmp(view->mode, mode) == 0)) {
-                candidate_count(view, report->estimators[index], &all[index]);
-            }
-        }
     }
-    for (; count < maximum; count++) {
-        int best = -1;
-        for (int index = 0; index < report->estimator_count; index++) {
-            bool open = !chosen[index] && all[index].figures > 0;
-            if (open && (best < 0 || is_better(&all[index], &all[best], failed_first))) {
-                best = index;
-            }
-        }
-        if (best < 0) {
-            break;
-        }
-        chosen[best] = true;
+    for (int at = 0; at < count; at++) {
+        chosen[ranked[at]] = true;
     }
     return count;
 }

@@ -1,17 +1,25 @@
 /* Summary: one line for each case: what was measured, and how far each estimator was off. For a terminal; the whole
  * story of a case is in table.c.
  *
- * As many estimators have a column as the width has room for, at most four: those that failed somewhere, then the others,
- * in the order of the records. The line below names the rest. Where there is room for none, a case becomes a paragraph
- * (docs/decisions/0013). */
+ * As many estimators have a column as the width has room for, at most four: those that failed somewhere, then those that
+ * answer most cases. Cases of one mode stand together below columns that have figures for it: what says nothing of a generation gives way
+ * there. The line below names the rest. Where there is room for none, a case becomes a paragraph (docs/decisions/0013). */
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/report/case_order.h"
 #include "harness/report/case_view.h"
 #include "harness/report/escape.h"
 #include "harness/report/wording.h"
 
-enum { STATUS_COLUMNS = 7, MEASURED_COLUMNS = 11, ERROR_COLUMNS = 10, NAME_COLUMNS = 24, SHOWN_MAXIMUM = 4 };
+enum {
+    STATUS_COLUMNS = 7,
+    MEASURED_COLUMNS = 11,
+    ERROR_COLUMNS = 10,
+    NAME_COLUMNS = 24,
+    SHOWN_MAXIMUM = 4,
+    MODES_MAXIMUM = 8
+};
 
 struct summary {
     const struct report *report;
@@ -20,49 +28,37 @@ struct summary {
     bool colour, narrow;
     bool shown[ESTIMATOR_MAXIMUM];
     int error_columns[ESTIMATOR_MAXIMUM];
-    int figure_columns; /* all columns before the name of the case */
+    int figure_columns;           /* all columns before the name of the case */
+    bool ever[ESTIMATOR_MAXIMUM]; /* shown in the columns of any mode */
+    bool begun;                   /* a heading stands */
 };
 
-static bool has_failed(const struct report *report, const char *estimator)
+static int columns_needed(const char *estimator)
 {
-    for (int i = 0; i < report->case_count; i++) {
-        const struct case_view *view = &report->cases[i];
-        for (int row = 0; row < view->comparison_count; row++) {
-            if (view->comparisons[row].judgement == JUDGEMENT_FAIL &&
-                strcmp(view->comparisons[row].estimator, estimator) == 0) {
-                return true;
-            }
-        }
-    }
-    return false;
+    int needed = width_measure(estimator) + 1;
+    return needed > 15 ? 15 : needed < ERROR_COLUMNS ? ERROR_COLUMNS : needed;
 }
 
-/* Shows those of which has_failed is failed, as long as there is room. Gives how many were shown before and now. */
-static int columns_add(struct summary *summary, bool failed, int count)
+/* The columns for the cases of a mode; NULL: of all. Returns whether they are others than before. */
+static bool columns_choose(struct summary *summary, const char *mode)
 {
-    for (int i = 0; i < summary->report->estimator_count && count < SHOWN_MAXIMUM; i++) {
-        int needed = width_measure(summary->report->estimators[i]) + 1;
-        needed = needed > 15 ? 15 : needed < ERROR_COLUMNS ? ERROR_COLUMNS : needed;
-        bool fits = summary->width >= summary->figure_columns + needed + NAME_COLUMNS;
-        if (fits && has_failed(summary->report, summary->report->estimators[i]) == failed) {
-            summary->shown[i] = true;
-            summary->error_columns[i] = needed;
-            summary->figure_columns += needed;
-            count++;
-        }
-    }
-    return count;
-}
-
-static void columns_choose(struct summary *summary)
-{
+    int ranked[ESTIMATOR_MAXIMUM];
+    bool before[ESTIMATOR_MAXIMUM];
+    memcpy(before, summary->shown, sizeof before);
+    memset(summary->shown, 0, sizeof summary->shown);
+    int count = estimators_rank(summary->report, mode, true, ranked), shown_count = 0;
     summary->figure_columns = STATUS_COLUMNS + MEASURED_COLUMNS + 2;
-    int failed_count = columns_add(summary, true, 0);
-    int shown_count = columns_add(summary, false, failed_count);
-    summary->narrow = shown_count == 0;
-    for (int i = 0; i < SHOWN_MAXIMUM && i < summary->report->estimator_count && summary->narrow; i++) {
-        summary->shown[i] = true;
+    for (int at = 0; at < count && shown_count < SHOWN_MAXIMUM; at++) {
+        int needed = columns_needed(summary->report->estimators[ranked[at]]);
+        bool fits = summary->width >= summary->figure_columns + needed + NAME_COLUMNS;
+        if (fits || summary->narrow) {
+            summary->shown[ranked[at]] = summary->ever[ranked[at]] = true;
+            summary->error_columns[ranked[at]] = needed;
+            summary->figure_columns += needed;
+            shown_count++;
+        }
     }
+    return !summary->begun || memcmp(before, summary->shown, sizeof before) != 0;
 }
 
 static void colour_append(const struct summary *summary, const char *code)
@@ -182,7 +178,7 @@ static void hidden_write(const struct summary *summary)
     struct text line = {0};
     struct text clean = {0};
     for (int i = 0; i < summary->report->estimator_count; i++) {
-        if (!summary->shown[i]) {
+        if (!summary->ever[i]) {
             text_format(&line, "%s %s", line.length == 0 ? "not shown here:" : ",", summary->report->estimators[i]);
         }
     }
@@ -194,11 +190,64 @@ static void hidden_write(const struct summary *summary)
     text_release(&line);
 }
 
+/* The modes of the cases in the order in which they first appear; 0 where there are more than there is room for. */
+static int modes_find(const struct report *report, const char *modes[MODES_MAXIMUM])
+{
+    int count = 0;
+    for (int i = 0; i < report->case_count; i++) {
+        const char *mode = report->cases[i].mode != NULL ? report->cases[i].mode : "";
+        int at = 0;
+        while (at < count && strcmp(modes[at], mode) != 0) {
+            at++;
+        }
+        if (at == MODES_MAXIMUM) {
+            return 0;
+        }
+        modes[at] = mode;
+        count += at == count ? 1 : 0;
+    }
+    return count;
+}
+
+/* The failures, or the others, of a mode; NULL: of all. A heading where the columns are new. */
+static void mode_write(struct summary *summary, const char *mode, bool failures)
+{
+    bool chosen = false;
+    for (int i = 0; i < summary->report->case_count; i++) {
+        const struct case_view *view = &summary->report->cases[i];
+        bool belongs = mode == NULL || strcmp(view->mode != NULL ? view->mode : "", mode) == 0;
+        if (!belongs || case_has_failed(view) != failures) {
+            continue;
+        }
+        if (!chosen && columns_choose(summary, mode)) {
+            text_append(summary->text, summary->begun && !summary->narrow ? "\n" : "");
+            heading_append(summary);
+            summary->begun = true;
+        }
+        chosen = true;
+        case_write(summary, view);
+    }
+}
+
+static void cases_write(struct summary *summary)
+{
+    const char *modes[MODES_MAXIMUM];
+    int count = modes_find(summary->report, modes);
+    for (int failures = 1; failures >= 0; failures--) {
+        for (int at = 0; at < count; at++) {
+            mode_write(summary, modes[at], failures == 1);
+        }
+        if (count == 0) {
+            mode_write(summary, NULL, failures == 1);
+        }
+    }
+}
+
 void summary_write(const struct report *report, const struct report_style *style, struct text *text)
 {
     struct summary summary = {.report = report, .text = text, .width = style->width, .colour = style->colour};
     struct text line = {0};
-    columns_choose(&summary);
+    summary.narrow = summary.width < STATUS_COLUMNS + MEASURED_COLUMNS + 2 + ERROR_COLUMNS + NAME_COLUMNS;
     text_append(&line, "Peak of allocated bytes");
     struct text device = {0};
     device_append(&device, report);
@@ -212,10 +261,7 @@ void summary_write(const struct report *report, const struct report_style *style
     paragraph_append(text, text_string(&line), summary.width, 0, 0);
     text_release(&line);
     text_append(text, "\n");
-    heading_append(&summary);
-    for (int i = 0; i < report->case_count; i++) {
-        case_write(&summary, &report->cases[i]);
-    }
+    cases_write(&summary);
     text_append(text, "\n");
     hidden_write(&summary);
     counts_append(&line, report);

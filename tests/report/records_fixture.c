@@ -419,6 +419,19 @@ void records_fixture_estimates(const char *path, const char *id, const char *sta
     records_fixture_append(path, line);
 }
 
+void records_fixture_moded(const char *path, const char *id, const char *mode, const char *allocated_bytes,
+                           const char *estimates)
+{
+    char line[4096];
+    snprintf(line, sizeof line,
+             "{\"type\":\"case\",\"id\":\"%s\",\"identity\":{\"model\":\"%s\",\"mode\":\"%s\"," IDENTITY_REST
+             ",\"status\":\"ok\",\"reason\":null,\"stages\":{\"load\":{\"requested_bytes\":1024,"
+             "\"allocated_bytes\":%s,\"reserved_bytes\":2097152," STAGE_REST "},\"categories_at_peak\":null,"
+             "\"estimates\":%s,\"verdicts\":[],\"duration_s\":null,\"device\":null,\"oom\":null," CASE_REST "}\n",
+             id, id, mode, allocated_bytes, estimates);
+    records_fixture_append(path, line);
+}
+
 void records_fixture_append(const char *path, const char *line)
 {
     FILE *file = fopen(path, "a");

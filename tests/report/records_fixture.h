@@ -23,6 +23,10 @@ void records_fixture_case(const char *path, const char *id, const char *status, 
 void records_fixture_estimates(const char *path, const char *id, const char *status, const char *allocated_bytes,
                                const char *estimates, const char *verdicts);
 
+/* The same in a mode of its own, without verdicts. */
+void records_fixture_moded(const char *path, const char *id, const char *mode, const char *allocated_bytes,
+                           const char *estimates);
+
 /* A new empty folder under /tmp; the name is released by folder_fixture_remove, which empties it, too. */
 char *folder_fixture_make(void);
 void folder_fixture_remove(char *folder);

@@ -351,11 +351,43 @@ static void a_failed_estimator_has_a_column(void **state)
     folder_fixture_remove(folder);
 }
 
+/* accelerate says nothing of a generation: below its cases stands who does. Replay keeps its place. */
+static void columns_have_figures_for_the_mode(void **state)
+{
+    (void)state;
+    char *folder = folder_fixture_make(), path[128];
+    struct report *report = NULL;
+    struct text text = {0};
+    snprintf(path, sizeof path, "%s/records.jsonl", folder);
+    records_fixture_run(path, 2);
+    records_fixture_estimates(path, "one", "ok", "1000",
+                              "{\"accelerate\":{\"total_bytes\":900},\"replay\":{\"allocated_bytes_peak\":1000}}",
+                              "[]");
+    records_fixture_moded(path, "two", "generate", "2000",
+                          "{\"hf-mem\":{\"total_bytes\":1500},\"replay\":{\"allocated_bytes_peak\":2000}}");
+    records_fixture_estimates(path, "six", "ok", "1000",
+                              "{\"accelerate\":{\"total_bytes\":800},\"replay\":{\"allocated_bytes_peak\":1000}}",
+                              "[]");
+    assert_int_equal(report_open(path, &report, NULL), STATUS_OK);
+    assert_int_equal(report_render(report, REPORT_SUMMARY, &(struct report_style){.width = 80}, &text, NULL),
+                     STATUS_OK);
+    const char *loads = strstr(text_string(&text), "    replay accelerate  case\n");
+    const char *six = strstr(text_string(&text), "+0.00 %   -20.00 %  six load");
+    const char *generations = strstr(text_string(&text), "    replay    hf-mem  case\n");
+    const char *two = strstr(text_string(&text), "+0.00 %  -25.00 %  two generate");
+    assert_true(loads != NULL && loads < six && six < generations && generations < two);
+    assert_null(strstr(text_string(&text), "not shown here"));
+    text_release(&text);
+    report_release(report);
+    folder_fixture_remove(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(texts_are_golden),
         cmocka_unit_test(a_failed_estimator_has_a_column),
+        cmocka_unit_test(columns_have_figures_for_the_mode),
         cmocka_unit_test(tables_fit_their_width),
         cmocka_unit_test(colour_is_asked_for),
         cmocka_unit_test(no_control_character_gets_through),
