@@ -8,6 +8,7 @@
 #include "harness/cli/model_notes.h"
 #include "harness/cli/output.h"
 #include "harness/cli/question_case.h"
+#include "harness/cli/question_progress.h"
 #include "harness/question/limit.h"
 
 static const struct option_row options[] = {
@@ -145,6 +146,11 @@ static struct json *limit_json(const struct question_case *question, const struc
     return json_made(object, made);
 }
 
+static void look_show(void *context, enum workload_field field, int64_t size)
+{
+    question_progress_show(context, "%s %" PRId64 " is replayed", workload_field_key(field), size);
+}
+
 static enum status_code limit_print(const struct arguments *arguments, struct question_case *question,
                                     enum exit_code *exit_code, struct status *error)
 {
@@ -157,7 +163,10 @@ static enum status_code limit_print(const struct arguments *arguments, struct qu
         code = question_case_needs_memory(arguments, question, error);
     }
     if (code == STATUS_OK) {
-        code = limit_find(&question->input, field, bytes, NULL, &limit, error);
+        struct question_progress progress = {.command = "limit"};
+        const struct look_observer observer = {look_show, &progress};
+        code = limit_find(&question->input, field, bytes, &observer, &limit, error);
+        question_progress_end(&progress);
     }
     if (code != STATUS_OK) {
         return code;

@@ -9,6 +9,7 @@
 #include "harness/cli/model_notes.h"
 #include "harness/cli/output.h"
 #include "harness/cli/question_case.h"
+#include "harness/cli/question_progress.h"
 #include "harness/question/limit.h"
 #include "harness/question/peak_stage.h"
 
@@ -27,6 +28,13 @@ enum { AXES_MAXIMUM = 2, ROWS_MAXIMUM = 64, WORD_BYTES = 64, SIZE_COLUMNS = 10, 
 struct axis_range {
     enum workload_field field;
     int64_t first, last;
+};
+
+/* What is looked at, for the line on the terminal. */
+struct peaks_place {
+    struct question_progress progress;
+    const struct axis_range *outer; /* NULL: there is one axis */
+    int64_t size;                   /* of the outer one */
 };
 
 struct peaks_row {
@@ -87,6 +95,18 @@ static enum status_code axes_read(const struct arguments *arguments, struct axis
     return code;
 }
 
+static void look_show(void *context, enum workload_field field, int64_t size)
+{
+    struct peaks_place *place = context;
+    const char *key = workload_field_key(field);
+    if (place->outer == NULL) {
+        question_progress_show(&place->progress, "%s %" PRId64 " is replayed", key, size);
+    } else {
+        question_progress_show(&place->progress, "%s %" PRId64 " of %" PRId64 ", %s %" PRId64 " is replayed",
+                               workload_field_key(place->outer->field), place->size, place->outer->last, key, size);
+    }
+}
+
 /* One row for each power of two of the first axis, its ends included; of one axis a single row. */
 static enum status_code rows_find(const struct question_case *question, const struct axis_range *axes, int axis_count,
                                   struct peaks_row *rows, int *row_count, struct status *error)
@@ -95,12 +115,17 @@ static enum status_code rows_find(const struct question_case *question, const st
     struct estimate_input input = question->input;
     enum status_code code = STATUS_OK;
     int64_t size = axis_count == 2 ? outer->first : 0;
+    struct peaks_place place = {.progress = {.command = "peaks"}, .outer = axis_count == 2 ? outer : NULL};
+    const struct look_observer observer = {look_show, &place};
     for (*row_count = 0; code == STATUS_OK && *row_count < ROWS_MAXIMUM; (*row_count)++) {
         struct workload workload = *question->input.workload;
         workload = axis_count == 2 ? limit_workload(&workload, outer->field, size) : workload;
         input.workload = &workload;
         rows[*row_count].size = size;
-        code = stage_spans_find(&input, inner->field, inner->first, inner->last, &rows[*row_count].spans, error);
+        place.size = size;
+        code = stage_spans_find(&input, inner->field, (int64_t[]){inner->first, inner->last}, &observer,
+                                &rows[*row_count].spans, error);
+        question_progress_end(&place.progress);
         if (axis_count == 1 || size == outer->last) {
             (*row_count)++;
             return code;

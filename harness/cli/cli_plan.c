@@ -10,6 +10,7 @@
 #include "harness/cli/model_notes.h"
 #include "harness/cli/output.h"
 #include "harness/cli/question_case.h"
+#include "harness/cli/question_progress.h"
 #include "harness/cli/resource_path.h"
 #include "harness/run/prediction.h"
 #include "harness/run/run.h"
@@ -41,6 +42,7 @@ struct plan {
     int refused_count;  /* of these, do not fit */
     struct json *cases; /* a list; one object for each */
     struct text text, notes;
+    struct question_progress progress;
 };
 
 static const struct json *replayed_peak(const struct json *estimates)
@@ -98,6 +100,7 @@ static enum status_code case_predict(struct plan *plan, const struct suite_case 
                    json_string_or(json_get(json_get(*estimates, "replay"), "note"), "replay does not say why"));
     }
     if (code == STATUS_OK && failure.code != STATUS_OK) {
+        question_progress_end(&plan->progress);
         fprintf(stderr, "assay: plan: %s cannot be predicted: %s\n", case_->id, failure.text);
         plan->unknown_count++;
     }
@@ -202,9 +205,14 @@ static enum status_code plan_make(struct plan *plan, struct status *error)
     }
     for (int i = 0; i < plan->suite->case_count && code == STATUS_OK; i++) {
         if (suite_case_matches(&plan->suite->cases[i], plan->filter)) {
+            if (plan->with_estimates) {
+                question_progress_show(&plan->progress, "[%d/%d] %s", i + 1, plan->suite->case_count,
+                                       plan->suite->cases[i].id);
+            }
             code = case_add(plan, &plan->suite->cases[i], error);
         }
     }
+    question_progress_end(&plan->progress);
     if (code == STATUS_OK && plan->refused_count > 0) {
         text_format(&plan->text, "\n%d of %d cases do not fit\n", plan->refused_count, plan->case_count);
     }
@@ -239,6 +247,7 @@ static enum status_code plan_command(const struct arguments *arguments, enum exi
         .filter = arguments_value(arguments, "filter"),
         .target = arguments_value(arguments, "for"),
         .with_estimates = arguments_value(arguments, "ids") == NULL,
+        .progress = {.command = "plan"},
         .cases = json_array_new(),
     };
     enum status_code code = plan.catalogue == NULL || path == NULL

@@ -23,7 +23,7 @@ struct search {
     enum workload_field field;
     int64_t memory_bytes;
     int64_t maximum; /* size_beyond, where nothing bounds it */
-    const struct limit_observer *observer;
+    const struct look_observer *observer;
     int count;
 };
 
@@ -57,7 +57,7 @@ static void look_tell(struct search *search, int64_t size)
 {
     search->count++;
     if (search->observer != NULL) {
-        search->observer->looks(search->observer->context, size, search->count);
+        search->observer->looks(search->observer->context, search->field, size);
     }
 }
 
@@ -264,7 +264,7 @@ enum status_code limit_field_check(const struct estimate_input *input, enum work
 }
 
 enum status_code limit_find(const struct estimate_input *input, enum workload_field field, int64_t memory_bytes,
-                            const struct limit_observer *observer, struct limit *limit, struct status *error)
+                            const struct look_observer *observer, struct limit *limit, struct status *error)
 {
     struct search search = {.input = input,
                             .field = field,

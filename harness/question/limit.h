@@ -36,16 +36,10 @@ struct limit {
     int replay_count;      /* sizes that were looked at */
 };
 
-/* Told which size is looked at next, the how manieth of the search. NULL: nobody is told. */
-struct limit_observer {
-    void (*looks)(void *context, int64_t size, int count);
-    void *context;
-};
-
 /* input->workload says the case but for the field, which is FIELD_BATCH, FIELD_SEQ or FIELD_NEW_TOKENS. STATUS_INVALID where
  * the case is wrong at every size, or the field says nothing about it. */
 enum status_code limit_find(const struct estimate_input *input, enum workload_field field, int64_t memory_bytes,
-                            const struct limit_observer *observer, struct limit *limit, struct status *error);
+                            const struct look_observer *observer, struct limit *limit, struct status *error);
 
 /* Whether the case has the field, so that it can be of another size: STATUS_INVALID where its mode or its model has none. */
 enum status_code limit_field_check(const struct estimate_input *input, enum workload_field field, struct status *error);

@@ -6,6 +6,7 @@
 struct line {
     const struct estimate_input *input;
     enum workload_field field;
+    const struct look_observer *observer;
 };
 
 static enum status_code point_look(const struct line *line, int64_t size, struct stage_point *point,
@@ -15,6 +16,9 @@ static enum status_code point_look(const struct line *line, int64_t size, struct
     struct estimate_input input = *line->input;
     struct trial trial;
     input.workload = &workload;
+    if (line->observer != NULL) {
+        line->observer->looks(line->observer->context, line->field, size);
+    }
     enum status_code code = trial_run(&input, INT64_MAX, &trial, error);
     if (code != STATUS_OK) {
         return code;
@@ -95,10 +99,11 @@ static enum status_code step_find(const struct line *line, struct stage_spans *s
     return code;
 }
 
-enum status_code stage_spans_find(const struct estimate_input *input, enum workload_field field, int64_t first,
-                                  int64_t last, struct stage_spans *spans, struct status *error)
+enum status_code stage_spans_find(const struct estimate_input *input, enum workload_field field, const int64_t sizes[2],
+                                  const struct look_observer *observer, struct stage_spans *spans, struct status *error)
 {
-    const struct line line = {input, field};
+    const struct line line = {input, field, observer};
+    int64_t first = sizes[0], last = sizes[1];
     struct stage_spans found = {.field = field};
     struct stage_point point;
     enum status_code code = point_look(&line, first, &point, error);

@@ -7,8 +7,7 @@
 #ifndef ASSAY_QUESTION_PEAK_STAGE_H
 #define ASSAY_QUESTION_PEAK_STAGE_H
 
-#include "harness/estimate/estimate.h"
-#include "harness/replay/replay.h"
+#include "harness/question/trial.h"
 
 struct stage_point {
     int64_t size;
@@ -32,9 +31,10 @@ struct stage_spans {
     int64_t step_bytes; /* requested bytes at the peak that the last size has more than the one before it */
 };
 
-/* Sizes from first to last, both included, of FIELD_BATCH, FIELD_SEQ or FIELD_NEW_TOKENS. Errors of workload_tape for a size that
+/* Sizes from sizes[0] to sizes[1], both included, of FIELD_BATCH, FIELD_SEQ or FIELD_NEW_TOKENS. Errors of workload_tape for a size that
  * the model does not have; STATUS_INVALID where the stages change more often than spans fit. */
-enum status_code stage_spans_find(const struct estimate_input *input, enum workload_field field, int64_t first,
-                                  int64_t last, struct stage_spans *spans, struct status *error);
+enum status_code stage_spans_find(const struct estimate_input *input, enum workload_field field, const int64_t sizes[2],
+                                  const struct look_observer *observer, struct stage_spans *spans,
+                                  struct status *error);
 
 #endif

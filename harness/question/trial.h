@@ -26,6 +26,12 @@ struct trial {
     int64_t token_count;           /* of a generation: so many tokens were there already */
 };
 
+/* Told which size of a field is looked at next, by questions that look at many. Where a pointer to one is NULL nobody is told. */
+struct look_observer {
+    void (*looks)(void *context, enum workload_field field, int64_t size);
+    void *context;
+};
+
 /* memory_bytes >= 1. Errors of workload_tape: STATUS_INVALID where the case is none, STATUS_OVERFLOW where its sizes leave 63
  * bits; STATUS_OUT_OF_MEMORY where the host has no memory for the tape. */
 enum status_code trial_run(const struct estimate_input *input, int64_t memory_bytes, struct trial *trial,

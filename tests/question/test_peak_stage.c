@@ -31,7 +31,7 @@ static struct stage_spans spans_of(const struct trial_scene *scene, enum workloa
 {
     struct stage_spans spans;
     struct status error = {0};
-    if (stage_spans_find(&scene->input, field, first, last, &spans, &error) != STATUS_OK) {
+    if (stage_spans_find(&scene->input, field, (int64_t[]){first, last}, NULL, &spans, &error) != STATUS_OK) {
         fail_msg("%s", error.text);
     }
     return spans;
@@ -110,7 +110,8 @@ static void a_single_size_is_a_span(void **state)
     assert_int_equal(spans.spans[0].first.size, 7);
     assert_false(spans.step_known);
     struct status error = {0};
-    assert_int_equal(stage_spans_find(&scene.input, FIELD_SEQ, 60, 65, &spans, &error), STATUS_INVALID);
+    assert_int_equal(stage_spans_find(&scene.input, FIELD_SEQ, (int64_t[]){60, 65}, NULL, &spans, &error),
+                     STATUS_INVALID);
     assert_string_equal(error.text, "seq: 65 is more than the 64 positions of tiny-gpt2; write at most 64");
     trial_scene_close(&scene);
 }
