@@ -203,11 +203,17 @@ static struct value *greedy_run(struct generation *generation, struct value *pro
 
 /* Passes of a layer for one token: recorded, each takes some 20 KiB of a tape; where steps are told once, the replay of each
  * takes up to some microseconds. */
-enum { RECORDED_PASSES_MAXIMUM = 1 << 17, REPLAYED_PASSES_MAXIMUM = 1 << 27, ROWS_MAXIMUM = 1 << 20 };
+enum {
+    RECORDED_PASSES_MAXIMUM = 1 << 17,
+    REPLAYED_PASSES_MAXIMUM = 1 << 24,
+    REPLAYED_TOKENS_MAXIMUM = 1 << 20,
+    ROWS_MAXIMUM = 1 << 20
+};
 
 int64_t generate_tokens_maximum(const struct config *config, bool repeats)
 {
-    return (repeats ? REPLAYED_PASSES_MAXIMUM : RECORDED_PASSES_MAXIMUM) / config->layers;
+    int64_t tokens = (repeats ? REPLAYED_PASSES_MAXIMUM : RECORDED_PASSES_MAXIMUM) / config->layers;
+    return repeats && tokens > REPLAYED_TOKENS_MAXIMUM ? REPLAYED_TOKENS_MAXIMUM : tokens;
 }
 
 static enum status_code tokens_check(const struct config *config, const struct workload *workload, bool repeats,

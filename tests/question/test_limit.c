@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "harness/question/limit.h"
+#include "models/generate.h"
 #include "tests/question/trial_scene.h"
 
 struct limit_case {
@@ -179,6 +180,64 @@ static void a_model_bounds_what_memory_does_not(void **state)
     trial_scene_close(&scene);
 }
 
+static struct limit tokens_limit(const char *model, int64_t memory_bytes, struct trial_scene *scene)
+{
+    struct limit limit;
+    struct workload workload = workload_default(MODE_GENERATE);
+    workload.precision = PRECISION_BFLOAT16;
+    workload.seq = 8;
+    trial_scene_open(scene, model, &workload, "sm_90");
+    assert_int_equal(limit_find(&scene->input, FIELD_NEW_TOKENS, memory_bytes, NULL, &limit, NULL), STATUS_OK);
+    return limit;
+}
+
+/* Thousands of tokens: the positions of the model are the bound, or the memory; never the length of a tape. */
+static void a_tape_bounds_no_tokens(void **state)
+{
+    (void)state;
+    struct trial_scene scene;
+    struct limit limit = tokens_limit("HuggingFaceTB/SmolLM2-135M", INT64_C(1) << 40, &scene);
+    assert_int_equal(limit.size, scene.config.positions - 7);
+    assert_true(limit.size > 4369); /* 131,072 passes through 30 layers */
+    assert_false(limit.next_exists || limit.is_own_bound);
+    trial_scene_close(&scene);
+    limit = tokens_limit("HuggingFaceTB/SmolLM2-135M", INT64_C(500) << 20, &scene);
+    assert_in_range(limit.size, 4369, scene.config.positions - 8);
+    assert_int_equal(limit.excluded_from, limit.size + 1);
+    for (int64_t more = 0; more < 2; more++) { /* too long to be recorded: trials, as all other sizes have */
+        struct workload workload = limit_workload(scene.input.workload, FIELD_NEW_TOKENS, limit.size + more);
+        struct estimate_input input = scene.input;
+        struct trial trial;
+        input.workload = &workload;
+        assert_int_equal(trial_run(&input, INT64_C(500) << 20, &trial, NULL), STATUS_OK);
+        assert_int_equal(trial.fits, more == 0);
+        const struct trial *noted = more == 0 ? &limit.trial : &limit.next_trial;
+        assert_int_equal(trial.wanted_bytes, noted->wanted_bytes);
+        assert_int_equal(trial.held_bytes, noted->held_bytes);
+        assert_string_equal(trial.label, noted->label);
+        assert_int_equal(trial.bounded.reserved_bytes_peak, noted->bounded.reserved_bytes_peak);
+    }
+    trial_scene_close(&scene);
+}
+
+/* Biases by distance have no last position: where memory does not end it, assay does, and says that it is not the model. */
+static void a_bound_of_its_own_is_called_that(void **state)
+{
+    (void)state;
+    struct trial_scene scene;
+    struct workload workload = workload_default(MODE_GENERATE);
+    workload.precision = PRECISION_BFLOAT16;
+    workload.seq = 8;
+    trial_scene_open(&scene, "tiny-bloom", &workload, "sm_90");
+    scene.config.positions = 0;
+    scene.config.layers = 1 << 19; /* so that few tokens are many passes */
+    workload.new_tokens = generate_tokens_maximum(&scene.config, true) + 1;
+    struct status error = {0};
+    assert_int_equal(generate_check(&scene.config, &workload, true, &error), STATUS_INVALID);
+    assert_non_null(strstr(error.text, "more than assay replays, whatever the model allows; write at most 32"));
+    trial_scene_close(&scene);
+}
+
 static void nothing_fits_and_says_so(void **state)
 {
     (void)state;
@@ -213,6 +272,8 @@ int main(void)
         cmocka_unit_test(a_larger_size_may_fit_where_a_smaller_does_not),
         cmocka_unit_test(the_host_agrees),
         cmocka_unit_test(a_model_bounds_what_memory_does_not),
+        cmocka_unit_test(a_tape_bounds_no_tokens),
+        cmocka_unit_test(a_bound_of_its_own_is_called_that),
         cmocka_unit_test(nothing_fits_and_says_so),
         cmocka_unit_test(a_field_that_says_nothing_is_refused),
     };
