@@ -1,6 +1,5 @@
 /* assay gpus: the GPUs that --on and --for know by name. What is in this machine is the business of assay hardware. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "harness/base/json.h"
 #include "harness/base/size.h"
@@ -25,7 +24,6 @@ static struct json *gpu_json(const struct gpu *gpu)
     made = json_set(object, "aliases", aliases) && made;
     made = json_set(object, "target", json_string_new(gpu->target)) && made;
     made = json_set(object, "memory_bytes", json_integer_new(gpu_memory_bytes(gpu))) && made;
-    made = json_set(object, "nominal", json_boolean_new(gpu->nominal)) && made;
     made = json_set(object, "source", json_string_new(gpu->source)) && made;
     return json_made(object, made);
 }
@@ -47,25 +45,18 @@ static enum status_code gpus_json_print(struct status *error)
 static enum status_code gpus_run(const struct arguments *arguments, enum exit_code *exit_code, struct status *error)
 {
     struct text text = {0};
-    int longest = 0;
     (void)exit_code;
     if (arguments_value(arguments, "json") != NULL) {
         return gpus_json_print(error);
     }
-    for (int i = 0; gpu_at(i) != NULL; i++) {
-        int length = (int)strlen(gpu_at(i)->name);
-        longest = length > longest ? length : longest;
-    }
-    text_format(&text, "%-*s %10s %12s  %s\n", longest, "GPU", "memory", "", "class");
+    text_format(&text, "%11s %11s  %-7s %s\n", "memory", "as printed", "class", "GPU");
     for (int i = 0; gpu_at(i) != NULL; i++) {
         const struct gpu *gpu = gpu_at(i);
         char size[SIZE_TEXT_BYTES];
-        text_format(&text, "%-*s %10s %8" PRId64 " MiB  %s%s\n", longest, gpu->name,
-                    size_format(gpu_memory_bytes(gpu), size), gpu->memory_mib, gpu->target,
-                    gpu->nominal      ? ", nominal memory"
-                    : gpu_is_amd(gpu) ? ", standing in"
-                                      : "");
+        text_format(&text, "%11s %7" PRId64 " MiB  %-7s %s\n", size_format(gpu_memory_bytes(gpu), size),
+                    gpu->memory_mib, gpu_is_amd(gpu) ? "sm_90 *" : gpu->target, gpu->name);
     }
+    text_append(&text, "* stands in: kernels and workspaces of AMD's libraries are not modelled\n");
     enum status_code code = output_lines(&text, error);
     text_release(&text);
     return code;
@@ -75,9 +66,9 @@ const struct command command_gpus = {
     .name = "gpus",
     .operands = "",
     .summary = "the GPUs that --on and --for know by name",
-    .details = "Memory: what nvidia-smi or amd-smi prints, as somebody published it; --json has where. nominal: the\n"
-               "maker's figure, because none was found. class: whose kernels and workspaces are predicted; standing\n"
-               "in: those of another maker. Where several have a name, as A100, the whole name is asked for.\n",
+    .details =
+        "memory: what nvidia-smi or amd-smi prints, as somebody published it; --json has where. class: whose\n"
+        "kernels and workspaces are predicted. Where several have a name, as A100, the whole name is asked for.\n",
     .options = options,
     .operand_minimum = 0,
     .operand_maximum = 0,

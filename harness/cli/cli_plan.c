@@ -232,6 +232,8 @@ static enum status_code device_read(const struct arguments *arguments, struct pl
         plan->target = question.gpu->target;
     }
     plan->memory_bytes = code == STATUS_OK ? question_segment_bytes(&question) : 0;
+    text_append(&plan->notes, text_string(&question.notes));
+    text_release(&question.notes);
     arena_release(&question.arena);
     return code;
 }

@@ -44,6 +44,11 @@ static enum status_code memory_read(const struct arguments *arguments, struct qu
         code = gpu_find(on, &question->gpu, error);
         if (code == STATUS_OK) {
             question->memory_bytes = gpu_memory_bytes(question->gpu);
+            if (gpu_is_amd(question->gpu)) {
+                note_give(command, &question->notes,
+                          "kernels and workspaces of %s are not modelled; those of %s are taken, and its memory",
+                          question->gpu->name, question->gpu->target);
+            }
         } else {
             status_prefix(error, "%s: --on", command);
         }

@@ -16,65 +16,59 @@
 #define PRINTED GITHUB "search?type=code&q="
 
 static const struct gpu gpus[] = {
-    {"NVIDIA GB300", {"gb300"}, "sm_103", 274658, true, GITHUB "midudev/canirun.ai/pull/20"}, /* 288 GB */
-    {"NVIDIA B300 SXM6 AC", {"b300"}, "sm_103", 275040, false, PRINTED "%22NVIDIA+B300+SXM6+AC%22+275040"},
-    {"NVIDIA GB200", {"gb200"}, "sm_100", 189471, false, PRINTED "189471MiB"},
-    {"NVIDIA B200", {"b200"}, "sm_100", 183359, false, PRINTED "183359MiB"},
-    {"NVIDIA GH200 480GB", {"gh200", "gh200 120gb"}, "sm_90", 97871, false, PRINTED "97871MiB+GH200"},
-    {"NVIDIA H200", {"h200"}, "sm_90", 143771, false, "https://thundergolfer.com/blog/nvidia-gpu-memory-capacity"},
-    {"NVIDIA H100 80GB HBM3",
-     {"h100", "h100 80gb", "h100 sxm"},
-     "sm_90",
-     81559,
-     false,
-     GITHUB "NVIDIA/nccl/issues/1264"},
-    {"NVIDIA H100 PCIe", {NULL}, "sm_90", 81559, false, PRINTED "81559MiB+%22H100+PCIe%22"},
-    {"NVIDIA H100 NVL", {"h100 94gb"}, "sm_90", 95830, false, GITHUB "NVIDIA/gpu-admin-tools/issues/4"},
-    {"NVIDIA H20", {"h20"}, "sm_90", 97871, false, PRINTED "97871MiB+H20"},
-    {"NVIDIA A100-SXM4-80GB", {"a100 80gb", "a100 80gb pcie", "a100 sxm 80gb"}, "sm_80", 81920, false, MODAL},
-    {"NVIDIA A100-SXM4-40GB", {"a100 40gb", "a100 pcie 40gb", "a100 sxm 40gb"}, "sm_80", 40960, false, MODAL},
-    {"NVIDIA A800-SXM4-80GB", {"a800", "a800 80gb"}, "sm_80", 81920, false, GITHUB "dexmal/dexbotic/issues/41"},
-    {"NVIDIA A40", {"a40"}, "sm_86", 46068, false, PRINTED "46068MiB+%22NVIDIA+A40%22"},
-    {"NVIDIA A10", {"a10"}, "sm_86", 23028, false, MODAL},
-    {"NVIDIA L40S", {"l40s"}, "sm_89", 46068, false, MODAL},
-    {"NVIDIA L4", {"l4"}, "sm_89", 23034, false, MODAL},
-    {"Tesla T4", {"t4"}, "sm_75", 15360, false, MODAL},
-    {"Tesla V100-SXM2-32GB", {"v100 32gb"}, "sm_70", 32768, false, PRINTED "32768MiB+%22Tesla+V100%22"},
-    {"Tesla V100-SXM2-16GB", {"v100 16gb"}, "sm_70", 16384, false, GITHUB "1CatAI/1Cat-vLLM/issues/85"},
+    {"NVIDIA GB300", {"gb300"}, "sm_103", 284208, PRINTED "284208MiB"},
+    {"NVIDIA B300 SXM6 AC", {"b300"}, "sm_103", 275040, PRINTED "%22NVIDIA+B300+SXM6+AC%22+275040"},
+    {"NVIDIA GB200", {"gb200"}, "sm_100", 189471, PRINTED "189471MiB"},
+    {"NVIDIA B200", {"b200"}, "sm_100", 183359, PRINTED "183359MiB"},
+    {"NVIDIA GH200 480GB", {"gh200", "gh200 120gb"}, "sm_90", 97871, PRINTED "97871MiB+GH200"},
+    {"NVIDIA H200", {"h200"}, "sm_90", 143771, "https://thundergolfer.com/blog/nvidia-gpu-memory-capacity"},
+    {"NVIDIA H100 80GB HBM3", {"h100", "h100 80gb", "h100 sxm"}, "sm_90", 81559, GITHUB "NVIDIA/nccl/issues/1264"},
+    {"NVIDIA H100 PCIe", {NULL}, "sm_90", 81559, PRINTED "81559MiB+%22H100+PCIe%22"},
+    {"NVIDIA H100 NVL", {"h100 94gb"}, "sm_90", 95830, GITHUB "NVIDIA/gpu-admin-tools/issues/4"},
+    {"NVIDIA H20", {"h20"}, "sm_90", 97871, PRINTED "97871MiB+H20"},
+    {"NVIDIA A100-SXM4-80GB", {"a100 80gb", "a100 80gb pcie", "a100 sxm 80gb"}, "sm_80", 81920, MODAL},
+    {"NVIDIA A100-SXM4-40GB", {"a100 40gb", "a100 pcie 40gb", "a100 sxm 40gb"}, "sm_80", 40960, MODAL},
+    {"NVIDIA A800-SXM4-80GB", {"a800", "a800 80gb"}, "sm_80", 81920, GITHUB "dexmal/dexbotic/issues/41"},
+    {"NVIDIA A40", {"a40"}, "sm_86", 46068, PRINTED "46068MiB+%22NVIDIA+A40%22"},
+    {"NVIDIA A10", {"a10"}, "sm_86", 23028, MODAL},
+    {"NVIDIA A10G", {"a10g"}, "sm_86", 23028, PRINTED "23028MiB+A10G"},
+    {"NVIDIA L40", {"l40"}, "sm_89", 46068, PRINTED "46068MiB+%22NVIDIA+L40+%22"},
+    {"NVIDIA L40S", {"l40s"}, "sm_89", 46068, MODAL},
+    {"NVIDIA L4", {"l4"}, "sm_89", 23034, MODAL},
+    {"Tesla T4", {"t4"}, "sm_75", 15360, MODAL},
+    {"Tesla V100-SXM2-32GB", {"v100 32gb"}, "sm_70", 32768, PRINTED "32768MiB+%22Tesla+V100%22"},
+    {"Tesla V100-SXM2-16GB", {"v100 16gb"}, "sm_70", 16384, GITHUB "1CatAI/1Cat-vLLM/issues/85"},
     {"NVIDIA RTX PRO 6000 Blackwell Workstation Edition",
      {"pro 6000", "pro 6000 blackwell", "pro 6000 blackwell server edition",
       "pro 6000 blackwell max-q workstation edition"},
      "sm_120",
      97887,
-     false,
      PRINTED "97887MiB"},
-    {"NVIDIA RTX 6000 Ada Generation", {"6000 ada"}, "sm_89", 49140, false, PRINTED "%22RTX+6000+Ada%22+49140"},
-    {"NVIDIA RTX A6000", {"a6000"}, "sm_86", 49140, false, PRINTED "49140MiB+%22RTX+A6000%22"},
+    {"NVIDIA RTX 6000 Ada Generation", {"6000 ada"}, "sm_89", 49140, PRINTED "%22RTX+6000+Ada%22+49140"},
+    {"NVIDIA RTX A6000", {"a6000"}, "sm_86", 49140, PRINTED "49140MiB+%22RTX+A6000%22"},
     {"NVIDIA RTX A4000",
      {"a4000"},
      "sm_86",
      16376,
-     false,
      "https://huggingface.co/Plasmoxy/flan-t5-small-gigatrue/blame/main/nvidia_smi_early.log"},
     {"NVIDIA GeForce RTX 3060",
      {"3060", "3060 12gb"},
      "sm_86",
      12288,
-     false,
      GITHUB "geerlingguy/raspberry-pi-pcie-devices/issues/790"},
-    {"NVIDIA GeForce RTX 3090", {"3090"}, "sm_86", 24576, false, GITHUB "noonghunna/club-3090/issues/390"},
-    {"NVIDIA GeForce RTX 4070", {"4070"}, "sm_89", 12282, false, PRINTED "12282MiB+%22RTX+4070%22"},
-    {"NVIDIA GeForce RTX 4080", {"4080"}, "sm_89", 16376, false, PRINTED "16376MiB+%22RTX+4080%22"},
-    {"NVIDIA GeForce RTX 4090", {"4090"}, "sm_89", 24564, false, GITHUB "RLinf/RLinf/issues/255"},
-    {"NVIDIA GeForce RTX 5060 Ti", {"5060 ti 16gb"}, "sm_120", 16311, false, PRINTED "%22RTX+5060+Ti%22+16311"},
-    {"NVIDIA GeForce RTX 5070", {"5070"}, "sm_120", 12227, false, GITHUB "shkhln/libc6-shim/issues/14"},
-    {"NVIDIA GeForce RTX 5070 Ti", {"5070 ti"}, "sm_120", 16303, false, PRINTED "16303MiB+%22RTX+5070+Ti%22"},
-    {"NVIDIA GeForce RTX 5080", {"5080"}, "sm_120", 16303, false, PRINTED "16303MiB+%22RTX+5080%22"},
-    {"NVIDIA GeForce RTX 5090", {"5090"}, "sm_120", 32607, false, GITHUB "noonghunna/club-3090/issues/1261"},
+    {"NVIDIA GeForce RTX 3090", {"3090"}, "sm_86", 24576, GITHUB "noonghunna/club-3090/issues/390"},
+    {"NVIDIA GeForce RTX 4070", {"4070"}, "sm_89", 12282, PRINTED "12282MiB+%22RTX+4070%22"},
+    {"NVIDIA GeForce RTX 4080", {"4080"}, "sm_89", 16376, PRINTED "16376MiB+%22RTX+4080%22"},
+    {"NVIDIA GeForce RTX 4090", {"4090"}, "sm_89", 24564, GITHUB "RLinf/RLinf/issues/255"},
+    {"NVIDIA GeForce RTX 5060 Ti", {"5060 ti 16gb"}, "sm_120", 16311, PRINTED "%22RTX+5060+Ti%22+16311"},
+    {"NVIDIA GeForce RTX 5070", {"5070"}, "sm_120", 12227, GITHUB "shkhln/libc6-shim/issues/14"},
+    {"NVIDIA GeForce RTX 5070 Ti", {"5070 ti"}, "sm_120", 16303, PRINTED "16303MiB+%22RTX+5070+Ti%22"},
+    {"NVIDIA GeForce RTX 5080", {"5080"}, "sm_120", 16303, PRINTED "16303MiB+%22RTX+5080%22"},
+    {"NVIDIA GeForce RTX 5090", {"5090"}, "sm_120", 32607, GITHUB "noonghunna/club-3090/issues/1261"},
     /* What their libraries take was not looked into: kernels and workspaces are those of sm_90. */
-    {"AMD Instinct MI300X", {"mi300x", "mi300"}, "sm_90", 196592, false, PRINTED "%22MI300X%22+196592"},
-    {"AMD Instinct MI325X", {"mi325x", "mi325"}, "sm_90", 262128, false, PRINTED "%22MI325X%22+262128"},
-    {"AMD Instinct MI355X", {"mi355x", "mi355"}, "sm_90", 294896, false, PRINTED "%22MI355X%22+294896"},
+    {"AMD Instinct MI300X", {"mi300x", "mi300"}, "sm_90", 196592, PRINTED "%22MI300X%22+196592"},
+    {"AMD Instinct MI325X", {"mi325x", "mi325"}, "sm_90", 262128, PRINTED "%22MI325X%22+262128"},
+    {"AMD Instinct MI355X", {"mi355x", "mi355"}, "sm_90", 294896, PRINTED "%22MI355X%22+294896"},
 };
 
 enum { GPU_COUNT = sizeof gpus / sizeof gpus[0], PLAIN_BYTES = 64 };
@@ -96,12 +90,8 @@ bool gpu_is_amd(const struct gpu *gpu)
 
 void gpu_memory_words(const struct gpu *gpu, struct text *text)
 {
-    text_format(text, "%s: %" PRId64 " MiB, %s%s",
-                gpu->nominal      ? "nominal, as its maker sells it"
-                : gpu_is_amd(gpu) ? "amd-smi"
-                                  : "nvidia-smi",
-                gpu->memory_mib, gpu->source,
-                gpu_is_amd(gpu) ? "; kernels and workspaces are those of sm_90, which ROCm's are not" : "");
+    text_format(text, "%s: %" PRId64 " MiB, %s", gpu_is_amd(gpu) ? "amd-smi" : "nvidia-smi", gpu->memory_mib,
+                gpu->source);
 }
 
 /* Letters and digits alone, in lower case, without the words of the maker in front: "NVIDIA GeForce RTX 4090" -> "4090". */
@@ -203,7 +193,7 @@ const char *gpu_target(const char *name)
     char buffer[PLAIN_BYTES];
     const char *wanted = name_plain(name, buffer), *target = NULL;
     for (int i = 0; i < (int)GPU_COUNT; i++) {
-        enum match match = gpu_match(wanted, &gpus[i]);
+        enum match match = gpu_is_amd(&gpus[i]) ? MATCH_NONE : gpu_match(wanted, &gpus[i]);
         if (match == MATCH_WHOLE) {
             return gpus[i].target;
         }

@@ -18,8 +18,7 @@ struct gpu {
     const char *aliases[GPU_ALIASES_MAXIMUM]; /* other names of the same memory, without the maker; NULL ends them */
     const char *target;                       /* row of tape/target.h */
     int64_t memory_mib;                       /* as nvidia-smi (of AMD's: amd-smi) prints it */
-    bool nominal;       /* memory_mib is the maker's figure: what the driver reports was not found */
-    const char *source; /* where the figure was published */
+    const char *source;                       /* where the figure was published */
 };
 
 /* Row number index, NULL past the end. */
@@ -36,11 +35,11 @@ enum status_code gpu_find(const char *name, const struct gpu **gpu, struct statu
 /* Whether it is one of AMD's, for whose libraries there is no class of devices of their own: target is then the nearest. */
 bool gpu_is_amd(const struct gpu *gpu);
 
-/* Appends "nvidia-smi: 24564 MiB, https://...": where the figure is from; what is nominal, or stands in, is said. */
+/* Appends "nvidia-smi: 24564 MiB, https://...": where the figure is from. */
 void gpu_memory_words(const struct gpu *gpu, struct text *text);
 
 /* The class of devices (target.h) of a GPU, or of all whose names begin so, where it is one: "A100" is sm_80, with 40 or 80 GB.
- * NULL: nobody has the name, or they are of several classes. */
+ * NULL: nobody has the name, they are of several classes, or it is one of AMD's. */
 const char *gpu_target(const char *name);
 
 #endif

@@ -159,6 +159,26 @@ static void models_are_filtered_by_a_part_of_a_name(void **state)
     }
 }
 
+/* No class of devices describes AMD's: what is taken instead is said, wherever such a GPU is named. */
+static void what_stands_in_for_a_gpu_is_said(void **state)
+{
+    (void)state;
+    static const char *const commands[][WORDS_MAXIMUM] = {
+        {"fit", "tiny-gpt2", "--mode", "load", "--on", "mi300x"},
+        {"estimate", "tiny-gpt2", "--mode", "infer", "--seq", "8,16", "--on", "MI300X"},
+        {"plan", "tests/cli/data/small-suite.yaml", "--filter", "*/load/*", "--on", "AMD Instinct MI300X"}};
+    for (size_t i = 0; i < 3; i++) {
+        char note[200];
+        snprintf(note, sizeof note,
+                 "assay: %s: kernels and workspaces of AMD Instinct MI300X are not modelled; those of sm_90 are taken, "
+                 "and its memory\n",
+                 commands[i][0]);
+        struct command_result result = assay(commands[i]);
+        assert_string_equal(text_string(&result.error), note);
+        command_result_release(&result);
+    }
+}
+
 static void a_twin_is_said_to_be_one(void **state)
 {
     (void)state;
@@ -178,6 +198,7 @@ int main(void)
         cmocka_unit_test(suggestions_are_right_or_there_are_none),
         cmocka_unit_test(words_of_other_tools_are_understood),
         cmocka_unit_test(models_are_filtered_by_a_part_of_a_name),
+        cmocka_unit_test(what_stands_in_for_a_gpu_is_said),
         cmocka_unit_test(a_twin_is_said_to_be_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -89,6 +89,7 @@ static void capabilities_are_those_that_the_maker_publishes(void **state)
         {"H20", 90},       {"A40", 86},       {"A6000", 86},     {"6000 Ada", 89},  {"RTX PRO 6000", 120},
         {"3060", 86},      {"4070", 89},      {"4080", 89},      {"5080", 120},     {"5070 Ti", 120},
         {"5070", 120},     {"5060 Ti", 120},  {"V100 32GB", 70}, {"H100 PCIe", 90}, {"H100", 90},
+        {"A10G", 86},      {"L40", 89},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const struct gpu *gpu = NULL;
@@ -130,8 +131,8 @@ static void a_figure_says_whose_it_is(void **state)
         const char *name, *begin, *within;
     } rows[] = {
         {"H200", "nvidia-smi: 143771 MiB, https://", ""},
-        {"MI300X", "amd-smi: 196592 MiB, https://", "kernels and workspaces are those of sm_90"},
-        {"GB300", "nominal, as its maker sells it: 274658 MiB, https://", ""},
+        {"MI300X", "amd-smi: 196592 MiB, https://", ""},
+        {"GB300", "nvidia-smi: 284208 MiB, https://", ""},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const struct gpu *gpu = NULL;
@@ -157,7 +158,7 @@ static void a_class_of_devices_has_the_names_of_its_gpus(void **state)
         assert_int_equal(target_find(rows[i][0], &target, NULL), STATUS_OK);
         assert_string_equal(target->name, rows[i][1]);
     }
-    static const char *const wrong[] = {"", "sm", "sm_", "sm_91", "h", "rtx", "0", "1", "90b", "ampere"};
+    static const char *const wrong[] = {"", "sm", "sm_", "sm_91", "h", "rtx", "0", "1", "90b", "ampere", "mi300x"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         const struct target *target = NULL;
         assert_int_equal(target_find(wrong[i], &target, NULL), STATUS_INVALID);
