@@ -1,4 +1,5 @@
 /* assay compare: what differs between two results, and whether it may. */
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -99,10 +100,40 @@ static enum status_code comparison_give(const struct report *base, const struct 
     return code;
 }
 
+/* One of the two, read on its own: nothing of a report is shared with another. */
+struct side {
+    const char *path;
+    struct report *report;
+    enum status_code code;
+    struct status error;
+};
+
+static void *side_read(void *argument)
+{
+    struct side *side = argument;
+    side->code = report_open_side(side->path, &side->report, &side->error);
+    return NULL;
+}
+
+/* Both at the same time, where a thread can be had; the error of BASE comes first. */
+static enum status_code sides_read(struct side *base, struct side *other, struct status *error)
+{
+    pthread_t thread;
+    bool apart = pthread_create(&thread, NULL, side_read, other) == 0;
+    side_read(base);
+    if (apart) {
+        pthread_join(thread, NULL);
+    } else {
+        side_read(other);
+    }
+    const struct side *failed = base->code != STATUS_OK ? base : other;
+    return failed->code != STATUS_OK ? status_set(error, failed->code, "%s", failed->error.text) : STATUS_OK;
+}
+
 static enum status_code compare_command(const struct arguments *arguments, enum exit_code *exit_code,
                                         struct status *error)
 {
-    struct report *base = NULL, *other = NULL;
+    struct side base = {.path = arguments->operands[0]}, other = {.path = arguments->operands[1]};
     struct difference_options limits;
     struct difference_style style;
     enum status_code code = limits_read(arguments, &limits, error);
@@ -110,16 +141,13 @@ static enum status_code compare_command(const struct arguments *arguments, enum 
         code = style_read(arguments, &style, error);
     }
     if (code == STATUS_OK) {
-        code = report_open_side(arguments->operands[0], &base, error);
+        code = sides_read(&base, &other, error);
     }
     if (code == STATUS_OK) {
-        code = report_open_side(arguments->operands[1], &other, error);
+        code = comparison_give(base.report, other.report, &limits, &style, exit_code, error);
     }
-    if (code == STATUS_OK) {
-        code = comparison_give(base, other, &limits, &style, exit_code, error);
-    }
-    report_release(other);
-    report_release(base);
+    report_release(other.report);
+    report_release(base.report);
     return code;
 }
 

@@ -171,20 +171,28 @@ static enum status_code damage_note(struct record_stream *stream, const struct s
     return STATUS_OK;
 }
 
+enum { LANES = 4 }; /* that do not wait for each other */
+
 static uint64_t bytes_hash(const char *bytes, size_t length)
 {
     const uint64_t factor = 0x9E3779B97F4A7C15u;
-    uint64_t hash = length * factor, word = 0;
+    uint64_t lanes[LANES] = {length, 1, 2, 3}, words[LANES];
     size_t at = 0;
-    for (; at + sizeof word <= length; at += sizeof word) {
-        memcpy(&word, bytes + at, sizeof word);
-        hash = (hash ^ word) * factor;
+    for (; at + sizeof words <= length; at += sizeof words) {
+        memcpy(words, bytes + at, sizeof words);
+        for (int lane = 0; lane < LANES; lane++) {
+            lanes[lane] = (lanes[lane] ^ words[lane]) * factor;
+            lanes[lane] ^= lanes[lane] >> 32;
+        }
+    }
+    memset(words, 0, sizeof words);
+    memcpy(words, bytes + at, length - at);
+    uint64_t hash = 0;
+    for (int lane = 0; lane < LANES; lane++) {
+        hash = (hash ^ lanes[lane] ^ words[lane]) * factor;
         hash ^= hash >> 32;
     }
-    word = 0;
-    memcpy(&word, bytes + at, length - at);
-    hash = (hash ^ word) * factor;
-    return hash ^ hash >> 32;
+    return hash;
 }
 
 /* One line of the file. line->type stays RECORD_LINE_NONE where there is nothing in it for the caller. */

@@ -199,7 +199,9 @@ static void settings_read(struct filling *filling, const struct json *identity)
         qsort(keys, kept, sizeof *keys, key_order);
     }
     for (size_t at = 0; made && at < kept; at++) {
-        text_format(&text, "|%s=", keys[at]);
+        text_append(&text, "|");
+        text_append(&text, keys[at]);
+        text_append(&text, "=");
         made = json_write(json_get(identity, keys[at]), 0, &text, NULL) == STATUS_OK;
     }
     free(keys);
@@ -281,6 +283,12 @@ static void label_append(struct text *label, const char *word)
     }
 }
 
+static void label_number(struct text *label, const char *name, int64_t number)
+{
+    text_append(label, name);
+    text_integer(label, number);
+}
+
 static const char *unless(const char *word, const char *usual)
 {
     return word != NULL && strcmp(word, usual) != 0 ? word : NULL;
@@ -295,20 +303,20 @@ static bool label_make(struct report *report, struct case_view *view)
     label_append(&label, unless(view->quantize, "linear"));
     if (!mode_is(view, "load")) {
         if (view->batch >= 0) {
-            text_format(&label, " b%lld", (long long)view->batch);
+            label_number(&label, " b", view->batch);
         }
         if (view->seq >= 0) {
-            text_format(&label, " s%lld", (long long)view->seq);
+            label_number(&label, " s", view->seq);
         }
         if (view->new_tokens >= 0) {
-            text_format(&label, " +%lld", (long long)view->new_tokens);
+            label_number(&label, " +", view->new_tokens);
         }
         label_append(&label, unless(view->cache, "dynamic"));
         if (unless(view->cache_dtype, "auto") != NULL) {
             text_format(&label, " cache-%s", view->cache_dtype);
         }
         if (view->beams > 1) {
-            text_format(&label, " beams%lld", (long long)view->beams);
+            label_number(&label, " beams", view->beams);
         }
         label_append(&label, unless(view->attention, "sdpa"));
         label_append(&label, view->padding ? "padding" : NULL);
@@ -317,13 +325,13 @@ static bool label_make(struct report *report, struct case_view *view)
             text_format(&label, " loss-%s", view->loss);
         }
         if (view->lora_rank > 0) {
-            text_format(&label, " lora%lld", (long long)view->lora_rank);
+            label_number(&label, " lora", view->lora_rank);
             label_append(&label, unless(view->lora_targets, "attention"));
             label_append(&label, view->prepare_kbit ? "prepare-kbit" : NULL);
         }
         label_append(&label, view->checkpointing ? "checkpointing" : NULL);
         if (view->accumulate > 1) {
-            text_format(&label, " accumulate%lld", (long long)view->accumulate);
+            label_number(&label, " accumulate", view->accumulate);
         }
         label_append(&label, mode_is(view, "generate") ? unless(view->logits, "last") : unless(view->logits, "all"));
         label_append(&label, view->tf32 ? "tf32" : view->tf32_convolutions ? "tf32-convolutions" : NULL);
