@@ -52,8 +52,8 @@ set xrange [low:high]
 set samples 200
 
 # From below: caption, legend, errors, and the larger panel.
-legend_top = foot + 12.0 + 19.0 * legend_rows
-errors_bottom = legend_top + 52.0
+legend_top = foot + 8.0 + 19.0 * legend_rows
+errors_bottom = legend_top + 60.0
 errors_top = errors_bottom + 0.30 * (ARG5 - errors_bottom - 40.0)
 
 set multiplot

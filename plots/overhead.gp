@@ -38,7 +38,7 @@ legend = 150.0
 left = 70.0
 step_x = (ARG4 - left - legend) / across
 top = ARG5 - 58.0
-step_y = (top - 54.0 - foot) / down
+step_y = (top - 70.0 - foot) / down
 
 low = ALL_min_x / 1.4
 high = ALL_max_x * 1.4
@@ -59,7 +59,7 @@ cut(text) = strlen(text) <= fit ? text : text[1:fit - 1] . "…"
 set multiplot
 set label 1 sprintf("Overhead of %s: %s", mode, model) at screen 0.5, screen 1 - 16.0 / ARG5 center font ",14"
 set label 2 caption at screen 14.0 / ARG4, screen (foot - 6.0) / ARG5 left font ",10" textcolor rgb "#555555"
-set label 3 "allocated peak / weights" at screen 16.0 / ARG4, screen (top + 54.0 + foot) / 2 / ARG5 center rotate by 90
+set label 3 "allocated peak / weights" at screen 16.0 / ARG4, screen (top + 70.0 + foot) / 2 / ARG5 center rotate by 90
 do for [panel = 0:panels - 1] {
     column_at = panel % across
     row_at = int(panel / across)

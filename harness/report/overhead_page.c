@@ -292,7 +292,7 @@ static void page_write(struct point *points, int count, struct plot_page *page)
     text_append(&page->data, "\n");
     int columns = page->mark_count < 3 ? page->mark_count : 3;
     page->width = columns == 1 ? 640 : columns == 2 ? 900 : 1200;
-    page->height = 70 + 300 * ((page->mark_count + columns - 1) / columns);
+    page->height = 84 + 300 * ((page->mark_count + columns - 1) / columns);
     int legend_height = 70 + 21 * (batch_count + 1);
     page->height = page->height < legend_height ? legend_height : page->height;
     if (replayed_count > 0) {

@@ -8,12 +8,12 @@
 
 #include "harness/report/case_view.h"
 
-enum plot_kind {
-    PLOT_ACCURACY, /* predicted against measured, the symbol of each estimator */
-    PLOT_ANATOMY,  /* what each peak is made of, predicted beside measured where they differ */
-    PLOT_OVERHEAD, /* peak / weights along the length, a line per batch; a page per model, of inference and of generation */
-    PLOT_TIMELINE, /* peaks per stage at three levels, of cases whose stages are not as predicted, or that were asked for */
-    PLOT_COUNT
+enum plot_kind {                /* in the order in which pages show them */
+                 PLOT_ACCURACY, /* predicted against measured, the symbol of each estimator */
+                 PLOT_OVERHEAD, /* peak / weights along the length, a line per batch; a page per model, of inference and of generation */
+                 PLOT_TIMELINE, /* peaks per stage at three levels, of cases whose stages are not as predicted, or that were asked for */
+                 PLOT_ANATOMY, /* what each peak is made of, predicted beside measured where they differ */
+                 PLOT_COUNT
 };
 
 struct plot_page {

@@ -115,7 +115,9 @@ static enum status_code kind_draw(const struct report *report, enum plot_kind ki
         if (more) {
             plot_page_make(report, kind, place->timeline, number, &page);
             plot_caption_close(&page, provenance);
-            text_append(&page.title, page.title.length == 0 ? plot_purpose(kind) : "");
+            if (page.title.length == 0) {
+                text_format(&page.title, number == 0 ? "%s" : "%s, page %d", plot_purpose(kind), number + 1);
+            }
             more = page.mark_count > 0;
         }
         if (number < PAGE_MAXIMUM) {
