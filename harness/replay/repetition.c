@@ -230,8 +230,9 @@ static int64_t circle_find(const struct repetition *repetition, const struct rou
     return 0;
 }
 
-/* Their peaks were those of the round that was made. */
-static void rounds_leave_out(struct repetition *repetition, struct round *rounds)
+/* Their peaks were those of the round that was made. False where none was found to be left out; it is done once, and what is left
+ * is less than a round. */
+static bool rounds_leave_out(struct repetition *repetition, struct round *rounds)
 {
     struct round *now = &rounds[repetition->at % ROUNDS];
     const struct storage_block *blocks = repetition->replay->blocks;
@@ -245,6 +246,7 @@ static void rounds_leave_out(struct repetition *repetition, struct round *rounds
         repetition->replay->result.token_count += left_out * repetition->token_count;
         repetition->at += left_out;
     }
+    return circle > 0;
 }
 
 enum status_code repetition_run(struct replay *replay, const struct repeat *repeat, struct status *error)
@@ -258,7 +260,7 @@ enum status_code repetition_run(struct replay *replay, const struct repeat *repe
     for (repetition.at = 1; repetition.at <= repeat->count && code == STATUS_OK; repetition.at++) {
         code = body_run(&repetition, error);
         if (code == STATUS_OK && leaves_out) {
-            rounds_leave_out(&repetition, rounds);
+            leaves_out = !rounds_leave_out(&repetition, rounds);
         }
     }
     if (code == STATUS_OK) {

@@ -36,6 +36,9 @@ struct section_run {
 enum { SECTION_PLACES = 8 };
 
 struct section_place {
+    int64_t at; /* the repetition, and the section of the run, whose end it is: those that are supposed note none */
+    const struct section_run *run;
+    int section;
     int64_t small_segment_changes;
     int64_t *positions; /* of the tail */
 };

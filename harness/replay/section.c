@@ -92,17 +92,22 @@ enum status_code repetition_make_good(struct repetition *repetition, struct stat
 static void place_note(struct repetition *repetition, const struct section_run *run, int section)
 {
     struct section_place *place = &repetition->places[section % SECTION_PLACES];
+    place->at = repetition->at;
+    place->run = run;
+    place->section = section;
     place->small_segment_changes = repetition->replay->small_segment_changes;
     for (int i = 0; i < run->tail_count; i++) {
         place->positions[i] = block_position(tail_block(repetition, run, section, i)->block);
     }
 }
 
-static bool places_match(const struct section_place *a, const struct section_place *b, int count)
+/* Whether the section that ended at `then` lies so far back in the same run, and left the same where this one did. */
+static bool places_match(const struct section_place *now, const struct section_place *then, int back)
 {
-    bool match = a->small_segment_changes == b->small_segment_changes;
-    for (int i = 0; i < count && match; i++) {
-        match = a->positions[i] == b->positions[i];
+    bool match = then->at == now->at && then->run == now->run && then->section == now->section - back &&
+                 then->small_segment_changes == now->small_segment_changes;
+    for (int i = 0; match && i < now->run->tail_count; i++) {
+        match = now->positions[i] == then->positions[i];
     }
     return match;
 }
@@ -118,7 +123,7 @@ static void circle_look(struct repetition *repetition, const struct section_run 
     place_note(repetition, run, section);
     for (int back = 1; back < SECTION_PLACES && section - back >= first; back++) {
         if (places_match(&repetition->places[section % SECTION_PLACES],
-                         &repetition->places[(section - back) % SECTION_PLACES], run->tail_count)) {
+                         &repetition->places[(section - back) % SECTION_PLACES], back)) {
             repetition->supposed = run;
             repetition->suppose_from = section;
             repetition->circle = back;

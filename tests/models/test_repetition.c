@@ -298,6 +298,26 @@ static void large_sizes_are_equal(void **state)
     assert_true(case_is_equal("HuggingFaceTB/SmolLM2-135M", 0, &workload));
 }
 
+/* Memory is refused in mid-layer, again and again, where what is supposed must be made good. */
+static void every_bound_is_equal(void **state)
+{
+    (void)state;
+    static const char *const models[] = {"Qwen/Qwen2.5-0.5B", "tiny-gpt-neox", "tiny-deepseek-v2"};
+    for (int i = 0; i < 3; i++) {
+        struct pair pair;
+        struct replay_result result;
+        struct workload workload = generation(160);
+        workload.batch = i == 0 ? 48 : 400;
+        assert_true(pair_open(&pair, models[i], 14, &workload));
+        replay_of(pair.recorded, 0, &result);
+        int64_t tensors = result.requested_bytes_peak, reserved = result.reserved_bytes_peak;
+        for (int64_t part = 0; part < 40; part++) {
+            replays_equal(&pair, tensors + (reserved - tensors) * part / 40);
+        }
+        pair_close(&pair);
+    }
+}
+
 static void micro_batches_are_equal(void **state)
 {
     (void)state;
@@ -401,6 +421,7 @@ int main(void)
         cmocka_unit_test(integer_caches_are_equal),
         cmocka_unit_test(windows_are_equal),
         cmocka_unit_test(large_sizes_are_equal),
+        cmocka_unit_test(every_bound_is_equal),
         cmocka_unit_test(micro_batches_are_equal),
         cmocka_unit_test(random_cases_are_equal),
         cmocka_unit_test(a_long_generation_is_a_short_tape),
