@@ -143,7 +143,7 @@ device_section() {
         done
     done
     printf '\nEvery case:\n\n```text\n'
-    "$assay" report "$folder" --format summary | sed '/^Peak of allocated/,/^$/d'
+    "$assay" report "$folder" --format summary --exit-zero | sed '/^Peak of allocated/,/^$/d'
     printf '```\n'
     if grep -q '^## Spread over' "$work/$1.md"; then
         printf '\nFresh processes of one case, highest less lowest:\n\n'
@@ -210,6 +210,7 @@ TEXT
 report_make() {
     folder=$1 made=$2 names=$3
     shift 3
+    [ $# -gt 0 ] || set -- --exit-zero # what a case came to is in the page
     "$assay" report "$folder" "$@" --format md --plots "$made" --output "$made.md" >"$work/notes" 2>&1 ||
         { cat "$work/notes" >&2; exit 2; }
     mkdir -p "$folder/plots"

@@ -16,6 +16,7 @@ static const struct option_row options[] = {
     {"league", OPTION_FLAG, NULL, "the estimators ranked by their errors (table, md, csv, json or html)"},
     {"rule", OPTION_VALUE, "FACTOR", "where FACTOR x weights (1.2) is enough for inference (as --league)"},
     {"wasteful", OPTION_VALUE, "PERCENT", "how far above the peak --rule calls wasteful (default: 10%)"},
+    {"exit-zero", OPTION_FLAG, NULL, "end with 0 whatever the cases came to, where the report could be made"},
     {NULL, OPTION_FLAG, NULL, NULL},
 };
 
@@ -88,6 +89,23 @@ static enum status_code page_make(const struct report_page *page, enum report_fo
     return code;
 }
 
+/* The exit code that the page comes to, which is said on standard error where it is not 0: of every case that of the run, of a
+ * statistic 3 where nothing counts in it. */
+static enum exit_code exit_code_say(const struct report_page *page)
+{
+    struct text reason = {0};
+    enum exit_code exit_code = EXIT_CODE_PASS;
+    if (page->league == NULL && page->rule == NULL) {
+        exit_code = (enum exit_code)run_outcome_exit_code(report_outcome(page->reports[0], &reason));
+    } else if (report_page_is_empty(page)) {
+        exit_code = EXIT_CODE_INCONCLUSIVE;
+        text_append(&reason, "no case of these records counts in it; the page says why");
+    }
+    exit_reason_print("report", exit_code, text_string(&reason));
+    text_release(&reason);
+    return exit_code;
+}
+
 static enum status_code report_command(const struct arguments *arguments, enum exit_code *exit_code,
                                        struct status *error)
 {
@@ -106,8 +124,8 @@ static enum status_code report_command(const struct arguments *arguments, enum e
     if (code == STATUS_OK) {
         code = page_make(&page, format, arguments_value(arguments, "output"), folder, error);
     }
-    if (code == STATUS_OK && report_page_is_empty(&page)) {
-        *exit_code = EXIT_CODE_INCONCLUSIVE;
+    if (code == STATUS_OK && arguments_value(arguments, "exit-zero") == NULL) {
+        *exit_code = exit_code_say(&page);
     }
     report_page_release(&page);
     arena_release(&arena);
@@ -118,8 +136,10 @@ const struct command command_report = {
     .name = "report",
     .operands = "DIR...",
     .summary = "what records say, for people and for machines",
-    .details = "DIR: a folder that `assay run` wrote, or its records.jsonl. The same records give the same report.\n"
-               "--league and --rule take several; their exit code is 3 where there is nothing to judge.\n",
+    .details =
+        "DIR: a folder that `assay run` wrote, or its records.jsonl. The same records give the same report.\n"
+        "It ends with the exit code that the cases come to, as their run did: 0, 1, 3 or 77; --exit-zero: with 0.\n"
+        "--league and --rule take several; their exit code is 3 where there is nothing to judge.\n",
     .options = options,
     .operand_minimum = 1,
     .operand_maximum = OPERAND_COUNT_MAXIMUM,

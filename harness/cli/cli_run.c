@@ -202,7 +202,7 @@ static enum status_code suite_run(const struct arguments *arguments, struct aren
     }
     if (code == STATUS_OK) {
         *exit_code = (enum exit_code)run_outcome_exit_code(result.outcome);
-        exit_reason_print("run", result.reason);
+        exit_reason_print("run", *exit_code, result.reason);
     }
     return code;
 }

@@ -47,14 +47,14 @@ enum status_code output_offer(const struct text *text, struct status *error)
     return code == STATUS_IO && errno == EPIPE ? STATUS_OK : code;
 }
 
-void exit_reason_print(const char *command, const char *reason)
+void exit_reason_print(const char *command, int exit_code, const char *reason)
 {
     if (reason[0] == '\0') {
         return;
     }
     struct text clean = {0};
     terminal_append(&clean, reason);
-    fprintf(stderr, "assay: %s: %s\n", command, text_string(&clean));
+    fprintf(stderr, "assay: %s: exit code %d: %s\n", command, exit_code, text_string(&clean));
     text_release(&clean);
 }
 

@@ -28,9 +28,9 @@ void output_warning(const char *line);
 /* Writes one JSON document and a newline. value may be NULL: memory ran out while it was made. */
 enum status_code output_json(const struct json *value, struct status *error);
 
-/* Says on standard error why a command ends with another exit code than 0: "assay: run: FAIL, exit code 1: ...". Nothing
+/* Says on standard error why a command ends with another exit code than 0: "assay: run: exit code 1: FAIL: ...". Nothing
  * for "". reason may be text from outside: what would move the cursor is left out. */
-void exit_reason_print(const char *command, const char *reason);
+void exit_reason_print(const char *command, int exit_code, const char *reason);
 
 /* Columns of the terminal that stream is; where it is none: $COLUMNS, else 100. */
 int terminal_width(FILE *stream);

@@ -77,15 +77,47 @@ void case_open_append(struct text *text, const struct json *case_line)
     }
 }
 
+void case_failures_append(struct text *text, const struct json *case_line, size_t room)
+{
+    enum { REST_BYTES = 16 }; /* for "; 123 more" */
+    const struct json *verdicts = json_get(case_line, "verdicts");
+    const char *kind = json_string_or(json_get(json_get(case_line, "device"), "kind"), NULL);
+    size_t begin = text->length;
+    int left_count = 0;
+    for (size_t i = 0; json_kind(verdicts) == JSON_KIND_ARRAY && i < json_count(verdicts); i++) {
+        if (json_boolean_or(json_get(json_at(verdicts, i), "pass"), true)) {
+            continue;
+        }
+        struct text one = {0};
+        struct verdict_words words = verdict_words_read(json_at(verdicts, i), basis_of_device(kind));
+        text_append(&one, text->length > begin ? "; " : "");
+        verdict_words_append(&one, &words);
+        bool fits = room == 0 || text->length == begin ||
+                    (left_count == 0 && text->length - begin + one.length + REST_BYTES < room);
+        text_append(text, fits ? text_string(&one) : "");
+        left_count += fits ? 0 : 1;
+        text->failed = text->failed || one.failed;
+        text_release(&one);
+    }
+    if (left_count > 0) {
+        text_format(text, "; %d more", left_count);
+    }
+}
+
+bool outcome_count(struct outcome *outcome, enum case_status status, enum standing standing)
+{
+    bool graver = standing > outcome->gravest;
+    outcome->counts[status]++;
+    outcome->open_count += standing == STANDING_OPEN ? 1 : 0;
+    outcome->gravest = graver ? standing : outcome->gravest;
+    return graver;
+}
+
 void outcome_add(struct outcome *outcome, const struct json *case_line)
 {
-    enum standing standing = case_standing(case_line);
-    outcome->counts[status_of(case_line)]++;
-    outcome->open_count += standing == STANDING_OPEN ? 1 : 0;
-    if (standing <= outcome->gravest) {
+    if (!outcome_count(outcome, status_of(case_line), case_standing(case_line))) {
         return;
     }
-    outcome->gravest = standing;
     text_release(&outcome->first);
     struct text why = {0};
     text_append(&why, json_string_or(json_get(case_line, "reason"), ""));
@@ -149,7 +181,7 @@ static void parts_append(struct text *text, const struct outcome *outcome)
     part_append(text, &first, counts[CASE_STATUS_OOM], total, unit, "ran out of memory");
     part_append(text, &first, counts[CASE_STATUS_TIMEOUT], total, unit, "ran out of time");
     part_append(text, &first, outcome->open_count, total, unit,
-                "left open (a figure that has a tolerance is not known)");
+                "left open (a figure that has a tolerance could not be judged)");
     part_append(text, &first, outcome->missing_count, total, unit, "missing");
     if (outcome->missing_cause != NULL) {
         text_format(text, "%s%s", first || outcome->missing_count > 0 ? ": " : "; ", outcome->missing_cause);
@@ -165,8 +197,7 @@ void outcome_words_append(struct text *text, const struct outcome *outcome)
         return;
     }
     bool incomplete = outcome->missing_count > 0 || outcome->missing_cause != NULL;
-    text_format(text, "%s, exit code %d", incomplete ? "INCOMPLETE" : outcomes[decided].headline,
-                run_outcome_exit_code(decided));
+    text_append(text, incomplete ? "INCOMPLETE" : outcomes[decided].headline);
     if (decided == RUN_SKIPPED) {
         int count = outcome->counts[CASE_STATUS_SKIP];
         const char *unit = outcome->unit != NULL ? outcome->unit : "case";

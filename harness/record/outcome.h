@@ -34,6 +34,10 @@ enum standing case_standing(const struct json *case_line);
 /* Appends why a case line is open: its first such verdict in words, and how many more there are. Nothing for others. */
 void case_open_append(struct text *text, const struct json *case_line);
 
+/* Appends the verdicts of a case line that failed, in words, "; " between them; what comes after room bytes is counted, but the
+ * first is always there. room 0: all. Nothing where none failed. */
+void case_failures_append(struct text *text, const struct json *case_line, size_t room);
+
 /* Causes of what is missing. */
 #define OUTCOME_INTERRUPTED "the run was interrupted"
 #define OUTCOME_NO_END      "the run was killed or still goes on"
@@ -49,13 +53,15 @@ struct outcome {
     struct text first; /* "ID: why" of the first of the gravest; "" where nothing is to be said */
 };
 
-void outcome_add(struct outcome *outcome, const struct json *case_line);
+/* Counts one that stands so. False where it is not graver than what was counted before; else its "ID: why" is the first. */
+bool outcome_count(struct outcome *outcome, enum case_status status, enum standing standing);
+void outcome_add(struct outcome *outcome, const struct json *case_line); /* with its first */
 enum run_outcome outcome_decide(const struct outcome *outcome);
 void outcome_release(struct outcome *outcome);
 
-/* Appends "FAIL, exit code 1: 2 of 19 cases failed, 1 ended in error", "INCOMPLETE, exit code 3: 13 of 19 cases are missing:
- * the run was interrupted", "INCONCLUSIVE, exit code 3: 4 of 4 cases left open (a figure that has a tolerance is not known)",
- * "SKIPPED, exit code 77: all 4 cases were skipped"; nothing for a pass. */
+/* Appends "FAIL: 2 of 19 cases failed, 1 ended in error", "INCOMPLETE: 13 of 19 cases missing: the run was interrupted",
+ * "INCONCLUSIVE: 4 of 4 cases left open (a figure that has a tolerance could not be judged)", "SKIPPED: all 4 cases were skipped";
+ * nothing for a pass. */
 void outcome_words_append(struct text *text, const struct outcome *outcome);
 
 #endif

@@ -6,12 +6,15 @@
 
 bool case_has_failed(const struct case_view *view)
 {
-    return strcmp(view->status, "ok") != 0 && strcmp(view->status, "skip") != 0;
+    return view->standing >= STANDING_OPEN;
 }
 
-static int urgency_of(const struct case_view *view)
+int case_urgency(const struct case_view *view)
 {
-    return case_has_failed(view) ? 0 : view->invalid ? 1 : strcmp(view->status, "skip") != 0 ? 2 : 3;
+    return case_has_failed(view)             ? STANDING_FAIL - (int)view->standing
+           : view->invalid                   ? 3
+           : view->standing != STANDING_SKIP ? 4
+                                             : 5;
 }
 
 static double error_of(const struct case_view *view)
@@ -25,14 +28,14 @@ static double error_of(const struct case_view *view)
 static int record_order(const void *left, const void *right)
 {
     const struct case_view *a = *(const struct case_view *const *)left, *b = *(const struct case_view *const *)right;
-    int order = urgency_of(a) - urgency_of(b);
+    int order = case_urgency(a) - case_urgency(b);
     return order != 0 ? order : (a > b) - (a < b);
 }
 
 static int error_order(const void *left, const void *right)
 {
     const struct case_view *a = *(const struct case_view *const *)left, *b = *(const struct case_view *const *)right;
-    int order = urgency_of(a) - urgency_of(b);
+    int order = case_urgency(a) - case_urgency(b);
     double x = error_of(a), y = error_of(b);
     order = order != 0 ? order : (x < y) - (x > y);
     return order != 0 ? order : (a > b) - (a < b);
@@ -67,11 +70,11 @@ void case_order_release(struct case_order *order)
 void case_order_note(struct text *text, const struct case_order *order)
 {
     if (order->hidden_count > 0) {
-        text_format(
-            text,
-            "%d more cases are not shown, %d of them failed: what is shown is the failures, then the cases whose "
-            "replay was furthest off. All are in the report as csv or json.",
-            order->hidden_count, order->hidden_failed_count);
+        text_format(text,
+                    "%d more cases are not shown, %d of which did not pass: what is shown is those that did not pass, "
+                    "then the cases whose "
+                    "replay was furthest off. All are in the report as csv or json.",
+                    order->hidden_count, order->hidden_failed_count);
     }
 }
 

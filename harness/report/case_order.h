@@ -5,14 +5,18 @@
 
 #include "harness/report/case_view.h"
 
-/* Whether something went wrong with a case: a verdict failed, or it was not measured to its end. A skipped one is no failure. */
+/* Whether something went wrong with a case: a verdict failed, it was not measured to its end, a figure that has a tolerance could
+ * not be judged, or the last run did not come to it. A skipped one is no failure. */
 bool case_has_failed(const struct case_view *view);
 
+/* From 0: what failed a verdict, what is broken or missing, what is open, what has invalid readings, the others, the skipped. */
+enum { CASE_URGENCIES = 6, FAILURE_URGENCIES = 3 }; /* those below the second are of cases that have failed */
+int case_urgency(const struct case_view *view);
+
 struct case_order {
-    const struct case_view *
-        *cases;       /* failures first, then those with invalid readings, then the others, then the skipped */
-    int shown_count;  /* so many of these are shown: all, or the first `maximum` */
-    int failed_count; /* so many of the shown ones are failures: the first */
+    const struct case_view **cases; /* in the order of their urgency */
+    int shown_count;                /* so many of these are shown: all, or the first `maximum` */
+    int failed_count;               /* so many of the shown ones are failures: the first */
     int hidden_count, hidden_failed_count;
 };
 

@@ -412,6 +412,21 @@ static const char *basis_read(const char *basis, const char *device_kind)
                                                 : BASIS_MEASURED;
 }
 
+/* How the case stands, and why: what failed and what is open in the words of today, whatever program wrote the record. */
+static void outcome_read(struct filling *filling, const struct json *line)
+{
+    struct case_view *view = filling->view;
+    struct text why = {0};
+    view->standing = case_standing(line);
+    case_failures_append(&why, line, 0);
+    case_open_append(&why, line);
+    if (why.length > 0) {
+        view->reason = report_word(filling->report, text_string(&why));
+        filling->failed = filling->failed || why.failed || view->reason == NULL;
+    }
+    text_release(&why);
+}
+
 bool case_view_read(struct report *report, const struct json *line, const char *id, struct case_view *view)
 {
     struct filling filling = {.report = report, .view = view};
@@ -442,6 +457,8 @@ bool case_view_read(struct report *report, const struct json *line, const char *
     device_read(&filling, json_get(line, "device"));
     view->constants_mismatch = word_read(&filling, json_get(json_get(line, "constants"), "mismatch"), NULL);
     view->basis = basis_read(json_string_or(json_get(line, "basis"), NULL), view->device_kind);
+    view->attempt = json_integer_or(json_get(line, "attempt"), -1);
+    outcome_read(&filling, line);
     estimates_read(&filling, line);
     return !filling.failed && validity_read(report, line, view) && label_make(report, view);
 }

@@ -14,6 +14,7 @@
 #include "harness/base/json.h"
 #include "harness/base/name_table.h"
 #include "harness/record/level.h"
+#include "harness/record/outcome.h"
 #include "harness/record/record.h"
 #include "harness/record/verdict_words.h"
 #include "harness/report/report.h"
@@ -139,8 +140,18 @@ struct case_view {
     const char *device_kind, *device_name, *device_driver, *device_runtime; /* NULL: not recorded */
     int64_t device_threads, device_total_bytes;                             /* negative: not recorded */
     const char *constants_mismatch; /* what the constants used were measured under and this is not; NULL: nothing */
+    int64_t attempt;                /* from 1; negative: not known */
     int run;                        /* its run line, by its place in report->runs */
     const char *basis; /* BASIS_MEASURED or BASIS_REPLAYED (harness/record/verdict_words.h): what the figures are */
+    enum standing standing;             /* with what is missing */
+    const struct missing_case *missing; /* the last run that selected it lacks attempts at it; NULL: it has all */
+};
+
+/* A case that a run selected and did not attempt, or not as often as it was to. */
+struct missing_case {
+    const char *id;
+    int64_t wanted_count, made_count; /* attempts */
+    bool has_older;                   /* an earlier run attempted it */
 };
 
 struct case_attempt {
@@ -164,9 +175,20 @@ struct report {
     const char *estimators[ESTIMATOR_MAXIMUM]; /* "replay" first, then as estimator_look.h orders them */
     int estimator_count;
     int damaged_line_count;
-    int attempt_count; /* of the last run: its case lines, which are more than its cases where these are repeated */
-    bool ended;
+    bool ended; /* the last run was finished, not interrupted */
+    int *order; /* places in cases, by their urgency (case_order.h), else as recorded */
+    struct missing_case *missing;
+    int missing_count;
+    int unnamed_missing_count; /* attempts that were selected, and the records do not say which */
+    const char *missing_cause; /* NULL: nothing is missing */
+    const char *notes;         /* what stands in the records twice, in words; "" where nothing does */
 };
+
+/* The counts that report_outcome decides by. The caller releases *outcome. */
+void report_outcome_make(const struct report *report, struct outcome *outcome);
+
+/* Case number place in the order for people. */
+const struct case_view *report_case(const struct report *report, int place);
 
 /* The report's own copy of a word, one for equal ones; NULL for NULL, and where memory ran out. */
 const char *report_word(struct report *report, const char *word);

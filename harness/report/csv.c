@@ -6,6 +6,7 @@
 #include "harness/report/case_view.h"
 #include "harness/report/escape.h"
 #include "harness/report/estimator_look.h"
+#include "harness/report/headline.h"
 
 static void cell_add(struct text *text, const char *string)
 {
@@ -97,7 +98,8 @@ static void identity_write(const struct case_view *view, struct text *text)
     cell_add(text, view->tf32_convolutions ? "true" : "false");
     cell_add(text, view->head);
     cell_add(text, view->attention_backend);
-    cell_add(text, view->status);
+    /* figures of an earlier run are none of this one */
+    cell_add(text, view->standing == STANDING_OPEN ? view->status : case_word(view));
     cell_add(text, view->validity_known ? view->invalid ? "false" : "true" : "");
     cell_add(text, view->disturbance);
     cell_add(text, view->device_name != NULL ? view->device_name : view->device_kind);
@@ -106,13 +108,12 @@ static void identity_write(const struct case_view *view, struct text *text)
     }
 }
 
-/* One attempt at a case: its place among the attempts of its run, and what is the same in all its rows. */
+/* One attempt at a case, and what is the same in all its rows. */
 struct csv_attempt {
     const struct case_view *view;
     const struct spread *spread; /* of all attempts at the case */
-    int number;
-    struct text identity;  /* the first columns */
-    struct text strangers; /* the last columns */
+    struct text identity;        /* the first columns */
+    struct text strangers;       /* the last columns */
 };
 
 /* How many attempts were measured, and how much they differ where they are several. stage: STAGE_COUNT for none. */
@@ -130,7 +131,8 @@ static void spread_write(const struct spread *spread, int stage, int level, stru
 /* The last columns: what the figures under measured_bytes are (empty where no device opened), and of which attempt. */
 static void row_end(const struct csv_attempt *attempt, double stage_seconds, struct text *text)
 {
-    text_format(text, "%s,%d,", attempt->view->device_kind != NULL ? attempt->view->basis : "", attempt->number);
+    text_format(text, "%s,", attempt->view->device_kind != NULL ? attempt->view->basis : "");
+    integer_add(text, attempt->view->attempt);
     seconds_add(text, stage_seconds);
     if (attempt->view->duration_seconds >= 0.0) {
         text_format(text, "%.6f", attempt->view->duration_seconds);
@@ -204,18 +206,42 @@ static void attempt_write(const struct report *report, struct csv_attempt *attem
     text_release(&attempt->strangers);
 }
 
+/* The cases that were selected and are not in the records: an id, and "missing" as their status. */
+static void missing_write(const struct report *report, struct text *text)
+{
+    for (int index = 0; index < report->missing_count; index++) {
+        const struct missing_case *one = &report->missing[index];
+        const struct case_view absent = {.id = one->id,
+                                         .status = "missing",
+                                         .reason = "",
+                                         .disturbance = "",
+                                         .batch = -1,
+                                         .seq = -1,
+                                         .new_tokens = -1,
+                                         .beams = -1,
+                                         .lora_rank = -1,
+                                         .accumulate = -1,
+                                         .attempt = -1,
+                                         .duration_seconds = -1.0};
+        struct csv_attempt attempt = {.view = &absent, .spread = &absent.spread};
+        if (one->made_count == 0 && !one->has_older) {
+            attempt_write(report, &attempt, text);
+        }
+    }
+}
+
 void csv_write(const struct report *report, struct text *text)
 {
     header_write(report, text);
     for (int index = 0; index < report->case_count; index++) {
         const struct case_view *view = &report->cases[index];
-        struct csv_attempt attempt = {.spread = &view->spread, .number = 1};
+        struct csv_attempt attempt = {.spread = &view->spread};
         for (const struct case_attempt *earlier = view->earlier; earlier != NULL; earlier = earlier->next) {
             attempt.view = &earlier->view;
             attempt_write(report, &attempt, text);
-            attempt.number++;
         }
         attempt.view = view;
         attempt_write(report, &attempt, text);
     }
+    missing_write(report, text);
 }

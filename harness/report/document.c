@@ -13,6 +13,7 @@ static struct json *counts_value(const struct report *report)
                 json_set(value, "oom", json_integer_new(counts.oom)) &&
                 json_set(value, "timeout", json_integer_new(counts.timeout)) &&
                 json_set(value, "skip", json_integer_new(counts.skip)) &&
+                json_set(value, "open", json_integer_new(counts.open)) &&
                 json_set(value, "invalid", json_integer_new(counts.invalid)) &&
                 json_set(value, "missing", json_integer_new(counts.missing)) &&
                 json_set(value, "damaged_lines", json_integer_new(counts.damaged_lines)) &&
@@ -91,6 +92,38 @@ static void member_write(struct text *text, const char *key, struct json *value,
     json_release(value);
 }
 
+static struct json *text_value(const char *string)
+{
+    return string[0] != '\0' ? json_string_new(string) : json_null_new();
+}
+
+/* What the cases come to, by the rule of docs/FORMAT.md under "end", and what stands in the records twice. */
+static void outcome_write(struct text *head, const struct report *report, bool *made)
+{
+    struct text reason = {0};
+    const char *name = run_outcome_name(report_outcome(report, &reason));
+    member_write(head, "outcome", json_string_new(name), made);
+    member_write(head, "outcome_reason", text_value(text_string(&reason)), made);
+    member_write(head, "notes", text_value(report->notes), made);
+    text_release(&reason);
+}
+
+/* [{"id": ..., "attempts": 3, "made": 1}, ...] */
+static struct json *missing_value(const struct report *report)
+{
+    struct json *value = json_array_new();
+    bool made = value != NULL;
+    for (int index = 0; made && index < report->missing_count; index++) {
+        const struct missing_case *one = &report->missing[index];
+        struct json *object = json_object_new();
+        bool set = json_set(object, "id", json_string_new(one->id)) &&
+                   json_set(object, "attempts", json_integer_new(one->wanted_count)) &&
+                   json_set(object, "made", json_integer_new(one->made_count));
+        made = json_append(value, json_made(object, set));
+    }
+    return json_made(value, made);
+}
+
 /* The records as they stand in their file, of which one at a time is in memory. */
 static enum status_code cases_write(const struct report *report, struct text *text, struct status *error)
 {
@@ -119,7 +152,9 @@ enum status_code document_write(const struct report *report, const struct accura
     text_append(&head, "{");
     member_write(&head, "runs", json_share(report->runs), &made);
     member_write(&head, "basis", json_string_new(report->basis), &made);
+    outcome_write(&head, report, &made);
     member_write(&head, "counts", counts_value(report), &made);
+    member_write(&head, "missing", missing_value(report), &made);
     member_write(&head, "summary", summary_value(rows, count), &made);
     member_write(&head, "spreads", spreads_value(report), &made);
     text_append_bytes(text, text_string(&head), head.length);

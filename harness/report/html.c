@@ -5,6 +5,7 @@
 
 #include "harness/report/case_view.h"
 #include "harness/report/escape.h"
+#include "harness/report/headline.h"
 #include "harness/report/html_cases.h"
 #include "harness/report/html_page.h"
 #include "harness/report/plot_data.h"
@@ -88,6 +89,25 @@ static void figures_append(struct text *text, const struct report_style *style)
     }
 }
 
+/* What the report comes to where that is no pass, and what is missing. */
+static void headline_write(struct text *text, const struct report *report)
+{
+    enum { NAMES_SHOWN = 1000 };
+    struct text line = {0};
+    headline_append(&line, report);
+    if (line.length > 0) {
+        text_append(text, "<p class=\"fail\"><strong>");
+        xml_append(text, text_string(&line));
+        text_append(text, "</strong></p>\n");
+        text_release(&line);
+        missing_names_append(&line, report, NAMES_SHOWN);
+        text_append(text, line.length > 0 ? "<p>" : "");
+        xml_append(text, text_string(&line));
+        text_append(text, line.length > 0 ? "</p>\n" : "");
+    }
+    text_release(&line);
+}
+
 static void head_append(struct text *text, const struct report *report)
 {
     struct text line = {0};
@@ -98,6 +118,7 @@ static void head_append(struct text *text, const struct report *report)
     }
     html_page_begin(text, text_string(&line));
     text_release(&line);
+    headline_write(text, report);
     text_append(text, "<p>");
     counts_append(&line, report);
     xml_append(text, text_string(&line));
@@ -117,7 +138,7 @@ static void contents_append(struct text *text, const struct case_order *order, b
     text_append(text, "<nav><ul>\n");
     if (order->failed_count > 0) {
         int count = order->failed_count + order->hidden_failed_count;
-        text_format(text, "<li><a href=\"#failures\" class=\"fail\">%d case%s failed</a>\n", count,
+        text_format(text, "<li><a href=\"#failures\" class=\"fail\">%d case%s did not pass</a>\n", count,
                     count == 1 ? "" : "s");
     }
     text_append(text, accuracy ? "<li><a href=\"#accuracy\">Accuracy per estimator</a>\n" : "");
@@ -138,7 +159,7 @@ static void part_append(struct text *text, const struct report *report, const st
     }
     struct html_columns columns;
     estimators_choose(report, NULL, HTML_COLUMNS_MAXIMUM, true, columns.shown);
-    text_append(text, failures                  ? "<h2 id=\"failures\">Failed</h2>\n"
+    text_append(text, failures                  ? "<h2 id=\"failures\">Did not pass</h2>\n"
                       : order->failed_count > 0 ? "<h2 id=\"cases\">The other cases</h2>\n"
                                                 : "<h2 id=\"cases\">Cases</h2>\n");
     html_cases_append(text, report, &columns, order->cases + first, count, failures && count <= FAILURES_OPEN_MAXIMUM);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness/report/escape.h"
+#include "harness/report/headline.h"
 #include "harness/report/html_page.h"
 #include "harness/report/spread.h"
 #include "harness/report/wording.h"
@@ -38,8 +39,8 @@ static void row_append(struct text *text, const struct report *report, const str
     int place = 0;
     text_append(text, "<summary class=row><span>");
     xml_append(text, view->title);
-    text_format(text, "</span><span class=\"s %s\">", status_class(view->status));
-    xml_append(text, view->status);
+    text_format(text, "</span><span class=\"s %s\">", status_class(case_word(view)));
+    xml_append(text, case_word(view));
     text_append(text, view->invalid ? " <span class=\"invalid\">invalid readings</span>" : "");
     text_format(text, "</span><span class=n>%s</span>",
                 bytes_word(view->measured.peak_bytes[LEVEL_ALLOCATED], false, word));

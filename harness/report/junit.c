@@ -1,10 +1,12 @@
-/* JUnit XML: the report for CI servers. A verdict that failed is a failure; error, out of memory and timeout are errors;
- * a skipped case is skipped. Times are plain decimals and timestamps have no zone, as the schema wants. */
+/* JUnit XML: the report for CI servers. A verdict that failed is a failure; error, out of memory, timeout, a judged figure
+ * that is not known and a selected case that is missing are errors; a skipped case is skipped. No report is greener than the exit
+ * code of its run. Times are plain decimals and timestamps have no zone, as the schema wants. */
 #include <stdio.h>
 #include <string.h>
 
 #include "harness/report/case_view.h"
 #include "harness/report/escape.h"
+#include "harness/report/headline.h"
 #include "harness/report/wording.h"
 
 static void attribute_append(struct text *text, const char *name, const char *value)
@@ -37,47 +39,69 @@ static void timestamp_append(struct text *text, const struct json *run)
     attribute_append(text, "timestamp", stamp);
 }
 
-static void verdicts_append(struct text *text, const struct case_view *view)
+static void verdict_append(struct text *text, const struct case_view *view, const struct comparison *row)
 {
     char predicted[WORDING_BYTES], measured[WORDING_BYTES], error[WORDING_BYTES], quantity[WORDING_BYTES];
-    for (int index = 0; index < view->comparison_count; index++) {
-        const struct comparison *row = &view->comparisons[index];
-        struct text line = {0};
-        text_format(&line, "%s %s: predicted %s, %s %s, error %s", row->estimator,
-                    quantity_word(row->quantity, quantity), bytes_word(row->predicted_bytes, false, predicted),
-                    view->basis, bytes_word(row->measured_bytes, false, measured),
-                    error_word(row->error_known, row->error, error));
-        if (row->tolerance >= 0.0) {
-            text_format(&line, ", tolerance %.2f %%", row->tolerance * 100.0);
-        }
-        text_append(&line, row->judgement == JUDGEMENT_FAIL   ? ": FAIL"
-                           : row->judgement == JUDGEMENT_PASS ? ": pass"
-                                                              : "");
-        xml_append(text, text_string(&line));
-        text_append(text, "\n");
-        text_release(&line);
+    struct text line = {0};
+    text_format(&line, "%s %s: predicted %s, %s %s, error %s", row->estimator, quantity_word(row->quantity, quantity),
+                bytes_word(row->predicted_bytes, false, predicted), view->basis,
+                bytes_word(row->measured_bytes, false, measured), error_word(row->error_known, row->error, error));
+    if (row->tolerance >= 0.0) {
+        text_format(&line, ", tolerance %.2f %%", row->tolerance * 100.0);
     }
+    text_append(&line, row->judgement == JUDGEMENT_FAIL ? ": FAIL" : row->judgement == JUDGEMENT_PASS ? ": pass" : "");
+    xml_append(text, text_string(&line));
+    text_append(text, "\n");
+    text_release(&line);
+}
+
+/* All figures of a case, those that failed first. */
+static void verdicts_append(struct text *text, const struct case_view *view)
+{
+    for (int failed = 1; failed >= 0; failed--) {
+        for (int index = 0; index < view->comparison_count; index++) {
+            if ((view->comparisons[index].judgement == JUDGEMENT_FAIL) == (failed == 1)) {
+                verdict_append(text, view, &view->comparisons[index]);
+            }
+        }
+    }
+}
+
+/* What a test case may hold, by how the case stands; NULL: nothing, it passed. */
+static const char *element_of(const struct case_view *view)
+{
+    switch (view->standing) {
+    case STANDING_FAIL:
+        return "failure";
+    case STANDING_BROKEN:
+    case STANDING_OPEN: /* the exit code is 3: a server must not show it as passed */
+        return "error";
+    case STANDING_SKIP:
+        return "skipped";
+    case STANDING_OK:
+        break;
+    }
+    return NULL;
 }
 
 /* The element that says how a case ended; nothing for one that is ok. */
 static void outcome_append(struct text *text, const struct case_view *view)
 {
-    bool failed = strcmp(view->status, "fail") == 0, skipped = strcmp(view->status, "skip") == 0;
-    if (strcmp(view->status, "ok") == 0) {
+    const char *element = element_of(view);
+    if (element == NULL) {
         return;
     }
-    const char *element = failed ? "failure" : skipped ? "skipped" : "error";
     struct text message = {0};
     text_append(&message, view->reason);
     oom_append(&message, view);
     text_format(text, "      <%s", element);
-    attribute_append(text, "message", message.length > 0 ? text_string(&message) : view->status);
+    attribute_append(text, "message", message.length > 0 ? text_string(&message) : case_word(view));
     text_release(&message);
-    if (skipped) {
+    if (view->standing == STANDING_SKIP) {
         text_append(text, "/>\n");
         return;
     }
-    attribute_append(text, "type", view->status);
+    attribute_append(text, "type", case_word(view));
     text_append(text, ">");
     verdicts_append(text, view);
     text_format(text, "</%s>\n", element);
@@ -96,18 +120,92 @@ static void invalid_append(struct text *text, const struct case_view *view)
     text_release(&words);
 }
 
-static void case_append(struct text *text, const struct case_view *view)
+static void case_begin(struct text *text, const char *class_name, const char *name, double duration_seconds)
 {
     char seconds[64];
-    snprintf(seconds, sizeof seconds, "%.3f", view->duration_seconds >= 0.0 ? view->duration_seconds : 0.0);
+    snprintf(seconds, sizeof seconds, "%.3f", duration_seconds >= 0.0 ? duration_seconds : 0.0);
     text_append(text, "    <testcase");
-    attribute_append(text, "classname", view->model != NULL ? view->model : "assay");
-    attribute_append(text, "name", view->id);
+    attribute_append(text, "classname", class_name);
+    attribute_append(text, "name", name);
     attribute_append(text, "time", seconds);
     text_append(text, ">\n");
+}
+
+static void case_append(struct text *text, const struct case_view *view)
+{
+    case_begin(text, view->model != NULL ? view->model : "assay", view->id, view->duration_seconds);
     outcome_append(text, view);
     invalid_append(text, view);
     text_append(text, "    </testcase>\n");
+}
+
+/* A test case of something that is not there. */
+static void absence_append(struct text *text, const char *class_name, const char *name, const char *message,
+                           const char *type)
+{
+    case_begin(text, class_name, name, 0.0);
+    text_append(text, "      <error");
+    attribute_append(text, "message", message);
+    attribute_append(text, "type", type);
+    text_append(text, "/>\n    </testcase>\n");
+}
+
+static bool missing_is_there(const struct missing_case *one)
+{
+    return one->made_count > 0 || one->has_older; /* as a case of its own, which says it */
+}
+
+/* The cases that were selected and are not in the records. */
+static void missing_append(struct text *text, const struct report *report)
+{
+    struct text message = {0};
+    text_format(&message, "selected, but not attempted: %s",
+                report->missing_cause != NULL ? report->missing_cause : "");
+    for (int index = 0; index < report->missing_count; index++) {
+        const struct missing_case *one = &report->missing[index];
+        struct text model = {0};
+        if (!missing_is_there(one)) {
+            missing_model_append(&model, one->id);
+            absence_append(text, text_string(&model), one->id, text_string(&message), "missing");
+        }
+        text_release(&model);
+    }
+    text_release(&message);
+    if (report->unnamed_missing_count > 0) {
+        text_format(&message, "%d selected cases are missing, and the records do not say which: %s",
+                    report->unnamed_missing_count, report->missing_cause != NULL ? report->missing_cause : "");
+        absence_append(text, "assay", "missing cases", text_string(&message), "missing");
+        text_release(&message);
+    }
+}
+
+struct element_counts {
+    int tests, failures, errors, skipped;
+    bool of_run; /* one more element says what no case says */
+};
+
+static struct element_counts elements_count(const struct report *report)
+{
+    struct element_counts counts = {.tests = report->case_count};
+    for (int index = 0; index < report->case_count; index++) {
+        enum standing standing = report->cases[index].standing;
+        counts.failures += standing == STANDING_FAIL ? 1 : 0;
+        counts.errors += standing == STANDING_BROKEN || standing == STANDING_OPEN ? 1 : 0;
+        counts.skipped += standing == STANDING_SKIP ? 1 : 0;
+    }
+    int absent_count = report->unnamed_missing_count > 0 ? 1 : 0;
+    for (int index = 0; index < report->missing_count; index++) {
+        absent_count += missing_is_there(&report->missing[index]) ? 0 : 1;
+    }
+    counts.tests += absent_count;
+    counts.errors += absent_count;
+    struct outcome outcome;
+    report_outcome_make(report, &outcome);
+    counts.of_run = outcome_decide(&outcome) == RUN_INCONCLUSIVE && counts.errors == 0;
+    outcome_release(&outcome);
+    counts.tests += counts.of_run ? 1 : 0;
+    counts.errors += counts.of_run ? 1 : 0;
+    return counts;
 }
 
 /* From the hardware of the run line. */
@@ -118,7 +216,7 @@ static const char *host_name(const struct json *run)
 
 static void suite_append(struct text *text, const struct report *report)
 {
-    struct report_counts counts = report_count(report);
+    struct element_counts counts = elements_count(report);
     const struct json *run = report_run(report), *suite = json_get(run, "suite");
     double seconds = 0.0;
     for (int index = 0; index < report->case_count; index++) {
@@ -126,8 +224,8 @@ static void suite_append(struct text *text, const struct report *report)
     }
     text_append(text, "  <testsuite");
     attribute_append(text, "name", json_string_or(json_get(suite, "name"), "assay"));
-    text_format(text, " tests=\"%d\" failures=\"%d\" errors=\"%d\" skipped=\"%d\" time=\"%.3f\"", counts.cases,
-                counts.fail, counts.error + counts.oom + counts.timeout, counts.skip, seconds);
+    text_format(text, " tests=\"%d\" failures=\"%d\" errors=\"%d\" skipped=\"%d\" time=\"%.3f\"", counts.tests,
+                counts.failures, counts.errors, counts.skipped, seconds);
     timestamp_append(text, run);
     attribute_append(text, "hostname", host_name(run));
     text_append(text, " id=\"0\" package=\"assay\">\n    <properties>\n");
@@ -135,12 +233,23 @@ static void suite_append(struct text *text, const struct report *report)
     device_append(&device, report);
     property_append(text, "device", device.length > 0 ? text_string(&device) : NULL);
     text_release(&device);
+    struct text outcome = {0};
+    headline_append(&outcome, report);
+    property_append(text, "outcome", outcome.length > 0 ? text_string(&outcome) : NULL);
+    text_release(&outcome);
     property_append(text, "basis", report->basis);
     property_append(text, "version", json_string_or(json_get(json_get(run, "tool"), "version"), NULL));
     text_append(text, "    </properties>\n");
-    for (int index = 0; index < report->case_count; index++) {
-        case_append(text, &report->cases[index]);
+    struct text headline = {0};
+    headline_append(&headline, report);
+    if (counts.of_run) {
+        absence_append(text, "assay", "the run", text_string(&headline), "inconclusive");
     }
+    text_release(&headline);
+    for (int place = 0; place < report->case_count; place++) {
+        case_append(text, report_case(report, place));
+    }
+    missing_append(text, report);
     text_append(text, "    <system-out>");
     counts_append(&device, report);
     xml_append(text, text_string(&device));

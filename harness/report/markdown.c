@@ -2,6 +2,7 @@
 #include "harness/report/case_order.h"
 #include "harness/report/case_view.h"
 #include "harness/report/escape.h"
+#include "harness/report/headline.h"
 #include "harness/report/plot_set.h"
 #include "harness/report/provenance.h"
 #include "harness/report/spread.h"
@@ -22,7 +23,7 @@ static void row_append(const struct page *page, const struct case_view *view)
     text_append(page->text, "| ");
     markdown_append(page->text, view->title);
     text_append(page->text, case_has_failed(view) ? " | **" : " | ");
-    markdown_append(page->text, view->status);
+    markdown_append(page->text, case_word(view));
     text_append(page->text, case_has_failed(view) ? "**" : "");
     text_append(page->text, view->invalid ? ", invalid" : "");
     text_format(page->text, " | %s", bytes_word(view->measured.peak_bytes[LEVEL_ALLOCATED], false, word));
@@ -178,7 +179,7 @@ static void reasons_list(const struct page *page, const char *title, int first, 
         const struct case_view *view = page->order.cases[at];
         struct text words = {0};
         if (view->reason[0] != '\0' || view->oom_stage != NULL || case_has_failed(view)) {
-            text_format(&words, "%s%s%s", view->status, view->reason[0] != '\0' ? ": " : "", view->reason);
+            text_format(&words, "%s%s%s", case_word(view), view->reason[0] != '\0' ? ": " : "", view->reason);
             oom_append(&words, view);
             prediction_append(&words, view);
         }
@@ -205,6 +206,24 @@ static void figures_append(const struct page *page, const struct report_style *s
     }
 }
 
+/* What the report comes to where that is no pass, and what is missing. */
+static void headline_write(const struct page *page)
+{
+    enum { NAMES_SHOWN = 100 };
+    struct text line = {0};
+    headline_append(&line, page->report);
+    if (line.length > 0) {
+        text_append(page->text, "**");
+        markdown_append(page->text, text_string(&line));
+        text_append(page->text, "**\n\n");
+        text_release(&line);
+        missing_names_append(&line, page->report, NAMES_SHOWN);
+        markdown_append(page->text, text_string(&line));
+        text_append(page->text, line.length > 0 ? "\n\n" : "");
+    }
+    text_release(&line);
+}
+
 static void head_append(const struct page *page)
 {
     struct text line = {0};
@@ -217,6 +236,7 @@ static void head_append(const struct page *page)
     markdown_append(page->text, text_string(&line));
     text_append(page->text, "\n\n");
     text_release(&line);
+    headline_write(page);
     provenance_append(&line, &one, 1);
     text_append(&line, line.length > 0 ? "; " : "");
     counts_append(&line, page->report);
@@ -235,7 +255,7 @@ void markdown_write(const struct report *report, const struct report_style *styl
     }
     estimators_choose(report, NULL, COLUMNS_MAXIMUM, true, page.shown);
     head_append(&page);
-    reasons_list(&page, "Failed", 0, page.order.failed_count);
+    reasons_list(&page, "Did not pass", 0, page.order.failed_count);
     if (report->case_count > 0) {
         cases_append(&page);
     }

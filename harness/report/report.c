@@ -8,7 +8,10 @@
 #include <strings.h>
 
 #include "harness/record/record.h"
+#include "harness/report/case_order.h"
 #include "harness/report/case_view.h"
+#include "harness/report/headline.h"
+#include "harness/report/selection.h"
 #include "harness/report/spread.h"
 
 /* What is known of a case beside its view, until all records are read. */
@@ -25,6 +28,7 @@ struct reading {
     bool with_comparisons;
     struct arena arena;
     struct name_table ids; /* their numbers are those of the cases */
+    struct selection selection;
     struct reading_case *cases;
     size_t room; /* of both lists of cases */
 };
@@ -50,23 +54,23 @@ static bool room_make(struct reading *reading)
     return views != NULL && cases != NULL;
 }
 
-/* Puts the attempt that was the last until now behind the earlier ones of the case. */
-static bool earlier_keep(struct reading *reading, struct reading_case *one, const struct case_view *before,
-                         struct case_view *view)
+/* Puts an attempt behind the earlier ones of the case that shown is of. */
+static bool earlier_add(struct reading *reading, struct reading_case *one, const struct case_view *before,
+                        struct case_view *shown)
 {
     struct case_attempt *attempt = arena_alloc(&reading->report->arena, sizeof *attempt);
     if (attempt == NULL) {
         return false;
     }
     *attempt = (struct case_attempt){.view = *before};
-    view->earlier = before->earlier;
     attempt->view.earlier = NULL;
-    *(view->earlier == NULL ? &view->earlier : &one->last_earlier->next) = attempt;
+    *(shown->earlier == NULL ? &shown->earlier : &one->last_earlier->next) = attempt;
     one->last_earlier = attempt;
     return true;
 }
 
-/* Of several attempts at one case the last stays, at the place of the first. The spread is that of the attempts of the last
+/* Of several attempts at one case the last stays, at the place of the first; of those of one run the one that ended worst, so
+ * that a case which failed once is not shown as one that never did. The spread is that of the attempts of the last
  * run alone, because another run is of another day, another driver or another program. */
 static bool attempt_add(struct reading *reading, const struct record_line *line)
 {
@@ -85,8 +89,14 @@ static bool attempt_add(struct reading *reading, const struct record_line *line)
     one->run = line->run;
     view.run = line->run;
     view.place = line->place;
-    bool made = spread_add(&one->spread, &reading->arena, again ? kept : NULL, &view) &&
-                (!again || earlier_keep(reading, one, kept, &view));
+    bool made = spread_add(&one->spread, &reading->arena, again ? kept : NULL, &view);
+    if (again && view.standing < kept->standing) {
+        return made && earlier_add(reading, one, &view, kept);
+    }
+    if (again) {
+        view.earlier = kept->earlier;
+        made = made && earlier_add(reading, one, kept, &view);
+    }
     if (made && reading->with_comparisons) {
         struct comparison *verdicts = NULL;
         made = verdicts_read(report, &reading->arena, line->value, &verdicts, &one->verdict_count);
@@ -100,13 +110,12 @@ static bool attempt_add(struct reading *reading, const struct record_line *line)
 static bool line_take(struct reading *reading, const struct record_line *line)
 {
     struct report *report = reading->report;
+    selection_add(&reading->selection, line);
     switch (line->type) {
     case RECORD_LINE_RUN:
-        report->attempt_count = 0;
         report->ended = false;
         return json_append(report->runs, json_copy_new(line->value));
     case RECORD_LINE_CASE:
-        report->attempt_count++;
         return attempt_add(reading, line);
     case RECORD_LINE_END:
         report->ended = !json_boolean_or(json_get(line->value, "interrupted"), false);
@@ -154,6 +163,54 @@ static bool basis_mark(struct report *report)
     return made;
 }
 
+/* The reason of a case, and what is missing of it. */
+static bool reason_lengthen(struct report *report, struct case_view *view)
+{
+    struct text reason = {0};
+    text_append(&reason, view->reason);
+    missing_note_append(&reason, report, view);
+    view->reason = reason.failed ? NULL : report_word(report, text_string(&reason));
+    text_release(&reason);
+    return view->reason != NULL;
+}
+
+/* What is missing, at the cases that are there all the same: from an earlier run, or with fewer attempts. */
+static bool missing_mark(struct reading *reading)
+{
+    struct report *report = reading->report;
+    bool made = selection_settle(&reading->selection, report);
+    for (int index = 0; made && index < report->missing_count; index++) {
+        int number = name_table_add(&reading->ids, &report->arena, report->missing[index].id);
+        made = number >= 0;
+        if (made && number < report->case_count) {
+            struct case_view *view = &report->cases[number];
+            view->missing = &report->missing[index];
+            view->standing = view->standing < STANDING_BROKEN ? STANDING_BROKEN : view->standing;
+            made = reason_lengthen(report, view);
+        }
+    }
+    return made;
+}
+
+static bool cases_order(struct report *report)
+{
+    int count = 0;
+    report->order = calloc((size_t)report->case_count + 1, sizeof *report->order);
+    for (int urgency = 0; report->order != NULL && urgency < CASE_URGENCIES; urgency++) {
+        for (int index = 0; index < report->case_count; index++) {
+            if (case_urgency(&report->cases[index]) == urgency) {
+                report->order[count++] = index;
+            }
+        }
+    }
+    return report->order != NULL;
+}
+
+const struct case_view *report_case(const struct report *report, int place)
+{
+    return &report->cases[report->order[place]];
+}
+
 static enum status_code records_read(struct report *report, bool with_comparisons, struct status *error)
 {
     struct reading reading = {.report = report, .with_comparisons = with_comparisons};
@@ -164,12 +221,14 @@ static enum status_code records_read(struct report *report, bool with_comparison
         code = record_stream_next(report->stream, &line, error);
         made = code != STATUS_OK || line_take(&reading, &line);
     }
-    if (code == STATUS_OK && !(made && cases_finish(&reading) && basis_mark(report))) {
+    if (code == STATUS_OK &&
+        !(made && cases_finish(&reading) && missing_mark(&reading) && basis_mark(report) && cases_order(report))) {
         code = memory_error(error, report->source);
     }
     report->damaged_line_count = record_stream_damaged_count(report->stream);
     arena_release(&reading.arena);
     name_table_release(&reading.ids);
+    selection_release(&reading.selection);
     free(reading.cases);
     return code;
 }
@@ -216,6 +275,8 @@ void report_release(struct report *report)
     json_release(report->runs);
     name_table_release(&report->words);
     arena_release(&report->arena);
+    free(report->missing);
+    free(report->order);
     free(report->cases);
     free(report);
 }
@@ -226,15 +287,48 @@ const struct json *report_run(const struct report *report)
     return count > 0 ? json_at(report->runs, count - 1) : NULL;
 }
 
+void report_outcome_make(const struct report *report, struct outcome *outcome)
+{
+    *outcome = (struct outcome){.missing_count = report->unnamed_missing_count + report->missing_count,
+                                .missing_cause = report->missing_cause};
+    for (int place = 0; place < report->case_count; place++) {
+        const struct case_view *view = report_case(report, place);
+        enum case_status status = CASE_STATUS_ERROR;
+        if (view->missing != NULL && view->standing != STANDING_FAIL) {
+            continue;
+        }
+        (void)case_status_from_name(view->status, &status);
+        outcome->missing_count -= view->missing != NULL ? 1 : 0;
+        if (outcome_count(outcome, status, view->standing)) {
+            text_release(&outcome->first);
+            text_format(&outcome->first, "%s: %s", view->id, view->reason[0] != '\0' ? view->reason : view->status);
+        }
+    }
+}
+
+enum run_outcome report_outcome(const struct report *report, struct text *reason)
+{
+    struct outcome outcome;
+    report_outcome_make(report, &outcome);
+    enum run_outcome decided = outcome_decide(&outcome);
+    outcome_words_append(reason, &outcome);
+    if (decided != RUN_PASS && outcome.first.length > 0) {
+        text_format(reason, "; first %s", text_string(&outcome.first));
+    }
+    outcome_release(&outcome);
+    return decided;
+}
+
 struct report_counts report_count(const struct report *report)
 {
     struct report_counts counts = {
         .cases = report->case_count, .damaged_lines = report->damaged_line_count, .ended = report->ended};
-    int64_t selected_count = json_integer_or(json_get(json_get(report_run(report), "suite"), "selected_count"), 0);
-    int made_count = report->attempt_count > report->case_count ? report->attempt_count : report->case_count;
-    if (selected_count > made_count && selected_count <= INT_MAX) {
-        counts.missing = (int)selected_count - made_count;
+    int64_t missing_count = report->unnamed_missing_count;
+    for (int index = 0; index < report->missing_count; index++) {
+        missing_count += report->missing[index].wanted_count - report->missing[index].made_count;
+        missing_count = missing_count < INT_MAX ? missing_count : INT_MAX;
     }
+    counts.missing = (int)missing_count;
     for (int index = 0; index < report->case_count; index++) {
         const char *status = report->cases[index].status;
         int *counter = strcmp(status, "ok") == 0        ? &counts.ok
@@ -245,6 +339,7 @@ struct report_counts report_count(const struct report *report)
                                                         : &counts.error;
         ++*counter;
         counts.invalid += report->cases[index].invalid ? 1 : 0;
+        counts.open += report->cases[index].standing == STANDING_OPEN ? 1 : 0;
     }
     return counts;
 }

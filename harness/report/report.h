@@ -11,12 +11,14 @@
 
 #include "harness/base/status.h"
 #include "harness/base/text.h"
+#include "harness/record/outcome.h"
 #include "harness/report/plot_set.h"
 
 struct report; /* opaque: the records of one folder or file */
 
 /* Reads path, a file of records or a folder that holds records.jsonl, through a record_stream, whose errors it passes
- * on. Of several attempts at a case the last counts. A line that a killed run left unfinished is counted and left out;
+ * on. Of several attempts at a case those of the last run
+ * count, of these the one that ended worst, of several such the last. A line that a killed run left unfinished is counted and left out;
  * every report then says so. A run without a case is not an error. The caller releases *report. */
 enum status_code report_open(const char *path, struct report **report, struct status *error);
 
@@ -27,13 +29,18 @@ void report_release(struct report *report); /* NULL is accepted */
 
 struct report_counts {
     int cases, ok, fail, error, oom, timeout, skip; /* a status that is none of these counts as error */
-    int invalid;                                    /* of all of them: something disturbed the readings */
-    int missing;                                    /* attempts that the last run selected, but in no record */
-    int damaged_lines;                              /* lines that could not be read */
-    bool ended;                                     /* the last run was finished, not interrupted */
+    int open;          /* of those that are ok: a figure that has a tolerance is not known */
+    int invalid;       /* of all of them: something disturbed the readings */
+    int missing;       /* attempts that were selected, but are in no record */
+    int damaged_lines; /* lines that could not be read */
+    bool ended;        /* the last run was finished, not interrupted */
 };
 
 struct report_counts report_count(const struct report *report);
+
+/* What the cases of the report come to, by the rule of a run (harness/record/outcome.h), and appends why where it is no pass,
+ * with the first case of the gravest kind. */
+enum run_outcome report_outcome(const struct report *report, struct text *reason);
 
 enum report_format {
     REPORT_TABLE,    /* terminal */

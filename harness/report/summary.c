@@ -10,6 +10,7 @@
 #include "harness/report/case_order.h"
 #include "harness/report/case_view.h"
 #include "harness/report/escape.h"
+#include "harness/report/headline.h"
 #include "harness/report/wording.h"
 
 enum {
@@ -155,8 +156,8 @@ static void case_write(const struct summary *summary, const struct case_view *vi
     char measured[WORDING_BYTES];
     struct text clean = {0};
     bytes_word(view->measured.peak_bytes[LEVEL_ALLOCATED], false, measured);
-    terminal_append(&clean, view->status);
-    colour_append(summary, status_colour(view->status));
+    terminal_append(&clean, case_word(view));
+    colour_append(summary, status_colour(case_word(view)));
     cell_append(summary->text, text_string(&clean), STATUS_COLUMNS, false);
     colour_append(summary, "\x1b[0m");
     text_release(&clean);
@@ -209,14 +210,14 @@ static int modes_find(const struct report *report, const char *modes[MODES_MAXIM
     return count;
 }
 
-/* The failures, or the others, of a mode; NULL: of all. A heading where the columns are new. */
-static void mode_write(struct summary *summary, const char *mode, bool failures)
+/* Of a mode, NULL: of all, the cases of that urgency, or all that passed or were skipped. A heading where the columns are new. */
+static void mode_write(struct summary *summary, const char *mode, int urgency)
 {
     bool chosen = false;
     for (int i = 0; i < summary->report->case_count; i++) {
-        const struct case_view *view = &summary->report->cases[i];
+        const struct case_view *view = report_case(summary->report, i);
         bool belongs = mode == NULL || strcmp(view->mode != NULL ? view->mode : "", mode) == 0;
-        if (!belongs || case_has_failed(view) != failures) {
+        if (!belongs || (case_has_failed(view) ? case_urgency(view) : FAILURE_URGENCIES) != urgency) {
             continue;
         }
         if (!chosen && columns_choose(summary, mode)) {
@@ -233,14 +234,34 @@ static void cases_write(struct summary *summary)
 {
     const char *modes[MODES_MAXIMUM];
     int count = modes_find(summary->report, modes);
-    for (int failures = 1; failures >= 0; failures--) {
+    for (int urgency = 0; urgency <= FAILURE_URGENCIES; urgency++) {
         for (int at = 0; at < count; at++) {
-            mode_write(summary, modes[at], failures == 1);
+            mode_write(summary, modes[at], urgency);
         }
         if (count == 0) {
-            mode_write(summary, NULL, failures == 1);
+            mode_write(summary, NULL, urgency);
         }
     }
+}
+
+/* What the report comes to where that is no pass, and what is missing. */
+static void headline_write(const struct summary *summary)
+{
+    enum { NAMES_SHOWN = 10 };
+    struct text line = {0};
+    headline_append(&line, summary->report);
+    if (line.length > 0) {
+        colour_append(summary, "\x1b[1;31m");
+        outside_paragraph_append(summary->text, text_string(&line), summary->width, 2, 0);
+        colour_append(summary, "\x1b[0m");
+        text_release(&line);
+        missing_names_append(&line, summary->report, NAMES_SHOWN);
+        if (line.length > 0) {
+            outside_paragraph_append(summary->text, text_string(&line), summary->width, 2, 0);
+        }
+        text_append(summary->text, "\n");
+    }
+    text_release(&line);
 }
 
 void summary_write(const struct report *report, const struct report_style *style, struct text *text)
@@ -248,6 +269,7 @@ void summary_write(const struct report *report, const struct report_style *style
     struct summary summary = {.report = report, .text = text, .width = style->width, .colour = style->colour};
     struct text line = {0};
     summary.narrow = summary.width < STATUS_COLUMNS + MEASURED_COLUMNS + 2 + ERROR_COLUMNS + NAME_COLUMNS;
+    headline_write(&summary);
     text_append(&line, "Peak of allocated bytes");
     struct text device = {0};
     device_append(&device, report);
@@ -265,6 +287,6 @@ void summary_write(const struct report *report, const struct report_style *style
     text_append(text, "\n");
     hidden_write(&summary);
     counts_append(&line, report);
-    paragraph_append(text, text_string(&line), summary.width, 2, 0);
+    outside_paragraph_append(text, text_string(&line), summary.width, 2, 0);
     text_release(&line);
 }

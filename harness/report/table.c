@@ -6,6 +6,7 @@
 
 #include "harness/report/case_view.h"
 #include "harness/report/escape.h"
+#include "harness/report/headline.h"
 #include "harness/report/spread.h"
 #include "harness/report/wording.h"
 
@@ -170,8 +171,8 @@ static void case_append(const struct table *table, const struct case_view *view)
 {
     text_append(table->text, "\n");
     struct text status = {0};
-    terminal_append(&status, view->status);
-    colour_begin(table, status_colour(view->status));
+    terminal_append(&status, case_word(view));
+    colour_begin(table, status_colour(case_word(view)));
     cell_append(table->text, text_string(&status), 7, false);
     colour_end(table);
     text_append(table->text, " ");
@@ -183,8 +184,12 @@ static void case_append(const struct table *table, const struct case_view *view)
     oom_append(&oom, view);
     note_append(table, "oom", text_string(&oom));
     text_release(&oom);
-    for (int index = 0; index < view->comparison_count; index++) {
-        comparison_append(table, &view->comparisons[index]);
+    for (int failed = 1; failed >= 0; failed--) { /* what failed first */
+        for (int index = 0; index < view->comparison_count; index++) {
+            if ((view->comparisons[index].judgement == JUDGEMENT_FAIL) == (failed == 1)) {
+                comparison_append(table, &view->comparisons[index]);
+            }
+        }
     }
     readings_append(table, view);
     causes_note(table, view);
@@ -243,6 +248,26 @@ static void summary_append(const struct table *table, const struct accuracy *row
     }
 }
 
+/* What the report comes to where that is no pass, and what is missing. */
+static void headline_write(const struct table *table, const struct report *report)
+{
+    enum { NAMES_SHOWN = 20 };
+    struct text line = {0};
+    headline_append(&line, report);
+    if (line.length > 0) {
+        colour_begin(table, "\x1b[1;31m");
+        outside_paragraph_append(table->text, text_string(&line), table->width, 2, 0);
+        colour_end(table);
+        text_release(&line);
+        missing_names_append(&line, report, NAMES_SHOWN);
+        if (line.length > 0) {
+            outside_paragraph_append(table->text, text_string(&line), table->width, 2, 0);
+        }
+        text_append(table->text, "\n");
+    }
+    text_release(&line);
+}
+
 void table_write(const struct report *report, const struct report_style *style, const struct accuracy *rows, int count,
                  struct text *text)
 {
@@ -250,6 +275,7 @@ void table_write(const struct report *report, const struct report_style *style, 
     table.basis = report->basis;
     columns_choose(&table, report);
     struct text line = {0};
+    headline_write(&table, report);
     device_append(&line, report);
     text_format(text, "Predicted against %s", table.basis);
     text_append(text, line.length > 0 ? " on " : "");
@@ -264,7 +290,7 @@ void table_write(const struct report *report, const struct report_style *style, 
         heading_append(&table);
     }
     for (int index = 0; index < report->case_count; index++) {
-        case_append(&table, &report->cases[index]);
+        case_append(&table, report_case(report, index));
     }
     if (count > 0) {
         summary_append(&table, rows, count);

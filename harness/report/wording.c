@@ -7,6 +7,7 @@
 
 #include "harness/base/size.h"
 #include "harness/record/quantity.h"
+#include "harness/report/headline.h"
 
 const char *bytes_word(int64_t bytes, bool brief, char text[WORDING_BYTES])
 {
@@ -174,32 +175,46 @@ void counts_append(struct text *text, const struct report *report)
     mismatches_append(text, report);
 }
 
-void statuses_append(struct text *text, const struct report *report)
+/* "19 cases: 17 ok, 1 fail, 1 open" */
+static void words_count(struct text *text, const struct report *report)
 {
-    struct report_counts counts = report_count(report);
-    const struct {
-        const char *name;
-        int count;
-    } parts[] = {{"ok", counts.ok},   {"fail", counts.fail},       {"error", counts.error},
-                 {"oom", counts.oom}, {"timeout", counts.timeout}, {"skip", counts.skip}};
-    text_format(text, "%d case%s", counts.cases, counts.cases == 1 ? "" : "s");
+    static const char *const words[] = {"ok", "fail", "error", "oom", "timeout", "open", "missing", "skip"};
+    enum { WORD_COUNT = sizeof words / sizeof words[0], ERROR_PLACE = 2 };
+    int counts[WORD_COUNT] = {0};
+    for (int index = 0; index < report->case_count; index++) {
+        const char *word = case_word(&report->cases[index]);
+        int place = 0;
+        while (place < WORD_COUNT && strcmp(words[place], word) != 0) {
+            place++;
+        }
+        counts[place < WORD_COUNT ? place : ERROR_PLACE]++;
+    }
+    text_format(text, "%d case%s", report->case_count, report->case_count == 1 ? "" : "s");
     const char *separator = ": ";
-    for (size_t index = 0; index < sizeof parts / sizeof parts[0]; index++) {
-        if (parts[index].count > 0) {
-            text_format(text, "%s%d %s", separator, parts[index].count, parts[index].name);
+    for (int place = 0; place < WORD_COUNT; place++) {
+        if (counts[place] > 0) {
+            text_format(text, "%s%d %s", separator, counts[place], words[place]);
             separator = ", ";
         }
     }
+}
+
+void statuses_append(struct text *text, const struct report *report)
+{
+    struct report_counts counts = report_count(report);
+    words_count(text, report);
     if (counts.invalid > 0) {
         text_format(text, "; %d with invalid readings", counts.invalid);
     }
     if (counts.missing > 0) {
         text_format(text, "; %d selected case%s missing", counts.missing, counts.missing == 1 ? " is" : "s are");
     }
-    text_append(text, counts.ended ? "" : "; the run was interrupted or still goes on");
+    text_format(text, "%s%s", report->missing_cause != NULL ? "; " : "",
+                report->missing_cause != NULL ? report->missing_cause : "");
     if (counts.damaged_lines > 0) {
         text_format(text, "; %d line%s could not be read", counts.damaged_lines, counts.damaged_lines == 1 ? "" : "s");
     }
+    text_format(text, "%s%s", report->notes[0] != '\0' ? "; " : "", report->notes);
 }
 
 void validity_append(struct text *text, const struct case_view *view)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "harness/record/outcome.h"
 #include "harness/record/verdict_words.h"
 #include "harness/run/verdict.h"
 
@@ -167,35 +168,6 @@ static struct json *tags_json(const struct suite_settings *settings)
     return json_made(tags, made);
 }
 
-/* The verdicts that failed, in words; those for which a reason has no room are counted. False where memory ran out. */
-static bool reason_of_failure(const struct json *verdicts, const char *basis, char reason[REASON_BYTES])
-{
-    enum { REST_BYTES = 16 }; /* for "; 123 more" */
-    struct text words = {0};
-    int left_count = 0;
-    for (size_t i = 0; i < json_count(verdicts) && !words.failed; i++) {
-        const struct json *verdict = json_at(verdicts, i);
-        struct text one = {0};
-        if (!json_boolean_or(json_get(verdict, "pass"), true)) {
-            const struct verdict_words figures = verdict_words_read(verdict, basis);
-            text_append(&one, words.length > 0 ? "; " : "");
-            verdict_words_append(&one, &figures);
-            bool fits = words.length == 0 || (left_count == 0 && words.length + one.length + REST_BYTES < REASON_BYTES);
-            text_append(&words, fits ? text_string(&one) : "");
-            left_count += fits ? 0 : 1;
-        }
-        words.failed = words.failed || one.failed;
-        text_release(&one);
-    }
-    if (left_count > 0) {
-        text_format(&words, "; %d more", left_count);
-    }
-    snprintf(reason, REASON_BYTES, "%s", text_string(&words));
-    bool made = !words.failed;
-    text_release(&words);
-    return made;
-}
-
 /* Status, reason and verdicts come last, because verdicts need the other members. */
 static bool line_judge(const struct case_job *job, struct ending *ending, struct json *line)
 {
@@ -203,14 +175,16 @@ static bool line_judge(const struct case_job *job, struct ending *ending, struct
     struct json *verdicts =
         ending->status == CASE_STATUS_OK ? verdicts_make(job->case_, line, &counts) : json_array_new();
     const char *kind = json_string_or(json_get(json_get(line, "device"), "kind"), NULL);
-    const char *basis = basis_of_device(kind);
-    bool made = true;
+    bool made = json_set(line, "verdicts", verdicts);
     if (counts.fail > 0) {
+        struct text reason = {0};
         ending->status = CASE_STATUS_FAIL;
-        made = reason_of_failure(verdicts, basis, ending->reason);
+        case_failures_append(&reason, line, REASON_BYTES);
+        snprintf(ending->reason, REASON_BYTES, "%s", text_string(&reason));
+        made = made && !reason.failed;
+        text_release(&reason);
     }
-    return json_set(line, "verdicts", verdicts) && made &&
-           json_set(line, "basis", kind != NULL ? json_string_new(basis) : json_null_new()) &&
+    return made && json_set(line, "basis", kind != NULL ? json_string_new(basis_of_device(kind)) : json_null_new()) &&
            json_set(line, "status", json_string_new(case_status_name(ending->status))) &&
            json_set(line, "reason", ending->reason[0] != '\0' ? json_string_new(ending->reason) : json_null_new());
 }

@@ -132,7 +132,7 @@ static void a_wrong_prediction_exits_with_1(void **state)
     assert_int_equal(result.exit_code, 1);
     assert_non_null(strstr(text_string(&result.output), "2 cases: 1 ok, 1 fail\n"));
     assert_non_null(
-        strstr(text_string(&result.error), "\nassay: run: FAIL, exit code 1: 1 of 2 cases failed; first tiny-"));
+        strstr(text_string(&result.error), "\nassay: run: exit code 1: FAIL: 1 of 2 cases failed; first tiny-"));
     command_result_release(&result);
     assert_int_equal(count_of(below("selftest"), CASE_STATUS_FAIL), 1);
 }
@@ -143,7 +143,7 @@ static void out_of_memory_is_a_row_and_exits_with_3(void **state)
     struct command_result result = suite_run(small, "host:mem=1MiB", below("oom"));
     assert_int_equal(result.exit_code, 3);
     assert_non_null(strstr(text_string(&result.error),
-                           "\nassay: run: INCONCLUSIVE, exit code 3: 4 of 4 cases ran out of memory; "));
+                           "\nassay: run: exit code 3: INCONCLUSIVE: 4 of 4 cases ran out of memory; "));
     command_result_release(&result);
     assert_int_equal(count_of(below("oom"), CASE_STATUS_OOM), 4);
 }
@@ -158,7 +158,7 @@ static void a_device_that_is_not_there_exits_with_77(void **state)
     struct command_result result = command_run(words, environment);
     assert_int_equal(result.exit_code, 77);
     assert_non_null(
-        strstr(text_string(&result.error), "\nassay: run: SKIPPED, exit code 77: all 4 cases were skipped; "));
+        strstr(text_string(&result.error), "\nassay: run: exit code 77: SKIPPED: all 4 cases were skipped; "));
     command_result_release(&result);
     assert_int_equal(count_of(below("skip"), CASE_STATUS_SKIP), 4);
 }
@@ -181,10 +181,10 @@ static void a_figure_that_cannot_be_judged_exits_with_3_and_says_why(void **stat
     struct command_result result = command_run(words, NULL);
     assert_int_equal(result.exit_code, 3);
     const char *said = text_string(&result.error);
-    assert_ptr_equal(strstr(said,
-                            "assay: run: INCONCLUSIVE, exit code 3: 2 of 2 cases left open (a figure that has a "
-                            "tolerance is not known); first tiny-bert/load/float32: replay: footprint not predicted, "),
-                     said);
+    assert_ptr_equal(
+        strstr(said, "assay: run: exit code 3: INCONCLUSIVE: 2 of 2 cases left open (a figure that has a "
+                     "tolerance could not be judged); first tiny-bert/load/float32: replay: footprint not predicted, "),
+        said);
     assert_non_null(strstr(said, "tolerance 10 %: not judged, no constants of this device are known; assay calibrate "
                                  "makes them, --constants names them\n"));
     command_result_release(&result);

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "tests/support/scratch_folder.h"
 
@@ -23,9 +24,10 @@
 #define STAGE_REST                                                                                                     \
     "\"requested_bytes_peak\":null,\"allocated_bytes_peak\":null,\"reserved_bytes_peak\":null,\"device_bytes\":null,"  \
     "\"process_bytes\":null,\"process_bytes_peak\":null,\"seconds\":null,\"categories_at_peak\":null}"
-#define CASE_REST                                                                                                      \
-    "\"attempt\":1,\"context\":null,\"peak_stage\":null,\"causes\":null,\"saved_for_backward_bytes\":null,"            \
-    "\"loss\":null,\"sequence_hash\":null"
+#define CASE_REST_BUT_ATTEMPT                                                                                          \
+    "\"context\":null,\"peak_stage\":null,\"causes\":null,\"saved_for_backward_bytes\":null,\"loss\":null,"            \
+    "\"sequence_hash\":null"
+#define CASE_REST "\"attempt\":1," CASE_REST_BUT_ATTEMPT
 
 static const int64_t mib = 1024 * 1024;
 
@@ -393,17 +395,39 @@ void records_fixture_write(const char *path, enum records_kind kind)
 void records_fixture_run(const char *path, int selected_count)
 {
     char line[512];
+    struct stat state;
+    long long place =
+        stat(path, &state) == 0 ? (long long)state.st_size : 0; /* in the file: an id that no other run has */
     snprintf(line, sizeof line,
-             "{\"type\":\"run\",\"schema\":{\"name\":\"assay-record\",\"major\":1,\"minor\":0},\"run_id\":\"80\","
+             "{\"type\":\"run\",\"schema\":{\"name\":\"assay-record\",\"major\":1,\"minor\":0},\"run_id\":\"%lld\","
              "\"started\":\"2026-11-21T02:00:00Z\",\"suite\":{\"name\":\"quick\",\"path\":\"suites/quick.yaml\","
              "\"plan_hash\":\"1\",\"case_count\":%d,\"selected_count\":%d}}\n",
-             selected_count, selected_count);
+             place, selected_count, selected_count);
     records_fixture_append(path, line);
 }
 
 void records_fixture_case(const char *path, const char *id, const char *status, const char *allocated_bytes)
 {
     records_fixture_estimates(path, id, status, allocated_bytes, "null", "[]");
+}
+
+/* From 1: how often the last run in the file has the case, and one more. */
+static int attempt_next(const char *path, const char *id)
+{
+    char key[256], *line = NULL;
+    size_t room = 0;
+    int attempt = 1;
+    FILE *file = fopen(path, "r");
+    snprintf(key, sizeof key, "{\"type\":\"case\",\"id\":\"%s\",", id);
+    while (file != NULL && getline(&line, &room, file) > 0) {
+        attempt = strncmp(line, "{\"type\":\"run\"", 13) == 0 ? 1 : attempt;
+        attempt += strncmp(line, key, strlen(key)) == 0 ? 1 : 0;
+    }
+    free(line);
+    if (file != NULL) {
+        fclose(file);
+    }
+    return attempt;
 }
 
 void records_fixture_estimates(const char *path, const char *id, const char *status, const char *allocated_bytes,
@@ -414,8 +438,9 @@ void records_fixture_estimates(const char *path, const char *id, const char *sta
              "{\"type\":\"case\",\"id\":\"%s\",\"identity\":{\"model\":\"%s\",\"mode\":\"load\"," IDENTITY_REST
              ",\"status\":\"%s\",\"reason\":null,\"stages\":{\"load\":{\"requested_bytes\":1024,"
              "\"allocated_bytes\":%s,\"reserved_bytes\":2097152," STAGE_REST "},\"categories_at_peak\":null,"
-             "\"estimates\":%s,\"verdicts\":%s,\"duration_s\":null,\"device\":null,\"oom\":null," CASE_REST "}\n",
-             id, id, status, allocated_bytes, estimates, verdicts);
+             "\"estimates\":%s,\"verdicts\":%s,\"duration_s\":null,\"device\":null,\"oom\":null,\"attempt\":%"
+             "d," CASE_REST_BUT_ATTEMPT "}\n",
+             id, id, status, allocated_bytes, estimates, verdicts, attempt_next(path, id));
     records_fixture_append(path, line);
 }
 
