@@ -9,7 +9,8 @@
 #include "harness/report/gnuplot.h"
 #include "harness/report/provenance.h"
 
-enum { PAGE_MAXIMUM = 20, SCRIPT_BYTES_MAXIMUM = 1 << 20 };
+/* Of an overhead there is a page for each model; no more of anything else than people leaf through. */
+enum { PAGE_MAXIMUM = 20, OVERHEAD_PAGE_MAXIMUM = 60, SCRIPT_BYTES_MAXIMUM = 1 << 20 };
 
 static enum status_code script_read(const char *path, struct text *script, struct status *error)
 {
@@ -109,8 +110,9 @@ static enum status_code kind_draw(const struct report *report, enum plot_kind ki
 {
     enum status_code code = STATUS_OK;
     bool more = true;
+    const int maximum = kind == PLOT_OVERHEAD ? OVERHEAD_PAGE_MAXIMUM : PAGE_MAXIMUM;
     const char *needs = kind != PLOT_TIMELINE ? plot_needs(kind) : place->timeline != NULL ? "that id or label" : NULL;
-    for (int number = 0; code == STATUS_OK && number <= PAGE_MAXIMUM; number++) {
+    for (int number = 0; code == STATUS_OK && number <= maximum; number++) {
         struct plot_page page = {0};
         if (more) {
             plot_page_make(report, kind, place->timeline, number, &page);
@@ -120,11 +122,10 @@ static enum status_code kind_draw(const struct report *report, enum plot_kind ki
             }
             more = page.mark_count > 0;
         }
-        if (number < PAGE_MAXIMUM) {
+        if (number < maximum) {
             code = plot_page_draw(place, plot_name(kind), needs, number, &page, error);
         } else if (more) {
-            text_format(place->notes, "plot %s: the first %d pages are drawn, of more\n", plot_name(kind),
-                        PAGE_MAXIMUM);
+            text_format(place->notes, "plot %s: the first %d pages are drawn, of more\n", plot_name(kind), maximum);
         }
         plot_page_release(&page);
     }

@@ -284,6 +284,26 @@ static void the_document_has_the_figures(void **state)
     report_release(report);
 }
 
+/* No symbol on another: of two rows of the first block none has the place and the tokens of another. */
+static void symbols_lie_apart(const char *data)
+{
+    const char *end = strstr(data, "\n\n\n");
+    int shared_tokens = 0;
+    assert_non_null(end);
+    for (const char *row = strchr(data, '\n') + 1; row < end; row = strchr(row, '\n') + 1) {
+        for (const char *other = data; other < row; other = strchr(other, '\n') + 1) {
+            double place, other_place;
+            long tokens, other_tokens;
+            if (sscanf(row, "%lf %ld", &place, &tokens) == 2 &&
+                sscanf(other, "%lf %ld", &other_place, &other_tokens) == 2 && tokens == other_tokens) {
+                assert_true(place - other_place > 0.05 || other_place - place > 0.05);
+                shared_tokens += place - other_place < 0.7 && other_place - place < 0.7 ? 1 : 0;
+            }
+        }
+    }
+    assert_true(shared_tokens > 0);
+}
+
 static void the_plot_is_drawn(void **state)
 {
     (void)state;
@@ -299,6 +319,7 @@ static void the_plot_is_drawn(void **state)
     assert_int_equal(weights_rule_plot(rule, &place, NULL), STATUS_OK);
     assert_int_equal(plot_set_save(&plots, folder, &notes, NULL), STATUS_OK);
     assert_string_equal(text_string(&notes), "");
+    symbols_lie_apart(text_string(&plots.plots[0].data));
     text_format(&path, "%s/rule.svg", folder);
     assert_int_equal(stat(text_string(&path), &file), 0);
     assert_true(file.st_size > 5000);
