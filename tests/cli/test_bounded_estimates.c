@@ -179,6 +179,53 @@ static void a_plan_for_the_host_says_what_a_run_on_it_predicts(void **state)
     scratch_folder_remove(folder);
 }
 
+/* The first case line of a run of one tiny case under `memory: 1MiB`, less than a segment; the caller releases it. */
+static struct json *tiny_record(const char *device, int exit_code)
+{
+    char folder[] = "/tmp/assay-bounded-XXXXXX", path[512], out[512], records[600];
+    struct json *record = NULL;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/tiny.yaml", folder);
+    snprintf(out, sizeof out, "%s/out", folder);
+    snprintf(records, sizeof records, "%s/records.jsonl", out);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs("version: 1\nname: tiny\nmemory: 1MiB\ncases:\n  - {model: tiny-gpt2, mode: load}\n", file);
+    fclose(file);
+    const char *const run[] = {"run", path, "--device", device, "--out", out, "--quiet", "--records-only", NULL};
+    struct command_result result = assay(run);
+    assert_int_equal(result.exit_code, exit_code);
+    command_result_release(&result);
+    char *text = whole_file_read(records);
+    const char *line = strstr(text, "{\"type\": \"case\"");
+    assert_non_null(line);
+    assert_int_equal(json_parse_text("line", line, strcspn(line, "\n"), &record, NULL), STATUS_OK);
+    free(text);
+    scratch_folder_remove(folder);
+    return record;
+}
+
+/* What bounds the prediction bounds the device, and a bound that was asked for goes before it. */
+static void the_memory_of_a_suite_bounds_host_and_meta(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *device, *status, *fits, *spec;
+        int exit_code;
+    } rows[] = {
+        {"host", "oom", "no", "host:mem=1048576B", 3},
+        {"meta", "oom", "no", "meta:mem=1048576B", 3},
+        {"host:mem=64MiB", "ok", "yes", "host:mem=64MiB", 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct json *record = tiny_record(rows[i].device, rows[i].exit_code);
+        assert_string_equal(json_string_or(json_get(record, "status"), ""), rows[i].status);
+        assert_string_equal(json_string_or(json_get(replay_of(record), "fits"), ""), rows[i].fits);
+        assert_string_equal(json_string_or(json_get(json_get(record, "device"), "spec"), ""), rows[i].spec);
+        json_release(record);
+    }
+}
+
 static void a_plan_names_its_target(void **state)
 {
     (void)state;
@@ -283,6 +330,7 @@ int main(void)
         cmocka_unit_test(a_bound_makes_the_allocator_give_back),
         cmocka_unit_test(a_list_has_a_row_and_a_document_for_each_case),
         cmocka_unit_test(a_plan_for_the_host_says_what_a_run_on_it_predicts),
+        cmocka_unit_test(the_memory_of_a_suite_bounds_host_and_meta),
         cmocka_unit_test(a_plan_names_its_target),
         cmocka_unit_test(answers_say_what_was_taken_off),
         cmocka_unit_test(a_plan_of_a_model_multiplies_lists),
