@@ -269,7 +269,12 @@ static enum status_code plan_command(const struct arguments *arguments, enum exi
         code = plan_give(&plan, arguments_value(arguments, "json") != NULL, error);
     }
     if (code == STATUS_OK && plan.unknown_count > 0) {
+        struct text reason = {0};
+        text_format(&reason, "INCONCLUSIVE: %d of %d case%s cannot be predicted", plan.unknown_count, plan.case_count,
+                    plan.case_count == 1 ? "" : "s");
         *exit_code = EXIT_CODE_INCONCLUSIVE;
+        exit_reason_print("plan", *exit_code, text_string(&reason));
+        text_release(&reason);
     }
     json_release(plan.cases);
     text_release(&plan.notes);

@@ -418,8 +418,11 @@ static void outcome_read(struct filling *filling, const struct json *line)
     struct case_view *view = filling->view;
     struct text why = {0};
     view->standing = case_standing(line);
-    case_failures_append(&why, line, 0);
-    case_open_append(&why, line);
+    if (view->standing == STANDING_FAIL) {
+        case_failures_append(&why, line, 0);
+    } else if (view->standing == STANDING_OPEN) {
+        case_open_append(&why, line);
+    }
     if (why.length > 0) {
         view->reason = report_word(filling->report, text_string(&why));
         filling->failed = filling->failed || why.failed || view->reason == NULL;

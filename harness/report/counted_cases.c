@@ -153,6 +153,6 @@ void counted_cases_append(struct text *text, const struct counted_cases *counted
                 counted->read_count == 1 ? "" : "s", counted->count == 1 ? "s" : "");
     reason_append(text, &separator, counted->ended_count, "not measured to the end");
     reason_append(text, &separator, counted->invalid_count, "disturbed");
-    reason_append(text, &separator, counted->meta_count, "predicted only (meta)");
+    reason_append(text, &separator, counted->meta_count, "replayed, not measured (meta)");
     reason_append(text, &separator, counted->again_count, "measured again later");
 }

@@ -44,7 +44,7 @@ const char *counted_case_key(struct name_table *keys, struct arena *arena, const
 enum status_code counted_cases_find(struct report *const *reports, int report_count, bool with_meta,
                                     struct arena *arena, struct counted_cases *counted, struct status *error);
 
-/* "45 of 61 rows count; left out: 3 not measured to the end, 1 disturbed, 12 predicted only (meta)". */
+/* "45 of 61 rows count; left out: 3 not measured to the end, 1 disturbed, 12 replayed, not measured (meta)". */
 void counted_cases_append(struct text *text, const struct counted_cases *counted);
 
 #endif
