@@ -88,6 +88,9 @@ static void row_append(const struct league_table *table, const struct league_sco
     char rank[WORDING_BYTES], words[FIGURE_COUNT][WORDING_BYTES];
     const struct league_figures *all = &row->all;
     coverage_word(scope, row, words[0]);
+    if (width_measure(words[0]) > COVERAGE_COLUMNS) { /* the count of all of them stands above the table */
+        snprintf(words[0], sizeof words[0], "%d", row->all.case_count);
+    }
     signed_word(true, all->bias, words[1]);
     magnitude_word(true, all->median, words[2]);
     magnitude_word(true, all->p90, words[3]);

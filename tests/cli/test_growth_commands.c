@@ -134,6 +134,17 @@ static void a_pipe_gives_the_same_report(void **state)
     command_result_release(&result);
 }
 
+/* "3822/3822" is wider than its column: the count alone, and not the beginning of both. */
+static void counts_of_a_large_league_are_whole(void **state)
+{
+    const struct scene *scene = *state;
+    const char *const words[] = {program_path(), "report", scene->many, "--league", NULL};
+    struct command_result result = command_run(words, NULL);
+    assert_int_equal(result.exit_code, 0);
+    assert_null(strstr(text_string(&result.output), "…"));
+    command_result_release(&result);
+}
+
 /* A page that does not fit leaves the old one; one that nobody reads to its end says so. */
 static void a_long_page_is_whole_or_told(void **state)
 {
@@ -159,6 +170,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_page_keeps_little_of_a_record),
         cmocka_unit_test(a_pipe_gives_the_same_report),
+        cmocka_unit_test(counts_of_a_large_league_are_whole),
         cmocka_unit_test(a_long_page_is_whole_or_told),
     };
     return cmocka_run_group_tests(tests, scene_make, scene_remove);
