@@ -8,6 +8,10 @@
 
 static const int64_t size_beyond = INT64_C(1) << 40;
 
+/* Of more new tokens only what the bound does is replayed, and what the next size needs without one: a replay takes seconds, and
+ * tensors exceed the memory only some thousand tokens further up. */
+enum { LONG_TOKENS = 4096 };
+
 enum outcome { OUTCOME_FITS, OUTCOME_REFUSED, OUTCOME_ABSENT };
 
 struct point {
@@ -76,7 +80,9 @@ static enum status_code point_look_within(struct search *search, int64_t size, i
         return STATUS_OK;
     }
     look_tell(search, size);
-    enum status_code code = trial_run(&input, memory_bytes, &point->trial, &why);
+    bool is_long = search->field == FIELD_NEW_TOKENS && size > LONG_TOKENS;
+    enum status_code code = (is_long && memory_bytes < INT64_MAX ? trial_run_bounded : trial_run)(&input, memory_bytes,
+                                                                                                  &point->trial, &why);
     point->sized = code == STATUS_OK;
     if (code == STATUS_OK && point->trial.fits) {
         point->outcome = OUTCOME_FITS;
@@ -98,10 +104,11 @@ static enum status_code point_look(struct search *search, int64_t size, struct p
 static int64_t size_between(const struct search *search, const struct point *low, const struct point *high)
 {
     int64_t middle = low->size + (high->size - low->size) / 2;
-    if (!high->sized || search->count % 2 == 0) {
+    if (!high->sized || search->count % 2 == 0 || high->trial.unbounded.reserved_bytes_peak == 0) {
         return middle;
     }
-    double low_bytes = (double)low->trial.unbounded.reserved_bytes_peak;
+    int64_t low_unbounded_bytes = low->trial.unbounded.reserved_bytes_peak;
+    double low_bytes = (double)(low_unbounded_bytes > 0 ? low_unbounded_bytes : low->trial.bounded.reserved_bytes_peak);
     double rise = (double)high->trial.unbounded.reserved_bytes_peak - low_bytes;
     if (rise <= 0) {
         return middle;
@@ -142,6 +149,14 @@ static enum status_code bracket_close(struct search *search, struct point *low, 
     return STATUS_OK;
 }
 
+/* Whether tensors alone are more than the memory, as far as was replayed: with the bound, up to the refusal. */
+static bool tensors_exceed(const struct search *search, const struct point *point)
+{
+    const struct trial *trial = &point->trial;
+    return trial->unbounded.requested_bytes_peak > search->memory_bytes ||
+           trial->wanted_bytes > search->memory_bytes - trial->live_bytes;
+}
+
 /* Whether no size from this one on can run, and the tensors alone are why; that there is none is a reason too. Tensors grow
  * with the batch and with new tokens, but not always with the sequence: the workspaces of attention come and go. */
 static bool point_excludes(const struct search *search, const struct point *point)
@@ -150,8 +165,7 @@ static bool point_excludes(const struct search *search, const struct point *poin
     bool grows = search->field == FIELD_NEW_TOKENS && workload->cache == CACHE_DYNAMIC;
     return point->outcome == OUTCOME_ABSENT ||
            (point->outcome == OUTCOME_REFUSED &&
-            (grows || !point->sized ||
-             (search->field != FIELD_SEQ && point->trial.unbounded.requested_bytes_peak > search->memory_bytes)));
+            (grows || !point->sized || (search->field != FIELD_SEQ && tensors_exceed(search, point))));
 }
 
 /* high is the size above low. Those further up are looked at until one excludes all above it, or enough in a row are refused; where
@@ -181,6 +195,18 @@ static enum status_code neighbours_look(struct search *search, struct point *low
     limit->excluded_from = point_excludes(search, &point) ? point.size : 0;
     limit->neighbour_count = refused;
     return STATUS_OK;
+}
+
+/* What the size above needs without a bound, where that was not looked at. */
+static enum status_code unbounded_find(struct search *search, struct point *high, struct status *error)
+{
+    struct point point;
+    if (high->outcome != OUTCOME_REFUSED || !high->sized || high->trial.unbounded.reserved_bytes_peak > 0) {
+        return STATUS_OK;
+    }
+    enum status_code code = point_look_within(search, high->size, INT64_MAX, &point, error);
+    high->trial.unbounded = point.trial.unbounded;
+    return code;
 }
 
 /* Whether a generation of some tokens is the beginning of every longer one: of several beams the places of all tokens are taken
@@ -286,6 +312,7 @@ enum status_code limit_find(const struct estimate_input *input, enum workload_fi
     if (code == STATUS_OK && low.outcome == OUTCOME_REFUSED) {
         high = low;
         code = neighbours_look(&search, &low, &high, &found, error);
+        code = code == STATUS_OK ? unbounded_find(&search, &high, error) : code;
     }
     if (code == STATUS_OK && low.outcome == OUTCOME_REFUSED) {
         limit_note(&found, &search, NULL, &high);
@@ -298,6 +325,7 @@ enum status_code limit_find(const struct estimate_input *input, enum workload_fi
         }
         code = code == STATUS_OK ? bracket_close(&search, &low, &high, error) : code;
         code = code == STATUS_OK ? neighbours_look(&search, &low, &high, &found, error) : code;
+        code = code == STATUS_OK ? unbounded_find(&search, &high, error) : code;
         limit_note(&found, &search, &low, &high);
     }
     if (code == STATUS_OK) {

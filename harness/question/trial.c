@@ -26,6 +26,7 @@ static void refusal_note(struct trial *trial, const struct replay_result *result
     trial->held_bytes = result->oom_held_bytes;
     trial->stage = result->oom_stage;
     trial->token_count = result->token_count;
+    trial->live_bytes = result->oom_live_bytes;
     snprintf(trial->label, sizeof trial->label, "%s", result->oom_label != NULL ? result->oom_label : "");
 }
 

@@ -23,6 +23,7 @@ struct trial {
     int64_t wanted_bytes, held_bytes;
     enum stage stage;
     char label[TRIAL_LABEL_BYTES]; /* of the tensor */
+    int64_t live_bytes;            /* requested, of the tensors that were alive then */
     int64_t token_count;           /* of a generation: so many tokens were there already */
 };
 

@@ -125,6 +125,7 @@ void replay_refusal_note(struct replay *replay, int64_t wanted_bytes, const char
     char wanted[SIZE_TEXT_BYTES], held[SIZE_TEXT_BYTES];
     replay->refusal_noted = true;
     result->oom_wanted_bytes = wanted_bytes;
+    result->oom_live_bytes = ledger_bytes(&replay->ledger);
     result->oom_held_bytes = replay->allocator != NULL ? allocator_counters(replay->allocator)->reserved_bytes : 0;
     result->oom_stage = replay->ledger.stage;
     result->oom_label = label;
