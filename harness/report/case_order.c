@@ -117,7 +117,8 @@ int estimators_rank(const struct report *report, const char *mode, bool failed_f
             continue;
         }
         int at = count++;
-        for (; at > 0 && is_better(&all[index], &all[ranked[at - 1]], case_count, failed_first); at--) {
+        for (; at > 0 && ranked[at - 1] != 0 && is_better(&all[index], &all[ranked[at - 1]], case_count, failed_first);
+             at--) {
             ranked[at] = ranked[at - 1];
         }
         ranked[at] = index;

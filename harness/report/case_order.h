@@ -28,8 +28,9 @@ void case_order_release(struct case_order *order);
 /* "77,000 more cases are not on this page (3 of them failed); ...", where some are hidden: what they are and where to see them. */
 void case_order_note(struct text *text, const struct case_order *order);
 
-/* The estimators that have a figure of the allocated peak of a case of a mode (NULL: of any case), as places in the report,
- * those with a figure of every second case first in their order, then by the number of figures; failed_first: those of which a verdict failed come before the others. Returns how many. */
+/* The estimators that have a figure of the allocated peak of a case of a mode (NULL: of any case), as places in the report:
+ * replay, whose column is the first everywhere; where failed_first, those of which a verdict failed; those with a figure of every
+ * second case, in their order; the others by the number of figures. Returns how many. */
 int estimators_rank(const struct report *report, const char *mode, bool failed_first, int ranked[ESTIMATOR_MAXIMUM]);
 
 /* Which estimators have a column where there is room for `maximum`: the first of these. Returns how many. */

@@ -348,6 +348,10 @@ static void a_failed_estimator_has_a_column(void **state)
     assert_non_null(strstr(text_string(&text), "+0.00 %  -10.00 %  -40.00 %  one load"));
     assert_non_null(strstr(text_string(&text), "\nnot shown here: second, third\n"));
     text_release(&text);
+    assert_int_equal(report_render(report, REPORT_SUMMARY, &(struct report_style){.width = 60}, &text, NULL),
+                     STATUS_OK);
+    assert_non_null(strstr(text_string(&text), "    measured    replay  case\n")); /* the first column stays the same */
+    text_release(&text);
     report_release(report);
     folder_fixture_remove(folder);
 }
