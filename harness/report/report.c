@@ -47,11 +47,17 @@ static bool room_make(struct reading *reading)
     }
     size_t room = reading->room > 0 ? reading->room + reading->room / 2 : 64;
     struct case_view *views = realloc(report->cases, room * sizeof *views);
-    report->cases = views != NULL ? views : report->cases;
+    if (views == NULL) {
+        return false;
+    }
+    report->cases = views;
     struct reading_case *cases = realloc(reading->cases, room * sizeof *cases);
-    reading->cases = cases != NULL ? cases : reading->cases;
-    reading->room = views != NULL && cases != NULL ? room : reading->room;
-    return views != NULL && cases != NULL;
+    if (cases == NULL) {
+        return false;
+    }
+    reading->cases = cases;
+    reading->room = room;
+    return true;
 }
 
 /* Puts an attempt behind the earlier ones of the case that shown is of. */

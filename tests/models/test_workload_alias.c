@@ -53,7 +53,7 @@ static void what_may_be_two_things_is_refused(void **state)
     (void)state;
     static const char *const rows[][2] = {
         {"precision", "amp"},  {"precision", "mixed"}, {"precision", "16"}, {"optimizer", "none"},
-        {"optimizer", "lion"}, {"head", "default"},    {"padding", "yes"},    {"batch", "eight"},
+        {"optimizer", "lion"}, {"head", "default"},    {"padding", "yes"},  {"batch", "eight"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct workload workload = workload_default(MODE_TRAIN);
