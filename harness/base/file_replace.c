@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "harness/base/bytes_write.h"
+
 enum { LINKS_MAXIMUM = 40, NAMES_TRIED_MAXIMUM = 100, BESIDE_NAME_BYTES = 24, DESCRIPTOR_PATH_BYTES = 32 };
 
 /* Where the content goes in the end. */
@@ -28,20 +30,6 @@ struct beside {
     int folder, file;
     char name[BESIDE_NAME_BYTES]; /* in the folder; "": it has none yet */
 };
-
-static int bytes_write(int descriptor, const char *bytes, size_t left)
-{
-    while (left > 0) {
-        ssize_t written = write(descriptor, bytes, left);
-        if (written > 0) {
-            bytes += written;
-            left -= (size_t)written;
-        } else if (written == 0 || errno != EINTR) {
-            return written == 0 ? ENOSPC : errno;
-        }
-    }
-    return 0;
-}
 
 /* The number of a descriptor that a path of /dev/fd or /proc stands for; -1: it is none of those. */
 static int descriptor_of(const char *path)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "harness/base/arena.h"
+#include "harness/base/bytes_write.h"
 #include "harness/base/regular_file.h"
 
 enum { BLOCK_BYTES = 1 << 20 };
@@ -103,18 +104,7 @@ void line_source_close(struct line_source *source)
 /* Copies what came out of a pipe. */
 static bool bytes_keep(const struct line_source *source, const char *bytes, size_t count)
 {
-    while (source->kept >= 0 && count > 0) {
-        ssize_t written = write(source->kept, bytes, count);
-        if (written < 0 && errno == EINTR) {
-            continue;
-        }
-        if (written <= 0) {
-            return false;
-        }
-        bytes += written;
-        count -= (size_t)written;
-    }
-    return true;
+    return source->kept < 0 || bytes_write(source->kept, bytes, count) == 0;
 }
 
 /* Room for more behind what is there: moved to the front, or the buffer grows. */

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "harness/base/bytes_write.h"
 #include "harness/base/regular_file.h"
 #include "harness/record/line_source.h"
 #include "harness/record/record.h"
@@ -20,23 +21,6 @@ struct record_writer {
 static enum status_code writer_fail(const struct record_writer *writer, const char *what, struct status *error)
 {
     return status_set(error, STATUS_IO, "%s: %s: %s", text_string(&writer->path), what, strerror(errno));
-}
-
-/* All of it or an error; EINTR is not one. */
-static bool bytes_write(int file, const char *bytes, size_t count)
-{
-    while (count > 0) {
-        ssize_t written = write(file, bytes, count);
-        if (written < 0 && errno == EINTR) {
-            continue;
-        }
-        if (written <= 0) {
-            return false;
-        }
-        bytes += written;
-        count -= (size_t)written;
-    }
-    return true;
 }
 
 /* Whether the file is one line without an end that begins as a run's first does: what a run leaves that was killed while
@@ -97,7 +81,7 @@ static enum status_code tail_close(struct record_writer *writer, struct status *
         return writer_fail(writer, "cannot be read", error);
     }
     if (last != '\n') {
-        if (!bytes_write(writer->file, "\n", 1)) {
+        if (bytes_write(writer->file, "\n", 1) != 0) {
             return writer_fail(writer, "cannot be written", error);
         }
         writer->size++;
@@ -172,7 +156,7 @@ enum status_code record_writer_append(struct record_writer *writer, const struct
         code = status_set(error, STATUS_OUT_OF_MEMORY, "%s: no memory to write a line", text_string(&writer->path));
     }
     if (code == STATUS_OK) {
-        bool written = bytes_write(writer->file, text.data, text.length);
+        bool written = bytes_write(writer->file, text.data, text.length) == 0;
         if (written && fsync(writer->file) != 0 && errno != EINVAL) {
             written = false;
         }

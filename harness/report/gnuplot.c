@@ -20,6 +20,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "harness/base/bytes_write.h"
+
 enum { SECONDS_MAXIMUM = 60, COMPLAINT_BYTES = 512, IMAGE_BYTES_MAXIMUM = 64 << 20, MEMORY_PATH_BYTES = 32 };
 
 extern char **environ;
@@ -162,20 +164,6 @@ static enum status_code program_run(char *const *arguments, const struct exchang
     return STATUS_OK;
 }
 
-/* 0, or the errno. */
-static int data_write(int file, const struct text *data)
-{
-    size_t done = 0;
-    while (done < data->length) {
-        ssize_t written = write(file, data->data + done, data->length - done);
-        if (written < 0 && errno != EINTR) {
-            return errno;
-        }
-        done += written > 0 ? (size_t)written : 0;
-    }
-    return 0;
-}
-
 static void exchange_close(const struct exchange *exchange)
 {
     if (exchange->data >= 0) {
@@ -190,7 +178,8 @@ static enum status_code exchange_open(const struct text *data, struct exchange *
 {
     exchange->data = memfd_create("assay-data", MFD_CLOEXEC);
     exchange->image = memfd_create("assay-image", MFD_CLOEXEC);
-    int cause = exchange->data < 0 || exchange->image < 0 ? errno : data_write(exchange->data, data);
+    int cause =
+        exchange->data < 0 || exchange->image < 0 ? errno : bytes_write(exchange->data, data->data, data->length);
     if (cause != 0) {
         exchange_close(exchange);
         return status_set(error, STATUS_IO, "no memory file for its data: %s", strerror(cause));

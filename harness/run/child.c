@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "harness/base/bytes_write.h"
 #include "harness/device/kernel_file.h"
 
 int64_t clock_ns(void)
@@ -184,13 +185,9 @@ enum status_code case_send(int file, const struct json *object, struct status *e
     if (code == STATUS_OK && text.failed) {
         code = status_set(error, STATUS_OUT_OF_MEMORY, "no memory to send a result");
     }
-    for (size_t sent = 0; code == STATUS_OK && sent < text.length;) {
-        ssize_t count = write(file, text.data + sent, text.length - sent);
-        if (count >= 0) {
-            sent += (size_t)count;
-        } else if (errno != EINTR) {
-            code = status_set(error, STATUS_IO, "a result cannot be sent: %s", strerror(errno));
-        }
+    int cause = code == STATUS_OK ? bytes_write(file, text.data, text.length) : 0;
+    if (cause != 0) {
+        code = status_set(error, STATUS_IO, "a result cannot be sent: %s", strerror(cause));
     }
     text_release(&text);
     return code;
