@@ -249,7 +249,7 @@ static enum status_code plan_command(const struct arguments *arguments, enum exi
         .filter = arguments_value(arguments, "filter"),
         .target = arguments_value(arguments, "for"),
         .with_estimates = arguments_value(arguments, "ids") == NULL,
-        .progress = {.command = "plan"},
+        .progress = {.command = "plan", .pause_seconds = 0.1},
         .cases = json_array_new(),
     };
     enum status_code code = plan.catalogue == NULL || path == NULL

@@ -7,8 +7,6 @@
 
 #include "harness/cli/output.h"
 
-static const double pause_seconds = 0.1;
-
 static double clock_seconds(void)
 {
     struct timespec now;
@@ -20,7 +18,8 @@ void question_progress_show(struct question_progress *progress, const char *form
 {
     char line[256];
     double now_seconds = clock_seconds();
-    if (!terminal_is_lively(stderr) || (progress->is_shown && now_seconds - progress->last_seconds < pause_seconds)) {
+    if (!terminal_is_lively(stderr) ||
+        (progress->is_shown && now_seconds - progress->last_seconds < progress->pause_seconds)) {
         return;
     }
     va_list arguments;

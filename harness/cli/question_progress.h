@@ -7,11 +7,12 @@
 /* {.command = "limit"} */
 struct question_progress {
     const char *command;
-    bool is_shown;       /* there is a line to be taken away */
-    double last_seconds; /* when it was written */
+    double pause_seconds; /* between two lines; what comes sooner is not shown. 0: all are */
+    bool is_shown;        /* there is a line to be taken away */
+    double last_seconds;  /* when it was written */
 };
 
-/* Writes the line anew, at most ten times a second, cut to the terminal's width. Nothing where standard error is no terminal or
+/* Writes the line anew, cut to the terminal's width. Nothing where standard error is no terminal or
  * TERM is "dumb". */
 __attribute__((format(printf, 2, 3))) void question_progress_show(struct question_progress *progress,
                                                                   const char *format, ...);
