@@ -121,7 +121,7 @@ static enum status_code option_take(const struct command *command, const char *w
         return unknown_option(command, word, error);
     }
     const struct option_row *option = &command->options[row];
-    if (arguments->values[row] != NULL) {
+    if (arguments->values[row] != NULL && option->kind != OPTION_LIST) {
         return status_set(error, STATUS_INVALID, "%s: --%s is given twice; keep one", command->name, option->name);
     }
     const char *value = "true";

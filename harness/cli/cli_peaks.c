@@ -1,6 +1,7 @@
 /* assay peaks: the peak of each stage along a batch, a sequence or new tokens, and the sizes at which the highest moves. Touches
  * no device. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +24,7 @@ static const struct option_row options[] = {
     {NULL, OPTION_FLAG, NULL, NULL},
 };
 
-enum { AXES_MAXIMUM = 2, ROWS_MAXIMUM = 64, WORD_BYTES = 64, SIZE_COLUMNS = 10, FIGURE_COLUMNS = 13 };
+enum { AXES_MAXIMUM = 2, AXIS_BYTES = 80, ROWS_MAXIMUM = 64, WORD_BYTES = 64, SIZE_COLUMNS = 10, FIGURE_COLUMNS = 13 };
 
 struct axis_range {
     enum workload_field field;
@@ -77,17 +78,37 @@ static enum status_code axis_read(const struct arguments *arguments, const char 
     return status_set(error, STATUS_INVALID, "peaks: --over %s: write batch=A..B, seq=A..B or new_tokens=A..B", word);
 }
 
-static enum status_code axes_read(const struct arguments *arguments, struct axis_range *axes, struct status *error)
+/* The ranges as they stand: words, or parts of one between commas. How many; of more than AXES_MAXIMUM only that. */
+static int axis_words_split(const struct arguments *arguments, char words[AXES_MAXIMUM][AXIS_BYTES])
 {
-    int count = arguments->list_count;
+    int count = 0;
+    for (int i = 0; i < arguments->list_count; i++) {
+        for (const char *word = arguments->list[i]; word != NULL; count++) {
+            const char *comma = strchr(word, ',');
+            int length = (int)(comma != NULL ? comma - word : (ptrdiff_t)strlen(word));
+            if (count < AXES_MAXIMUM) {
+                snprintf(words[count], AXIS_BYTES, "%.*s", length, word);
+            }
+            word = comma != NULL ? comma + 1 : NULL;
+        }
+    }
+    return count;
+}
+
+static enum status_code axes_read(const struct arguments *arguments, struct axis_range *axes, int *axis_count,
+                                  struct status *error)
+{
+    char words[AXES_MAXIMUM][AXIS_BYTES];
+    int count = axis_words_split(arguments, words);
     if (count == 0 || count > AXES_MAXIMUM) {
         return status_set(error, STATUS_INVALID,
                           "peaks: --over takes one range or two, as in --over batch=1..64 seq=128..4096");
     }
     enum status_code code = STATUS_OK;
     for (int i = 0; i < count && code == STATUS_OK; i++) {
-        code = axis_read(arguments, arguments->list[i], &axes[i], error);
+        code = axis_read(arguments, words[i], &axes[i], error);
     }
+    *axis_count = count;
     if (code == STATUS_OK && count == 2 && axes[0].field == axes[1].field) {
         code = status_set(error, STATUS_INVALID, "peaks: --over has two ranges of %s; leave one out",
                           workload_field_key(axes[0].field));
@@ -248,15 +269,22 @@ static enum status_code json_print(const struct question_case *question, const s
     return code;
 }
 
-static enum status_code peaks_print(const struct arguments *arguments, const struct question_case *question,
-                                    const struct axis_range *axes, struct peaks_row *rows, struct status *error)
+/* The sizes that are asked about. */
+struct axes {
+    struct axis_range ranges[AXES_MAXIMUM];
+    int count;
+};
+
+static enum status_code peaks_print(const struct question_case *question, const struct axes *asked, bool as_json,
+                                    struct peaks_row *rows, struct status *error)
 {
-    int axis_count = arguments->list_count, row_count = 0;
+    const struct axis_range *axes = asked->ranges;
+    int axis_count = asked->count, row_count = 0;
     enum status_code code = rows_find(question, axes, axis_count, rows, &row_count, error);
     if (code != STATUS_OK) {
         return code;
     }
-    if (arguments_value(arguments, "json") != NULL) {
+    if (as_json) {
         return json_print(question, axes, axis_count, rows, row_count, error);
     }
     struct text text = {0};
@@ -275,15 +303,16 @@ static enum status_code peaks_run(const struct arguments *arguments, enum exit_c
 {
     (void)exit_code;
     struct question_case question;
-    struct axis_range axes[AXES_MAXIMUM] = {{0}};
-    enum status_code code = axes_read(arguments, axes, error);
+    struct axes axes = {0};
+    enum status_code code = axes_read(arguments, axes.ranges, &axes.count, error);
     code = code == STATUS_OK ? question_case_open(arguments, &question, error) : code;
     if (code != STATUS_OK) {
         return code;
     }
-    for (int i = 0; i < arguments->list_count && code == STATUS_OK; i++) { /* the id names the largest case */
-        code = limit_field_check(&question.input, axes[i].field, error);
-        question.identity.workload = limit_workload(&question.identity.workload, axes[i].field, axes[i].last);
+    for (int i = 0; i < axes.count && code == STATUS_OK; i++) { /* the id names the largest case */
+        const struct axis_range *range = &axes.ranges[i];
+        code = limit_field_check(&question.input, range->field, error);
+        question.identity.workload = limit_workload(&question.identity.workload, range->field, range->last);
     }
     if (code != STATUS_OK) {
         status_prefix(error, "peaks: --over");
@@ -292,7 +321,8 @@ static enum status_code peaks_run(const struct arguments *arguments, enum exit_c
     if (rows == NULL) {
         code = status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for the peaks");
     }
-    code = code == STATUS_OK ? peaks_print(arguments, &question, axes, rows, error) : code;
+    bool as_json = arguments_value(arguments, "json") != NULL;
+    code = code == STATUS_OK ? peaks_print(&question, &axes, as_json, rows, error) : code;
     free(rows);
     question_case_close(&question);
     return code;

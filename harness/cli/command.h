@@ -21,7 +21,7 @@ enum option_kind {
     OPTION_FLAG,    /* --json */
     OPTION_VALUE,   /* --batch 8, --batch=8 */
     OPTION_BOOLEAN, /* --checkpointing, --checkpointing false */
-    OPTION_LIST     /* --dtypes float32 int8: all words up to the next option; --dtypes float32,int8 */
+    OPTION_LIST     /* --dtypes float32 int8: all words up to the next option; may be given again, which adds to them */
 };
 
 struct option_row {

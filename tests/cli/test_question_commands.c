@@ -232,12 +232,38 @@ static void an_explanation_is_a_table_and_stacks(void **state)
     command_result_release(&result);
 }
 
+/* Two ranges as people write them. */
+static void ranges_are_words_or_parts_or_given_again(void **state)
+{
+    static const char *const spellings[][4] = {{"--over", "batch=1..4", "seq=1..64"},
+                                               {"--over", "batch=1..4,seq=1..64"},
+                                               {"--over=batch=1..4", "--over=seq=1..64"}};
+    struct text first = {0};
+    (void)state;
+    for (size_t i = 0; i < sizeof spellings / sizeof spellings[0]; i++) {
+        const char *words[10] = {program_path(), "peaks", "tiny-gpt2", "--mode", "infer"};
+        memcpy(&words[5], spellings[i], sizeof spellings[i]);
+        struct command_result result = command_run(words, NULL);
+        assert_int_equal(result.exit_code, 0);
+        if (i == 0) {
+            text_append(&first, text_string(&result.output));
+        }
+        assert_string_equal(text_string(&result.output), text_string(&first));
+        command_result_release(&result);
+    }
+    text_release(&first);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refusals_say_what_would_be_right),      cmocka_unit_test(exit_codes_follow_the_verdict),
-        cmocka_unit_test(a_limit_is_told_with_the_next_size),    cmocka_unit_test(nothing_that_fits_exits_with_1),
-        cmocka_unit_test(peaks_are_told_by_range_and_as_a_grid), cmocka_unit_test(an_explanation_is_a_table_and_stacks),
+        cmocka_unit_test(ranges_are_words_or_parts_or_given_again),
+        cmocka_unit_test(refusals_say_what_would_be_right),
+        cmocka_unit_test(exit_codes_follow_the_verdict),
+        cmocka_unit_test(a_limit_is_told_with_the_next_size),
+        cmocka_unit_test(nothing_that_fits_exits_with_1),
+        cmocka_unit_test(peaks_are_told_by_range_and_as_a_grid),
+        cmocka_unit_test(an_explanation_is_a_table_and_stacks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
