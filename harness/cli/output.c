@@ -47,7 +47,7 @@ enum status_code output_offer(const struct text *text, struct status *error)
     return code == STATUS_IO && errno == EPIPE ? STATUS_OK : code;
 }
 
-void exit_reason_print(const char *command, int exit_code, const char *reason)
+void exit_reason_print(const char *command, enum exit_code exit_code, const char *reason)
 {
     if (reason[0] == '\0') {
         return;

@@ -8,6 +8,7 @@
 #include "harness/base/json.h"
 #include "harness/base/status.h"
 #include "harness/base/text.h"
+#include "harness/cli/command.h"
 
 /* Writes text to stdout and flushes. STATUS_IO where not all of it arrived (a full disk, a closed pipe). */
 enum status_code output_text(const struct text *text, struct status *error);
@@ -30,7 +31,7 @@ enum status_code output_json(const struct json *value, struct status *error);
 
 /* Says on standard error why a command ends with another exit code than 0: "assay: run: exit code 1: FAIL: ...". Nothing
  * for "". reason may be text from outside: what would move the cursor is left out. */
-void exit_reason_print(const char *command, int exit_code, const char *reason);
+void exit_reason_print(const char *command, enum exit_code exit_code, const char *reason);
 
 /* Columns of the terminal that stream is; where it is none: $COLUMNS, else 100. */
 int terminal_width(FILE *stream);
