@@ -98,8 +98,7 @@ static void identity_write(const struct case_view *view, struct text *text)
     cell_add(text, view->tf32_convolutions ? "true" : "false");
     cell_add(text, view->head);
     cell_add(text, view->attention_backend);
-    /* figures of an earlier run are none of this one */
-    cell_add(text, view->standing == STANDING_OPEN ? view->status : case_word(view));
+    cell_add(text, case_word(view)); /* an open case is not ok, and figures of an earlier run are none of this one */
     cell_add(text, view->validity_known ? view->invalid ? "false" : "true" : "");
     cell_add(text, view->disturbance);
     cell_add(text, view->device_name != NULL ? view->device_name : view->device_kind);

@@ -14,6 +14,7 @@ static struct json *counts_value(const struct report *report)
                 json_set(value, "timeout", json_integer_new(counts.timeout)) &&
                 json_set(value, "skip", json_integer_new(counts.skip)) &&
                 json_set(value, "open", json_integer_new(counts.open)) &&
+                json_set(value, "earlier", json_integer_new(counts.earlier)) &&
                 json_set(value, "invalid", json_integer_new(counts.invalid)) &&
                 json_set(value, "missing", json_integer_new(counts.missing)) &&
                 json_set(value, "damaged_lines", json_integer_new(counts.damaged_lines)) &&

@@ -336,16 +336,17 @@ struct report_counts report_count(const struct report *report)
     }
     counts.missing = (int)missing_count;
     for (int index = 0; index < report->case_count; index++) {
-        const char *status = report->cases[index].status;
+        const char *status = case_word(&report->cases[index]);
         int *counter = strcmp(status, "ok") == 0        ? &counts.ok
                        : strcmp(status, "fail") == 0    ? &counts.fail
+                       : strcmp(status, "open") == 0    ? &counts.open
+                       : strcmp(status, "missing") == 0 ? &counts.earlier
                        : strcmp(status, "oom") == 0     ? &counts.oom
                        : strcmp(status, "timeout") == 0 ? &counts.timeout
                        : strcmp(status, "skip") == 0    ? &counts.skip
                                                         : &counts.error;
         ++*counter;
         counts.invalid += report->cases[index].invalid ? 1 : 0;
-        counts.open += report->cases[index].standing == STANDING_OPEN ? 1 : 0;
     }
     return counts;
 }

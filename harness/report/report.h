@@ -29,7 +29,8 @@ void report_release(struct report *report); /* NULL is accepted */
 
 struct report_counts {
     int cases, ok, fail, error, oom, timeout, skip; /* a status that is none of these counts as error */
-    int open;          /* of those that are ok: a figure that has a tolerance is not known */
+    int open;          /* measured, and a figure that has a tolerance is not known: not among those that are ok */
+    int earlier;       /* whose figures are of an earlier run than the last: nor are these among the others */
     int invalid;       /* of all of them: something disturbed the readings */
     int missing;       /* attempts that were selected, but are in no record */
     int damaged_lines; /* lines that could not be read */

@@ -178,22 +178,17 @@ void counts_append(struct text *text, const struct report *report)
 /* "19 cases: 17 ok, 1 fail, 1 open" */
 static void words_count(struct text *text, const struct report *report)
 {
-    static const char *const words[] = {"ok", "fail", "error", "oom", "timeout", "open", "missing", "skip"};
-    enum { WORD_COUNT = sizeof words / sizeof words[0], ERROR_PLACE = 2 };
-    int counts[WORD_COUNT] = {0};
-    for (int index = 0; index < report->case_count; index++) {
-        const char *word = case_word(&report->cases[index]);
-        int place = 0;
-        while (place < WORD_COUNT && strcmp(words[place], word) != 0) {
-            place++;
-        }
-        counts[place < WORD_COUNT ? place : ERROR_PLACE]++;
-    }
+    const struct report_counts counts = report_count(report);
+    const struct {
+        const char *word;
+        int count;
+    } rows[] = {{"ok", counts.ok},           {"fail", counts.fail}, {"error", counts.error},     {"oom", counts.oom},
+                {"timeout", counts.timeout}, {"open", counts.open}, {"missing", counts.earlier}, {"skip", counts.skip}};
     text_format(text, "%d case%s", report->case_count, report->case_count == 1 ? "" : "s");
     const char *separator = ": ";
-    for (int place = 0; place < WORD_COUNT; place++) {
-        if (counts[place] > 0) {
-            text_format(text, "%s%d %s", separator, counts[place], words[place]);
+    for (size_t row = 0; row < sizeof rows / sizeof rows[0]; row++) {
+        if (rows[row].count > 0) {
+            text_format(text, "%s%d %s", separator, rows[row].count, rows[row].word);
             separator = ", ";
         }
     }

@@ -53,7 +53,8 @@ static void folder_and_file_are_the_same(void **state)
     struct report *by_folder = opened(place->folder), *by_file = opened(place->path);
     struct report_counts counts = report_count(by_folder);
     assert_int_equal(counts.cases, 4);
-    assert_int_equal(counts.ok, 1);
+    assert_int_equal(counts.ok, 0); /* something disturbed what it was to be judged by */
+    assert_int_equal(counts.open, 1);
     assert_int_equal(counts.fail, 1);
     assert_int_equal(counts.oom, 1);
     assert_int_equal(counts.skip, 1);
