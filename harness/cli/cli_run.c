@@ -16,6 +16,7 @@
 #include "harness/cli/run_progress.h"
 #include "harness/device/device_spec.h"
 #include "harness/hardware/hardware.h"
+#include "harness/report/escape.h"
 #include "harness/run/run.h"
 
 static const struct option_row options[] = {
@@ -62,8 +63,27 @@ static struct json *hardware_note(void)
     return note;
 }
 
+/* The page is of the whole folder, and may come to something else than this run: then both are said. */
+static void folder_outcome_tell(const struct report *report, const char *folder, const struct run_result *result)
+{
+    struct text reason = {0}, clean = {0};
+    enum run_outcome together = report_outcome(report, &reason);
+    if (together != result->outcome) {
+        terminal_append(&clean, text_string(&reason));
+        fprintf(stderr,
+                "assay: run: this run comes to exit code %d; with cases of earlier runs in %s, which its pages show "
+                "too, it "
+                "is %d%s%s; name a new folder with --out for pages of one run\n",
+                run_outcome_exit_code(result->outcome), folder, run_outcome_exit_code(together),
+                clean.length > 0 ? ": " : "", text_string(&clean));
+    }
+    text_release(&clean);
+    text_release(&reason);
+}
+
 /* The summary is printed first: it is there even where the disk has no room for the files. */
-static enum status_code report_give(struct arena *arena, const char *folder, bool with_files, struct status *error)
+static enum status_code report_give(struct arena *arena, const char *folder, bool with_files,
+                                    const struct run_result *result, struct status *error)
 {
     struct report *report = NULL;
     struct text summary = {0};
@@ -76,6 +96,7 @@ static enum status_code report_give(struct arena *arena, const char *folder, boo
     }
     if (code == STATUS_OK) {
         code = output_offer(&summary, error);
+        folder_outcome_tell(report, folder, result);
     }
     if (code == STATUS_OK && with_files) {
         code = report_write(report, arena, folder, &page, error);
@@ -177,6 +198,30 @@ static enum status_code constants_take(const char *name, struct arena *arena, st
     return constants_option_read(name, arena, constants, error);
 }
 
+/* From here on nothing is measured, and what is left takes moments: a signal must not cost the reports and the verdict. */
+static void signals_hold(void)
+{
+    sigset_t held;
+    sigemptyset(&held);
+    sigaddset(&held, SIGINT);
+    sigaddset(&held, SIGTERM);
+    sigaddset(&held, SIGHUP);
+    sigprocmask(SIG_BLOCK, &held, NULL);
+}
+
+/* What the run came to stands, whatever could not be written of it: a failure is not hidden behind a full disk. */
+static enum status_code outcome_give(const struct run_result *result, enum status_code given, enum exit_code *exit_code,
+                                     struct status *error)
+{
+    *exit_code = (enum exit_code)run_outcome_exit_code(result->outcome);
+    bool is_told_here = given != STATUS_OK && result->outcome != RUN_PASS;
+    if (is_told_here) {
+        fprintf(stderr, "assay: run: %s\n", error->text);
+    }
+    exit_reason_print("run", *exit_code, result->reason);
+    return is_told_here ? STATUS_OK : given;
+}
+
 static enum status_code suite_run(const struct arguments *arguments, struct arena *arena, struct run_options *run,
                                   enum exit_code *exit_code, struct status *error)
 {
@@ -198,11 +243,9 @@ static enum status_code suite_run(const struct arguments *arguments, struct aren
         run_progress_end();
     }
     if (code == STATUS_OK) {
-        code = report_give(arena, run->folder, with_files, error);
-    }
-    if (code == STATUS_OK) {
-        *exit_code = (enum exit_code)run_outcome_exit_code(result.outcome);
-        exit_reason_print("run", *exit_code, result.reason);
+        signals_hold();
+        code = report_give(arena, run->folder, with_files, &result, error);
+        code = outcome_give(&result, code, exit_code, error);
     }
     return code;
 }

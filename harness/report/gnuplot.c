@@ -118,7 +118,16 @@ static int spawn_start(char *const *arguments, const struct exchange *exchange, 
     cause = cause != 0 ? cause : posix_spawn_file_actions_adddup2(&actions, output, STDERR_FILENO);
     cause = cause != 0 ? cause : posix_spawn_file_actions_adddup2(&actions, exchange->data, exchange->data);
     cause = cause != 0 ? cause : posix_spawn_file_actions_adddup2(&actions, exchange->image, exchange->image);
-    cause = cause != 0 ? cause : posix_spawnp(process, arguments[0], &actions, NULL, arguments, environment);
+    posix_spawnattr_t attributes;
+    sigset_t none; /* held signals are ours: an interrupt at the terminal ends gnuplot */
+    sigemptyset(&none);
+    cause = cause != 0 ? cause : posix_spawnattr_init(&attributes);
+    if (cause == 0) {
+        posix_spawnattr_setsigmask(&attributes, &none);
+        posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+        cause = posix_spawnp(process, arguments[0], &actions, &attributes, arguments, environment);
+        posix_spawnattr_destroy(&attributes);
+    }
     posix_spawn_file_actions_destroy(&actions);
     free(environment);
     return cause;

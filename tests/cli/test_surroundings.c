@@ -121,6 +121,57 @@ static void nothing_is_taken_from_folders_above_the_program(void **state)
     command_result_release(&result);
 }
 
+#define FAILING                                                                                                        \
+    "printf '%s\\n' 'version: 1' 'name: failing' 'cases:' '  - {model: tiny-gpt2, mode: load, expect: "                \
+    "{allocated_bytes_peak: 1}}' >failing.yaml; "
+
+/* A verdict that failed is not hidden behind what could not be written of it. */
+static void a_failure_keeps_its_exit_code_on_a_full_disk(void **state)
+{
+    const struct place *place = *state;
+    struct command_result result = shell_run(
+        place, FAILING "\"$1\" run failing.yaml --device host --out kept --records-only --quiet >/dev/full", NULL);
+    assert_int_equal(result.exit_code, 1);
+    assert_non_null(strstr(text_string(&result.error),
+                           "assay: run: the result could not be written to standard output: No space left on device\n"
+                           "assay: run: exit code 1: FAIL: "));
+    command_result_release(&result);
+}
+
+/* Asked to end while the plots are drawn: what was measured is reported, and the exit code is the run's. */
+static void a_signal_while_plots_are_drawn_costs_no_report(void **state)
+{
+    const struct place *place = *state;
+    script_write(place->folder, "gnuplot", ": >\"${0%/*}/plotting\"; sleep 0.3; exit 1");
+    struct command_result result =
+        shell_run(place,
+                  FAILING "PATH=\"$PWD:$PATH\"; \"$1\" run failing.yaml --device host --out kept --quiet & pid=$!; "
+                          "while [ ! -e plotting ]; do sleep 0.01; done; kill -TERM $pid; wait $pid",
+                  NULL);
+    assert_int_equal(result.exit_code, 1);
+    assert_non_null(strstr(text_string(&result.error), "assay: run: exit code 1: FAIL: "));
+    assert_true(is_there(place, "kept/report.html") && is_there(place, "kept/report.md"));
+    command_result_release(&result);
+}
+
+/* The pages are of the folder, the exit code is of the run: where they differ it is said. */
+static void what_a_folder_comes_to_is_told_where_it_differs(void **state)
+{
+    const struct place *place = *state;
+    expect_shell(place, FAILING "\"$1\" run failing.yaml --device host --out kept --records-only", 1);
+    struct command_result result = shell_run(
+        place,
+        "printf '%s\\n' 'version: 1' 'name: failing' 'cases:' '  - {model: tiny-bert, mode: load}' >failing.yaml; "
+        "\"$1\" run failing.yaml --device host --out kept --records-only --quiet",
+        NULL);
+    assert_int_equal(result.exit_code, 0);
+    assert_non_null(
+        strstr(text_string(&result.error),
+               "assay: run: this run comes to exit code 0; with cases of earlier runs in kept, which its pages "
+               "show too, it is 1: FAIL: "));
+    command_result_release(&result);
+}
+
 static void descriptors_that_are_closed_cost_no_record(void **state)
 {
     const struct place *place = *state;
@@ -190,6 +241,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(nothing_is_taken_from_the_current_folder, place_make, place_remove),
         cmocka_unit_test_setup_teardown(nothing_is_taken_from_folders_above_the_program, place_make, place_remove),
         cmocka_unit_test_setup_teardown(a_reader_who_goes_away_costs_no_case, place_make, place_remove),
+        cmocka_unit_test_setup_teardown(a_failure_keeps_its_exit_code_on_a_full_disk, place_make, place_remove),
+        cmocka_unit_test_setup_teardown(a_signal_while_plots_are_drawn_costs_no_report, place_make, place_remove),
+        cmocka_unit_test_setup_teardown(what_a_folder_comes_to_is_told_where_it_differs, place_make, place_remove),
         cmocka_unit_test_setup_teardown(too_few_descriptors_are_told, place_make, place_remove),
         cmocka_unit_test_setup_teardown(a_file_that_may_not_grow_is_told, place_make, place_remove),
         cmocka_unit_test_setup_teardown(descriptors_that_are_closed_cost_no_record, place_make, place_remove),
