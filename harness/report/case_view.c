@@ -216,12 +216,14 @@ static void device_read(struct filling *filling, const struct json *device)
     struct text machine = {0};
     view->device_kind = word_read(filling, json_get(device, "kind"), NULL);
     view->device_name = word_read(filling, json_get(device, "name"), NULL);
+    view->device_target = word_read(filling, json_get(device, "target"), NULL);
     view->device_driver = word_read(filling, json_get(device, "driver"), NULL);
     view->device_runtime = word_read(filling, json_get(device, "runtime"), NULL);
     view->device_threads = json_integer_or(json_get(device, "threads"), -1);
     view->device_total_bytes = bytes_read(device, "total_bytes");
     text_format(&machine, "%s|%s|%s|%lld", view->device_kind != NULL ? view->device_kind : "",
-                view->device_name != NULL ? view->device_name : "", json_string_or(json_get(device, "target"), ""),
+                view->device_name != NULL ? view->device_name : "",
+                view->device_target != NULL ? view->device_target : "",
                 (long long)json_integer_or(json_get(device, "threads"), 0));
     view->machine = machine.failed ? NULL : report_word(filling->report, text_string(&machine));
     filling->failed = filling->failed || view->machine == NULL;

@@ -121,7 +121,8 @@ struct case_view {
     bool padding, prepare_kbit, checkpointing, tf32, tf32_convolutions;
     const char *attention_backend; /* whose storages were measured; NULL: no attention, or an older record */
     const char *label; /* "bert-base-cased train float32 b8 s512 adam-foreach": what differs from the defaults */
-    const char *title; /* the label, and "(replayed)" among cases that were measured: for headings, never a key */
+    const char
+        *title; /* the label, and where one heading cannot say it "(replayed for sm_90)": for headings, never a key */
     struct footprint_view measured, predicted;
     struct causes_view causes_at_load, causes_at_end;
     const struct items_view *items; /* NULL: no reading is itemised */
@@ -138,7 +139,8 @@ struct case_view {
     struct case_attempt *earlier; /* the attempts of the same run before this one, in their order; NULL: none */
     double duration_seconds;      /* negative: unknown */
     const char *device_kind, *device_name, *device_driver, *device_runtime; /* NULL: not recorded */
-    int64_t device_threads, device_total_bytes;                             /* negative: not recorded */
+    const char *device_target; /* the class whose rules its tape follows: "sm_90", "host"; NULL: not recorded */
+    int64_t device_threads, device_total_bytes; /* negative: not recorded */
     const char *constants_mismatch; /* what the constants used were measured under and this is not; NULL: nothing */
     int64_t attempt;                /* from 1; negative: not known */
     int run;                        /* its run line, by its place in report->runs */
@@ -169,8 +171,8 @@ struct report {
     struct json *runs;            /* array of the run lines, as they were read */
     struct case_view *cases;
     int case_count;
-    /* BASIS_REPLAYED where all figures are, else BASIS_MEASURED. Of a report that has both, the titles of the cases that
-     * were replayed say so. */
+    /* BASIS_REPLAYED where all figures are, else BASIS_MEASURED. Of a report that has both, or replays for several targets,
+     * the titles of the cases that were replayed say so. */
     const char *basis;
     const char *estimators[ESTIMATOR_MAXIMUM]; /* "replay" first, then as estimator_look.h orders them */
     int estimator_count;

@@ -47,7 +47,7 @@ static void header_write(const struct report *report, struct text *text)
     }
     text_append(text, "stage,level,measured_bytes,measured_bytes_peak,predicted_bytes,predicted_bytes_peak,"
                       "signed_error_bytes,signed_error,attempts,spread_bytes,basis,attempt,stage_seconds,"
-                      "duration_seconds");
+                      "duration_seconds,target");
     for (int index = 0; index < report->estimator_count; index++) {
         struct text name = {0};
         text_format(&name, "%s_total_bytes", report->estimators[index]);
@@ -136,6 +136,8 @@ static void row_end(const struct csv_attempt *attempt, double stage_seconds, str
     if (attempt->view->duration_seconds >= 0.0) {
         text_format(text, "%.6f", attempt->view->duration_seconds);
     }
+    text_append(text, ",");
+    csv_append(text, attempt->view->device_target != NULL ? attempt->view->device_target : "");
     text_append_bytes(text, text_string(&attempt->strangers), attempt->strangers.length);
     text_append(text, "\r\n");
 }

@@ -59,6 +59,7 @@ static void value_format(enum environment property, const struct report *report,
     text[0] = '\0';
     switch (property) {
     case ENVIRONMENT_DEVICE:
+    case ENVIRONMENT_TARGET:
     case ENVIRONMENT_DRIVER:
     case ENVIRONMENT_RUNTIME:
     case ENVIRONMENT_MEMORY:
@@ -68,6 +69,8 @@ static void value_format(enum environment property, const struct report *report,
         }
         if (property == ENVIRONMENT_DEVICE) {
             device_format(view, text);
+        } else if (property == ENVIRONMENT_TARGET) {
+            snprintf(text, VALUE_BYTES, "%.200s", view->device_target != NULL ? view->device_target : "");
         } else if (property == ENVIRONMENT_MEMORY && view->device_total_bytes > 0) {
             char word[WORDING_BYTES];
             snprintf(text, VALUE_BYTES, "%s", bytes_word(view->device_total_bytes, false, word));

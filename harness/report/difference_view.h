@@ -20,7 +20,8 @@
     X(PLAN_HASH, "plan_hash", "suite hash")                                                                            \
     X(MEMORY, "memory", "device memory")                                                                               \
     X(THREADS, "threads", "threads")                                                                                   \
-    X(HOST, "host", "host")
+    X(HOST, "host", "host")                                                                                            \
+    X(TARGET, "target", "target")
 
 enum environment {
 #define ENVIRONMENT_ENUM(name, key, words) ENVIRONMENT_##name,

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "harness/report/counted_cases.h"
+#include "harness/report/wording.h"
 
 enum { WORDS_MAXIMUM = 6, DAY_BYTES = 10 };
 
@@ -43,19 +43,13 @@ static void word_add(struct words *words, const char *word)
     words->items[words->count++] = word;
 }
 
-static bool is_same(const char *a, const char *b)
-{
-    return strcmp(a != NULL ? a : "", b != NULL ? b : "") == 0;
-}
-
 static void device_add(struct device *devices, const struct case_view *view)
 {
     if (view->device_kind == NULL) {
         return;
     }
     for (int at = 0; at < devices->count; at++) {
-        const struct case_view *one = devices->cases[at];
-        if (is_same(one->device_kind, view->device_kind) && is_same(one->device_name, view->device_name)) {
+        if (case_devices_equal(devices->cases[at], view)) {
             return;
         }
     }
@@ -109,13 +103,8 @@ static void words_append(struct text *text, const char *before, const char *pref
 static void devices_append(struct text *text, const struct device *devices)
 {
     for (int at = 0; at < devices->count; at++) {
-        const struct case_view *view = devices->cases[at];
-        text_format(text, "%s%s", at == 0 ? "" : ", ", view->device_kind);
-        if (case_is_meta(view)) {
-            text_append(text, " (replayed)");
-        } else if (view->device_name != NULL && strcmp(view->device_name, view->device_kind) != 0) {
-            text_format(text, " (%s)", view->device_name);
-        }
+        text_append(text, at == 0 ? "" : ", ");
+        case_device_append(text, devices->cases[at]);
     }
     text_append(text, devices->more ? " and others" : "");
 }

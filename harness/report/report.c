@@ -13,6 +13,7 @@
 #include "harness/report/headline.h"
 #include "harness/report/selection.h"
 #include "harness/report/spread.h"
+#include "harness/report/wording.h"
 
 /* What is known of a case beside its view, until all records are read. */
 struct reading_case {
@@ -148,22 +149,39 @@ static bool cases_finish(struct reading *reading)
     return made;
 }
 
-/* What the figures of the report are; where some cases are measured and some replayed, one heading cannot say it, and the
- * titles do. False where memory ran out. */
+/* "(replayed for sm_90)" behind the label; NULL: no memory. */
+static const char *replayed_title(struct report *report, const struct case_view *view)
+{
+    struct text words = {0};
+    replayed_append(&words, view);
+    const char *title = arena_format(&report->arena, "%s (%s)", view->label, text_string(&words));
+    title = words.failed ? NULL : title;
+    text_release(&words);
+    return title;
+}
+
+/* What the figures of the report are; where some cases are measured and some replayed, or replayed for another target, one
+ * heading cannot say it, and the titles do. False where memory ran out. */
 static bool basis_mark(struct report *report)
 {
     int replayed_count = 0, device_count = 0;
+    const struct case_view *first = NULL; /* that was replayed */
+    bool targets_differ = false;
     for (int index = 0; index < report->case_count; index++) {
         const struct case_view *view = &report->cases[index];
         device_count += view->device_kind != NULL ? 1 : 0;
-        replayed_count += strcmp(view->basis, BASIS_REPLAYED) == 0 ? 1 : 0;
+        if (strcmp(view->basis, BASIS_REPLAYED) == 0) {
+            replayed_count++;
+            first = first == NULL ? view : first;
+            targets_differ = targets_differ || !case_devices_equal(first, view);
+        }
     }
     bool is_replayed = replayed_count > 0 && replayed_count == device_count, made = true;
     report->basis = is_replayed ? BASIS_REPLAYED : BASIS_MEASURED;
     for (int index = 0; made && index < report->case_count; index++) {
         struct case_view *view = &report->cases[index];
-        bool is_odd = !is_replayed && strcmp(view->basis, BASIS_REPLAYED) == 0;
-        view->title = is_odd ? arena_format(&report->arena, "%s (" BASIS_REPLAYED ")", view->label) : view->label;
+        bool is_odd = (!is_replayed || targets_differ) && strcmp(view->basis, BASIS_REPLAYED) == 0;
+        view->title = is_odd ? replayed_title(report, view) : view->label;
         made = view->title != NULL;
     }
     return made;

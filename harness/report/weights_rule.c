@@ -89,8 +89,35 @@ static void word_append(struct text *text, const char *word, const char *usual)
     }
 }
 
+/* What the figures are of, where that is not the one device of all measured cases: one model on two devices, or replayed for two
+ * targets, is two series. */
+static void place_append(struct text *title, const struct case_view *view, bool is_one_device)
+{
+    if (case_is_meta(view)) {
+        text_append(title, " (");
+        replayed_append(title, view);
+        text_append(title, ")");
+    } else if (!is_one_device && view->device_kind != NULL) {
+        text_format(title, " on %s", view->device_name != NULL ? view->device_name : view->device_kind);
+    }
+}
+
+/* Whether all measured cases are of one device. */
+static bool device_is_one(const struct weights_rule *rule)
+{
+    const struct case_view *first = NULL;
+    for (int at = 0; at < rule->cell_count; at++) {
+        const struct case_view *view = rule->cells[at].one->view;
+        if (!case_is_meta(view) && first != NULL && !case_devices_equal(first, view)) {
+            return false;
+        }
+        first = first == NULL && !case_is_meta(view) ? view : first;
+    }
+    return true;
+}
+
 /* The label of a case without its batch and lengths. */
-static const char *title_make(struct weights_rule *rule, const struct case_view *view)
+static const char *title_make(struct weights_rule *rule, const struct case_view *view, bool is_one_device)
 {
     struct text title = {0};
     bool generates = mode_is(view, "generate");
@@ -111,6 +138,7 @@ static const char *title_make(struct weights_rule *rule, const struct case_view 
         text_format(&title, " %s logits", view->logits);
     }
     word_append(&title, view->head, "lm");
+    place_append(&title, view, is_one_device);
     const char *made = title.failed ? NULL : arena_copy(&rule->arena, text_string(&title));
     text_release(&title);
     return made;
@@ -168,11 +196,11 @@ static int series_order(const void *left, const void *right)
 static bool series_fill(struct weights_rule *rule)
 {
     rule->series = arena_alloc(&rule->arena, ((size_t)rule->cell_count + 1) * sizeof *rule->series);
-    bool made = rule->series != NULL;
+    bool made = rule->series != NULL, is_one_device = device_is_one(rule);
     for (int at = 0; made && at < rule->cell_count;) {
         struct rule_series *series = &rule->series[rule->series_count++];
         const struct rule_cell *first = &rule->cells[at];
-        *series = (struct rule_series){.title = title_make(rule, first->one->view),
+        *series = (struct rule_series){.title = title_make(rule, first->one->view, is_one_device),
                                        .meta = case_is_meta(first->one->view),
                                        .is_image = first->seq == 0,
                                        .cells = first};

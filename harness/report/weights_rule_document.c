@@ -9,6 +9,11 @@ static struct json *known_value(int64_t value, bool known)
     return known ? json_integer_new(value) : json_null_new();
 }
 
+static struct json *word_value(const char *word)
+{
+    return word != NULL ? json_string_new(word) : json_null_new();
+}
+
 static struct json *totals_value(const struct rule_totals *totals)
 {
     struct json *value = json_object_new();
@@ -45,9 +50,10 @@ static struct json *series_value(const struct rule_series *series)
         made = json_append(cells, cell_value(&series->cells[at]));
     }
     made =
-        json_set(value, "title", json_string_new(series->title)) &&
-        json_set(value, "model", view->model != NULL ? json_string_new(view->model) : json_null_new()) &&
-        json_set(value, "precision", view->precision != NULL ? json_string_new(view->precision) : json_null_new()) &&
+        json_set(value, "title", json_string_new(series->title)) && json_set(value, "model", word_value(view->model)) &&
+        json_set(value, "precision", word_value(view->precision)) &&
+        json_set(value, "device", word_value(view->device_name != NULL ? view->device_name : view->device_kind)) &&
+        json_set(value, "target", word_value(view->device_target)) &&
         json_set(value, "predicted_only", json_boolean_new(series->meta)) &&
         json_set(value, "enough_tokens", known_value(series->enough_tokens, series->enough_tokens >= 0)) &&
         json_set(value, "too_little_tokens", known_value(series->too_little_tokens, series->too_little_tokens >= 0)) &&
@@ -91,7 +97,7 @@ static void cell_append_next(struct text *text, const char *string)
 void weights_rule_csv_write(const struct weights_rule *rule, struct text *text)
 {
     text_append(text, "series,predicted_only,id,batch,seq,new_tokens,tokens,weights_bytes,peak_bytes,ratio,word,"
-                      "model,mode,precision,attention\r\n");
+                      "model,mode,precision,attention,target\r\n");
     for (int index = 0; index < rule->series_count; index++) {
         const struct rule_series *series = &rule->series[index];
         for (int at = 0; at < series->cell_count; at++) {
@@ -111,6 +117,7 @@ void weights_rule_csv_write(const struct weights_rule *rule, struct text *text)
             cell_append_next(text, cell->one->view->mode);
             cell_append_next(text, cell->one->view->precision);
             cell_append_next(text, cell->one->view->attention);
+            cell_append_next(text, cell->one->view->device_target);
             text_append(text, "\r\n");
         }
     }

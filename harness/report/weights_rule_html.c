@@ -40,7 +40,7 @@ static void series_write(struct text *text, const struct rule_series *series, in
     text->failed = text->failed || column_count < 0 || batch_count < 0;
     text_format(text, "<h2 id=\"series%d\">", number);
     xml_append(text, series->title);
-    text_append(text, series->meta ? " (predicted)</h2>\n" : "</h2>\n");
+    text_append(text, "</h2>\n");
     rule_boundary_append(&boundary, series);
     paragraph_write(text, &boundary, "note");
     html_table_begin(text);
@@ -78,7 +78,7 @@ static void contents_write(struct text *text, const struct weights_rule *rule)
     for (int index = 0; index < rule->series_count; index++) {
         text_format(text, "<li><a href=\"#series%d\">", index);
         xml_append(text, rule->series[index].title);
-        text_append(text, rule->series[index].meta ? " (predicted)</a>\n" : "</a>\n");
+        text_append(text, "</a>\n");
     }
     text_append(text, rule->series_count > 0 ? "</ul></nav>\n" : "");
 }
@@ -94,10 +94,10 @@ void weights_rule_html_write(const struct weights_rule *rule, const struct repor
     text_format(&line, ", %d of these are inference.", rule->cell_count);
     paragraph_write(text, &line, "note");
     text_release(&line);
-    rule_totals_append(&line, rule, &rule->measured, "measured");
+    rule_totals_append(&line, rule, &rule->measured, BASIS_MEASURED);
     paragraph_write(text, &line, "");
     text_release(&line);
-    rule_totals_append(&line, rule, &rule->predicted, "predicted");
+    rule_totals_append(&line, rule, &rule->predicted, BASIS_REPLAYED);
     paragraph_write(text, &line, "");
     text_release(&line);
     if (weights_rule_is_empty(rule)) {

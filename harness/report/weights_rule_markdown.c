@@ -30,8 +30,8 @@ static void boundaries_append(struct text *text, const struct weights_rule *rule
         }
         text_append(text, "| ");
         markdown_append(text, series->title);
-        text_format(text, "%s | %d | %d | %d | %d | ", series->meta ? " (predicted)" : "", series->cell_count,
-                    word_count[RULE_TOO_LITTLE], word_count[RULE_CLOSE], word_count[RULE_WASTEFUL]);
+        text_format(text, " | %d | %d | %d | %d | ", series->cell_count, word_count[RULE_TOO_LITTLE],
+                    word_count[RULE_CLOSE], word_count[RULE_WASTEFUL]);
         rule_boundary_append(&boundary, series);
         markdown_append(text, text_string(&boundary));
         text_append(text, " |\n");
@@ -61,7 +61,7 @@ static void grid_append(struct text *text, const struct rule_series *series)
     text->failed = text->failed || column_count < 0 || batch_count < 0;
     text_append(text, "\n### ");
     markdown_append(text, series->title);
-    text_append(text, series->meta ? " (predicted)\n\n| batch |" : "\n\n| batch |");
+    text_append(text, "\n\n| batch |");
     for (int at = 0; at < column_count; at++) {
         text_format(text, " %s |", rule_column_word(&columns[at], word));
     }
@@ -92,8 +92,8 @@ void weights_rule_markdown_write(const struct weights_rule *rule, struct text *t
         text_append(text, "Nothing to judge: no row that counts is inference with known weights.\n");
         return;
     }
-    totals_append(text, rule, &rule->measured, "measured");
-    totals_append(text, rule, &rule->predicted, "predicted");
+    totals_append(text, rule, &rule->measured, BASIS_MEASURED);
+    totals_append(text, rule, &rule->predicted, BASIS_REPLAYED);
     rule_explanation_append(&line, rule);
     text_append(text, "\n");
     markdown_append(text, text_string(&line));

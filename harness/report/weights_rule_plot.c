@@ -48,12 +48,9 @@ static void titles_write(struct plot_page *page, const struct weights_rule *rule
 {
     text_append(&page->data, "\n\n# place\tseries\n");
     for (int index = 0; index < rule->series_count; index++) {
-        struct text title = {0};
-        text_format(&title, "%s%s", rule->series[index].title, rule->series[index].meta ? " (predicted)" : "");
         text_format(&page->data, "%d\t", index + 1);
-        label_column(&page->data, text_string(&title));
+        label_column(&page->data, rule->series[index].title);
         text_append(&page->data, "\n");
-        text_release(&title);
     }
 }
 

@@ -64,7 +64,7 @@ static void series_write(const struct rule_table *table, const struct rule_serie
     int batch_count = rule_batches_find(series, &arena, &batches);
     int room = (table->width - BATCH_COLUMNS) / CELL_COLUMNS;
     text_append(table->text, "\n");
-    text_format(&title, "%s%s: ", series->title, series->meta ? " (predicted)" : "");
+    text_format(&title, "%s: ", series->title);
     rule_boundary_append(&title, series);
     style_append(table, "\x1b[1m");
     outside_paragraph_append(table->text, text_string(&title), table->width, 2, 0);
@@ -102,8 +102,8 @@ void weights_rule_table_write(const struct weights_rule *rule, const struct repo
                          0);
         return;
     }
-    totals_write(&table, &rule->measured, "measured");
-    totals_write(&table, &rule->predicted, "predicted");
+    totals_write(&table, &rule->measured, BASIS_MEASURED);
+    totals_write(&table, &rule->predicted, BASIS_REPLAYED);
     for (int index = 0; index < rule->series_count; index++) {
         series_write(&table, &rule->series[index]);
     }

@@ -24,8 +24,8 @@ enum { TOKENS_NONE = -1 };
 
 /* Cases that differ in batch and tokens alone: one model, precision, attention, ... */
 struct rule_series {
-    const char *title; /* "bert-base-cased float32 eager" */
-    bool meta;         /* predicted, not measured */
+    const char *title; /* "bert-base-cased float32 eager", "... (replayed for sm_90)" */
+    bool meta;         /* replayed, not measured */
     bool is_image;
     const struct rule_cell *cells; /* by tokens, then by batch */
     int cell_count;
@@ -47,7 +47,7 @@ struct weights_rule {
     double factor, wasteful;
     struct rule_cell *cells;
     int cell_count;
-    struct rule_series *series; /* measured before predicted, then by title */
+    struct rule_series *series; /* measured before replayed, then by title */
     int series_count;
     struct rule_totals measured, predicted;
 };

@@ -7,6 +7,7 @@
 
 #include "harness/base/size.h"
 #include "harness/record/quantity.h"
+#include "harness/report/counted_cases.h"
 #include "harness/report/headline.h"
 
 const char *bytes_word(int64_t bytes, bool brief, char text[WORDING_BYTES])
@@ -244,11 +245,35 @@ enum level items_append(struct text *text, const struct case_view *view)
     return level;
 }
 
-static bool device_equal(const struct case_view *a, const struct case_view *b)
+static bool words_equal(const char *a, const char *b)
 {
-    const char *left = a->device_name != NULL ? a->device_name : "";
-    const char *right = b->device_name != NULL ? b->device_name : "";
-    return strcmp(a->device_kind, b->device_kind) == 0 && strcmp(left, right) == 0;
+    return strcmp(a != NULL ? a : "", b != NULL ? b : "") == 0;
+}
+
+void replayed_append(struct text *text, const struct case_view *view)
+{
+    text_append(text, BASIS_REPLAYED);
+    text_format(text, view->device_target != NULL ? " for %s" : "%s",
+                view->device_target != NULL ? view->device_target : "");
+}
+
+/* The name of a device says its class; meta stands for any. */
+bool case_devices_equal(const struct case_view *a, const struct case_view *b)
+{
+    return words_equal(a->device_kind, b->device_kind) && words_equal(a->device_name, b->device_name) &&
+           (!case_is_meta(a) || words_equal(a->device_target, b->device_target));
+}
+
+void case_device_append(struct text *text, const struct case_view *view)
+{
+    text_append(text, view->device_kind != NULL ? view->device_kind : "");
+    if (case_is_meta(view)) {
+        text_append(text, " (");
+        replayed_append(text, view);
+        text_append(text, ")");
+    } else if (view->device_name != NULL && !words_equal(view->device_name, view->device_kind)) {
+        text_format(text, " (%s)", view->device_name);
+    }
 }
 
 void device_append(struct text *text, const struct report *report)
@@ -259,16 +284,13 @@ void device_append(struct text *text, const struct report *report)
         if (view->device_kind == NULL) {
             continue;
         }
-        if (named != NULL && !device_equal(named, view)) {
+        if (named != NULL && !case_devices_equal(named, view)) {
             text_append(text, " and others");
             return;
         }
         if (named == NULL) {
             named = view;
-            text_append(text, view->device_kind);
-            if (view->device_name != NULL && strcmp(view->device_name, view->device_kind) != 0) {
-                text_format(text, " (%s)", view->device_name);
-            }
+            case_device_append(text, view);
         }
     }
 }

@@ -40,7 +40,16 @@ void statuses_append(struct text *text, const struct report *report);
 /* The same, and in how many cases readings are not judged because the constants hold for something else. */
 void counts_append(struct text *text, const struct report *report);
 
-/* "cuda, NVIDIA H200" of the first case that names its device; nothing where none does. */
+/* "replayed for sm_90", and "replayed" where the record does not say the target: of a case that was replayed. */
+void replayed_append(struct text *text, const struct case_view *view);
+
+/* "cuda (NVIDIA H200)", "meta (replayed for sm_90)"; nothing where the case has no device. */
+void case_device_append(struct text *text, const struct case_view *view);
+
+/* Whether both say the same there. */
+bool case_devices_equal(const struct case_view *a, const struct case_view *b);
+
+/* The same case that names its device, and whether there are others; nothing where none does. */
 void device_append(struct text *text, const struct report *report);
 
 /* The last stage that the record has, other than context; STAGE_CONTEXT where there is none. */

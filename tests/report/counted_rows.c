@@ -83,9 +83,10 @@ static void row_append(struct text *text, const struct counted_row *row)
     identity_append(text, row);
     text_format(
         text,
-        "\"duration_s\":1.0,\"device\":{\"kind\":\"%s\",\"name\":\"a device\",\"spec\":null,\"target\":\"host\","
+        "\"duration_s\":1.0,\"device\":{\"kind\":\"%s\",\"name\":\"a device\",\"spec\":null,\"target\":\"%s\","
         "\"total_bytes\":null,\"threads\":2,\"driver\":null,\"runtime\":null,\"pci_bus_id\":null,\"uuid\":null},",
-        word(row->device, "host"));
+        word(row->device, "host"),
+        word(row->target, strcmp(word(row->device, "host"), "meta") == 0 ? "sm_90" : "host"));
     text_append(text, "\"stages\":{");
     stage_append(text, "load", row->loaded_bytes, row->loaded_bytes);
     text_append(text, ",");

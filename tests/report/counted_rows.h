@@ -14,10 +14,10 @@ struct row_prediction {
     int64_t total_bytes;
 };
 
-/* One case line. What is left out gets a usual value: ok, valid, on the host, float32, infer, of the model "model". */
+/* One case line. What is left out gets a usual value: ok, valid, on the host (of a device "meta" the target is sm_90), float32, infer, of the model "model". */
 struct counted_row {
     const char *id; /* needed */
-    const char *model, *mode, *precision, *family, *status, *device, *verdicts;
+    const char *model, *mode, *precision, *family, *status, *device, *target, *verdicts;
     int64_t batch, seq, new_tokens; /* 0: null */
     int64_t measured_bytes, loaded_bytes;
     int64_t tensor_bytes;  /* requested peak of replay; 0: replay predicts nothing */

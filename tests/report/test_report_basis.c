@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "harness/report/case_view.h"
+#include "harness/report/difference.h"
 #include "tests/report/records_fixture.h"
 
 struct place {
@@ -33,8 +34,10 @@ static int place_remove(void **state)
     return 0;
 }
 
-/* A case that was found on a device of that kind; basis: the member of the record, or "" for one of an older program. */
-static void case_append(const struct place *place, const char *id, const char *kind, const char *basis)
+/* A case that was found on a device of that kind; basis: the member of the record, or "" for one of an older program; target:
+ * null, or a string of JSON. */
+static void target_case_append(const struct place *place, const char *id, const char *kind, const char *basis,
+                               const char *target)
 {
     char line[4096];
     snprintf(
@@ -42,7 +45,7 @@ static void case_append(const struct place *place, const char *id, const char *k
         "{\"type\":\"case\",\"id\":\"%s\",\"identity\":{\"model\":\"%s\",\"mode\":\"load\",\"precision\":\"float32\","
         "\"batch\":null,\"seq\":null,\"attention\":null,\"optimizer\":null,\"checkpointing\":null,"
         "\"accumulate\":null,\"logits\":null,\"head\":\"bare\"},\"status\":\"ok\",\"reason\":null,\"attempt\":1,"
-        "%s\"duration_s\":1.5,\"device\":{\"kind\":\"%s\",\"name\":null,\"spec\":null,\"target\":null,"
+        "%s\"duration_s\":1.5,\"device\":{\"kind\":\"%s\",\"name\":null,\"spec\":null,\"target\":%s,"
         "\"total_bytes\":null,\"driver\":null,\"runtime\":null,\"pci_bus_id\":null,\"uuid\":null},\"stages\":"
         "{\"load\":{\"requested_bytes\":1024,\"requested_bytes_peak\":1024,\"allocated_bytes\":2048,"
         "\"allocated_bytes_peak\":2048,\"reserved_bytes\":2097152,\"reserved_bytes_peak\":2097152,"
@@ -51,8 +54,13 @@ static void case_append(const struct place *place, const char *id, const char *k
         "\"categories_at_peak\":{\"weights\":1024},\"causes\":null,\"saved_for_backward_bytes\":null,\"loss\":null,"
         "\"sequence_hash\":null,\"oom\":null,\"estimates\":{\"replay\":{\"allocated_bytes_peak\":2048},"
         "\"accelerate\":{\"total_bytes\":1024}},\"verdicts\":[]}\n",
-        id, id, basis, kind);
+        id, id, basis, kind, target);
     records_fixture_append(place->records, line);
+}
+
+static void case_append(const struct place *place, const char *id, const char *kind, const char *basis)
+{
+    target_case_append(place, id, kind, basis, "null");
 }
 
 static struct report *report_of(const struct place *place)
@@ -122,6 +130,77 @@ static void among_measured_cases_those_that_were_replayed_say_so(void **state)
     report_release(report);
 }
 
+static void every_head_names_the_target_of_a_replay(void **state)
+{
+    static const enum report_format formats[] = {REPORT_TABLE, REPORT_SUMMARY, REPORT_MARKDOWN, REPORT_HTML,
+                                                 REPORT_JUNIT};
+    struct place *place = *state;
+    records_fixture_run(place->records, 1);
+    target_case_append(place, "one", "meta", "\"basis\":\"replayed\",", "\"sm_90\"");
+    struct report *report = report_of(place);
+    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
+        struct text text = rendered(report, formats[i]);
+        if (strstr(text_string(&text), "meta (replayed for sm_90)") == NULL &&
+            strstr(text_string(&text), "meta (replayed for sm\\_90)") == NULL) {
+            fail_msg("no target in %s", text_string(&text));
+        }
+        text_release(&text);
+    }
+    struct text csv = rendered(report, REPORT_CSV);
+    assert_non_null(strstr(text_string(&csv), ",duration_seconds,target\r\n"));
+    assert_non_null(strstr(text_string(&csv), ",1.500000,sm_90\r\n"));
+    text_release(&csv);
+    report_release(report);
+}
+
+/* Of replays for two targets no heading can say which: the cases do. */
+static void cases_name_their_targets_where_there_are_several(void **state)
+{
+    struct place *place = *state;
+    records_fixture_run(place->records, 2);
+    target_case_append(place, "one", "meta", "\"basis\":\"replayed\",", "\"sm_80\"");
+    target_case_append(place, "two", "meta", "\"basis\":\"replayed\",", "\"sm_90\"");
+    struct report *report = report_of(place);
+    struct text table = rendered(report, REPORT_TABLE), page = rendered(report, REPORT_HTML);
+    assert_string_equal(report->basis, "replayed");
+    assert_non_null(strstr(text_string(&table), "one load float32 (replayed for sm_80)\n"));
+    assert_non_null(strstr(text_string(&table), "two load float32 (replayed for sm_90)\n"));
+    assert_non_null(strstr(text_string(&page), "meta (replayed for sm_80), meta (replayed for sm_90)"));
+    text_release(&table);
+    text_release(&page);
+    report_release(report);
+}
+
+static void a_comparison_has_the_target_in_its_environment(void **state)
+{
+    static const char *const targets[] = {"\"sm_80\"", "\"sm_90\""};
+    struct place *place = *state;
+    struct report *reports[2];
+    for (int i = 0; i < 2; i++) {
+        remove(place->records);
+        records_fixture_run(place->records, 1);
+        target_case_append(place, "one", "meta", "\"basis\":\"replayed\",", targets[i]);
+        reports[i] = report_of(place);
+    }
+    static const char *const wanted[] = {"environment: 1 difference", "| target | sm\\_80 | sm\\_90 |",
+                                         "\"property\": \"target\""};
+    for (enum difference_format format = DIFFERENCE_TABLE; format <= DIFFERENCE_JSON; format++) {
+        struct difference *difference = NULL;
+        struct text text = {0};
+        const struct difference_options options = {.within = -1.0};
+        const struct difference_style style = {.format = format, .width = 100};
+        assert_int_equal(difference_make(reports[0], reports[1], &options, &difference, NULL), STATUS_OK);
+        assert_int_equal(difference_render(difference, &style, &text, NULL), STATUS_OK);
+        if (strstr(text_string(&text), wanted[format]) == NULL) {
+            fail_msg("no '%s' in %s", wanted[format], text_string(&text));
+        }
+        text_release(&text);
+        difference_release(difference);
+    }
+    report_release(reports[0]);
+    report_release(reports[1]);
+}
+
 static void plots_are_told_what_they_draw(void **state)
 {
     struct place *place = *state;
@@ -157,6 +236,9 @@ int main(void)
         TEST(nothing_that_was_replayed_is_called_measured),
         TEST(machine_formats_have_it_as_a_field),
         TEST(among_measured_cases_those_that_were_replayed_say_so),
+        TEST(every_head_names_the_target_of_a_replay),
+        TEST(cases_name_their_targets_where_there_are_several),
+        TEST(a_comparison_has_the_target_in_its_environment),
         TEST(plots_are_told_what_they_draw),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

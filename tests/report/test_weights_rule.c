@@ -151,6 +151,75 @@ static void only_inference_is_judged_and_predictions_apart(void **state)
     scene_release(&scene);
 }
 
+/* Whether a text stands in another, as often as that. */
+static void count_check(const char *text, const char *part, int count)
+{
+    int found = 0;
+    for (const char *at = text; (at = strstr(at, part)) != NULL; at += strlen(part)) {
+        found++;
+    }
+    if (found != count) {
+        fail_msg("'%s' stands %d times, not %d, in:\n%s", part, found, count, text);
+    }
+}
+
+/* One model, measured and replayed for two targets: nothing of the three is to be told apart by its numbers alone. */
+static void every_series_says_what_it_is_of(void **state)
+{
+    (void)state;
+    static const enum report_format formats[] = {REPORT_TABLE, REPORT_MARKDOWN, REPORT_HTML, REPORT_JSON, REPORT_CSV};
+    struct counted_row row = {.id = "a", .batch = 1, .seq = 8, .loaded_bytes = 100, .measured_bytes = 110};
+    struct report *reports[3] = {counted_rows_report(&row, 1)};
+    row.device = "meta";
+    row.target = "sm_80";
+    reports[1] = counted_rows_report(&row, 1);
+    row.target = "sm_90";
+    reports[2] = counted_rows_report(&row, 1);
+    for (size_t at = 0; at < sizeof formats / sizeof formats[0]; at++) {
+        static const int counts[] = {1, 2, 2, 1, 1}; /* markdown has a table of them, html a list */
+        struct weights_rule *rule = NULL;
+        struct text text = {0};
+        assert_int_equal(weights_rule_make(reports, 3, 1.2, 0.1, &rule, NULL), STATUS_OK);
+        assert_int_equal(rule->series_count, 3);
+        assert_int_equal(weights_rule_render(rule, formats[at], &(struct report_style){.width = 200}, &text, NULL),
+                         STATUS_OK);
+        char *words = text.data;
+        for (char *slash; formats[at] == REPORT_MARKDOWN && (slash = strchr(words, '\\')) != NULL;) {
+            memmove(slash, slash + 1, strlen(slash));
+        }
+        count_check(words, "model float32 (replayed for sm_80)", counts[at]);
+        count_check(words, "model float32 (replayed for sm_90)", counts[at]);
+        count_check(words, "(predicted)", 0);
+        if (formats[at] == REPORT_CSV) {
+            count_check(words, ",model,infer,float32,sdpa,sm_80\r\n", 1);
+            count_check(words, ",model,infer,float32,sdpa,sm_90\r\n", 1);
+            count_check(words, ",model,infer,float32,sdpa,host\r\n", 1);
+        }
+        text_release(&text);
+        weights_rule_release(rule);
+    }
+    for (int at = 0; at < 3; at++) {
+        report_release(reports[at]);
+    }
+}
+
+/* Two devices that measured one model are two series of other names; one device is no news. */
+static void measured_series_name_their_device_where_there_are_several(void **state)
+{
+    (void)state;
+    const struct counted_row rows[] = {
+        {.id = "a", .batch = 1, .seq = 8, .loaded_bytes = 100, .measured_bytes = 110},
+        {.id = "b", .device = "cuda", .batch = 1, .seq = 8, .loaded_bytes = 100, .measured_bytes = 110},
+    };
+    struct scene scene = scene_of(rows, 2, 1.2, 0.1);
+    assert_int_equal(scene.rule->series_count, 2);
+    assert_string_equal(scene.rule->series[0].title, "model float32 on a device");
+    scene_release(&scene);
+    scene = scene_of(rows, 1, 1.2, 0.1);
+    assert_string_equal(scene.rule->series[0].title, "model float32");
+    scene_release(&scene);
+}
+
 static void ratios_do_not_depend_on_scale(void **state)
 {
     (void)state;
@@ -376,6 +445,8 @@ int main(void)
         cmocka_unit_test(boundaries_are_known),
         cmocka_unit_test(equal_tokens_are_judged_by_the_worse),
         cmocka_unit_test(only_inference_is_judged_and_predictions_apart),
+        cmocka_unit_test(every_series_says_what_it_is_of),
+        cmocka_unit_test(measured_series_name_their_device_where_there_are_several),
         cmocka_unit_test(ratios_do_not_depend_on_scale),
         cmocka_unit_test(texts_are_golden),
         cmocka_unit_test(hostile_records_stay_in_their_cells),
