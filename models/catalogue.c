@@ -207,8 +207,8 @@ static enum status_code find_in_catalogue(const char *folder, const char *model,
     code = STATUS_INVALID;
     if (name != NULL && path_format(path, folder, name, "/config.json")) {
         code = config_read(path, name, config, error);
-        bool is_twin = code == STATUS_OK && !catalogue_name_fits(model, name);
-        snprintf(config->stands_for, code == STATUS_OK ? sizeof config->stands_for : 0, "%s", is_twin ? model : "");
+        bool is_other = code == STATUS_OK && !catalogue_name_is(model, name);
+        snprintf(config->stands_for, code == STATUS_OK ? sizeof config->stands_for : 0, "%s", is_other ? model : "");
     }
     catalogue_release(&catalogue);
     return code;

@@ -31,8 +31,8 @@ bool catalogue_knows(const char *folder, const char *model);
  * 2. a path to a config.json, or to a folder that holds one;
  * 3. a catalogue name in any case, or its last part alone, or without the ending that Hugging Face adds ("-hf",
  * ".a1_in1k"), where only one name fits; owners that the hub put before old names (google-bert/, openai-community/, distilbert/) may
- * stand there, and a model whose architecture one of the catalogue has (catalogue_twin) is answered by that one, in
- * config->stands_for. config->name is the catalogue name, or the path as typed. A name that is not known: STATUS_INVALID with
+ * stand there, and a model whose architecture one of the catalogue has (catalogue_twin) is answered by that one; config->stands_for is
+ * what was typed then, and for a name spelled otherwise than in case and owner. config->name is the catalogue name, or the path as typed. A name that is not known: STATUS_INVALID with
  * the nearest names; one that fits several: STATUS_INVALID with these; what can only be a path: with what is wrong there. */
 enum status_code config_find(const char *catalogue_folder, const char *model, struct config *config,
                              struct status *error);

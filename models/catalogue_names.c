@@ -66,24 +66,47 @@ static const char *last_part(const char *name)
     return slash != NULL ? slash + 1 : name;
 }
 
-/* Letters and digits alone, in lower case. */
+bool catalogue_name_is_toy(const char *name)
+{
+    return strncmp(name, "tiny-", 5) == 0;
+}
+
+/* Letters and digits in lower case, and what parts two digits: '.', or '-' for anything else. Other separators are dropped, so that
+ * opt1.3b is opt-1.3b while opt-13b is not. */
 static void plain_make(const char *name, char plain[NAME_BYTES])
 {
-    size_t count = 0;
-    for (; *name != '\0' && count + 1 < NAME_BYTES; name++) {
-        if (isalnum((unsigned char)*name)) {
-            plain[count++] = (char)tolower((unsigned char)*name);
+    size_t count = 0, gap = 0;
+    for (const char *at = name; *at != '\0' && count + 2 < NAME_BYTES; at++) {
+        if (!isalnum((unsigned char)*at)) {
+            gap++;
+            continue;
         }
+        if (gap > 0 && count > 0 && isdigit((unsigned char)*at) && isdigit((unsigned char)plain[count - 1])) {
+            plain[count++] = gap == 1 && at[-1] == '.' ? '.' : '-';
+        }
+        plain[count++] = (char)tolower((unsigned char)*at);
+        gap = 0;
     }
     plain[count] = '\0';
 }
 
-static bool equal_plain(const char *a, const char *b)
+/* Whether a plain name begins with what was typed. A point may be typed as another separator (opt_1_3b), but whoever types a point
+ * means one. */
+static bool plain_begins(const char *whole, const char *part)
+{
+    while (*part != '\0' && (*part == *whole || (*part == '-' && *whole == '.'))) {
+        part++;
+        whole++;
+    }
+    return *part == '\0';
+}
+
+static bool equal_plain(const char *typed, const char *name)
 {
     char left[NAME_BYTES], right[NAME_BYTES];
-    plain_make(a, left);
-    plain_make(b, right);
-    return left[0] != '\0' && strcmp(left, right) == 0;
+    plain_make(typed, left);
+    plain_make(name, right);
+    return left[0] != '\0' && strlen(left) == strlen(right) && plain_begins(right, left);
 }
 
 /* Equal in any case, the name's ending left out or not. */
@@ -111,16 +134,32 @@ static bool equal_spelling(const char *typed, const char *name)
     return same_owner && strpbrk(typed, "./~") != typed && equal_plain(part, last_part(name));
 }
 
-bool catalogue_name_fits(const char *typed, const char *name)
+/* Behind the owner that the hub puts before a name that has none here. */
+static const char *hub_owner_skip(const char *typed, const char *name)
 {
     for (size_t i = 0; i < sizeof hub_owners / sizeof hub_owners[0]; i++) {
         size_t length = strlen(hub_owners[i]);
         if (strncasecmp(typed, hub_owners[i], length) == 0 && strchr(name, '/') == NULL) {
-            typed += length;
+            return typed + length;
         }
     }
-    return equal_but_ending(typed, name) || equal_spelling(typed, name) ||
-           (strchr(typed, '/') == NULL && equal_but_ending(typed, last_part(name)));
+    return typed;
+}
+
+bool catalogue_name_is(const char *typed, const char *name)
+{
+    typed = hub_owner_skip(typed, name);
+    return strcasecmp(typed, name) == 0 || (strchr(typed, '/') == NULL && strcasecmp(typed, last_part(name)) == 0);
+}
+
+bool catalogue_name_fits(const char *typed, const char *name)
+{
+    if (catalogue_name_is_toy(name)) {
+        return strcasecmp(typed, name) == 0;
+    }
+    const char *wanted = hub_owner_skip(typed, name);
+    return equal_but_ending(wanted, name) || equal_spelling(wanted, name) ||
+           (strchr(wanted, '/') == NULL && equal_but_ending(wanted, last_part(name)));
 }
 
 const char *catalogue_twin(const char *typed)
@@ -138,7 +177,11 @@ static bool holds(const char *name, const char *part)
     char left[NAME_BYTES], right[NAME_BYTES];
     plain_make(name, left);
     plain_make(part, right);
-    return right[0] != '\0' && strstr(left, right) != NULL;
+    const char *at = left;
+    while (*at != '\0' && !plain_begins(at, right)) {
+        at++;
+    }
+    return right[0] != '\0' && *at != '\0';
 }
 
 bool catalogue_name_matches(const char *pattern, const char *name)

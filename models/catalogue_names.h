@@ -6,8 +6,16 @@
 
 #include "harness/base/text.h"
 
-/* Whether typed stands for the name: in any case, with or without the owner and the ending that Hugging Face adds, and whatever stands
- * between letters and digits: "llama3.1-8b" is meta-llama/Llama-3.1-8B. */
+/* Whether the name is that of a toy, a small model of this program's own for tests; no published one has such a name. */
+bool catalogue_name_is_toy(const char *name);
+
+/* Whether typed is the name: in any case, with or without the owner. */
+bool catalogue_name_is(const char *typed, const char *name);
+
+/* Whether typed stands for the name: as above, or without the ending that Hugging Face adds, or with other separators:
+ * "llama3.1-8b" is meta-llama/Llama-3.1-8B. A separator may be left out beside a letter, never between two digits: opt-13b is not
+ * opt-1.3b. There it may be another one ("opt_1_3b"), but a point is typed for a point alone. A toy has its own name alone, in any
+ * case: TinyLlama is not tiny-llama. */
 bool catalogue_name_fits(const char *typed, const char *name);
 
 /* The name in the catalogue whose architecture a model has that is not there, "meta-llama/Llama-3.1-8B" for its -Instruct; NULL:

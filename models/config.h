@@ -43,7 +43,7 @@ enum { CONFIG_NAME_BYTES = 256, CONFIG_STAGES_MAXIMUM = 5 };
  * timm 1.0.31). */
 struct config {
     char name[CONFIG_NAME_BYTES];       /* as the user typed it, or the path */
-    char stands_for[CONFIG_NAME_BYTES]; /* what was typed, where this is another model of the same sizes; else "" */
+    char stands_for[CONFIG_NAME_BYTES]; /* what was typed, where the name is another; else "" */
     char stated_type[64];        /* what the file says of a type that is not known and was read as another; else "" */
     char model_type[64];         /* "bert", "llama", "mistral", "qwen2", "resnet", ... */
     char architecture[64];       /* timm: "resnet50"; else the first of `architectures` or "" */

@@ -8,6 +8,7 @@
 #include "harness/base/name_table.h"
 #include "harness/checkpoint/checkpoint.h"
 #include "harness/cli/output.h"
+#include "models/catalogue_names.h"
 #include "models/model_files.h"
 
 enum status_code checkpoint_hint(const char *name, enum status_code code, struct status *error)
@@ -129,8 +130,9 @@ enum status_code model_notes_give(const struct arguments *arguments, const struc
                   config->name, config->stated_type, config->model_type);
     }
     if (config->stands_for[0] != '\0') {
-        note_give(command, notes, "%s is answered as %s of the catalogue, whose sizes are the same", config->stands_for,
-                  config->name);
+        bool is_same = catalogue_name_fits(config->stands_for, config->name);
+        note_give(command, notes, "%s is answered as %s of the catalogue, %s", config->stands_for, config->name,
+                  is_same ? "whose name is spelled so" : "whose sizes are the same");
     }
     if (config->stored_in_fp8) {
         note_give(command, notes,

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -128,7 +129,8 @@ static void test_twins(void **state)
         assert_string_equal(config.stands_for, rows[i][0]);
         assert_true(catalogue_knows(folder, rows[i][0]));
     }
-    static const char *const same[] = {"llama3.1-8b", "META-LLAMA/llama-3.1-8b", "Llama-3.1-8B", "GPT-2", "gpt_2"};
+    static const char *const same[] = {"gpt2", "META-LLAMA/llama-3.1-8b", "Llama-3.1-8B",
+                                       "google-bert/bert-base-cased"};
     for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
         struct config config;
         assert_int_equal(config_find(folder, same[i], &config, NULL), STATUS_OK);
@@ -141,6 +143,101 @@ static void test_twins(void **state)
         assert_int_equal(config_find(folder, others[i], &config, NULL), STATUS_INVALID);
         assert_false(catalogue_knows(folder, others[i]));
     }
+}
+
+/* A point is not nothing: opt-13b is ten times opt-1.3b. */
+static void test_digits(void **state)
+{
+    static const char *const spelled[][2] = {
+        {"opt_1_3b", "facebook/opt-1.3b"},
+        {"facebook/OPT-1-3B", "facebook/opt-1.3b"},
+        {"opt1.3b", "facebook/opt-1.3b"},
+        {"llama3.1-8b", "meta-llama/Llama-3.1-8B"},
+        {"gpt_2", "gpt2"},
+        {"GPT-2", "gpt2"},
+        {"Llama-2-7b", "meta-llama/Llama-2-7b-hf"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof spelled / sizeof spelled[0]; i++) {
+        struct config config;
+        assert_int_equal(config_find(folder, spelled[i][0], &config, NULL), STATUS_OK);
+        assert_string_equal(config.name, spelled[i][1]);
+        assert_string_equal(config.stands_for, spelled[i][0]);
+    }
+    static const char *const others[] = {"facebook/opt-13b", "opt-13b",    "pythia-14b",  "pythia-28b",
+                                         "Qwen/Qwen3-17B",   "gemma-22b",  "gemma-2.2b",  "meta-llama/Llama-321B",
+                                         "opt_13b",          "opt-1--25m", "Llama-3-18B", "Meta-Llama-38B"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        struct config config;
+        if (config_find(folder, others[i], &config, NULL) == STATUS_OK) {
+            fail_msg("%s is answered as %s", others[i], config.name);
+        }
+        assert_false(catalogue_knows(folder, others[i]));
+    }
+    assert_true(catalogue_name_matches("pythia-2.8b", "EleutherAI/pythia-2.8b"));
+    assert_true(catalogue_name_matches("2_8b", "EleutherAI/pythia-2.8b"));
+    assert_false(catalogue_name_matches("pythia-28b", "EleutherAI/pythia-2.8b"));
+}
+
+static bool is_digit(char character)
+{
+    return character >= '0' && character <= '9';
+}
+
+/* Every way to join two digits that a separator parts, or to part two that stand together: each is another name than its model's,
+ * and that of no other model, so that nothing answers. */
+static void digits_check(const char *name)
+{
+    size_t length = strlen(name);
+    for (size_t i = 1; i < length; i++) {
+        char other[256];
+        if (i + 1 < length && is_digit(name[i - 1]) && !is_digit(name[i]) && is_digit(name[i + 1])) {
+            snprintf(other, sizeof other, "%.*s%s", (int)i, name, name + i + 1);
+        } else if (is_digit(name[i - 1]) && is_digit(name[i])) {
+            snprintf(other, sizeof other, "%.*s%c%s", (int)i, name, ".-_ "[i % 4], name + i);
+        } else {
+            continue;
+        }
+        if (catalogue_knows(folder, other)) {
+            fail_msg("%s is answered, as is %s", other, name);
+        }
+    }
+}
+
+/* No name stands for two models, and no number in it for another. */
+static void test_names_apart(void **state)
+{
+    struct catalogue catalogue;
+    (void)state;
+    assert_int_equal(catalogue_read(folder, &catalogue, NULL), STATUS_OK);
+    for (int i = 0; i < catalogue.count; i++) {
+        const char *slash = strrchr(catalogue.names[i], '/');
+        for (int k = 0; k < catalogue.count; k++) {
+            if (i != k && catalogue_name_fits(catalogue.names[i], catalogue.names[k])) {
+                fail_msg("%s stands for %s", catalogue.names[i], catalogue.names[k]);
+            }
+        }
+        digits_check(catalogue.names[i]);
+        digits_check(slash != NULL ? slash + 1 : catalogue.names[i]);
+    }
+    catalogue_release(&catalogue);
+}
+
+/* A toy is asked for by its own name: what resembles it is a published model. */
+static void test_toys(void **state)
+{
+    static const char *const others[] = {"TinyLlama", "TinyBERT",     "tiny_llama",
+                                         "tinyllama", "tiny llama",   "google-bert/tiny-bert",
+                                         "tiny_opt",  "tiny-gemma-2", "Tiny-GPT-2"};
+    struct config config;
+    struct status error = {0};
+    (void)state;
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        assert_int_equal(config_find(folder, others[i], &config, &error), STATUS_INVALID);
+        assert_non_null(strstr(error.text, "nearest names: '"));
+    }
+    assert_int_equal(config_find(folder, "Tiny-Llama", &config, &error), STATUS_OK);
+    assert_string_equal(config.name, "tiny-llama");
 }
 
 /* The family first, and nothing where nothing is near. */
@@ -188,8 +285,9 @@ static void test_no_catalogue(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_build), cmocka_unit_test(test_found), cmocka_unit_test(test_not_found),
-        cmocka_unit_test(test_twins),     cmocka_unit_test(test_near),  cmocka_unit_test(test_no_catalogue),
+        cmocka_unit_test(test_all_build), cmocka_unit_test(test_found),  cmocka_unit_test(test_not_found),
+        cmocka_unit_test(test_twins),     cmocka_unit_test(test_digits), cmocka_unit_test(test_names_apart),
+        cmocka_unit_test(test_toys),      cmocka_unit_test(test_near),   cmocka_unit_test(test_no_catalogue),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
