@@ -101,7 +101,7 @@ void league_markdown_write(const struct league *league, struct text *text)
 {
     struct text line = {0};
     text_append(text, "# League of estimators\n\n");
-    text_format(&line, "%s%s", league->device, league->device[0] != '\0' ? "; " : "");
+    text_format(&line, "%s%s", league->provenance, league->provenance[0] != '\0' ? "; " : "");
     counted_cases_append(&line, &league->counted);
     markdown_append(text, text_string(&line));
     text_append(text, ".\n");

@@ -210,10 +210,13 @@ void league_table_write(const struct league *league, const struct report_style *
     struct league_table table = {.league = league, .text = text, .width = style->width, .colour = style->colour};
     struct text line = {0};
     columns_choose(&table);
-    text_format(&line, "League of estimators%s%s; ", league->device[0] != '\0' ? " on " : "", league->device);
+    text_append(&line, "League of estimators; ");
     counted_cases_append(&line, &league->counted);
     outside_paragraph_append(text, text_string(&line), table.width, 2, 0);
     text_release(&line);
+    if (league->provenance[0] != '\0') {
+        outside_paragraph_append(text, league->provenance, table.width, 2, 0);
+    }
     if (league_is_empty(league)) {
         paragraph_append(text, "Nothing to judge: no row that counts has a prediction.", table.width, 0, 0);
         return;

@@ -97,6 +97,9 @@ void weights_rule_table_write(const struct weights_rule *rule, const struct repo
     text_format(&line, ", %d of these are inference", rule->cell_count);
     paragraph_append(text, text_string(&line), table.width, 2, 0);
     text_release(&line);
+    if (rule->provenance[0] != '\0') {
+        outside_paragraph_append(text, rule->provenance, table.width, 2, 0);
+    }
     if (weights_rule_is_empty(rule)) {
         paragraph_append(text, "Nothing to judge: no row that counts is inference with known weights.", table.width, 0,
                          0);
