@@ -78,12 +78,20 @@ static const struct {
     {FIELD_OPTIMIZER, "adamw8bit", "adam-8bit"},
     {FIELD_OPTIMIZER, "adamw-8bit", "adam-8bit"},
     {FIELD_OPTIMIZER, "adamw-bnb-8bit", "adam-8bit"},
-    {FIELD_OPTIMIZER, "sgd", "sgd-momentum"},
     {FIELD_OPTIMIZER, "momentum", "sgd-momentum"},
     {FIELD_LOSS, "liger", "fused"},
     {FIELD_LORA_TARGETS, "all-linear", "linear"},
     {FIELD_HEAD, "causal-lm", "lm"},
     {FIELD_HEAD, "none", "bare"},
+};
+
+/* Words whose meaning is plain, and is nothing that is modelled. */
+static const struct {
+    enum workload_field field;
+    const char *word, *remedy;
+} unmodelled[] = {
+    {FIELD_OPTIMIZER, "sgd",
+     "plain SGD (torch.optim.SGD without momentum) is not modelled; write sgd-momentum for SGD with momentum"},
 };
 
 static char plain(char letter)
@@ -98,6 +106,16 @@ static bool same(const char *a, const char *b)
         b++;
     }
     return *a == *b;
+}
+
+const char *workload_unmodelled(enum workload_field field, const char *text)
+{
+    for (size_t i = 0; i < sizeof unmodelled / sizeof unmodelled[0]; i++) {
+        if (unmodelled[i].field == field && same(unmodelled[i].word, text)) {
+            return unmodelled[i].remedy;
+        }
+    }
+    return NULL;
 }
 
 const char *workload_alias(enum workload_field field, const char *text)

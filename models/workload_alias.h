@@ -9,4 +9,7 @@
  * '_' is '-'. text itself where it is nobody's alias. */
 const char *workload_alias(enum workload_field field, const char *text);
 
+/* Of a word that people know and that is not modelled, "sgd": why, and what to write; NULL: it is no such word. */
+const char *workload_unmodelled(enum workload_field field, const char *text);
+
 #endif

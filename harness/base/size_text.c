@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <string.h>
+#include <strings.h>
 
 #include "harness/base/size.h"
 
@@ -81,6 +82,9 @@ static char unit_meant(const char *name, bool *binary)
         return '\0';
     }
     const char *rest = name + 1;
+    if (strcasecmp(name, "ti") == 0) { /* of a GPU's name, as in 3090 Ti */
+        return '\0';
+    }
     *binary = *rest == 'i' || *rest == 'I';
     rest += *binary ? 1 : 0;
     rest += *rest == 'b' || *rest == 'B' ? 1 : 0;

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "harness/base/nearest.h"
@@ -133,6 +134,50 @@ static enum match gpu_match(const char *wanted, const struct gpu *gpu)
     return best;
 }
 
+/* The bytes of a size at the beginning of text: "24GiB", "24 GB", "24g"; 0: there is none. "3090 Ti" is no size. */
+static size_t size_length(const char *text)
+{
+    size_t digits = strspn(text, "0123456789."), gap = strspn(text + digits, " ");
+    const char *unit = text + digits + gap, *end = unit;
+    end += *end != '\0' && strchr("kKmMgGtT", *end) != NULL ? 1 : 0;
+    bool prefixed = end > unit, binary = prefixed && (*end == 'i' || *end == 'I');
+    end += binary ? 1 : 0;
+    bool in_bytes = *end == 'b' || *end == 'B';
+    end += in_bytes ? 1 : 0;
+    bool is_unit = in_bytes || (prefixed && !(binary && strchr("tT", *unit) != NULL));
+    return digits > 0 && is_unit ? (size_t)(end - text) : 0;
+}
+
+static bool is_size(const char *text)
+{
+    size_t length = size_length(text);
+    return length > 0 && text[length] == '\0';
+}
+
+/* Of "H200 141GB" the GPUs that "H200" is or begins, where a size ends what was typed; false: there are none. */
+static bool sized_append(const char *name, struct text *text)
+{
+    char bare[PLAIN_BYTES], buffer[PLAIN_BYTES];
+    size_t end = 0;
+    for (size_t i = 1; name[i] != '\0' && end == 0; i++) {
+        end = strchr(" -_", name[i - 1]) != NULL && is_size(name + i) ? i : 0;
+    }
+    if (end == 0 || end >= sizeof bare) {
+        return false;
+    }
+    snprintf(bare, sizeof bare, "%.*s", (int)end, name);
+    const char *wanted = name_plain(bare, buffer);
+    bool found = false;
+    for (int i = 0; i < (int)GPU_COUNT; i++) {
+        if (gpu_match(wanted, &gpus[i]) != MATCH_NONE) {
+            text_format(text, "%s%s", found ? " or " : "did you mean ", gpus[i].name);
+            found = true;
+        }
+    }
+    text_append(text, found ? "? " : "");
+    return found;
+}
+
 /* "did you mean NVIDIA H200? ", where a name or an alias is near. */
 static void near_append(const char *name, struct text *text)
 {
@@ -163,13 +208,6 @@ static void near_append(const char *name, struct text *text)
     text_append(text, last < 0 ? "" : "? ");
 }
 
-/* "24GiB", "24 GB", "24g": digits, and a unit or what may be one. */
-static bool is_size(const char *text)
-{
-    size_t digits = strspn(text, "0123456789."), rest = strlen(text + digits);
-    return digits > 0 && rest > 0 && strspn(text + digits, "kKmMgGtTiIbB ") == rest;
-}
-
 static enum status_code name_refuse(const char *name, const char *begun, struct status *error)
 {
     if (*begun != '\0') {
@@ -179,7 +217,9 @@ static enum status_code name_refuse(const char *name, const char *begun, struct 
         return status_set(error, STATUS_INVALID, "'%s' is a size and no GPU; write --memory %s", name, name);
     }
     struct text near = {0};
-    near_append(name, &near);
+    if (!sized_append(name, &near)) {
+        near_append(name, &near);
+    }
     enum status_code code = status_set(error, STATUS_INVALID,
                                        "'%s' is no GPU whose memory is known here; %sassay gpus lists those that are, "
                                        "or write its memory as --memory SIZE",

@@ -59,6 +59,15 @@ static void other_names_are_refused_with_those_that_are_near(void **state)
          "'TPU v5e' is no GPU whose memory is known here; assay gpus lists those that are, or write its memory as "
          "--memory SIZE"},
         {"24GiB", "'24GiB' is a size and no GPU; write --memory 24GiB"},
+        {"3090 ti", "'3090 ti' is no GPU whose memory is known here; did you mean NVIDIA GeForce RTX 3090? assay gpus "
+                    "lists those that are, or write its memory as --memory SIZE"},
+        {"1660Ti", "'1660Ti' is no GPU whose memory is known here; did you mean NVIDIA GeForce RTX 5060 Ti? assay gpus "
+                   "lists those that are, or write its memory as --memory SIZE"},
+        {"H200 141GB", "'H200 141GB' is no GPU whose memory is known here; did you mean NVIDIA H200? assay gpus lists "
+                       "those that are, or write its memory as --memory SIZE"},
+        {"B200-192 GB", "'B200-192 GB' is no GPU whose memory is known here; did you mean NVIDIA B200? assay gpus "
+                        "lists those that are, or write its memory as --memory SIZE"},
+        {"24g", "'24g' is a size and no GPU; write --memory 24g"},
         {"80 GB", "'80 GB' is a size and no GPU; write --memory 80 GB"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
