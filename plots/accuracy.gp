@@ -7,10 +7,14 @@ if (ARGC < 5) { print "usage: gnuplot -d -c accuracy.gp DATA IMAGE svg|png WIDTH
 set encoding utf8
 set datafile separator "\t"
 if (ARG3 eq "svg") {
-    set terminal svg size ARG4 + 0, ARG5 + 0 noenhanced font "DejaVu Sans,13" background rgb "white"
+    set terminal svg size ARG4 + 0, ARG5 + 0 noenhanced font "DejaVu Sans,13" dashlength 2 background rgb "white"
+    mark = 0.8 # this terminal draws symbols and tics larger, and has no option for it
+    tic = 0.5
 } else {
     set terminal pngcairo size 2 * ARG4, 2 * ARG5 noenhanced font "DejaVu Sans,13" fontscale 1.5 background rgb "white" \
         linewidth 2 pointscale 2
+    mark = 1.0
+    tic = 1.0
 }
 set output ARG2
 
@@ -36,6 +40,12 @@ high = 2 ** ceil(log(larger(ALL_max_x, ALL_max_y) * 1.1) / log(2))
 octaves = log(high / low) / log(2)
 step = octaves > 16 ? 8 : octaves > 8 ? 4 : 2
 
+# Errors beyond 100 % stand on a line of their own, by their estimator's symbol: none of them lies at +100 %. An error cannot
+# be less than -100 %.
+error(measured, predicted) = 100.0 * (predicted - measured) / measured
+stats ARG1 index 0 using (error($3, $4) > 100 ? 1 : 0) name "BEYOND" nooutput
+beyond = 135.0
+
 # Not gnuplot's %b, which writes kiB.
 size(bytes) = bytes >= 2.0 ** 40 ? sprintf("%g TiB", bytes / 2.0 ** 40) : \
               bytes >= 2.0 ** 30 ? sprintf("%g GiB", bytes / 2.0 ** 30) : \
@@ -45,7 +55,7 @@ size(bytes) = bytes >= 2.0 ** 40 ? sprintf("%g TiB", bytes / 2.0 ** 40) : \
 set lmargin at screen 0.14
 set rmargin at screen 0.965
 set border 3 linecolor rgb "#444444"
-set tics nomirror out textcolor rgb "#222222" font ",11"
+set tics nomirror out scale tic textcolor rgb "#222222" font ",11"
 set grid linecolor rgb "#e4e4e4" linewidth 1 linetype 1, linecolor rgb "#e4e4e4" linewidth 1
 set logscale x 2
 set xrange [low:high]
@@ -77,21 +87,24 @@ set key at screen 0.14, screen legend_top / ARG5 left top horizontal maxrows leg
 plot '+' using (banded ? $1 : NaN):($1 * (1 - tolerance)):($1 * (1 + tolerance)) with filledcurves \
          linecolor rgb "#c9d7e4" title (banded ? sprintf("within %g %% (replay)", 100 * tolerance) : ""), \
      x with lines linecolor rgb "#444444" linewidth 1 dashtype 2 title sprintf("predicted = %s", basis), \
-     for [at = 1:estimators] NaN with points pointtype int(symbol[at]) linecolor rgb int(colour[at]) pointsize 0.9 \
+     for [at = 1:estimators] NaN with points pointtype int(symbol[at]) linecolor rgb int(colour[at]) pointsize 0.9 * mark \
          title name[at], \
-     ARG1 index 0 using 3:4:6:5 with points pointtype variable linecolor rgb variable pointsize 0.9 notitle
+     ARG1 index 0 using 3:4:6:5 with points pointtype variable linecolor rgb variable pointsize 0.9 * mark notitle
 unset label 1
 
-# Errors beyond 100 % are drawn at the edge.
-clip(error) = error > 100 ? 100 : error < -100 ? -100 : error
+clip(error) = error > 100 ? beyond : error
 set tmargin at screen errors_top / ARG5
 set bmargin at screen errors_bottom / ARG5
 unset title
 unset key
 unset logscale y
-set yrange [-105:105]
+set yrange [-105:(BEYOND_sum > 0 ? beyond + 15.0 : 105)]
 set ytics -100, 50, 100
 set format y "%+.0f %%"
+if (BEYOND_sum > 0) {
+    set ytics add ("> +100 %%" beyond)
+    set arrow 1 from graph 0, first 117.0 to graph 1, first 117.0 nohead linecolor rgb "#888888" linewidth 1 dashtype 3
+}
 tick = low
 while (tick <= high) {
     set xtics add (size(tick) tick)
@@ -102,6 +115,6 @@ set ylabel "signed error" offset 1, 0
 plot '+' using (banded ? $1 : NaN):(-100 * tolerance):(100 * tolerance) with filledcurves \
          linecolor rgb "#c9d7e4" notitle, \
      0 with lines linecolor rgb "#444444" linewidth 1 dashtype 2 notitle, \
-     ARG1 index 0 using 3:(clip(100.0 * ($4 - $3) / $3)):6:5 with points pointtype variable linecolor rgb variable \
-         pointsize 0.9 notitle
+     ARG1 index 0 using 3:(clip(error($3, $4))):6:5 with points pointtype variable linecolor rgb variable \
+         pointsize 0.9 * mark notitle
 unset multiplot

@@ -8,10 +8,14 @@ if (ARGC < 5) { print "usage: gnuplot -d -c anatomy.gp DATA IMAGE svg|png WIDTH 
 set encoding utf8
 set datafile separator "\t"
 if (ARG3 eq "svg") {
-    set terminal svg size ARG4 + 0, ARG5 + 0 noenhanced font "DejaVu Sans,13" background rgb "white"
+    set terminal svg size ARG4 + 0, ARG5 + 0 noenhanced font "DejaVu Sans,13" dashlength 2 background rgb "white"
+    mark = 0.8 # this terminal draws symbols and tics larger, and has no option for it
+    tic = 0.5
 } else {
     set terminal pngcairo size 2 * ARG4, 2 * ARG5 noenhanced font "DejaVu Sans,13" fontscale 1.5 background rgb "white" \
         linewidth 2 pointscale 2
+    mark = 1.0
+    tic = 1.0
 }
 set output ARG2
 
@@ -50,7 +54,7 @@ set rmargin at screen 1 - 14.0 / ARG4
 set tmargin at screen 1 - 44.0 / ARG5
 set bmargin at screen (148.0 + foot) / ARG5
 set border 1 linecolor rgb "#444444"
-set tics nomirror textcolor rgb "#222222"
+set tics nomirror scale tic textcolor rgb "#222222"
 set xtics out
 set ytics scale 0 font ",11"
 set grid xtics linecolor rgb "#e4e4e4" linewidth 1 linetype 1

@@ -7,10 +7,14 @@ if (ARGC < 5) { print "usage: gnuplot -d -c league.gp DATA IMAGE svg|png WIDTH H
 set encoding utf8
 set datafile separator "\t"
 if (ARG3 eq "svg") {
-    set terminal svg size ARG4 + 0, ARG5 + 0 noenhanced font "DejaVu Sans,13" background rgb "white"
+    set terminal svg size ARG4 + 0, ARG5 + 0 noenhanced font "DejaVu Sans,13" dashlength 2 background rgb "white"
+    mark = 0.8 # this terminal draws symbols and tics larger, and has no option for it
+    tic = 0.5
 } else {
     set terminal pngcairo size 2 * ARG4, 2 * ARG5 noenhanced font "DejaVu Sans,13" fontscale 1.5 background rgb "white" \
         linewidth 2 pointscale 2
+    mark = 1.0
+    tic = 1.0
 }
 set output ARG2
 
@@ -33,7 +37,7 @@ set rmargin at screen 1 - 270.0 / ARG4
 set tmargin at screen 1 - 64.0 / ARG5
 set bmargin at screen (110.0 + foot) / ARG5
 set border 1 linecolor rgb "#444444"
-set tics nomirror out textcolor rgb "#222222"
+set tics nomirror out scale tic textcolor rgb "#222222"
 set grid xtics linecolor rgb "#e4e4e4" linewidth 1 linetype 1
 set xrange [-100:edge]
 set yrange [lines + 0.7:0.3]
@@ -53,8 +57,10 @@ set style fill solid 1.0 noborder
 plot ARG1 index 1 using (clip($4)):1:(clip($3)):(clip($5)):($1 - 0.34):($1 + 0.34):ytic(2) with boxxyerror \
          linecolor rgb "#dbe3ea" title "middle half", \
      '+' using (0.0):(0.3 + (lines + 0.4) * ($0 / 99.0)) with lines linecolor rgb "#444444" linewidth 1 notitle, \
-     ARG1 index 0 using (clip($3)):($1 + spread($0)):5:4 with points pointtype variable linecolor rgb variable \
-         pointsize 0.55 notitle, \
+     ARG1 index 0 using (clip($3)):($1 + spread($0)):5:4 with points pointtype variable \
+         linecolor rgb variable pointsize 0.55 * mark notitle, \
+     ARG1 index 1 using (clip($4)):1:(clip($3)):(clip($5)):($1 - 0.34):($1 + 0.34) with boxxyerror fillstyle empty \
+         linecolor rgb "#66727c" linewidth 1 notitle, \
      ARG1 index 1 using (clip($4)):($1 - 0.34):(0):(0.68) with vectors nohead linewidth 2.5 linecolor rgb "#222222" \
          title "median", \
      ARG1 index 1 using (edge):1:(sprintf($9 > 0 ? "%.2f %%" : "%.2f %%, no rank", 100.0 * $6)) with labels left \

@@ -8,10 +8,14 @@ if (ARGC < 5) { print "usage: gnuplot -d -c overhead.gp DATA IMAGE svg|png WIDTH
 set encoding utf8
 set datafile separator "\t"
 if (ARG3 eq "svg") {
-    set terminal svg size ARG4 + 0, ARG5 + 0 noenhanced font "DejaVu Sans,13" background rgb "white"
+    set terminal svg size ARG4 + 0, ARG5 + 0 noenhanced font "DejaVu Sans,13" dashlength 2 background rgb "white"
+    mark = 0.8 # this terminal draws symbols and tics larger, and has no option for it
+    tic = 0.5
 } else {
     set terminal pngcairo size 2 * ARG4, 2 * ARG5 noenhanced font "DejaVu Sans,13" fontscale 1.5 background rgb "white" \
         linewidth 2 pointscale 2
+    mark = 1.0
+    tic = 1.0
 }
 set output ARG2
 caption = ARGC > 7 ? ARG8 : ""
@@ -32,6 +36,37 @@ array symbol[batches]
 stats ARG1 index 2 using (batch[int($0) + 1] = strcol(1), colour[int($0) + 1] = $2, symbol[int($0) + 1] = $3, 1) nooutput
 stats ARG1 index 3 using (mode = strcol(1), length_name = strcol(2), model = strcol(3), 1) nooutput
 
+# Between two points the lines grow evenly with the length, as the rule of report --rule has it: curves on this axis.
+stats ARG1 index 0 using (1) name "POINTS" nooutput
+points = int(POINTS_records)
+array at_panel[points]
+array at_line[points]
+array at_length[points]
+array at_ratio[points]
+array at_colour[points]
+row = 0
+stats ARG1 index 0 using (row = row + 1, at_panel[row] = $1, at_line[row] = column(-1), at_length[row] = $2, \
+    at_ratio[row] = ratio($3, $4), at_colour[row] = $5, 1) nooutput
+pieces = 12
+set print $LINES
+do for [row = 1:points] {
+    if (row > 1) {
+        if (at_line[row] != at_line[row - 1]) {
+            print ""
+        }
+        if (at_line[row] == at_line[row - 1] && at_length[row] > at_length[row - 1]) {
+            do for [piece = 1:pieces - 1] {
+                length = at_length[row - 1] * (1.0 * at_length[row] / at_length[row - 1]) ** (1.0 * piece / pieces)
+                share = (length - at_length[row - 1]) / (at_length[row] - at_length[row - 1])
+                print sprintf("%d\t%.9g\t%.9g\t%d", at_panel[row], length, \
+                    at_ratio[row - 1] + share * (at_ratio[row] - at_ratio[row - 1]), at_colour[row])
+            }
+        }
+    }
+    print sprintf("%d\t%.9g\t%.9g\t%d", at_panel[row], at_length[row], at_ratio[row], at_colour[row])
+}
+set print
+
 across = panels < 3 ? panels : 3
 down = int((panels + across - 1) / across)
 legend = 150.0
@@ -44,7 +79,7 @@ low = ALL_min_x / 1.4
 high = ALL_max_x * 1.4
 step = high / low > 2 ** 16 ? 16 : high / low > 2 ** 7 ? 4 : 2
 set border 3 linecolor rgb "#444444"
-set tics nomirror out textcolor rgb "#222222" font ",11"
+set tics nomirror out scale tic textcolor rgb "#222222" font ",11"
 set grid linecolor rgb "#e4e4e4" linewidth 1 linetype 1, linecolor rgb "#e4e4e4" linewidth 1
 set logscale x 2
 set xrange [low:high]
@@ -76,11 +111,10 @@ do for [panel = 0:panels - 1] {
     } else { unset key }
     plot 1.2 with lines linecolor rgb "#444444" linewidth 1.5 dashtype 2 title "+20 % rule", \
          for [at = 1:batches] NaN with linespoints linecolor rgb int(colour[at]) pointtype int(symbol[at]) linewidth 1.5 \
-             pointsize 0.8 title batch[at], \
-         ARG1 index 0 using ($1 == panel ? $2 : NaN):(ratio($3, $4)):5 with lines linecolor rgb variable linewidth 1.5 \
-             notitle, \
+             pointsize 0.8 * mark title batch[at], \
+         $LINES using ($1 == panel ? $2 : NaN):3:4 with lines linecolor rgb variable linewidth 1.5 notitle, \
          ARG1 index 0 using ($1 == panel ? $2 : NaN):(ratio($3, $4)):6:5 with points pointtype variable \
-             linecolor rgb variable pointsize 0.8 notitle
+             linecolor rgb variable pointsize 0.8 * mark notitle
     unset label 1; unset label 2; unset label 3
 }
 unset multiplot

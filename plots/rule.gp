@@ -7,10 +7,14 @@ if (ARGC < 6) { print "usage: gnuplot -d -c rule.gp DATA IMAGE svg|png WIDTH HEI
 set encoding utf8
 set datafile separator "\t"
 if (ARG3 eq "svg") {
-    set terminal svg size ARG4 + 0, ARG5 + 0 noenhanced font "DejaVu Sans,13" background rgb "white"
+    set terminal svg size ARG4 + 0, ARG5 + 0 noenhanced font "DejaVu Sans,13" dashlength 2 background rgb "white"
+    mark = 0.8 # this terminal draws symbols and tics larger, and has no option for it
+    tic = 0.5
 } else {
     set terminal pngcairo size 2 * ARG4, 2 * ARG5 noenhanced font "DejaVu Sans,13" fontscale 1.5 background rgb "white" \
         linewidth 2 pointscale 2
+    mark = 1.0
+    tic = 1.0
 }
 set output ARG2
 caption = ARGC > 7 ? ARG8 : ""
@@ -30,7 +34,7 @@ set rmargin at screen 1 - 30.0 / ARG4
 set tmargin at screen 1 - 48.0 / ARG5
 set bmargin at screen (130.0 + foot) / ARG5
 set border 1 linecolor rgb "#444444"
-set tics nomirror out textcolor rgb "#222222"
+set tics nomirror out scale tic textcolor rgb "#222222"
 set grid linecolor rgb "#e4e4e4" linewidth 1 linetype 1
 set logscale x 2
 set xrange [low:high]
@@ -43,11 +47,11 @@ set title sprintf("Is %g × weights enough for inference?", ARG6 + 0) offset 0, 
 set key at screen 0.5, screen (62.0 + foot) / ARG5 center top horizontal maxrows 2 Left reverse samplen 1.2 width 2
 
 plot ARG1 index 1 using (low):1:ytic(2) with points pointtype -1 notitle, \
-     ARG1 index 0 using 2:($4 == 2 ? $1 : NaN) with points pointtype 6 pointsize 0.8 linewidth 1.6 \
+     ARG1 index 2 using 2:($1 - 0.42):(0):(0.84) with vectors nohead linewidth 2 linecolor rgb "#222222" notitle, \
+     ARG1 index 0 using 2:($4 == 2 ? $1 : NaN) with points pointtype 6 pointsize 0.8 * mark linewidth 1.6 \
          linecolor rgb "#7f7f7f" title "wasteful", \
-     ARG1 index 0 using 2:($4 == 1 ? $1 : NaN) with points pointtype 7 pointsize 0.8 linecolor rgb "#0072b2" \
+     ARG1 index 0 using 2:($4 == 1 ? $1 : NaN) with points pointtype 7 pointsize 0.8 * mark linecolor rgb "#0072b2" \
          title "close", \
-     ARG1 index 0 using 2:($4 == 0 ? $1 : NaN) with points pointtype 9 pointsize 0.9 linecolor rgb "#d55e00" \
+     ARG1 index 0 using 2:($4 == 0 ? $1 : NaN) with points pointtype 9 pointsize 0.9 * mark linecolor rgb "#d55e00" \
          title "too little", \
-     ARG1 index 2 using 2:($1 - 0.38):(0):(0.76) with vectors nohead linewidth 2 linecolor rgb "#222222" \
-         title "crossing"
+     NaN with points pointtype "|" linecolor rgb "#222222" title "crossing"

@@ -6,10 +6,14 @@ if (ARGC < 5) { print "usage: gnuplot -d -c timeline.gp DATA IMAGE svg|png WIDTH
 set encoding utf8
 set datafile separator "\t"
 if (ARG3 eq "svg") {
-    set terminal svg size ARG4 + 0, ARG5 + 0 noenhanced font "DejaVu Sans,13" background rgb "white"
+    set terminal svg size ARG4 + 0, ARG5 + 0 noenhanced font "DejaVu Sans,13" dashlength 2 background rgb "white"
+    mark = 0.8 # this terminal draws symbols and tics larger, and has no option for it
+    tic = 0.5
 } else {
     set terminal pngcairo size 2 * ARG4, 2 * ARG5 noenhanced font "DejaVu Sans,13" fontscale 1.5 background rgb "white" \
         linewidth 2 pointscale 2
+    mark = 1.0
+    tic = 1.0
 }
 set output ARG2
 caption = ARGC > 7 ? ARG8 : ""
@@ -22,7 +26,7 @@ across = panels < 3 ? panels : 3
 down = int((panels + across - 1) / across)
 
 set border 3 linecolor rgb "#444444"
-set tics nomirror textcolor rgb "#222222"
+set tics nomirror scale tic textcolor rgb "#222222"
 set xtics scale 0 font ",10"
 set ytics out font ",10"
 set grid ytics linecolor rgb "#e4e4e4" linewidth 1 linetype 1
@@ -37,11 +41,11 @@ lines(text) = strlen(text) <= fit ? text : (at = blank(text, fit), text[1:at] . 
 
 larger(a, b) = b > a ? b : a
 
-top = 1 - 34.0 / ARG5
+top = 1 - 44.0 / ARG5
 bottom = (40.0 + foot) / ARG5
 cell_width = 0.99 / across
 cell_height = (top - bottom) / down
-set multiplot title sprintf("Peaks from stage to stage, %s", basis) offset 0, 0.2
+set multiplot title sprintf("Peaks from stage to stage, %s", basis) offset 0, -0.4
 do for [panel = 0:panels - 1] {
     set xrange [*:*]
     set yrange [*:*]
@@ -64,7 +68,7 @@ do for [panel = 0:panels - 1] {
     plot ARG1 index panel using 0:($5 / scale):(0.92):xtic(2) with boxes linecolor rgb "#d9d9d9", \
          ARG1 index panel using 0:($4 / scale):(0.70) with boxes linecolor rgb "#56b4e9", \
          ARG1 index panel using 0:($3 / scale):(0.42) with boxes linecolor rgb "#0072b2", \
-         ARG1 index panel using 0:($6 / scale) with points pointtype 1 pointsize 1.2 linewidth 2 linecolor rgb "#d55e00"
+         ARG1 index panel using 0:($6 / scale) with points pointtype 1 pointsize 1.2 * mark linewidth 2 linecolor rgb "#d55e00"
 }
 # One legend for all panels.
 set lmargin at screen 0.05
@@ -79,5 +83,5 @@ set key center center horizontal Left reverse samplen 1.5 width 2
 plot NaN with boxes linecolor rgb "#d9d9d9" title "reserved", \
      NaN with boxes linecolor rgb "#56b4e9" title "allocated", \
      NaN with boxes linecolor rgb "#0072b2" title "requested", \
-     NaN with points pointtype 1 pointsize 1.2 linewidth 2 linecolor rgb "#d55e00" title "predicted allocated"
+     NaN with points pointtype 1 pointsize 1.2 * mark linewidth 2 linecolor rgb "#d55e00" title "predicted allocated"
 unset multiplot

@@ -115,7 +115,8 @@ static void left_out_name(const struct report *report, const bool *drawn, struct
     struct text names = {0};
     for (int index = 0; index < report->estimator_count; index++) {
         if (!drawn[index] && points_count(report, report->estimators[index]) > 0) {
-            text_format(&names, "%s%s", names.length == 0 ? "Not drawn: " : ", ", report->estimators[index]);
+            text_format(&names, "%s%s", names.length == 0 ? "Not drawn, because they have the fewest points: " : ", ",
+                        report->estimators[index]);
         }
     }
     if (names.length > 0) {

@@ -1,9 +1,11 @@
 /* Anatomy: the page of bars. Where prediction and measurement are equal in every part, one bar stands for both. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/size.h"
 #include "harness/report/plot_data.h"
+#include "harness/report/wording.h"
 
 enum { ANATOMY_CASES = 12, PART_COUNT = CATEGORY_COUNT + 2 };
 
@@ -101,7 +103,9 @@ void anatomy_page_make(const struct report *report, const char *timeline, int nu
     text_append(&page->data, text_string(&titles));
     page->height = 222 + (int)(21.0 * place);
     if (page->mark_count > 0) {
-        plot_caption_add(page, "One bar (both) where the prediction is the same in every part.");
+        char sentence[WORDING_BYTES];
+        snprintf(sentence, sizeof sentence, "both: the same predicted and %s, in every part.", report->basis);
+        plot_caption_add(page, sentence);
     }
     page->data.failed = page->data.failed || chosen == NULL || titles.failed;
     text_release(&titles);

@@ -22,14 +22,19 @@ static const char *status_class(const char *status)
     return "error";
 }
 
-/* place: among the estimators that are shown; a phone shows the first alone. */
+/* place: among the estimators that are shown. A phone has room for the first alone and for each that failed, with its name. */
 static void error_append(struct text *text, const struct case_view *view, const char *estimator, int place)
 {
     char word[WORDING_BYTES];
     const struct comparison *row = comparison_of_peak(view, estimator);
     bool failed = row != NULL && row->judgement == JUDGEMENT_FAIL;
-    text_format(text, "<span class=\"n%s%s\">%s</span>", place > 0 ? " x" : "", failed ? " fail" : "",
-                row != NULL ? error_word(row->error_known, row->error, word) : "-");
+    text_append(text, failed      ? "<span class=\"n fail\" data-of=\""
+                      : place > 0 ? "<span class=\"n x"
+                                  : "<span class=\"n");
+    if (failed) {
+        xml_append(text, estimator);
+    }
+    text_format(text, "\">%s</span>", row != NULL ? error_word(row->error_known, row->error, word) : "-");
 }
 
 static void row_append(struct text *text, const struct report *report, const struct html_columns *columns,

@@ -99,10 +99,20 @@ void plot_caption_close(struct plot_page *page, const char *provenance)
     page->data.failed = page->data.failed || page->caption.failed || page->title.failed;
 }
 
+/* What the longest bar of a case stands for: the highest level that is known. */
+static int64_t shown_bytes(const struct case_view *view)
+{
+    int level = LEVEL_RESERVED;
+    while (level > LEVEL_REQUESTED && view->measured.peak_bytes[level] == BYTES_UNKNOWN) {
+        level--;
+    }
+    return view->measured.peak_bytes[level];
+}
+
 static int size_order(const void *left, const void *right)
 {
     const struct case_view *const *a = left, *const *b = right;
-    int64_t x = (*a)->measured.peak_bytes[LEVEL_REQUESTED], y = (*b)->measured.peak_bytes[LEVEL_REQUESTED];
+    int64_t x = shown_bytes(*a), y = shown_bytes(*b);
     return x != y ? (x < y) - (x > y) : strcmp((*a)->id, (*b)->id);
 }
 

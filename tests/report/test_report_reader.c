@@ -1,0 +1,77 @@
+/* What a reader must see in figures and pages whatever the scale or the width: errors beyond the scale, what failed. Not what
+ * stands in the records, which test_report_formats.c has. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/report/plots.h"
+#include "harness/report/report.h"
+#include "tests/report/records_fixture.h"
+#include "tests/support/command_run.h"
+
+static struct report *report_of(const char *estimates, const char *comparisons, const char *word)
+{
+    char path[160];
+    char *folder = folder_fixture_make();
+    struct report *report = NULL;
+    snprintf(path, sizeof path, "%s/records.jsonl", folder);
+    records_fixture_run(path, 1);
+    records_fixture_estimates(path, "one", word, "1000", estimates, comparisons);
+    assert_int_equal(report_open(path, &report, NULL), STATUS_OK);
+    folder_fixture_remove(folder);
+    return report;
+}
+
+/* What has no bound is not drawn at a bound: the figure says that errors lie beyond its scale, and only where some do. */
+static void errors_beyond_the_scale_are_marked(void **state)
+{
+    static const char *const estimates[] = {"{\"accelerate\":{\"total_bytes\":2000}}",
+                                            "{\"accelerate\":{\"total_bytes\":2001}}"};
+    (void)state;
+    command_needed("gnuplot");
+    for (int beyond = 0; beyond < 2; beyond++) {
+        struct plot_set set = {0};
+        struct text notes = {0};
+        struct report *report = report_of(estimates[beyond], "[]", "ok");
+        const struct plot_place place = {.script_directory = "plots", .set = &set, .notes = &notes};
+        assert_int_equal(report_plot(report, &place, NULL), STATUS_OK);
+        const struct text *svg = plot_set_svg(&set, "accuracy");
+        assert_non_null(svg);
+        assert_int_equal(strstr(text_string(svg), "> +100 %</text>") != NULL, beyond);
+        text_release(&notes);
+        plot_set_release(&set);
+        report_release(report);
+    }
+}
+
+/* A narrow page hides the columns of class x; what failed is in none of them and carries the name of its estimator. */
+static void what_failed_is_seen_at_every_width(void **state)
+{
+    (void)state;
+    struct text page = {0};
+    struct report *report = report_of(
+        "{\"replay\":{\"allocated_bytes_peak\":1000},\"accelerate\":{\"total_bytes\":800}}",
+        "[{\"estimator\":\"accelerate\",\"quantity\":\"total_bytes\",\"predicted\":800,\"measured\":1000,"
+        "\"signed_error_bytes\":-200,\"signed_error\":-0.2,\"tolerance\":{\"bytes\":0},\"pass\":false,\"note\":null}]",
+        "fail");
+    assert_int_equal(report_render(report, REPORT_HTML, NULL, &page, NULL), STATUS_OK);
+    assert_non_null(strstr(text_string(&page), "<span class=\"n fail\" data-of=\"accelerate\">-20.00 %</span>"));
+    assert_non_null(strstr(text_string(&page), "content:attr(data-of)"));
+    assert_null(strstr(text_string(&page), "n x fail"));
+    text_release(&page);
+    report_release(report);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(errors_beyond_the_scale_are_marked),
+        cmocka_unit_test(what_failed_is_seen_at_every_width),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
