@@ -121,6 +121,8 @@ void models_markdown(const struct json *document, struct text *text)
     }
     if (models == NULL) {
         model_row(document, text);
+    } else {
+        text_append(text, "\n" MODELS_COUNT_WORDS);
     }
     if (tensors != NULL) {
         text_append(text, "\n| tensor | shape | dtype | kind | tied to |\n|---|---|---|---|---|\n");

@@ -20,6 +20,11 @@ enum status_code answer_format_read(const struct arguments *arguments, enum answ
 
 typedef void (*markdown_writer)(const struct json *document, struct text *text);
 
+/* What the counts of a list of models are: published ones often have the head. */
+#define MODELS_COUNT_WORDS                                                                                             \
+    "Parameters are those of the model without the head of a task, tied ones once; assay models MODEL --head lm "      \
+    "counts the "                                                                                                      \
+    "head.\n"
 void models_markdown(const struct json *document, struct text *text);   /* of `models`: a list, or one model */
 void rows_markdown(const struct json *document, struct text *text);     /* of `estimate` alone: accelerate's table */
 void estimate_markdown(const struct json *document, struct text *text); /* of `estimate --mode`: a case, or several */

@@ -226,6 +226,7 @@ static enum status_code catalogue_print(const char *folder, const char *pattern,
         bool made = json_set(document, "models", json_share(list));
         code = output_answer(made ? document : NULL, format, models_markdown, error);
     } else if (code == STATUS_OK) {
+        text_append(&table.text, "\n" MODELS_COUNT_WORDS);
         code = table_end(&table, error);
     }
     json_release(document);
