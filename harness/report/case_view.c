@@ -467,3 +467,8 @@ bool case_view_read(struct report *report, const struct json *line, const char *
     estimates_read(&filling, line);
     return !filling.failed && validity_read(report, line, view) && label_make(report, view);
 }
+
+bool case_is_measured(const struct case_view *view)
+{
+    return strcmp(view->status, "ok") == 0 || strcmp(view->status, "fail") == 0;
+}

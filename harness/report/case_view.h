@@ -192,6 +192,9 @@ void report_outcome_make(const struct report *report, struct outcome *outcome);
 /* Case number place in the order for people. */
 const struct case_view *report_case(const struct report *report, int place);
 
+/* Whether an attempt was measured to its end: ok or fail. */
+bool case_is_measured(const struct case_view *view);
+
 /* The report's own copy of a word, one for equal ones; NULL for NULL, and where memory ran out. */
 const char *report_word(struct report *report, const char *word);
 

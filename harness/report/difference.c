@@ -59,14 +59,49 @@ static const struct case_view *index_find(const struct case_view **index, int co
     return found != NULL ? *found : NULL;
 }
 
+/* Whether the last run that selected a case did not come to it: its figures, if it has some, are of another night. */
+static bool is_unmade(const struct case_view *view)
+{
+    return view->missing != NULL && view->missing->made_count == 0;
+}
+
+static void missing_add(struct difference *difference, const struct case_view *view, const char *reason)
+{
+    difference->missing[difference->missing_count++] = (struct case_absence){.view = view, .reason = reason};
+}
+
+/* The cases that NEW selected and did not make, and that BASE does not have. */
+static bool strangers_add(struct difference *difference, const struct case_view **base_index)
+{
+    const struct report *base = difference->base, *other = difference->other;
+    for (int at = 0; at < other->missing_count; at++) {
+        const struct missing_case *one = &other->missing[at];
+        struct case_view *absent = arena_alloc(&difference->arena, sizeof *absent);
+        if (absent == NULL) {
+            return false;
+        }
+        *absent = (struct case_view){.id = one->id, .label = one->id, .title = one->id, .status = "missing"};
+        for (int level = 0; level < LEVEL_COUNT; level++) {
+            absent->measured.peak_bytes[level] = BYTES_UNKNOWN;
+        }
+        if (one->made_count == 0 && index_find(base_index, base->case_count, absent) == NULL) {
+            missing_add(difference, absent, other->missing_cause);
+            difference->stranger_count++;
+        }
+    }
+    difference->unnamed_count = other->unnamed_missing_count;
+    return true;
+}
+
 /* Pairs and missing cases in BASE's order, those of NEW alone in its own. False where memory ran out. */
 static bool pairs_make(struct difference *difference)
 {
     struct arena *arena = &difference->arena;
     const struct report *base = difference->base, *other = difference->other;
     const struct case_view **base_index = index_make(arena, base), **other_index = index_make(arena, other);
+    size_t missing_room = (size_t)base->case_count + (size_t)other->missing_count + 1;
     difference->pairs = arena_alloc(arena, ((size_t)base->case_count + 1) * sizeof *difference->pairs);
-    difference->missing = arena_alloc(arena, ((size_t)base->case_count + 1) * sizeof *difference->missing);
+    difference->missing = arena_alloc(arena, missing_room * sizeof *difference->missing);
     difference->appeared = arena_alloc(arena, ((size_t)other->case_count + 1) * sizeof *difference->appeared);
     if (base_index == NULL || other_index == NULL || difference->pairs == NULL || difference->missing == NULL ||
         difference->appeared == NULL) {
@@ -74,18 +109,19 @@ static bool pairs_make(struct difference *difference)
     }
     for (int at = 0; at < base->case_count; at++) {
         const struct case_view *view = &base->cases[at], *found = index_find(other_index, other->case_count, view);
-        if (found != NULL) {
+        if (found != NULL && !is_unmade(found)) {
             difference->pairs[difference->pair_count++] = (struct case_pair){.base = view, .other = found};
         } else {
-            difference->missing[difference->missing_count++] = view;
+            missing_add(difference, view, found != NULL ? found->reason : other->missing_cause);
         }
     }
     for (int at = 0; at < other->case_count; at++) {
-        if (index_find(base_index, base->case_count, &other->cases[at]) == NULL) {
-            difference->appeared[difference->appeared_count++] = &other->cases[at];
+        const struct case_view *view = &other->cases[at];
+        if (!is_unmade(view) && index_find(base_index, base->case_count, view) == NULL) {
+            difference->appeared[difference->appeared_count++] = view;
         }
     }
-    return true;
+    return strangers_add(difference, base_index);
 }
 
 /* ---- the rules ---- */
@@ -125,11 +161,18 @@ struct findings {
     bool status, prediction, saved, measured;
 };
 
+/* The bare context, the saved bytes and the spread say nothing of what a case takes. */
+static bool is_measurement(const struct figure *figure)
+{
+    bool of_stage = figure->kind == FIGURE_STAGE_PEAK || figure->kind == FIGURE_STAGE_END;
+    return figure->kind == FIGURE_PEAK || (of_stage && figure->stage != STAGE_CONTEXT);
+}
+
 static void figure_look(const struct figure *figure, struct findings *findings)
 {
     bool predicted = figure->kind == FIGURE_PREDICTED || figure->kind == FIGURE_TOTAL;
     bool both = figure->base_bytes != BYTES_UNKNOWN && figure->other_bytes != BYTES_UNKNOWN;
-    findings->measured = findings->measured || (both && !predicted);
+    findings->measured = findings->measured || (both && is_measurement(figure));
     if (figure->state == FIGURE_OPEN) {
         findings->open[figure->level] = true;
     } else if (figure->state == FIGURE_BEYOND) {
@@ -147,13 +190,15 @@ static struct findings pair_look(const struct difference *difference, const stru
     for (int i = 0; i < figures.count; i++) {
         figure_look(&figures.rows[i], &findings);
     }
+    findings.measured = findings.measured && case_is_measured(pair->base) && case_is_measured(pair->other);
     return findings;
 }
 
 static void pair_judge(struct difference *difference, struct case_pair *pair)
 {
     struct findings findings = pair_look(difference, pair);
-    bool changed = findings.status || findings.prediction || findings.saved, open = false;
+    bool changed = findings.status || findings.prediction || findings.saved;
+    bool is_short = pair->other->missing != NULL, open = is_short; /* the attempts that are not there may differ */
     for (int level = 0; level < LEVEL_COUNT; level++) {
         difference->levels[level].beyond_count += findings.beyond[level];
         difference->levels[level].open_count += findings.open[level];
@@ -164,6 +209,7 @@ static void pair_judge(struct difference *difference, struct case_pair *pair)
     difference->prediction_count += findings.prediction;
     difference->saved_count += findings.saved;
     difference->measured_count += findings.measured;
+    difference->short_count += is_short;
     pair->state = changed ? PAIR_CHANGED : open ? PAIR_OPEN : PAIR_SAME;
     *(changed ? &difference->changed_count : open ? &difference->open_count : &difference->same_count) += 1;
 }
@@ -188,7 +234,8 @@ static enum status_code level_summarise(struct difference *difference, enum leve
 static enum difference_outcome within_judge(struct difference *difference)
 {
     for (int at = 0; at < difference->missing_count; at++) {
-        difference->unmeasured_count += difference->missing[at]->measured.peak_bytes[LEVEL_ALLOCATED] != BYTES_UNKNOWN;
+        difference->unmeasured_count +=
+            difference->missing[at].view->measured.peak_bytes[LEVEL_ALLOCATED] != BYTES_UNKNOWN;
     }
     for (int at = 0; at < difference->pair_count; at++) {
         const struct case_pair *pair = &difference->pairs[at];
@@ -201,7 +248,7 @@ static enum difference_outcome within_judge(struct difference *difference)
         difference->unmeasured_count += gap.base_bytes != BYTES_UNKNOWN && !both;
         difference->beyond_within_count += both && fabs(relative) > difference->within;
     }
-    bool unknown = difference->unmeasured_count > 0 || difference->held_count == 0;
+    bool unknown = difference->unmeasured_count > 0 || difference->held_count == 0 || difference->short_count > 0;
     return difference->beyond_within_count > 0 ? DIFFERENCE_CHANGED
            : unknown                           ? DIFFERENCE_INCONCLUSIVE
                                                : DIFFERENCE_SAME;
@@ -212,7 +259,8 @@ static enum difference_outcome outcome_of(struct difference *difference)
     if (difference->within >= 0.0) {
         return within_judge(difference);
     }
-    bool unknown = difference->open_count > 0 || difference->missing_count > 0 || difference->measured_count == 0;
+    bool unknown = difference->open_count > 0 || difference->missing_count > 0 || difference->unnamed_count > 0 ||
+                   difference->measured_count == 0;
     return difference->changed_count > 0 ? DIFFERENCE_CHANGED : unknown ? DIFFERENCE_INCONCLUSIVE : DIFFERENCE_SAME;
 }
 

@@ -205,11 +205,16 @@ static void pairs_write(struct document *document, bool only_changed)
     text_append(document->text, "],\n");
 }
 
-static void ids_write(struct document *document, const char *key, const struct case_view *const *views, int count)
+static void absences_write(struct document *document)
 {
-    text_format(document->text, "  \"%s\": [", key);
-    for (int at = 0; at < count && document->code == STATUS_OK; at++) {
-        value_write(document, at > 0 ? ", " : "", json_string_new(views[at]->id));
+    const struct difference *difference = document->difference;
+    text_append(document->text, "  \"missing\": [");
+    for (int at = 0; at < difference->missing_count && document->code == STATUS_OK; at++) {
+        value_write(document, at > 0 ? ", " : "", json_string_new(difference->missing[at].view->id));
+    }
+    text_append(document->text, "],\n  \"appeared\": [");
+    for (int at = 0; at < difference->appeared_count && document->code == STATUS_OK; at++) {
+        value_write(document, at > 0 ? ", " : "", json_string_new(difference->appeared[at]->id));
     }
     text_append(document->text, "],\n");
 }
@@ -228,8 +233,7 @@ enum status_code difference_document_write(const struct difference *difference, 
     member_write(&document, "within", within_json(difference));
     member_write(&document, "counts", counts_json(difference));
     pairs_write(&document, style->only_changed);
-    ids_write(&document, "missing", difference->missing, difference->missing_count);
-    ids_write(&document, "appeared", difference->appeared, difference->appeared_count);
+    absences_write(&document);
     member_write(&document, "why", difference->within < 0.0 ? json_string_new(text_string(&why)) : json_null_new());
     value_write(&document, "  \"outcome\": ", json_string_new(difference_outcome_name(difference->outcome)));
     text_append(text, "\n}\n");

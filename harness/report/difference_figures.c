@@ -38,6 +38,11 @@ void pair_obstacle_append(struct text *text, const struct case_pair *pair)
     if (devices_differ(pair->base, pair->other)) {
         text_append(text, text->length > 0 ? "; different devices" : "different devices");
     }
+    const struct missing_case *missing = pair->other->missing;
+    if (missing != NULL) {
+        text_format(text, "%sthe last run of the new records made %" PRId64 " of %" PRId64 " attempts",
+                    text->length > 0 ? "; " : "", missing->made_count, missing->wanted_count);
+    }
 }
 
 /* allowance_bytes: what the attempts of BASE themselves differ by, 0 where they were not repeated. */

@@ -167,13 +167,25 @@ static void pair_append(const struct page *page, const struct case_pair *pair)
     }
 }
 
-static void strangers_append(const struct page *page, const char *state, const struct case_view *const *views,
-                             int count)
+static void missing_append(const struct page *page)
 {
-    for (int at = 0; at < count; at++) {
+    for (int at = 0; at < page->difference->missing_count; at++) {
+        const struct case_absence *absence = &page->difference->missing[at];
         text_append(page->text, "| ");
-        markdown_append(page->text, views[at]->title);
-        text_format(page->text, " | %s | | | | | | |\n", state);
+        markdown_append(page->text, absence->view->title);
+        text_append(page->text, " | missing | ");
+        markdown_append(page->text, absence->reason != NULL ? absence->reason : "");
+        text_append(page->text, absence->reason != NULL && absence->reason[0] != '\0' ? " |" : "|");
+        text_append(page->text, " | | | | |\n");
+    }
+}
+
+static void appeared_append(const struct page *page)
+{
+    for (int at = 0; at < page->difference->appeared_count; at++) {
+        text_append(page->text, "| ");
+        markdown_append(page->text, page->difference->appeared[at]->title);
+        text_append(page->text, " | new | | | | | | |\n");
     }
 }
 
@@ -191,15 +203,15 @@ static void cases_append(const struct page *page)
             pair_append(page, &difference->pairs[at]);
         }
     }
-    strangers_append(page, "missing", difference->missing, difference->missing_count);
-    strangers_append(page, "new", difference->appeared, difference->appeared_count);
+    missing_append(page);
+    appeared_append(page);
     if (hidden > 0) {
         text_format(page->text, "\n%d case%s without a change %s not listed.\n", hidden, hidden == 1 ? "" : "s",
                     hidden == 1 ? "is" : "are");
     }
 }
 
-/* Why readings of a case are not judged, one line for each. */
+/* Why a case, or its readings, are not judged, one line for each. */
 static void obstacles_append(const struct page *page)
 {
     bool any = false;
@@ -208,7 +220,7 @@ static void obstacles_append(const struct page *page)
         struct text words = {0};
         pair_obstacle_append(&words, pair);
         if (words.length > 0 && (pair->state != PAIR_SAME || !page->only_changed)) {
-            text_append(page->text, any ? "- " : "\n## Readings that are not judged\n\n- ");
+            text_append(page->text, any ? "- " : "\n## What is not judged\n\n- ");
             any = true;
             markdown_append(page->text, pair->base->label);
             text_append(page->text, ": ");

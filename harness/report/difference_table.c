@@ -206,11 +206,12 @@ static void obstacles_append(const struct page *page, const struct case_pair *pa
             line_append(page, leads[i], 4, &words);
         }
     }
-    if (pair->state == PAIR_OPEN && !pair->base->invalid && !pair->other->invalid) {
+    bool is_short = pair->other->missing != NULL;
+    if (is_short || (pair->state == PAIR_OPEN && !pair->base->invalid && !pair->other->invalid)) {
         struct text words = {0};
         pair_obstacle_append(&words, pair);
         text_append(&words, words.length > 0 ? "" : "a reading of the old records is not in the new ones");
-        line_append(page, "  not judged: ", 4, &words);
+        line_append(page, pair->state == PAIR_OPEN ? "  not judged: " : "  incomplete: ", 4, &words);
     }
 }
 
@@ -233,6 +234,16 @@ static void pair_append(const struct page *page, const struct case_pair *pair)
     lonely_append(page, "new", pair->other, pair->base);
 }
 
+static void absence_append(const struct page *page, const struct case_absence *absence)
+{
+    title_append(page, "missing", absence->view);
+    if (absence->reason != NULL && absence->reason[0] != '\0') {
+        struct text words = {0};
+        text_append(&words, absence->reason);
+        line_append(page, "         ", 9, &words);
+    }
+}
+
 static void cases_append(const struct page *page)
 {
     const struct difference *difference = page->difference;
@@ -247,7 +258,7 @@ static void cases_append(const struct page *page)
     }
     for (int at = 0; at < difference->missing_count; at++) {
         text_append(page->text, at == 0 ? "\n" : "");
-        title_append(page, "missing", difference->missing[at]);
+        absence_append(page, &difference->missing[at]);
     }
     for (int at = 0; at < difference->appeared_count; at++) {
         text_append(page->text, at == 0 ? "\n" : "");

@@ -120,7 +120,8 @@ const char *figure_name(const struct figure *figure, struct text *name);
  * or open and say what the figures above them do not. */
 bool figure_is_shown(const struct figures *figures, int index);
 
-/* Why readings of the two cannot be held against each other: a disturbance, another device. "" where they can. */
+/* Why the two, or their readings, cannot be held against each other: a disturbance, another device, attempts that NEW lacks. ""
+ * where they can. */
 void pair_obstacle_append(struct text *text, const struct case_pair *pair);
 
 /* ---- all of it ---- */
@@ -128,6 +129,12 @@ void pair_obstacle_append(struct text *text, const struct case_pair *pair);
 struct level_summary {
     struct gap_summary gap;       /* of the peaks that both know; of readings, those that nothing disturbed */
     int beyond_count, open_count; /* of cases */
+};
+
+/* A case that NEW lacks. */
+struct case_absence {
+    const struct case_view *view; /* of BASE; of one that BASE does not have either an id and nothing else */
+    const char *reason;           /* raw; NULL: nobody knows */
 };
 
 struct difference {
@@ -138,8 +145,12 @@ struct difference {
     struct difference_rule rules[LEVEL_COUNT];
     struct case_pair *pairs; /* in BASE's order */
     int pair_count;
-    const struct case_view **missing, **appeared; /* in the order of their records */
+    struct case_absence *missing;      /* in the order of BASE, then what NEW alone selected and did not make */
+    const struct case_view **appeared; /* in the order of their records */
     int missing_count, appeared_count;
+    int stranger_count; /* of those that are missing: BASE does not have them either */
+    int unnamed_count;  /* attempts that NEW selected, and does not say at which cases */
+    int short_count;    /* of pairs: the last run of NEW made fewer attempts than it was to make; never same */
     int same_count, changed_count, open_count;       /* of pairs */
     int status_count, prediction_count, saved_count; /* of pairs in which these changed */
     int measured_count;                              /* of pairs with a measured figure that both know */

@@ -76,13 +76,25 @@ static void count_append(struct text *text, const char *what, int count)
     }
 }
 
+static void selected_append(struct text *text, int count, const char *more)
+{
+    if (count > 0) {
+        text_format(text, "; %d %s that the new run selected %s missing%s", count, cases_word(count),
+                    count == 1 ? "is" : "are", more);
+    }
+}
+
 /* What is not known: missing cases, readings that cannot be judged, nothing measured. */
 static void unknowns_append(struct text *text, const struct difference *difference)
 {
-    if (difference->missing_count > 0) {
-        text_format(text, "; %d %s of the old records %s missing from the new ones", difference->missing_count,
-                    cases_word(difference->missing_count), difference->missing_count == 1 ? "is" : "are");
+    int lost_count = difference->missing_count - difference->stranger_count;
+    if (lost_count > 0) {
+        text_format(text, "; %d %s of the old records %s missing from the new ones", lost_count, cases_word(lost_count),
+                    lost_count == 1 ? "is" : "are");
     }
+    selected_append(text, difference->stranger_count, "");
+    selected_append(text, difference->unnamed_count, ", and its records do not say which");
+    count_append(text, "the new run made fewer attempts than it selected", difference->short_count);
     for (int level = 0; level < LEVEL_COUNT; level++) {
         int count = difference->levels[level].open_count;
         if (count > 0) {
@@ -92,6 +104,15 @@ static void unknowns_append(struct text *text, const struct difference *differen
     }
     if (difference->measured_count == 0) {
         text_append(text, "; no case was measured in both");
+    }
+}
+
+/* That BASE is incomplete is told, and no failure of NEW. */
+static void base_append(struct text *text, const struct report *base)
+{
+    if (base->missing_count + base->unnamed_missing_count > 0) {
+        text_format(text, "; the old records are incomplete%s%s", base->missing_cause != NULL ? ": " : "",
+                    base->missing_cause != NULL ? base->missing_cause : "");
     }
 }
 
@@ -106,6 +127,7 @@ void outcome_append(struct text *text, const struct difference *difference)
     text_append(text, difference_outcome_name(difference->outcome));
     text_append(text, reasons.length > 0 ? ": " : ": no figure is beyond its tolerance");
     text_append(text, reasons.length > 0 ? text_string(&reasons) + 2 : "");
+    base_append(text, difference->base);
     if (environment_difference_count(difference->environment) > 0) {
         text_append(text, "; the environment differs in ");
         environment_differing_append(text, difference->environment);

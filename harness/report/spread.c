@@ -26,11 +26,6 @@ struct spread_ranges {
     struct range ends[STAGE_COUNT][LEVEL_COUNT], peaks[STAGE_COUNT][LEVEL_COUNT];
 };
 
-static bool is_measured(const struct case_view *view)
-{
-    return strcmp(view->status, "ok") == 0 || strcmp(view->status, "fail") == 0;
-}
-
 /* The spread of one figure; BYTES_UNKNOWN where not every attempt has it. */
 static int64_t range_width(const struct range *range, int attempt_count)
 {
@@ -69,11 +64,11 @@ bool spread_add(struct spread_sum *sum, struct arena *arena, const struct case_v
         if (sum->ranges == NULL) {
             return false;
         }
-        if (is_measured(before)) {
+        if (case_is_measured(before)) {
             figures_add(sum->ranges, before);
         }
     }
-    if (is_measured(view)) {
+    if (case_is_measured(view)) {
         sum->attempt_count++;
         sequence_add(sum, view->sequence);
         if (sum->ranges != NULL) {

@@ -72,7 +72,7 @@ static void figures_write(FILE *file, const struct attempt *attempt)
 static void attempt_write(FILE *file, const struct attempt *attempt)
 {
     const struct night *night = attempt->night;
-    const char *status = attempt->second ? or_usual(night->status, "ok") : "ok";
+    const char *status = or_usual(attempt->second ? night->status : night->load_status, "ok");
     bool disturbed = attempt->second && night->disturbance != NULL;
     bool measured = strcmp(status, "ok") == 0 || strcmp(status, "fail") == 0;
     fprintf(file,
@@ -92,35 +92,51 @@ static void attempt_write(FILE *file, const struct attempt *attempt)
     if (measured) {
         figures_write(file, attempt);
     } else {
-        fprintf(file, "\"stages\":null,\"context\":null,\"estimates\":null,");
+        fprintf(file,
+                "\"stages\":{},\"context\":{\"device_bytes\":null,\"process_bytes\":18432000},\"estimates\":null,");
     }
     fprintf(file, "\"peak_stage\":null,\"categories_at_peak\":null,\"causes\":null,\"saved_for_backward_bytes\":null,"
                   "\"loss\":null,\"sequence_hash\":null,\"oom\":null,\"verdicts\":[]}\n");
+}
+
+static void end_write(FILE *file)
+{
+    fprintf(file, "{\"type\":\"end\",\"finished\":\"2026-11-21T02:10:00Z\",\"interrupted\":false,\"counts\":{},"
+                  "\"outcome\":\"pass\"}\n");
 }
 
 void night_write(const char *path, const struct night *night)
 {
     FILE *file = fopen(path, "w");
     assert_non_null(file);
+    int selected_attempts = night->selected_attempts > 0 ? night->selected_attempts : 1;
+    int selected_count = night->listed ? 2 * selected_attempts : night->second_missing ? 1 : 2;
     fprintf(
         file,
-        "{\"type\":\"run\",\"schema\":{\"name\":\"assay-record\",\"major\":1,\"minor\":4},\"run_id\":\"90\","
+        "{\"type\":\"run\",\"schema\":{\"name\":\"assay-record\",\"major\":1,\"minor\":4},\"run_id\":\"%s\","
         "\"started\":\"2026-11-21T02:00:00Z\",\"tool\":{\"name\":\"assay\",\"version\":\"0.1.0\"},\"suite\":{"
         "\"name\":\"nightly\",\"path\":\"nightly.yaml\",\"plan_hash\":\"%s\",\"case_count\":2,\"selected_count\":%d,"
         "\"compare\":%s},\"host\":{\"name\":\"node1\",\"system\":\"Linux\",\"kernel\":\"%s\",\"machine\":\"x86_64\"}",
-        or_usual(night->plan_hash, "8d5a0f3b2c4e6172"), night->second_missing ? 1 : 2, or_usual(night->compare, "null"),
-        or_usual(night->kernel, "6.1.0"));
+        or_usual(night->run_id, "90"), or_usual(night->plan_hash, "8d5a0f3b2c4e6172"), selected_count,
+        or_usual(night->compare, "null"), or_usual(night->kernel, "6.1.0"));
     if (night->libraries != NULL) {
         fprintf(file, ",\"devices\":[{\"spec\":\"cuda:0\",\"kind\":\"cuda\",\"libraries\":%s}]", night->libraries);
     }
     fprintf(file, "}\n");
+    if (night->listed) {
+        fprintf(file,
+                "{\"type\":\"selected\",\"ids\":[\"gpt2/load/float32\",\"gpt2/infer/float32/b8/s512\"],\"attempts\":"
+                "[%d,%d]}\n",
+                selected_attempts, selected_attempts);
+    }
     for (int second = 0; second < (night->second_missing ? 1 : 2); second++) {
         for (int number = 1; number <= (night->attempts > 0 ? night->attempts : 1); number++) {
             const struct attempt attempt = {.night = night, .number = number, .second = second == 1};
             attempt_write(file, &attempt);
         }
     }
-    fprintf(file, "{\"type\":\"end\",\"finished\":\"2026-11-21T02:10:00Z\",\"interrupted\":false,\"counts\":{},"
-                  "\"outcome\":\"pass\"}\n");
+    if (!night->killed) {
+        end_write(file);
+    }
     assert_int_equal(fclose(file), 0);
 }

@@ -20,7 +20,12 @@ struct night {
     int64_t attempt_bytes;    /* what each further attempt has more of the process than the one before */
     int64_t attempt_reserved; /* the same of reserved bytes */
     const char *status;       /* of the second case; NULL: ok */
+    const char *load_status;  /* of the first case; NULL: ok */
     bool second_missing;
+    const char *run_id;    /* NULL: 90 */
+    bool listed;           /* a `selected` line names both cases, whether they are there or not */
+    int selected_attempts; /* in it; 0: one */
+    bool killed;           /* no `end` line */
 };
 
 /* Writes the records of a night to path, over what was there. */

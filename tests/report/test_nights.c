@@ -239,14 +239,101 @@ static void a_missing_case_is_inconclusive_unless_something_changed(void **state
 static void nothing_measured_in_both_is_inconclusive(void **state)
 {
     const struct nights *nights = *state;
-    const struct difference_style style = {.width = 80};
+    const struct difference_style style = {.width = 300};
     enum difference_outcome outcome = DIFFERENCE_SAME;
     records_fixture_run(nights->base, 1);
     records_fixture_run(nights->other, 1);
     struct text text = compared(nights, NULL, &style, &outcome);
-    assert_non_null(strstr(text_string(&text), "inconclusive: no case was measured in both\n"));
+    assert_non_null(strstr(text_string(&text), "inconclusive: 1 case that the new run selected is missing, and its "
+                                               "records do not say which; no case was measured in both; the old "
+                                               "records are incomplete"));
     assert_int_equal(outcome, DIFFERENCE_INCONCLUSIVE);
     text_release(&text);
+}
+
+/* A row of a case that ran out of memory has the reading of the bare context, and no measurement of the case. */
+static void nights_that_ran_out_of_memory_measured_nothing(void **state)
+{
+    const struct night spent = {.load_status = "oom", .status = "oom"};
+    night_check(*state, &spent, &spent, NULL, DIFFERENCE_INCONCLUSIVE,
+                (const char *const[]){"inconclusive: no case was measured in both\n", NULL});
+    night_check(*state, &usual, &(struct night){.status = "oom"}, NULL, DIFFERENCE_CHANGED,
+                (const char *const[]){"status ok -> oom", NULL});
+    night_check(*state, &(struct night){.status = "oom"}, &(struct night){.status = "oom"}, NULL, DIFFERENCE_SAME,
+                (const char *const[]){"2 same", NULL});
+}
+
+/* Behind the lines of one night those of another. */
+static void night_join(const char *path, const char *scratch, const struct night *night)
+{
+    char line[8192];
+    night_write(scratch, night);
+    FILE *file = fopen(scratch, "r");
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file) != NULL) {
+        records_fixture_append(path, line);
+    }
+    fclose(file);
+}
+
+static const char *const unmade[] = {"the last run did not come to it; its figures are of the run of 2026", NULL};
+
+/* The folder has a whole night; the last one was killed after its first case. What the whole one measured is no figure of it. */
+static void cases_that_the_last_run_did_not_come_to_are_missing(void **state)
+{
+    const struct nights *nights = *state;
+    const struct night killed = {.run_id = "91", .listed = true, .second_missing = true, .killed = true};
+    char scratch[160];
+    snprintf(scratch, sizeof scratch, "%s/killed.jsonl", nights->folder);
+    night_write(nights->base, &usual);
+    night_write(nights->other, &usual);
+    night_join(nights->other, scratch, &killed);
+    for (int format = DIFFERENCE_TABLE; format <= DIFFERENCE_JSON; format++) {
+        const struct difference_style style = {.format = (enum difference_format)format, .width = 300};
+        enum difference_outcome outcome = DIFFERENCE_SAME;
+        struct text text = compared(nights, NULL, &style, &outcome);
+        const char *row = format == DIFFERENCE_TABLE      ? "missing  gpt2 infer float32 b8 s512\n"
+                          : format == DIFFERENCE_MARKDOWN ? "| gpt2 infer float32 b8 s512 | missing | "
+                                                          : "\"missing\": [\"gpt2/infer/float32/b8/s512\"]";
+        const char *why = "inconclusive: 1 case of the old records is missing from the new ones";
+        assert_int_equal(outcome, DIFFERENCE_INCONCLUSIVE);
+        if (strstr(text_string(&text), row) == NULL ||
+            (format != DIFFERENCE_MARKDOWN && strstr(text_string(&text), why) == NULL) ||
+            (format != DIFFERENCE_JSON && strstr(text_string(&text), unmade[0]) == NULL)) {
+            fail_msg("%s", text_string(&text));
+        }
+        text_release(&text);
+    }
+    night_write(nights->base, &usual); /* the other way round it is told, and no failure of the new night */
+    night_join(nights->base, scratch, &killed);
+    night_write(nights->other, &usual);
+    const struct difference_style style = {.width = 300};
+    enum difference_outcome outcome = DIFFERENCE_CHANGED;
+    struct text text = compared(nights, NULL, &style, &outcome);
+    assert_int_equal(outcome, DIFFERENCE_SAME);
+    assert_non_null(strstr(text_string(&text), "same: no figure is beyond its tolerance; the old records are "
+                                               "incomplete: the run was killed or still goes on\n"));
+    text_release(&text);
+}
+
+static void a_case_with_fewer_attempts_than_selected_is_not_judged(void **state)
+{
+    const struct night partial = {.listed = true, .attempts = 1, .selected_attempts = 3};
+    night_check(*state, &(struct night){.attempts = 3}, &partial, NULL, DIFFERENCE_INCONCLUSIVE,
+                (const char *const[]){
+                    "unjudged gpt2 load float32\n",
+                    "not judged: the last run of the new records made 1 of 3 attempts\n", "0 same", "2 not judged\n",
+                    "inconclusive: the new run made fewer attempts than it selected in 2 cases\n", NULL});
+}
+
+/* BASE does not have it either: what NEW was to measure is not there all the same. */
+static void a_new_case_that_was_not_made_is_missing(void **state)
+{
+    const struct night first = {.second_missing = true};
+    night_check(*state, &first, &(struct night){.second_missing = true, .listed = true, .killed = true}, NULL,
+                DIFFERENCE_INCONCLUSIVE,
+                (const char *const[]){"missing  gpt2/infer/float32/b8/s512\n", "the run was killed or still goes on\n",
+                                      "inconclusive: 1 case that the new run selected is missing\n", NULL});
 }
 
 /* What the attempts of BASE differ by is noise that is known; attempts that begin to differ are a change. */
@@ -415,6 +502,10 @@ int main(void)
         TEST(a_reading_that_is_gone_is_inconclusive),
         TEST(a_missing_case_is_inconclusive_unless_something_changed),
         TEST(nothing_measured_in_both_is_inconclusive),
+        TEST(nights_that_ran_out_of_memory_measured_nothing),
+        TEST(cases_that_the_last_run_did_not_come_to_are_missing),
+        TEST(a_case_with_fewer_attempts_than_selected_is_not_judged),
+        TEST(a_new_case_that_was_not_made_is_missing),
         TEST(repeated_cases_know_their_noise),
         TEST(a_file_of_two_runs_has_two_drivers),
         TEST(cases_without_a_change_are_counted),
