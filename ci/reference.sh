@@ -157,7 +157,7 @@ page_make() {
 
 Made by `ci/reference.sh` from [results/reference](../results/reference), one section for each device that was measured, and
 nothing by hand; a test holds it to the records. `make gpu` measures, `ci/reference.sh --add results/gpu` adds what it measured.
-Errors are (predicted - measured) / measured, the median and the worst. What each figure means is in [NUMBERS.md](NUMBERS.md).
+Errors are (predicted - measured) / measured, the median of them with their signs, and the worst. What each figure means is in [NUMBERS.md](NUMBERS.md).
 
 TEXT
     overview_make ''
@@ -246,7 +246,13 @@ league_overview() {
             "$(member name "results/reference/$slug/league/records.jsonl" device)" \
             "$(report_section "$made" "All cases" | sed -n '1s/;.*//p')" \
             'Ranked by the median of |error|; few and part answer too few cases for a rank; \* measures other cases first.'
-        report_section "$made" "All cases" | awk -F '|' '/^[|]/ { print "|" $2 "|" $3 "|" $4 "|" $5 "|" $6 "|" $7 "|" $8 "|" $9 "|" }'
+        # a bar within a cell is written \| and ends none
+        report_section "$made" "All cases" | awk -F '|' '/^[|]/ {
+            gsub(/\\[|]/, "\001")
+            line = "|" $2 "|" $3 "|" $4 "|" $5 "|" $6 "|" $7 "|" $8 "|" $9 "|"
+            gsub("\001", "\\\\|", line)
+            print line
+        }'
     done
 }
 

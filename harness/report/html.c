@@ -15,18 +15,21 @@
 
 enum { CASES_MAXIMUM = 1000, FAILURES_OPEN_MAXIMUM = 20, IMAGES_BYTES_MAXIMUM = 400 << 10 };
 
-static void summary_append(struct text *text, const char *basis, const struct accuracy *rows, int count)
+static void summary_append(struct text *text, const struct report *report, const struct accuracy *rows, int count)
 {
+    struct text uncounted = {0};
     char word[WORDING_BYTES];
     text_format(
         text,
         "<h2 id=\"accuracy\">Accuracy per estimator</h2>\n<p>Error is predicted - %s, over %s. Under: cases for "
         "which too little was predicted.</p>\n",
-        basis, basis);
+        report->basis, report->basis);
     html_table_begin(text);
-    text_append(text, "<tr><th>estimator</th><th>quantity</th><th class=\"n\">cases</th><th class=\"n\">median</th>"
-                      "<th class=\"n\">worst</th><th>worst case</th><th class=\"n\">under</th>"
-                      "<th class=\"n\">failed</th></tr>\n");
+    text_append(
+        text,
+        "<tr><th>estimator</th><th>quantity</th><th class=\"n\">cases</th><th class=\"n\">median error (signed)</th>"
+        "<th class=\"n\">worst</th><th>worst case</th><th class=\"n\">under</th>"
+        "<th class=\"n\">failed</th></tr>\n");
     for (int index = 0; index < count; index++) {
         const struct accuracy *row = &rows[index];
         bool known = row->case_count > 0;
@@ -40,6 +43,13 @@ static void summary_append(struct text *text, const char *basis, const struct ac
         text_format(text, "<td class=\"n\">%d</td><td class=\"n\">%d</td></tr>\n", row->under_count, row->failed_count);
     }
     html_table_end(text);
+    uncounted_append(&uncounted, report);
+    if (uncounted.length > 0) {
+        text_append(text, "<p class=\"note\">");
+        xml_append(text, text_string(&uncounted));
+        text_append(text, ".</p>\n");
+    }
+    text_release(&uncounted);
 }
 
 /* One page of a plot: in the page as long as there is room, else a link, else a name. */
@@ -178,7 +188,7 @@ void html_write(const struct report *report, const struct report_style *style, c
     contents_append(text, &order, count > 0, has_figures(style));
     part_append(text, report, &order, true);
     if (count > 0) {
-        summary_append(text, report->basis, rows, count);
+        summary_append(text, report, rows, count);
     }
     if (has_figures(style)) {
         figures_append(text, style);

@@ -39,7 +39,7 @@ static void scope_append(struct text *text, const struct league *league, const s
                 scope->case_count == 1 ? "" : "s", scope->common_count);
     html_table_begin(text);
     text_append(text, "<tr><th></th><th>estimator</th><th class=\"n\">cases</th><th class=\"n\">bias</th>"
-                      "<th class=\"n\">median</th><th class=\"n\">p90</th><th class=\"n\">under</th>"
+                      "<th class=\"n\">median |error|</th><th class=\"n\">p90</th><th class=\"n\">under</th>"
                       "<th class=\"n\">±5 %</th><th class=\"n\">common</th><th class=\"n\">worst</th>"
                       "<th>worst case</th></tr>\n");
     for (int index = 0; index < scope->row_count; index++) {

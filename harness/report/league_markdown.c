@@ -36,8 +36,9 @@ static void scope_append(struct text *text, const struct league *league, const s
     }
     text_format(text, "%d case%s; all ranked estimators answer %d of them.\n\n", scope->case_count,
                 scope->case_count == 1 ? "" : "s", scope->common_count);
-    text_append(text, "| | estimator | cases | bias | median | p90 | under | ±5 % | common | worst | worst case |\n"
-                      "|--:|---|---|--:|--:|--:|--:|--:|--:|--:|---|\n");
+    text_append(
+        text, "| | estimator | cases | bias | median \\|error\\| | p90 | under | ±5 % | common | worst | worst case |\n"
+              "|--:|---|---|--:|--:|--:|--:|--:|--:|--:|---|\n");
     for (int index = 0; index < scope->row_count; index++) {
         row_append(text, league, scope, &scope->rows[index]);
     }

@@ -8,10 +8,11 @@ enum {
     RANK_COLUMNS = 4,
     COVERAGE_COLUMNS = 8,
     BIAS_COLUMNS = 9,
+    MEDIAN_COLUMNS = 10,
     ERROR_COLUMNS = 8,
     SHARE_COLUMNS = 6,
     FIGURE_COUNT = 7,
-    FIGURE_COLUMNS = COVERAGE_COLUMNS + BIAS_COLUMNS + 3 * ERROR_COLUMNS + 2 * SHARE_COLUMNS,
+    FIGURE_COLUMNS = COVERAGE_COLUMNS + BIAS_COLUMNS + MEDIAN_COLUMNS + 2 * ERROR_COLUMNS + 2 * SHARE_COLUMNS,
     NAME_COLUMNS = 16,
     FAMILY_COLUMNS = 10
 };
@@ -52,21 +53,22 @@ static void columns_choose(struct league_table *table)
 /* A narrow terminal has no room for all even in a line of their own: the two rightmost are left out there. */
 static void figures_append(const struct league_table *table, const char *const *words)
 {
-    static const int columns[FIGURE_COUNT] = {COVERAGE_COLUMNS, BIAS_COLUMNS,  ERROR_COLUMNS, ERROR_COLUMNS,
+    static const int columns[FIGURE_COUNT] = {COVERAGE_COLUMNS, BIAS_COLUMNS,  MEDIAN_COLUMNS, ERROR_COLUMNS,
                                               SHARE_COLUMNS,    SHARE_COLUMNS, ERROR_COLUMNS};
     int count = table->width < 1 + FIGURE_COLUMNS ? FIGURE_COUNT - 2 : FIGURE_COUNT;
     if (table->narrow) {
         line_end_append(table->text);
     }
     for (int index = 0; index < count; index++) {
-        cell_append(table->text, words[index], columns[index], true);
+        int less = index == 0 && count < FIGURE_COUNT ? 1 : 0; /* no name stands before it there */
+        cell_append(table->text, words[index], columns[index] - less, true);
     }
     line_end_append(table->text);
 }
 
 static void heading_append(const struct league_table *table)
 {
-    static const char *const words[FIGURE_COUNT] = {"cases", "bias", "median", "p90", "under", "±5 %", "common"};
+    static const char *const words[FIGURE_COUNT] = {"cases", "bias", "med |err|", "p90", "under", "±5 %", "common"};
     style_append(table, "\x1b[2m");
     cell_append(table->text, "", RANK_COLUMNS + 1, false);
     cell_append(table->text, "estimator", table->name_columns, false);
@@ -88,7 +90,7 @@ static void row_append(const struct league_table *table, const struct league_sco
     char rank[WORDING_BYTES], words[FIGURE_COUNT][WORDING_BYTES];
     const struct league_figures *all = &row->all;
     coverage_word(scope, row, words[0]);
-    if (width_measure(words[0]) > COVERAGE_COLUMNS) { /* the count of all of them stands above the table */
+    if (width_measure(words[0]) >= COVERAGE_COLUMNS) { /* the count of all of them stands above the table */
         snprintf(words[0], sizeof words[0], "%d", row->all.case_count);
     }
     signed_word(true, all->bias, words[1]);

@@ -79,15 +79,17 @@ static void cases_append(const struct page *page)
     text_release(&note);
 }
 
-static void summary_append(struct text *text, const char *basis, const struct accuracy *rows, int count)
+static void summary_append(struct text *text, const struct report *report, const struct accuracy *rows, int count)
 {
+    struct text uncounted = {0};
     char word[WORDING_BYTES];
     text_format(text,
                 "\n## Accuracy per estimator\n\n"
                 "Error is predicted - %s, over %s. Under: cases for which too little was predicted.\n\n",
-                basis, basis);
-    text_append(text, "| estimator | quantity | cases | median error | worst error | worst case | under | failed |\n"
-                      "|---|---|--:|--:|--:|---|--:|--:|\n");
+                report->basis, report->basis);
+    text_append(text,
+                "| estimator | quantity | cases | median error (signed) | worst error | worst case | under | failed |\n"
+                "|---|---|--:|--:|--:|---|--:|--:|\n");
     for (int index = 0; index < count; index++) {
         const struct accuracy *row = &rows[index];
         bool known = row->case_count > 0;
@@ -101,6 +103,13 @@ static void summary_append(struct text *text, const char *basis, const struct ac
         markdown_append(text, known && row->worst_case != NULL ? row->worst_case : "-");
         text_format(text, " | %d | %d |\n", row->under_count, row->failed_count);
     }
+    uncounted_append(&uncounted, report);
+    if (uncounted.length > 0) {
+        text_append(text, "\n");
+        markdown_append(text, text_string(&uncounted));
+        text_append(text, ".\n");
+    }
+    text_release(&uncounted);
 }
 
 static void bullet_append(struct text *text, bool *any, const char *title, const char *label, const struct text *words)
@@ -260,7 +269,7 @@ void markdown_write(const struct report *report, const struct report_style *styl
         cases_append(&page);
     }
     if (count > 0) {
-        summary_append(text, report->basis, rows, count);
+        summary_append(text, report, rows, count);
     }
     figures_append(&page, style);
     causes_list(&page);

@@ -286,6 +286,13 @@ void summary_write(const struct report *report, const struct report_style *style
     cases_write(&summary);
     text_append(text, "\n");
     hidden_write(&summary);
+    if (!mismatch_is_told(report)) {
+        uncounted_append(&line, report);
+        if (line.length > 0) {
+            outside_paragraph_append(text, text_string(&line), summary.width, 2, 0);
+        }
+        text_release(&line);
+    }
     counts_append(&line, report);
     outside_paragraph_append(text, text_string(&line), summary.width, 2, 0);
     text_release(&line);

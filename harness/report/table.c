@@ -10,12 +10,21 @@
 #include "harness/report/spread.h"
 #include "harness/report/wording.h"
 
-enum { FIGURE_COLUMNS = 12, ERROR_COLUMNS = 11, VERDICT_COLUMNS = 4, NARROW_COLUMNS = 72, INDENT = 2 };
+enum {
+    FIGURE_COLUMNS = 12,
+    ERROR_COLUMNS = 11,
+    MEDIAN_COLUMNS = 15,
+    COUNT_COLUMNS = 6,
+    ACCURACY_COLUMNS = 18,
+    VERDICT_COLUMNS = 4,
+    NARROW_COLUMNS = 72,
+    INDENT = 2
+};
 
 struct table {
     struct text *text;
     int width;
-    bool colour, narrow;
+    bool colour, narrow, accuracy_narrow;
     int estimator_columns, quantity_columns;
     const char *basis; /* of the report */
 };
@@ -66,6 +75,8 @@ static void columns_choose(struct table *table, const struct report *report)
     table->estimator_columns = table->estimator_columns > 20 ? 20 : table->estimator_columns;
     table->quantity_columns =
         table->width - INDENT - table->estimator_columns - 1 - 2 * FIGURE_COLUMNS - ERROR_COLUMNS - 1 - VERDICT_COLUMNS;
+    table->accuracy_narrow = table->narrow || table->width < INDENT + table->estimator_columns + 1 + ACCURACY_COLUMNS +
+                                                                 MEDIAN_COLUMNS + ERROR_COLUMNS + 2 * COUNT_COLUMNS;
     table->quantity_columns = table->quantity_columns > 28 ? 28 : table->quantity_columns;
 }
 
@@ -204,17 +215,17 @@ static void accuracy_append(const struct table *table, const struct accuracy *ro
     text_append(table->text, "  ");
     outside_cell_append(table->text, row->estimator, table->estimator_columns, false);
     text_append(table->text, " ");
-    outside_cell_append(table->text, quantity_word(row->quantity, quantity), 18, false);
-    if (table->narrow) {
+    outside_cell_append(table->text, quantity_word(row->quantity, quantity), ACCURACY_COLUMNS, false);
+    if (table->accuracy_narrow) {
         line_end_append(table->text);
-        text_append(table->text, "    ");
+        text_append(table->text, "  ");
     }
     snprintf(counts, sizeof counts, "%d", row->case_count);
-    cell_append(table->text, counts, 6, true);
-    cell_append(table->text, error_word(known, row->median_error, median), ERROR_COLUMNS, true);
+    cell_append(table->text, counts, COUNT_COLUMNS, true);
+    cell_append(table->text, error_word(known, row->median_error, median), MEDIAN_COLUMNS, true);
     cell_append(table->text, error_word(known, row->worst_error, worst), ERROR_COLUMNS, true);
     snprintf(counts, sizeof counts, "%d", row->under_count);
-    cell_append(table->text, counts, 6, true);
+    cell_append(table->text, counts, COUNT_COLUMNS, true);
     line_end_append(table->text);
     if (known && (row->worst_error > 0.0 || row->worst_error < 0.0) && row->worst_case != NULL) {
         text_append(table->text, "    worst: ");
@@ -222,9 +233,10 @@ static void accuracy_append(const struct table *table, const struct accuracy *ro
     }
 }
 
-static void summary_append(const struct table *table, const struct accuracy *rows, int count)
+static void summary_append(const struct table *table, const struct report *report, const struct accuracy *rows,
+                           int count)
 {
-    struct text title = {0};
+    struct text title = {0}, uncounted = {0};
     text_format(&title, "Accuracy per estimator (error = predicted - %s; under: predicted too little)", table->basis);
     rule_append(table, text_string(&title));
     text_release(&title);
@@ -232,20 +244,26 @@ static void summary_append(const struct table *table, const struct accuracy *row
     text_append(table->text, "  ");
     cell_append(table->text, "estimator", table->estimator_columns, false);
     text_append(table->text, " ");
-    cell_append(table->text, "quantity", 18, false);
-    if (table->narrow) {
+    cell_append(table->text, "quantity", ACCURACY_COLUMNS, false);
+    if (table->accuracy_narrow) {
         line_end_append(table->text);
-        text_append(table->text, "    ");
+        text_append(table->text, "  ");
     }
-    cell_append(table->text, "cases", 6, true);
-    cell_append(table->text, "median", ERROR_COLUMNS, true);
+    cell_append(table->text, "cases", COUNT_COLUMNS, true);
+    cell_append(table->text, "signed median", MEDIAN_COLUMNS, true);
     cell_append(table->text, "worst", ERROR_COLUMNS, true);
-    cell_append(table->text, "under", 6, true);
+    cell_append(table->text, "under", COUNT_COLUMNS, true);
     line_end_append(table->text);
     colour_end(table);
     for (int index = 0; index < count; index++) {
         accuracy_append(table, &rows[index]);
     }
+    uncounted_append(&uncounted, report);
+    if (uncounted.length > 0) {
+        text_append(table->text, "  ");
+        outside_paragraph_append(table->text, text_string(&uncounted), table->width, 4, 2);
+    }
+    text_release(&uncounted);
 }
 
 /* What the report comes to where that is no pass, and what is missing. */
@@ -293,7 +311,7 @@ void table_write(const struct report *report, const struct report_style *style, 
         case_append(&table, report_case(report, index));
     }
     if (count > 0) {
-        summary_append(&table, rows, count);
+        summary_append(&table, report, rows, count);
     }
     text_append(text, "\n");
     counts_append(&line, report);

@@ -170,6 +170,55 @@ static void mismatches_append(struct text *text, const struct report *report)
     }
 }
 
+bool mismatch_is_told(const struct report *report)
+{
+    for (int index = 0; index < report->case_count; index++) {
+        if (report->cases[index].constants_mismatch != NULL && reading_is_open(&report->cases[index])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Marks the quantities of replay that no summary counts because the case has constants of something else; whether there are any. */
+static bool uncounted_find(const struct case_view *view, bool found[QUANTITY_COUNT])
+{
+    bool any = false;
+    for (int at = 0; at < view->comparison_count && view->constants_mismatch != NULL; at++) {
+        const struct comparison *comparison = &view->comparisons[at];
+        enum quantity quantity;
+        if (comparison->note != NULL && strcmp(comparison->note, view->constants_mismatch) == 0 &&
+            strcmp(comparison->estimator, "replay") == 0 && quantity_from_name(comparison->quantity, &quantity)) {
+            found[quantity] = any = true;
+        }
+    }
+    return any;
+}
+
+void uncounted_append(struct text *text, const struct report *report)
+{
+    bool found[QUANTITY_COUNT] = {false};
+    const char *cause = NULL, *separator = "Not counted of replay: ";
+    int count = 0;
+    for (int index = 0; index < report->case_count; index++) {
+        const struct case_view *view = &report->cases[index];
+        if (uncounted_find(view, found)) {
+            cause = cause == NULL ? view->constants_mismatch : cause;
+            count++;
+        }
+    }
+    for (int quantity = 0; quantity < QUANTITY_COUNT; quantity++) {
+        if (found[quantity]) {
+            text_append(text, separator);
+            quantity_words_append(text, quantity_name((enum quantity)quantity));
+            separator = ", ";
+        }
+    }
+    if (count > 0) {
+        text_format(text, " in %d case%s, because %s", count, count == 1 ? "" : "s", cause);
+    }
+}
+
 void counts_append(struct text *text, const struct report *report)
 {
     statuses_append(text, report);

@@ -40,6 +40,13 @@ void statuses_append(struct text *text, const struct report *report);
 /* The same, and in how many cases readings are not judged because the constants hold for something else. */
 void counts_append(struct text *text, const struct report *report);
 
+/* Whether the counts above say it. */
+bool mismatch_is_told(const struct report *report);
+
+/* "Not counted of replay: process, footprint in 12 cases, because the constants were measured under driver 1, not 2": why the
+ * table of accuracy has fewer cases there. Nothing where it has not. */
+void uncounted_append(struct text *text, const struct report *report);
+
 /* "replayed for sm_90", and "replayed" where the record does not say the target: of a case that was replayed. */
 void replayed_append(struct text *text, const struct case_view *view);
 

@@ -34,10 +34,12 @@ static int place_remove(void **state)
     return 0;
 }
 
-/* A case that was found on a device of that kind; basis: the member of the record, or "" for one of an older program; target:
- * null, or a string of JSON. */
-static void target_case_append(const struct place *place, const char *id, const char *kind, const char *basis,
-                               const char *target)
+/* A case of a model that is called as the case. members: more of them, each with a comma behind it; target: of JSON. */
+struct row {
+    const char *id, *kind, *members, *target, *verdicts;
+};
+
+static void row_append(const struct place *place, const struct row *row)
 {
     char line[4096];
     snprintf(
@@ -53,9 +55,16 @@ static void target_case_append(const struct place *place, const char *id, const 
         "\"categories_at_peak\":{\"weights\":1024}}},\"context\":null,\"peak_stage\":\"load\","
         "\"categories_at_peak\":{\"weights\":1024},\"causes\":null,\"saved_for_backward_bytes\":null,\"loss\":null,"
         "\"sequence_hash\":null,\"oom\":null,\"estimates\":{\"replay\":{\"allocated_bytes_peak\":2048},"
-        "\"accelerate\":{\"total_bytes\":1024}},\"verdicts\":[]}\n",
-        id, id, basis, kind, target);
+        "\"accelerate\":{\"total_bytes\":1024}},\"verdicts\":[%s]}\n",
+        row->id, row->id, row->members, row->kind, row->target, row->verdicts);
     records_fixture_append(place->records, line);
+}
+
+/* basis: the member of the record, or "" for one of an older program. */
+static void target_case_append(const struct place *place, const char *id, const char *kind, const char *basis,
+                               const char *target)
+{
+    row_append(place, &(struct row){.id = id, .kind = kind, .members = basis, .target = target, .verdicts = ""});
 }
 
 static void case_append(const struct place *place, const char *id, const char *kind, const char *basis)
@@ -201,6 +210,42 @@ static void a_comparison_has_the_target_in_its_environment(void **state)
     report_release(reports[1]);
 }
 
+/* Readings that are not compared have a reason, below the table that counts fewer of them. */
+static void readings_that_are_not_counted_say_why(void **state)
+{
+    static const enum report_format formats[] = {REPORT_TABLE, REPORT_SUMMARY, REPORT_MARKDOWN, REPORT_HTML};
+    struct place *place = *state;
+    for (int is_judged = 0; is_judged < 2; is_judged++) {
+        char verdict[512];
+        snprintf(verdict, sizeof verdict,
+                 "{\"estimator\":\"replay\",\"quantity\":\"process_bytes\",\"predicted\":1,\"measured\":4096,"
+                 "\"signed_error_bytes\":-4095,\"signed_error\":-0.5,"
+                 "\"tolerance\":%s,\"pass\":null,\"note\":\"the constants were measured under driver 1, not 2\"}",
+                 is_judged ? "{\"bytes\":1}" : "null");
+        remove(place->records);
+        records_fixture_run(place->records, 1);
+        row_append(place, &(struct row){.id = "one",
+                                        .kind = "host",
+                                        .members = "\"constants\":{\"path\":null,\"hash\":null,\"kind\":null,\"name\":"
+                                                   "null,\"driver\":null,\"calibrated\":false,\"mismatch\":\"the "
+                                                   "constants were measured under driver 1, not 2\"},",
+                                        .target = "\"host\"",
+                                        .verdicts = verdict});
+        struct report *report = report_of(place);
+        for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
+            struct text text = rendered(report, formats[i]);
+            bool is_there =
+                strstr(text_string(&text), "Not counted of replay: process in 1 case, because the constants "
+                                           "were measured under driver 1, not 2") != NULL;
+            if (is_there != (formats[i] != REPORT_SUMMARY || !is_judged)) { /* its head says it of what is judged */
+                fail_msg("%s", text_string(&text));
+            }
+            text_release(&text);
+        }
+        report_release(report);
+    }
+}
+
 static void plots_are_told_what_they_draw(void **state)
 {
     struct place *place = *state;
@@ -239,6 +284,7 @@ int main(void)
         TEST(every_head_names_the_target_of_a_replay),
         TEST(cases_name_their_targets_where_there_are_several),
         TEST(a_comparison_has_the_target_in_its_environment),
+        TEST(readings_that_are_not_counted_say_why),
         TEST(plots_are_told_what_they_draw),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
