@@ -1,6 +1,6 @@
 # Rule of thumb: where so many times the weights is enough for inference, a line for each model, over batch x length.
 # Call: gnuplot -d -c rule.gp rule.tsv IMAGE svg|png WIDTH HEIGHT FACTOR ["" [CAPTION [LINES]]]
-# Block 0: place (cases with as many tokens above each other), tokens, peak / weights, 0 too little, 1 close, 2 wasteful. Block 1: place, series. Block 2: place, tokens
+# Block 0: place (cases with about as many tokens above each other), tokens, peak / weights, 0 too little, 1 close, 2 wasteful. Block 1: place, series. Block 2: place, tokens
 # where the series crosses the factor.
 if (ARGC < 6) { print "usage: gnuplot -d -c rule.gp DATA IMAGE svg|png WIDTH HEIGHT FACTOR [\"\" [CAPTION [LINES]]]"; exit status 2 }
 

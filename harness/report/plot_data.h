@@ -31,6 +31,9 @@ const char *plot_name(enum plot_kind kind);    /* "accuracy", ...: of the script
 const char *plot_purpose(enum plot_kind kind); /* one line for people */
 const char *plot_needs(enum plot_kind kind);   /* what a record must have to be in it */
 
+/* What no case has where a timeline was asked for and none is drawn; NULL: none was asked for, which is no lack. */
+const char *timeline_needs(const struct report *report, const char *timeline);
+
 /* A label that comes from outside, as a column. */
 void label_column(struct text *data, const char *label);
 

@@ -104,30 +104,57 @@ enum status_code plot_page_draw(const struct plot_place *place, const char *name
     return code;
 }
 
+/* Makes the pages of one kind: those that are drawn, and where all are, an empty one after them. Returns how many; *more: there
+ * are others. */
+static int pages_make(const struct report *report, enum plot_kind kind, const struct plot_place *place, int maximum,
+                      struct plot_page *pages, bool *more)
+{
+    int count = 0;
+    *more = true;
+    while (*more && count <= maximum) {
+        plot_page_make(report, kind, place->timeline, count, &pages[count]);
+        *more = pages[count].mark_count > 0;
+        count++;
+    }
+    if (count > maximum) {
+        plot_page_release(&pages[--count]);
+    }
+    return count;
+}
+
+/* Which page of its kind it is; a page that has a title of its own says by it what it is. */
+static void page_close(struct plot_page *page, enum plot_kind kind, int number, int count, const char *provenance)
+{
+    if (page->title.length == 0) {
+        char sentence[48];
+        snprintf(sentence, sizeof sentence, "Page %d of %d.", number + 1, count);
+        if (count > 1) {
+            plot_caption_add(page, sentence);
+        }
+        text_format(&page->title, number == 0 ? "%s" : "%s, page %d", plot_purpose(kind), number + 1);
+    }
+    plot_caption_close(page, provenance);
+}
+
 /* The pages of one kind; that there are more than are drawn is said. */
 static enum status_code kind_draw(const struct report *report, enum plot_kind kind, const struct plot_place *place,
                                   const char *provenance, struct status *error)
 {
     enum status_code code = STATUS_OK;
-    bool more = true;
+    struct plot_page pages[OVERHEAD_PAGE_MAXIMUM + 1];
     const int maximum = kind == PLOT_OVERHEAD ? OVERHEAD_PAGE_MAXIMUM : PAGE_MAXIMUM;
-    const char *needs = kind != PLOT_TIMELINE ? plot_needs(kind) : place->timeline != NULL ? "that id or label" : NULL;
-    for (int number = 0; code == STATUS_OK && number <= maximum; number++) {
-        struct plot_page page = {0};
-        if (more) {
-            plot_page_make(report, kind, place->timeline, number, &page);
-            plot_caption_close(&page, provenance);
-            if (page.title.length == 0) {
-                text_format(&page.title, number == 0 ? "%s" : "%s, page %d", plot_purpose(kind), number + 1);
-            }
-            more = page.mark_count > 0;
+    const char *needs = kind != PLOT_TIMELINE ? plot_needs(kind) : timeline_needs(report, place->timeline);
+    bool more = false;
+    int count = pages_make(report, kind, place, maximum, pages, &more);
+    for (int number = 0; number < count; number++) {
+        page_close(&pages[number], kind, number, more ? count : count - 1, provenance);
+        if (code == STATUS_OK) {
+            code = plot_page_draw(place, plot_name(kind), needs, number, &pages[number], error);
         }
-        if (number < maximum) {
-            code = plot_page_draw(place, plot_name(kind), needs, number, &page, error);
-        } else if (more) {
-            text_format(place->notes, "plot %s: the first %d pages are drawn, of more\n", plot_name(kind), maximum);
-        }
-        plot_page_release(&page);
+        plot_page_release(&pages[number]);
+    }
+    if (more) {
+        text_format(place->notes, "plot %s: the first %d pages are drawn, of more\n", plot_name(kind), maximum);
     }
     return code;
 }

@@ -35,6 +35,16 @@ static bool timeline_has(const struct case_view *view, const char *timeline)
     return wanted && known >= 2 && view->measured.peak_bytes[LEVEL_ALLOCATED] != BYTES_UNKNOWN;
 }
 
+const char *timeline_needs(const struct report *report, const char *timeline)
+{
+    for (int at = 0; timeline != NULL && at < report->case_count; at++) {
+        if (is_asked_for(&report->cases[at], timeline)) {
+            return "that id or label and two stages with figures, which a timeline needs";
+        }
+    }
+    return timeline != NULL ? "that id or label" : NULL;
+}
+
 static void panel_write(struct plot_page *page, const struct case_view *view)
 {
     text_append(&page->data, page->mark_count > 0 ? "\n\n" : "");

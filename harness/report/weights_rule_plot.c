@@ -7,19 +7,22 @@
 
 enum { CELLS_MAXIMUM = 5000 };
 
-/* Cases with as many tokens lie above each other, so that none hides another: where, from -0.3 to 0.3 of a line. */
-static double dodge_of(const struct rule_series *series, int at)
+/* Where the cases end whose marks would cover the mark of the case `first`: those with a fifth more tokens at most. */
+static int group_end(const struct rule_series *series, int first)
 {
-    int first = at, end = at + 1;
-    while (first > 0 && series->cells[first - 1].tokens == series->cells[at].tokens) {
-        first--;
-    }
-    while (end < series->cell_count && series->cells[end].tokens == series->cells[at].tokens) {
+    const int64_t tokens = series->cells[first].tokens;
+    int end = first + 1;
+    while (end < series->cell_count && series->cells[end].tokens - tokens <= tokens / 5) {
         end++;
     }
-    int count = end - first;
+    return end;
+}
+
+/* Cases of a group lie above each other, so that none hides another: where, from -0.3 to 0.3 of a line. */
+static double dodge_of(int at, int count)
+{
     double step = count > 3 ? 0.6 / (count - 1) : 0.3;
-    return step * ((at - first) - (count - 1) / 2.0);
+    return step * (at - (count - 1) / 2.0);
 }
 
 /* Where the word changes the boundary lies, so both sides of it are always drawn. */
@@ -32,13 +35,18 @@ static bool is_at_boundary(const struct rule_series *series, int at)
 
 static void cells_write(struct plot_page *page, const struct rule_series *series, int stride, int place)
 {
+    int first = 0, end = 0;
     for (int at = 0; at < series->cell_count; at++) {
         const struct rule_cell *cell = &series->cells[at];
+        if (at == end) {
+            first = at;
+            end = group_end(series, at);
+        }
         if (at % stride != 0 && at != series->cell_count - 1 && !is_at_boundary(series, at)) {
             continue;
         }
-        text_format(&page->data, "%.3f\t%" PRId64 "\t%.6f\t%d\t", place + dodge_of(series, at), cell->tokens,
-                    cell->ratio, (int)cell->word);
+        text_format(&page->data, "%.3f\t%" PRId64 "\t%.6f\t%d\t", place + dodge_of(at - first, end - first),
+                    cell->tokens, cell->ratio, (int)cell->word);
         label_column(&page->data, cell->one->view->label);
         text_append(&page->data, "\n");
     }

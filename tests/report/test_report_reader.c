@@ -67,11 +67,62 @@ static void what_failed_is_seen_at_every_width(void **state)
     report_release(report);
 }
 
+/* A case that is there and has one stage is not called missing. */
+static void a_timeline_says_why_it_is_not_drawn(void **state)
+{
+    static const char *const asked[] = {"one", "other"};
+    static const char *const said[] = {"no case has that id or label and two stages with figures",
+                                       "has that id or label\n"};
+    (void)state;
+    for (int index = 0; index < 2; index++) {
+        struct plot_set set = {0};
+        struct text notes = {0};
+        struct report *report = report_of("{\"replay\":{\"allocated_bytes_peak\":1000}}", "[]", "ok");
+        const struct plot_place place = {
+            .script_directory = "plots", .timeline = asked[index], .set = &set, .notes = &notes};
+        assert_int_equal(report_plot(report, &place, NULL), STATUS_OK);
+        assert_non_null(strstr(text_string(&notes), said[index]));
+        text_release(&notes);
+        plot_set_release(&set);
+        report_release(report);
+    }
+}
+
+/* The pages of one figure say in the picture which they are; one alone says nothing. */
+static void pages_of_a_figure_are_numbered(void **state)
+{
+    (void)state;
+    command_needed("gnuplot");
+    static const enum records_kind kinds[] = {RECORDS_SMALL, RECORDS_LARGE};
+    for (int index = 0; index < 2; index++) {
+        char path[160];
+        char *folder = folder_fixture_make();
+        struct plot_set set = {0};
+        struct text notes = {0};
+        struct report *report = NULL;
+        const struct plot_place place = {.script_directory = "plots", .set = &set, .notes = &notes};
+        snprintf(path, sizeof path, "%s/records.jsonl", folder);
+        records_fixture_write(path, kinds[index]);
+        assert_int_equal(report_open(path, &report, NULL), STATUS_OK);
+        assert_int_equal(report_plot(report, &place, NULL), STATUS_OK);
+        const struct text *first = plot_set_svg(&set, "anatomy"), *second = plot_set_svg(&set, "anatomy-2");
+        assert_non_null(first);
+        assert_int_equal(strstr(text_string(first), "Page 1 of ") != NULL, index);
+        assert_int_equal(second != NULL && strstr(text_string(second), "Page 2 of ") != NULL, index);
+        text_release(&notes);
+        plot_set_release(&set);
+        report_release(report);
+        folder_fixture_remove(folder);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(errors_beyond_the_scale_are_marked),
         cmocka_unit_test(what_failed_is_seen_at_every_width),
+        cmocka_unit_test(a_timeline_says_why_it_is_not_drawn),
+        cmocka_unit_test(pages_of_a_figure_are_numbered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
