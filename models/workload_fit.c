@@ -46,3 +46,14 @@ enum status_code workload_fit_check(const struct config *config, const struct wo
     }
     return workload->mode == MODE_GENERATE ? generate_check(config, workload, repeats, error) : STATUS_OK;
 }
+
+int64_t workload_tokens_beyond(const struct config *config, const struct workload *workload)
+{
+    bool has_length = config->positions > 0 && !config->family->is_image && !config->family->bounds_positions;
+    if (!has_length || workload->mode == MODE_LOAD) {
+        return 0;
+    }
+    /* the last token is chosen, not read */
+    int64_t tokens = workload->seq + (workload->mode == MODE_GENERATE ? workload->new_tokens - 1 : 0);
+    return tokens > config->positions ? tokens : 0;
+}

@@ -175,6 +175,7 @@ static enum status_code explain_run(const struct arguments *arguments, enum exit
     if (code != STATUS_OK) {
         return code;
     }
+    question_positions_note(arguments, &question);
     code = explain_find(&question.input, stage, &explanation, error);
     if (code == STATUS_OK) {
         code = explanation_print(arguments, &question, by, &explanation, error);

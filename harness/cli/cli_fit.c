@@ -201,6 +201,7 @@ static enum status_code fit_run(const struct arguments *arguments, enum exit_cod
     struct question_case question;
     enum status_code code = question_case_open(arguments, &question, error);
     if (code == STATUS_OK) {
+        question_positions_note(arguments, &question);
         code = fit_print(arguments, &question, exit_code, error);
         question_case_close(&question);
     }

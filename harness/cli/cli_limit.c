@@ -173,6 +173,7 @@ static enum status_code limit_print(const struct arguments *arguments, struct qu
     }
     question->identity.workload =
         limit_workload(&question->identity.workload, field, limit.size > 0 ? limit.size : limit.next);
+    question_positions_note(arguments, question);
     if (arguments_value(arguments, "json") != NULL) {
         struct json *document = limit_json(question, &limit, bytes);
         code = output_json(document, error);

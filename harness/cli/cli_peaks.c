@@ -314,6 +314,9 @@ static enum status_code peaks_run(const struct arguments *arguments, enum exit_c
         code = limit_field_check(&question.input, range->field, error);
         question.identity.workload = limit_workload(&question.identity.workload, range->field, range->last);
     }
+    if (code == STATUS_OK) {
+        question_positions_note(arguments, &question);
+    }
     if (code != STATUS_OK) {
         status_prefix(error, "peaks: --over");
     }

@@ -140,6 +140,7 @@ static enum status_code listed_answer(const struct case_list *list, int index, s
         code = parallel_take(&one, question->input.config, &parallel, error);
     }
     if (code == STATUS_OK) {
+        question_positions_note(&one, question);
         question->input.parallel = parallel_options_given(&one) ? &parallel : NULL;
         question->input.memory_bytes = question_segment_bytes(question);
         code = case_answer(question, arguments_value(&one, "peak"), &document, &full, error);

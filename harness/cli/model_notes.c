@@ -1,6 +1,7 @@
 /* Model notes: the lines and where they go. What is wrong with a configuration or a file is found in models/. */
 #include "harness/cli/model_notes.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "harness/cli/output.h"
 #include "models/catalogue_names.h"
 #include "models/model_files.h"
+#include "models/workload_fit.h"
 
 enum status_code checkpoint_hint(const char *name, enum status_code code, struct status *error)
 {
@@ -145,14 +147,43 @@ enum status_code model_notes_give(const struct arguments *arguments, const struc
     return code != STATUS_OK ? code : config_notes_give(arguments, config, notes, error);
 }
 
+void positions_note_give(const char *command, const struct config *config, const struct workload *workload,
+                         struct text *notes)
+{
+    char line[256 + CONFIG_NAME_BYTES];
+    int64_t tokens = workload_tokens_beyond(config, workload);
+    if (tokens == 0 || catalogue_name_is_toy(config->name)) {
+        return;
+    }
+    snprintf(line, sizeof line,
+             "%" PRId64 " tokens are more than the %" PRId64
+             " positions that %s was made for; it runs, and it was not trained so",
+             tokens, config->positions, config->name);
+    if (strstr(text_string(notes), line) == NULL) {
+        note_give(command, notes, "%s", line);
+    }
+}
+
+/* Tokens that a case of a text model reads at most, whatever the model. */
+static int64_t case_tokens(const struct workload *workload)
+{
+    return workload->mode == MODE_LOAD       ? 0
+           : workload->mode == MODE_GENERATE ? workload->seq + workload->new_tokens
+                                             : workload->seq + 1;
+}
+
+/* longest: the case of the model with the longest sequences. */
 static enum status_code name_notes_give(const struct arguments *arguments, const struct model_places *places,
-                                        const char *name, struct text *notes, struct status *error)
+                                        const struct identity *longest, struct text *notes, struct status *error)
 {
     struct model model;
-    if (model_find(places, name, &model, NULL) != STATUS_OK) {
+    if (model_find(places, longest->model, &model, NULL) != STATUS_OK) {
         return STATUS_OK; /* what cannot be found is the cases' own error */
     }
     enum status_code code = model_notes_give(arguments, &model, notes, error);
+    if (code == STATUS_OK) {
+        positions_note_give(arguments->command->name, &model.config, &longest->workload, notes);
+    }
     model_release(&model);
     return code;
 }
@@ -164,14 +195,21 @@ enum status_code suite_notes_give(const struct arguments *arguments, const struc
     struct name_table names = {0};
     struct arena arena = {0};
     enum status_code code = STATUS_OK;
+    size_t count = suite->case_count > 0 ? (size_t)suite->case_count : 1;
+    const struct identity **longest = arena_alloc(&arena, count * sizeof *longest);
     for (int i = 0; i < suite->case_count && code == STATUS_OK; i++) {
-        size_t told_count = names.count;
-        const char *name = suite->cases[i].identity.model;
-        if (name_table_add(&names, &arena, name) < 0) {
+        const struct identity *identity = &suite->cases[i].identity;
+        size_t known_count = names.count;
+        int number = longest != NULL ? name_table_add(&names, &arena, identity->model) : -1;
+        if (number < 0) {
             code = status_set(error, STATUS_OUT_OF_MEMORY, "no memory for the names of %d cases", suite->case_count);
-        } else if (names.count > told_count) {
-            code = name_notes_give(arguments, &places, name, notes, error);
+        } else if (names.count > known_count ||
+                   case_tokens(&identity->workload) > case_tokens(&longest[number]->workload)) {
+            longest[number] = identity;
         }
+    }
+    for (size_t i = 0; i < names.count && code == STATUS_OK; i++) {
+        code = name_notes_give(arguments, &places, longest[i], notes, error);
     }
     name_table_release(&names);
     arena_release(&arena);

@@ -195,6 +195,11 @@ enum status_code question_case_open(const struct arguments *arguments, struct qu
     return code;
 }
 
+void question_positions_note(const struct arguments *arguments, struct question_case *question)
+{
+    positions_note_give(arguments->command->name, question->input.config, question->input.workload, &question->notes);
+}
+
 void question_case_close(struct question_case *question)
 {
     skeleton_release(&question->skeleton);

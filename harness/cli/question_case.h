@@ -52,6 +52,9 @@ enum status_code question_case_vary(const struct arguments *arguments, struct qu
                                     struct status *error);
 void question_case_close(struct question_case *question);
 
+/* Notes that the case, as it stands now, has longer sequences than the model was made for (positions_note_give). */
+void question_positions_note(const struct arguments *arguments, struct question_case *question);
+
 /* STATUS_INVALID where neither --on nor --memory was given. */
 enum status_code question_case_needs_memory(const struct arguments *arguments, const struct question_case *question,
                                             struct status *error);

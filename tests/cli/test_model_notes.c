@@ -362,6 +362,56 @@ static void tensors_tell_a_model(void **state)
     command_result_release(&result);
 }
 
+/* What limit calls bounded by the model runs, but not without a word. */
+static void sequences_beyond_the_positions_are_told(void **state)
+{
+    static const char few[] =
+        "{\"model_type\": \"llama\", " SIZES "\"intermediate_size\": 8, \"max_position_embeddings\": 64}";
+    char path[128], suite_path[128], suite[256], expected[256];
+    static const char *const commands[][10] = {
+        {"estimate", "%", "--mode", "infer", "--seq", "80", NULL},
+        {"estimate", "%", "--mode", "infer", "--seq", "8,80", NULL},
+        {"fit", "%", "--mode", "infer", "--memory", "1GiB", "--seq", "80", NULL},
+        {"explain", "%", "--mode", "generate", "--seq", "60", "--new-tokens", "21", NULL},
+        {"peaks", "%", "--mode", "infer", "--over", "seq=16..80", NULL},
+        {"limit", "%", "--mode", "infer", "--of", "batch", "--memory", "64MiB", "--seq=80", NULL},
+        {"plan", "suite", NULL},
+    };
+    (void)state;
+    snprintf(path, sizeof path, "%s", file_write("few.json", few, sizeof few - 1));
+    snprintf(suite, sizeof suite, "version: 1\nname: n\ncases:\n  - {model: %s, mode: infer, seq: [16, 80, 8]}\n",
+             path);
+    snprintf(suite_path, sizeof suite_path, "%s", file_write("suite.yaml", suite, strlen(suite)));
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        const char *words[10] = {NULL};
+        for (int k = 0; commands[i][k] != NULL; k++) {
+            words[k] = commands[i][k][0] == '%'               ? path
+                       : strcmp(commands[i][k], "suite") == 0 ? suite_path
+                                                              : commands[i][k];
+        }
+        struct command_result result = assay_words(words);
+        assert_int_equal(result.exit_code, 0);
+        snprintf(expected, sizeof expected,
+                 "assay: %s: 80 tokens are more than the 64 positions that %s was made for; it runs, and it was not "
+                 "trained so\n",
+                 words[0], path);
+        const char *found = strstr(text_string(&result.error), expected);
+        assert_non_null(found);
+        assert_null(strstr(found + strlen(expected), "tokens are more than"));
+        command_result_release(&result);
+    }
+    struct command_result result =
+        ASSAY("explain", path, "--mode", "generate", "--seq", "60", "--new-tokens", "5"); /* the last is not read */
+    assert_int_equal(result.exit_code, 0);
+    assert_string_equal(text_string(&result.error), "");
+    command_result_release(&result);
+    result = ASSAY("explain", path, "--mode", "infer", "--seq", "65", "--json");
+    struct json *document = document_of(&result);
+    assert_int_equal(json_count(json_get(document, "notes")), 1);
+    json_release(document);
+    command_result_release(&result);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -372,6 +422,7 @@ int main(void)
         cmocka_unit_test(precision_is_said),
         cmocka_unit_test(unknown_tensors_are_weighed),
         cmocka_unit_test(tensors_tell_a_model),
+        cmocka_unit_test(sequences_beyond_the_positions_are_told),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }
