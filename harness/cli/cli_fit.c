@@ -20,50 +20,84 @@ static const struct option_row options[] = {
     {NULL, OPTION_FLAG, NULL, NULL},
 };
 
-/* "1.00 GiB left", "1.00 GiB to 2.00 GiB too little". */
-static void margin_words(const struct fit *fit, struct text *text)
+/* "1.00 GiB to 2.00 GiB"; the smaller one first. */
+static void range_append(int64_t first, int64_t last, struct text *text)
 {
-    char low[SIZE_TEXT_BYTES], high[SIZE_TEXT_BYTES];
-    bool missing = fit->margin_high_bytes < 0;
-    int64_t first = missing ? -fit->margin_high_bytes : fit->margin_low_bytes;
-    int64_t last = missing ? -fit->margin_low_bytes : fit->margin_high_bytes;
-    text_append(text, size_format(first, low));
+    char words[SIZE_TEXT_BYTES];
+    text_append(text, size_format(first, words));
     if (first != last) {
-        text_format(text, " to %s", size_format(last, high));
+        text_format(text, " to %s", size_format(last, words));
     }
-    text_append(text, missing ? " too little" : " left");
 }
 
-static void verdict_line(const struct question_case *question, const struct fit *fit, struct text *text)
+/* What is missing with the least and with the most overhead: "at least 1.00 GiB to 2.00 GiB too little". */
+static void missing_append(const struct fit *fit, int64_t first, int64_t last, struct text *text)
+{
+    text_append(text, fit->missing_is_least && !fit->missing_is_exact ? "at least " : "");
+    range_append(first, last, text);
+    text_append(text, fit->missing_is_least || fit->missing_is_exact ? " too little"
+                                                                     : " too little for the segment that is refused");
+}
+
+/* What is left: where segments are given back, beside the blocks alone, since a cache fills what there is. */
+static void left_append(const struct fit *fit, bool with_most, struct text *text)
+{
+    bool gives_back = fit_gives_back(fit);
+    int64_t high = gives_back ? fit->left_high_bytes : fit->margin_high_bytes;
+    int64_t low = gives_back ? fit->left_low_bytes : fit->margin_low_bytes;
+    range_append(with_most ? low : high, high, text);
+    text_append(text, gives_back ? " left beside what is allocated" : " left");
+}
+
+static void verdict_words(const struct fit *fit, struct text *text)
+{
+    if (fit->verdict == FIT_YES) {
+        text_append(text, "fits: ");
+        left_append(fit, true, text);
+    } else if (fit->verdict == FIT_UNDECIDED) {
+        text_append(text, "undecided: ");
+        missing_append(fit, -fit->margin_low_bytes, -fit->margin_low_bytes, text);
+        text_append(text, " with the most overhead, ");
+        left_append(fit, false, text);
+        text_append(text, " with the least");
+    } else {
+        text_append(text, "does not fit: ");
+        missing_append(fit, -fit->margin_high_bytes, -fit->margin_low_bytes, text);
+    }
+}
+
+static void verdict_lines(const struct question_case *question, const struct fit *fit, struct text *text)
 {
     char wanted[SIZE_TEXT_BYTES], held[SIZE_TEXT_BYTES];
-    struct text margin = {0};
-    margin_words(fit, &margin);
-    text_append(&margin, " (");
-    question_taken_words(question, &margin);
-    text_append(&margin, ")");
-    if (fit->verdict == FIT_YES) {
-        text_format(text, "fits: %s\n", text_string(&margin));
-    } else if (fit->verdict == FIT_UNDECIDED) {
-        text_format(text, "undecided: %s; measure the context (assay calibrate), or write --overhead SIZE\n",
-                    text_string(&margin));
-    } else {
-        text_format(text, "does not fit: %s\n  in %s, %s wants %s while %s are held\n", text_string(&margin),
-                    stage_name(fit->trial.stage), fit->trial.label, size_format(fit->trial.wanted_bytes, wanted),
-                    size_format(fit->trial.held_bytes, held));
+    verdict_words(fit, text);
+    text_append(text, " (");
+    question_taken_words(question, text);
+    text_append(text, ")");
+    text_append(text, fit->verdict == FIT_UNDECIDED
+                          ? "; measure the context (assay calibrate), or write --overhead SIZE\n"
+                          : "\n");
+    if (fit->verdict == FIT_NO) {
+        text_format(text, "  in %s, %s wants %s while %s are held\n", stage_name(fit->trial.stage), fit->trial.label,
+                    size_format(fit->trial.wanted_bytes, wanted), size_format(fit->trial.held_bytes, held));
     }
-    text_release(&margin);
+    if (fit_gives_back(fit)) {
+        text_append(text, "  freed segments are cached in that, and given back when memory is short\n");
+    }
 }
 
 /* count NULL: it fits one. */
-static void device_lines(const struct device_count *count, struct text *text)
+static void device_lines(const struct fit *fit, const struct device_count *count, struct text *text)
 {
     char bytes[SIZE_TEXT_BYTES], undivided[SIZE_TEXT_BYTES];
     if (count == NULL) {
         return;
     }
     size_format(count->bytes, bytes);
-    if (!count->has_rule) {
+    if (fit->overhead.high_bytes >= fit->memory_bytes) {
+        text_format(text,
+                    "devices: any number is too few: the overhead alone, %s, is as large as the memory or larger\n",
+                    size_format(fit->overhead.high_bytes, bytes));
+    } else if (!count->has_rule) {
         text_append(text, "devices: no rule for how several would divide it\n");
     } else if (count->found) {
         text_format(text,
@@ -83,7 +117,9 @@ static void fit_lines(const struct question_case *question, const struct fit *fi
     question_case_heading(question, text);
     question_memory_lines(question, text);
     question_size_line(text, "reserved at the peak", result->reserved_bytes_peak);
-    text_append(text, "  what decides: segments, which the allocator takes whole\n");
+    text_append(text, fit->verdict != FIT_YES || fit_gives_back(fit)
+                          ? "  by an allocator that has no bound, and so gives nothing back\n"
+                          : "  what decides: segments, which the allocator takes whole\n");
     if (fit->trial.fits && fit->trial.bounded.reserved_bytes_peak < result->reserved_bytes_peak) {
         question_size_line(text, "  after giving back", fit->trial.bounded.reserved_bytes_peak);
     }
@@ -96,8 +132,8 @@ static void fit_lines(const struct question_case *question, const struct fit *fi
         }
     }
     text_append(text, "\n");
-    verdict_line(question, fit, text);
-    device_lines(count, text);
+    verdict_lines(question, fit, text);
+    device_lines(fit, count, text);
 }
 
 static struct json *categories_json(const struct replay_result *result)
@@ -136,6 +172,16 @@ static struct json *devices_json(const struct device_count *count)
     return json_made(object, made);
 }
 
+/* null where nothing is given back, or it does not fit. */
+static bool left_set(const struct fit *fit, struct json *object)
+{
+    bool most = fit_gives_back(fit) && fit->verdict == FIT_YES, least = fit_gives_back(fit);
+    return json_set(object, "left_beside_allocated_low_bytes",
+                    most ? json_integer_new(fit->left_low_bytes) : json_null_new()) &&
+           json_set(object, "left_beside_allocated_high_bytes",
+                    least ? json_integer_new(fit->left_high_bytes) : json_null_new());
+}
+
 static struct json *fit_json(const struct question_case *question, const struct fit *fit,
                              const struct device_count *count)
 {
@@ -147,6 +193,7 @@ static struct json *fit_json(const struct question_case *question, const struct 
                          fit->verdict == FIT_UNDECIDED ? json_null_new() : json_boolean_new(fit->verdict == FIT_YES)) &&
                 json_set(object, "margin_low_bytes", json_integer_new(fit->margin_low_bytes)) &&
                 json_set(object, "margin_high_bytes", json_integer_new(fit->margin_high_bytes)) &&
+                left_set(fit, object) &&
                 json_set(object, "requested_bytes_peak", json_integer_new(result->requested_bytes_peak)) &&
                 json_set(object, "allocated_bytes_peak", json_integer_new(result->allocated_bytes_peak)) &&
                 json_set(object, "reserved_bytes_peak", json_integer_new(result->reserved_bytes_peak)) &&

@@ -54,7 +54,7 @@ static enum status_code field_read(const struct arguments *arguments, enum workl
 static void next_lines(const struct limit *limit, struct text *text)
 {
     const struct trial *trial = &limit->next_trial;
-    char wanted[SIZE_TEXT_BYTES], held[SIZE_TEXT_BYTES], label[64];
+    char wanted[SIZE_TEXT_BYTES], held[SIZE_TEXT_BYTES];
     const char *key = workload_field_key(limit->field);
     if (!limit->next_exists) {
         text_format(text, "bounded by %s, not by memory: %s\n", limit->is_own_bound ? "this program" : "the model",
@@ -65,10 +65,9 @@ static void next_lines(const struct limit *limit, struct text *text)
         text_format(text, "%s %" PRId64 " has sizes beyond 2^63 bytes\n", key, limit->next);
         return;
     }
-    snprintf(label, sizeof label, "reserved at %s %" PRId64, key, limit->next);
-    question_size_line(text, label, trial->unbounded.reserved_bytes_peak);
-    text_format(text, "  in %s, %s wants %s while %s are held\n", stage_name(trial->stage), trial->label,
-                size_format(trial->wanted_bytes, wanted), size_format(trial->held_bytes, held));
+    text_format(text, "%s %" PRId64 " does not fit: in %s, %s wants %s while %s are held\n", key, limit->next,
+                stage_name(trial->stage), trial->label, size_format(trial->wanted_bytes, wanted),
+                size_format(trial->held_bytes, held));
     if (limit->excluded_from > 0) {
         text_append(text, "  and no larger one fits\n");
     } else if (limit->neighbour_count > 1) {

@@ -5,6 +5,7 @@
 
 #include "harness/base/size.h"
 #include "harness/estimate/parallel.h"
+#include "harness/question/trial.h"
 #include "harness/tape/tape_walk.h"
 #include "harness/tape/target.h"
 
@@ -112,11 +113,32 @@ static enum status_code count_search(const struct estimate_input *input, int64_t
     return code;
 }
 
+/* Reserved less requested bytes where memory is scarce: the case with some 1/64 more than its tensors, then with 1/32, until it runs.
+ * With what it reserves without a bound it does. */
+static enum status_code slack_find(const struct estimate_input *input, const struct replay_result *single,
+                                   int64_t *slack_bytes, struct status *error)
+{
+    int64_t requested_bytes = single->requested_bytes_peak;
+    int64_t unbounded_bytes = single->reserved_bytes_peak - requested_bytes;
+    int64_t more_bytes = requested_bytes / 64 + 1;
+    enum status_code code = STATUS_OK;
+    for (*slack_bytes = unbounded_bytes; more_bytes < unbounded_bytes; more_bytes *= 2) {
+        struct trial trial;
+        code = trial_run_bounded(input, requested_bytes + more_bytes, &trial, error);
+        if (code != STATUS_OK || trial.fits) {
+            *slack_bytes = code == STATUS_OK ? trial.bounded.reserved_bytes_peak - requested_bytes : 0;
+            break;
+        }
+    }
+    return code;
+}
+
 enum status_code device_count_find(const struct estimate_input *input, const struct replay_result *single,
                                    int64_t memory_bytes, struct device_count *count, struct status *error)
 {
-    struct device_count found = {.slack_bytes = single->reserved_bytes_peak - single->requested_bytes_peak};
+    struct device_count found = {0};
     enum status_code code = undivided_find(input, &found.undivided_bytes, error);
+    code = code == STATUS_OK ? slack_find(input, single, &found.slack_bytes, error) : code;
     code = code == STATUS_OK ? count_search(input, memory_bytes, &found, error) : code;
     if (code == STATUS_OK) {
         *count = found;

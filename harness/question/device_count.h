@@ -4,7 +4,8 @@
  *     bytes of a device = undivided + states / N + gathered + slack
  *
  * undivided: the most that all other tensors take together at any moment of the case on one device; states / N and gathered: of the
- * estimator; slack: reserved less requested bytes at the peak of the case on one device. The undivided tensors and the states
+ * estimator; slack: reserved less requested bytes at the peak of the case on one device that
+ * has hardly more than its tensors need, so that what is only cached has been given back. The undivided tensors and the states
  * need not have their highest moment together, so this is rather too many than too few devices. What communication takes, and
  * how its buffers change the segments, is left out. */
 #ifndef ASSAY_QUESTION_DEVICE_COUNT_H

@@ -7,11 +7,44 @@ const char *fit_verdict_name(enum fit_verdict verdict)
     return names[verdict];
 }
 
+bool fit_gives_back(const struct fit *fit)
+{
+    const struct trial *trial = fit->verdict == FIT_YES ? &fit->trial : &fit->least;
+    return trial->fits && trial->bounded.reserved_bytes_peak < trial->unbounded.reserved_bytes_peak;
+}
+
+/* Tensors that do not fit are missing whatever the allocator does; else what was missing when a segment was refused. */
+static int64_t needed_bytes(const struct trial *trial, struct fit *fit)
+{
+    int64_t tensors_bytes = trial->unbounded.requested_bytes_peak;
+    int64_t segment_bytes = trial->segment_bytes > trial->wanted_bytes ? trial->segment_bytes : trial->wanted_bytes;
+    int64_t refused_bytes = trial->held_bytes + segment_bytes;
+    int64_t bytes = tensors_bytes > refused_bytes ? tensors_bytes : refused_bytes;
+    fit->missing_is_exact = bytes == trial->unbounded.reserved_bytes_peak;
+    fit->missing_is_least = bytes == tensors_bytes;
+    return bytes;
+}
+
 static void margins_note(struct fit *fit)
 {
-    const struct replay_result *result = fit->trial.fits ? &fit->trial.bounded : &fit->trial.unbounded;
-    fit->margin_low_bytes = fit->memory_bytes - fit->overhead.high_bytes - result->reserved_bytes_peak;
-    fit->margin_high_bytes = fit->memory_bytes - fit->overhead.low_bytes - result->reserved_bytes_peak;
+    int64_t low_rest_bytes = fit->memory_bytes - fit->overhead.high_bytes;
+    int64_t high_rest_bytes = fit->memory_bytes - fit->overhead.low_bytes;
+    const struct trial *fitting = fit->verdict == FIT_YES ? &fit->trial : &fit->least;
+    const struct replay_result *result = &fitting->bounded;
+    if (fit->verdict != FIT_YES) {
+        int64_t bytes = needed_bytes(&fit->trial, fit);
+        fit->margin_low_bytes = low_rest_bytes - bytes;
+        fit->margin_high_bytes = high_rest_bytes - bytes;
+    } else {
+        fit->margin_low_bytes = low_rest_bytes - result->reserved_bytes_peak;
+    }
+    if (fit->verdict != FIT_NO) {
+        fit->margin_high_bytes = high_rest_bytes - result->reserved_bytes_peak;
+    }
+    if (fit_gives_back(fit)) {
+        fit->left_low_bytes = low_rest_bytes - result->allocated_bytes_peak;
+        fit->left_high_bytes = high_rest_bytes - result->allocated_bytes_peak;
+    }
 }
 
 enum status_code fit_find(const struct estimate_input *input, int64_t memory_bytes, const struct overhead *overhead,
@@ -21,10 +54,11 @@ enum status_code fit_find(const struct estimate_input *input, int64_t memory_byt
     bool is_range = overhead->low_bytes != overhead->high_bytes;
     enum status_code code = trial_run(input, overhead_rest(memory_bytes, overhead->high_bytes), &found.trial, error);
     if (code == STATUS_OK && !found.trial.fits) {
-        struct trial least = found.trial;
-        code = is_range ? trial_run(input, overhead_rest(memory_bytes, overhead->low_bytes), &least, error) : code;
-        found.verdict = least.fits ? FIT_UNDECIDED : FIT_NO;
-        found.trial = least.fits ? found.trial : least;
+        found.least = found.trial;
+        code =
+            is_range ? trial_run(input, overhead_rest(memory_bytes, overhead->low_bytes), &found.least, error) : code;
+        found.verdict = found.least.fits ? FIT_UNDECIDED : FIT_NO;
+        found.trial = found.least.fits ? found.trial : found.least;
     }
     if (code == STATUS_OK) {
         margins_note(&found);

@@ -24,6 +24,7 @@ static void refusal_note(struct trial *trial, const struct replay_result *result
 {
     trial->wanted_bytes = result->oom_wanted_bytes;
     trial->held_bytes = result->oom_held_bytes;
+    trial->segment_bytes = result->oom_segment_bytes;
     trial->stage = result->oom_stage;
     trial->token_count = result->token_count;
     trial->live_bytes = result->oom_live_bytes;

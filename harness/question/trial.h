@@ -21,6 +21,7 @@ struct trial {
     struct replay_result bounded; /* where it fits; lower than unbounded where cached segments had to be given back */
     /* Where it does not: what could not be had, when, and what was held then. */
     int64_t wanted_bytes, held_bytes;
+    int64_t segment_bytes; /* that was refused for it */
     enum stage stage;
     char label[TRIAL_LABEL_BYTES]; /* of the tensor */
     int64_t live_bytes;            /* requested, of the tensors that were alive then */

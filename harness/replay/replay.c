@@ -23,6 +23,7 @@ static enum status_code device_segment_alloc(void *context, int64_t bytes, void 
 {
     struct replay *replay = context;
     enum status_code code = replay->device->table->segment_alloc(replay->device, bytes, address, error);
+    replay->refused_segment_bytes = code == STATUS_OUT_OF_MEMORY ? bytes : replay->refused_segment_bytes;
     if (code == STATUS_OUT_OF_MEMORY && replay->repetition != NULL) {
         /* What is cached is given back next: blocks must be where they would be. */
         enum status_code made = repetition_make_good(replay->repetition, error);
@@ -125,6 +126,7 @@ void replay_refusal_note(struct replay *replay, int64_t wanted_bytes, const char
     char wanted[SIZE_TEXT_BYTES], held[SIZE_TEXT_BYTES];
     replay->refusal_noted = true;
     result->oom_wanted_bytes = wanted_bytes;
+    result->oom_segment_bytes = wanted_bytes > 0 ? replay->refused_segment_bytes : 0;
     result->oom_live_bytes = ledger_bytes(&replay->ledger);
     result->oom_held_bytes = replay->allocator != NULL ? allocator_counters(replay->allocator)->reserved_bytes : 0;
     result->oom_stage = replay->ledger.stage;

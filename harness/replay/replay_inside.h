@@ -26,6 +26,7 @@ struct replay {
     struct storage_block *blocks; /* for each storage of the tape */
     int64_t workspace_allocated_bytes;
     struct replay_result result;
+    int64_t refused_segment_bytes; /* the last that the device refused */
     bool refusal_noted;
     double stage_start_seconds;
     int64_t segment_changes, small_segment_changes; /* taken or given back so far */

@@ -94,6 +94,51 @@ static void cached_segments_are_given_back_first(void **state)
     trial_scene_close(&scene);
 }
 
+/* Of a growing cache an allocator without a bound keeps every size that it has given out: several times what tensors take. No figure
+ * of an answer may come of that. */
+static void what_is_hoarded_without_a_bound_is_no_shortage(void **state)
+{
+    (void)state;
+    struct trial_scene scene;
+    struct workload workload = workload_default(MODE_GENERATE);
+    workload.precision = PRECISION_BFLOAT16;
+    workload.batch = 64;
+    workload.new_tokens = 4000;
+    trial_scene_open(&scene, "HuggingFaceTB/SmolLM2-135M", &workload, "sm_90");
+    struct fit fit = fit_of(&scene, INT64_C(1) << 50, &none);
+    int64_t tensors_bytes = fit.trial.unbounded.requested_bytes_peak;
+    assert_true(fit.trial.unbounded.reserved_bytes_peak > 3 * tensors_bytes);
+    assert_false(fit_gives_back(&fit));
+
+    int64_t memory_bytes = tensors_bytes - 10000000;
+    struct overhead range = {.kind = OVERHEAD_PUBLISHED, .low_bytes = 1000, .high_bytes = 3000};
+    fit = fit_of(&scene, memory_bytes, &range);
+    assert_int_equal(fit.verdict, FIT_NO);
+    int64_t refused_bytes = fit.trial.held_bytes + fit.trial.segment_bytes;
+    int64_t needed_bytes = refused_bytes > tensors_bytes ? refused_bytes : tensors_bytes;
+    assert_int_equal(fit.margin_high_bytes, memory_bytes - 1000 - needed_bytes);
+    assert_int_equal(fit.margin_low_bytes, memory_bytes - 3000 - needed_bytes);
+    assert_true(fit.margin_low_bytes > -tensors_bytes / 4);
+    assert_int_equal(fit.missing_is_least, needed_bytes == tensors_bytes);
+    assert_false(fit.missing_is_exact);
+
+    memory_bytes = tensors_bytes / 8 * 9;
+    fit = fit_of(&scene, memory_bytes, &none);
+    assert_int_equal(fit.verdict, FIT_YES);
+    assert_true(fit_gives_back(&fit));
+    assert_int_equal(fit.left_low_bytes, memory_bytes - fit.trial.bounded.allocated_bytes_peak);
+    assert_true(fit.left_low_bytes > fit.margin_low_bytes && fit.left_low_bytes > tensors_bytes / 10);
+
+    /* Too little with the most overhead, enough with the least: each margin is of its own trial. */
+    range.high_bytes = memory_bytes / 4;
+    fit = fit_of(&scene, memory_bytes, &range);
+    assert_int_equal(fit.verdict, FIT_UNDECIDED);
+    assert_true(fit.margin_low_bytes < 0 && fit.margin_low_bytes > -tensors_bytes / 4);
+    assert_int_equal(fit.margin_high_bytes, memory_bytes - 1000 - fit.least.bounded.reserved_bytes_peak);
+    assert_true(fit.margin_high_bytes >= 0 && fit.left_high_bytes > tensors_bytes / 10);
+    trial_scene_close(&scene);
+}
+
 /* Constants: context 700 and growth 42 are 742; a mode that nobody calibrated has the published range. */
 static void overhead_comes_from_constants_where_they_know_the_mode(void **state)
 {
@@ -122,6 +167,7 @@ int main(void)
         cmocka_unit_test(the_boundary_is_exact),
         cmocka_unit_test(overhead_is_taken_off),
         cmocka_unit_test(cached_segments_are_given_back_first),
+        cmocka_unit_test(what_is_hoarded_without_a_bound_is_no_shortage),
         cmocka_unit_test(overhead_comes_from_constants_where_they_know_the_mode),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
