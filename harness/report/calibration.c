@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "harness/record/record.h"
+#include "harness/report/headline.h"
+#include "harness/report/selection.h"
 
 struct figure {
     bool known;
@@ -26,6 +28,7 @@ struct calibration {
     struct record_file files[CALIBRATION_FILES_MAXIMUM];
     const char *const *paths;
     const char *filter;
+    bool by_tag;    /* the filter named a case by a tag alone */
     int file_count; /* that were read */
     struct reading *readings;
     int64_t *sorted; /* as many as readings */
@@ -113,11 +116,16 @@ case_refuse(const struct calibration *calibration, int file, const struct json *
                       json_string_or(json_get(line, "id"), "?"), cause);
 }
 
+static bool id_matches(const char *id, const char *filter)
+{
+    return filter == NULL || fnmatch(filter, id, 0) == 0;
+}
+
 /* As suites are filtered. */
 static bool line_matches(const struct json *line, const char *filter)
 {
     const struct json *tags = json_get(line, "tags");
-    bool matches = filter == NULL || fnmatch(filter, json_string_or(json_get(line, "id"), ""), 0) == 0;
+    bool matches = id_matches(json_string_or(json_get(line, "id"), ""), filter);
     for (size_t i = 0; !matches && json_kind(tags) == JSON_KIND_ARRAY && i < json_count(tags); i++) {
         matches = fnmatch(filter, json_string_or(json_at(tags, i), ""), 0) == 0;
     }
@@ -292,11 +300,85 @@ static enum status_code file_take(struct calibration *calibration, int file)
         for (int j = 0; j < records->runs[i].case_count && code == STATUS_OK; j++) {
             const struct json *line = records->runs[i].cases[j];
             if (line_matches(line, calibration->filter)) {
+                const char *id = json_string_or(json_get(line, "id"), "");
+                calibration->by_tag = calibration->by_tag || !id_matches(id, calibration->filter);
                 code = tool_add(calibration, file, records->runs[i].run, line);
                 code = code == STATUS_OK ? line_take(calibration, file, line) : code;
             }
         }
     }
+    return code;
+}
+
+/* ---- what is missing ---- */
+
+static void runs_select(const struct record_file *file, struct selection *selection)
+{
+    for (int i = 0; i < file->run_count; i++) {
+        const struct record_run *run = &file->runs[i];
+        selection_add(selection, &(struct record_line){.type = RECORD_LINE_RUN, .value = run->run, .run = i});
+        for (size_t j = 0; run->selected != NULL && j < json_count(run->selected); j++) {
+            const struct json *line = json_at(run->selected, j);
+            selection_add(selection, &(struct record_line){.type = RECORD_LINE_SELECTED, .value = line, .run = i});
+        }
+        for (int j = 0; j < run->case_count; j++) {
+            selection_add(selection, &(struct record_line){.type = RECORD_LINE_CASE, .value = run->cases[j], .run = i});
+        }
+        if (run->end != NULL) {
+            selection_add(selection, &(struct record_line){.type = RECORD_LINE_END, .value = run->end, .run = i});
+        }
+    }
+}
+
+/* Takes out of the report what the filter passes over. The tags of a case that was not made are not recorded: where the filter
+ * names cases by a tag, each of them may have it. */
+static void missing_filter(const struct calibration *calibration, struct report *report)
+{
+    int kept = 0;
+    for (int i = 0; i < report->missing_count; i++) {
+        if (calibration->by_tag || id_matches(report->missing[i].id, calibration->filter)) {
+            report->missing[kept++] = report->missing[i];
+        }
+    }
+    report->missing_count = kept;
+}
+
+static enum status_code missing_refuse(const struct calibration *calibration, int file, const struct report *report)
+{
+    enum { NAMES_MAXIMUM = 3 };
+    struct text names = {0};
+    missing_names_append(&names, report, NAMES_MAXIMUM);
+    enum status_code code = status_set(calibration->error, STATUS_INVALID,
+                                       "%s: the run is not complete, %s; %.400s: run the suite again, or choose by "
+                                       "their ids, with --filter, the cases "
+                                       "that were measured",
+                                       calibration->paths[file],
+                                       report->missing_cause != NULL ? report->missing_cause
+                                                                     : "cases that it selected are not in the records",
+                                       text_string(&names));
+    text_release(&names);
+    return code;
+}
+
+/* Constants of half a suite lack modes, or have a spread that is too small, and nobody sees it. */
+static enum status_code completeness_check(const struct calibration *calibration, int file)
+{
+    struct selection selection = {0};
+    struct report report = {0}; /* holds what is missing, and nothing else */
+    enum status_code code = STATUS_OK;
+    runs_select(&calibration->files[file], &selection);
+    if (!selection_settle(&selection, &report)) {
+        code = status_set(calibration->error, STATUS_OUT_OF_MEMORY, "%s: no memory for its cases",
+                          calibration->paths[file]);
+    } else {
+        missing_filter(calibration, &report);
+        if (report.missing_count + report.unnamed_missing_count > 0) {
+            code = missing_refuse(calibration, file, &report);
+        }
+    }
+    selection_release(&selection);
+    arena_release(&report.arena);
+    free(report.missing);
     return code;
 }
 
@@ -396,6 +478,9 @@ enum status_code calibration_make(const char *const *paths, int count, const cha
     enum status_code code = files_read(&calibration, count);
     for (int i = 0; i < count && code == STATUS_OK; i++) {
         code = file_take(&calibration, i);
+    }
+    for (int i = 0; i < count && code == STATUS_OK; i++) {
+        code = completeness_check(&calibration, i);
     }
     if (code == STATUS_OK) {
         code = spreads_make(&calibration);

@@ -9,7 +9,10 @@
 #include <cmocka.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "tests/report/records_fixture.h"
 
 static const int64_t mib = 1024 * 1024;
 
@@ -139,4 +142,66 @@ void night_write(const char *path, const struct night *night)
         end_write(file);
     }
     assert_int_equal(fclose(file), 0);
+}
+
+int nights_make(void **state)
+{
+    struct nights *nights = calloc(1, sizeof *nights);
+    nights->folder = folder_fixture_make();
+    snprintf(nights->base, sizeof nights->base, "%s/base.jsonl", nights->folder);
+    snprintf(nights->other, sizeof nights->other, "%s/other.jsonl", nights->folder);
+    *state = nights;
+    return 0;
+}
+
+int nights_remove(void **state)
+{
+    struct nights *nights = *state;
+    folder_fixture_remove(nights->folder);
+    free(nights);
+    return 0;
+}
+
+struct text nights_compared(const struct nights *nights, const char *rules, const struct difference_style *style,
+                            enum difference_outcome *outcome)
+{
+    struct report *base = NULL, *other = NULL;
+    struct difference *difference = NULL;
+    struct difference_options options = {.within = -1.0};
+    struct text text = {0};
+    if (rules != NULL) {
+        assert_int_equal(level_rules_parse(rules, &options.rules, NULL), STATUS_OK);
+    }
+    assert_int_equal(report_open(nights->base, &base, NULL), STATUS_OK);
+    assert_int_equal(report_open(nights->other, &other, NULL), STATUS_OK);
+    assert_int_equal(difference_make(base, other, &options, &difference, NULL), STATUS_OK);
+    assert_int_equal(difference_render(difference, style, &text, NULL), STATUS_OK);
+    *outcome = difference_outcome(difference);
+    difference_release(difference);
+    report_release(base);
+    report_release(other);
+    return text;
+}
+
+void night_check(const struct nights *nights, const struct night *base, const struct night *other, const char *rules,
+                 enum difference_outcome expected, const char *const *parts)
+{
+    const struct difference_style style = {.width = 200};
+    enum difference_outcome outcome = DIFFERENCE_SAME;
+    night_write(nights->base, base);
+    night_write(nights->other, other);
+    struct text text = nights_compared(nights, rules, &style, &outcome);
+    const char *rest = text_string(&text);
+    for (; *parts != NULL; parts++) {
+        const char *found = strstr(rest, *parts);
+        if (found == NULL) {
+            fail_msg("'%s' is not in, or not behind what must stand before it:\n%s", *parts, text_string(&text));
+        } else {
+            rest = found + strlen(*parts);
+        }
+    }
+    if (outcome != expected) {
+        fail_msg("the outcome is %s:\n%s", difference_outcome_name(outcome), text_string(&text));
+    }
+    text_release(&text);
 }

@@ -5,6 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "harness/base/text.h"
+#include "harness/report/difference.h"
+
 /* What a night was like; all zero is the usual night: driver 570.124.06 on an H200, two cases, one attempt at each. */
 struct night {
     const char *driver, *kernel, *device, *plan_hash, *libraries; /* NULL: as usual; libraries: JSON, usually none */
@@ -30,5 +33,22 @@ struct night {
 
 /* Writes the records of a night to path, over what was there. */
 void night_write(const char *path, const struct night *night);
+
+/* Two of them in a folder of their own, which nights_make makes as cmocka's state and nights_remove removes. */
+struct nights {
+    char *folder;
+    char base[128], other[128];
+};
+
+int nights_make(void **state);
+int nights_remove(void **state);
+
+/* Their comparison. rules: as --tolerance has them, or NULL. The caller releases the text. */
+struct text nights_compared(const struct nights *nights, const char *rules, const struct difference_style *style,
+                            enum difference_outcome *outcome);
+
+/* Writes both nights and compares them; the parts must stand in the table in this order. */
+void night_check(const struct nights *nights, const struct night *base, const struct night *other, const char *rules,
+                 enum difference_outcome expected, const char *const *parts);
 
 #endif
