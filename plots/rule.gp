@@ -49,7 +49,7 @@ set key at screen 0.5, screen (62.0 + foot) / ARG5 center top horizontal maxrows
 plot ARG1 index 1 using (low):1:ytic(2) with points pointtype -1 notitle, \
      ARG1 index 2 using 2:($1 - 0.42):(0):(0.84) with vectors nohead linewidth 2 linecolor rgb "#222222" notitle, \
      ARG1 index 0 using 2:($4 == 2 ? $1 : NaN) with points pointtype 6 pointsize 0.8 * mark linewidth 1.6 \
-         linecolor rgb "#7f7f7f" title "wasteful", \
+         linecolor rgb "#4d4d4d" title "wasteful", \
      ARG1 index 0 using 2:($4 == 1 ? $1 : NaN) with points pointtype 7 pointsize 0.8 * mark linecolor rgb "#0072b2" \
          title "close", \
      ARG1 index 0 using 2:($4 == 0 ? $1 : NaN) with points pointtype 9 pointsize 0.9 * mark linecolor rgb "#d55e00" \

@@ -40,6 +40,7 @@ static const char head_style[] =
     "details>div{padding:.2rem 0 .8rem 1rem}\n"
     "figure{margin:1.5rem 0;overflow-x:auto}figure svg{max-width:100%;height:auto}\n"
     "figcaption{font-weight:600;margin-bottom:.3rem}\n"
+    "@media screen and (min-width:44rem){.wide td:not(.n){white-space:normal}}\n"
     "@media print{body{max-width:none;margin:0;padding:0;font-size:11px}.wide,figure{overflow:visible}.wide td,.wide "
     "th{white-space:normal;overflow-wrap:anywhere;padding:.1rem "
     ".25rem}.row{gap:.3rem}.row>:first-child{flex-basis:8rem}"
