@@ -188,8 +188,10 @@ settle() {
 
 # One folder of a device with records of its own, $1, as a section of docs/LEAGUE.md. $2: its Markdown report, $3: its plot.
 league_section() {
-    printf '\n## %s: %s\n\nMeasured %s, kept in [%s](../%s/records.jsonl).\n\n' "$(sed -n '1s/^# //p' "$2")" \
-        "$(member name "$1/records.jsonl" device)" "$(member started "$1/records.jsonl" | cut -c 1-10)" "$1" "$1"
+    made_words=Measured
+    ! grep -q '"basis": "replayed"\|"device": {[^}]*"kind": "meta"' "$1/records.jsonl" || made_words='Measured and replayed'
+    printf '\n## %s: %s\n\n%s %s, kept in [%s](../%s/records.jsonl).\n\n' "$(sed -n '1s/^# //p' "$2")" \
+        "$(member name "$1/records.jsonl" device)" "$made_words" "$(member started "$1/records.jsonl" | cut -c 1-10)" "$1" "$1"
     printf '![%s](../%s/plots/%s.svg)\n' "$3" "$1" "$3"
     sed '1d; s/^##/###/' "$2"
 }

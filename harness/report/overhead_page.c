@@ -56,7 +56,11 @@ static char *form_make(const struct case_view *view)
         }
         word += count;
     }
-    text_append(&form, case_is_meta(view) ? " (replayed)" : "");
+    if (case_is_meta(view)) {
+        text_append(&form, " (");
+        replayed_append(&form, view);
+        text_append(&form, ")");
+    }
     char *copy = form.failed ? NULL : strdup(text_string(&form));
     text_release(&form);
     return copy;
@@ -296,7 +300,7 @@ static void page_write(struct point *points, int count, struct plot_page *page)
     int legend_height = 70 + 21 * (batch_count + 1);
     page->height = page->height < legend_height ? legend_height : page->height;
     if (replayed_count > 0) {
-        plot_caption_add(page, "Open symbols, (replayed): predicted, nothing was measured.");
+        plot_caption_add(page, "Open symbols, replayed: predicted, nothing was measured.");
     }
 }
 

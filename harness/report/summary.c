@@ -277,9 +277,11 @@ void summary_write(const struct report *report, const struct report_style *style
         text_append(&line, " on ");
         terminal_append(&line, text_string(&device));
     }
-    text_release(&device);
     const char *basis = report->basis;
-    text_format(&line, ", %s, and how far each estimator was off: (predicted - %s) / %s", basis, basis, basis);
+    bool is_said = strcmp(basis, BASIS_REPLAYED) == 0 && strstr(text_string(&device), basis) != NULL;
+    text_release(&device);
+    text_format(&line, "%s%s, and how far each estimator was off: (predicted - %s) / %s", is_said ? "" : ", ",
+                is_said ? "" : basis, basis, basis);
     paragraph_append(text, text_string(&line), summary.width, 0, 0);
     text_release(&line);
     text_append(text, "\n");

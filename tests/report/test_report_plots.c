@@ -447,7 +447,7 @@ static void overhead_is_a_line_for_each_batch(void **state)
     plot_page_release(&page);
     page = page_made(place, PLOT_OVERHEAD, NULL, 1);
     page_holds(&page, "0\t8\t1400\t1000\t4456788\t6\t"); /* open: replayed */
-    page_holds(&page, "0\tfloat32 +4 tokens (replayed)\n");
+    page_holds(&page, "0\tfloat32 +4 tokens (replayed for host)\n");
     page_holds(&page, "generation\tprompt (tokens)\ttiny\n");
     assert_non_null(strstr(text_string(&page.caption), "nothing was measured"));
     plot_page_release(&page);
