@@ -7,8 +7,10 @@
 
 #include <cmocka.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "harness/report/plot_data.h"
 #include "harness/report/plots.h"
 #include "harness/report/report.h"
 #include "tests/report/records_fixture.h"
@@ -116,13 +118,59 @@ static void pages_of_a_figure_are_numbered(void **state)
     }
 }
 
+static void sized_append(const char *path, const char *id, int requested_bytes, int reserved_bytes)
+{
+    char line[2048];
+    snprintf(
+        line, sizeof line,
+        "{\"type\":\"case\",\"id\":\"%s\",\"identity\":{\"model\":\"%s\",\"mode\":\"load\",\"precision\":\"float32\","
+        "\"batch\":1,\"seq\":null,\"attention\":null,\"optimizer\":null,\"checkpointing\":null,\"accumulate\":null,"
+        "\"logits\":null,\"head\":null},\"status\":\"ok\",\"reason\":null,\"stages\":{\"load\":{\"requested_bytes\":%d,"
+        "\"allocated_bytes\":%d,\"reserved_bytes\":%d,\"requested_bytes_peak\":null,\"allocated_bytes_peak\":null,"
+        "\"reserved_bytes_peak\":null,\"device_bytes\":null,\"process_bytes\":null,\"process_bytes_peak\":null,"
+        "\"seconds\":null,\"categories_at_peak\":null}},\"categories_at_peak\":null,\"estimates\":{},\"verdicts\":[],"
+        "\"duration_s\":null,\"device\":null,\"oom\":null,\"attempt\":1,\"context\":null,\"peak_stage\":null,"
+        "\"causes\":null,\"saved_for_backward_bytes\":null,\"loss\":null,\"sequence_hash\":null}\n",
+        id, id, requested_bytes, requested_bytes, reserved_bytes);
+    records_fixture_append(path, line);
+}
+
+static bool any_case(const struct case_view *view, const char *timeline)
+{
+    (void)view;
+    (void)timeline;
+    return true;
+}
+
+/* The label of a bar is the reserved peak, so a reader expects the largest of those first. */
+static void cases_are_in_the_order_of_what_is_shown(void **state)
+{
+    (void)state;
+    char path[160];
+    char *folder = folder_fixture_make();
+    struct report *report = NULL;
+    int count = 0;
+    snprintf(path, sizeof path, "%s/records.jsonl", folder);
+    records_fixture_run(path, 2);
+    sized_append(path, "tight", 3000, 4096);
+    sized_append(path, "loose", 1000, 8192);
+    assert_int_equal(report_open(path, &report, NULL), STATUS_OK);
+    const struct case_view **cases = plot_cases_choose(report, NULL, any_case, &count);
+    assert_non_null(cases);
+    assert_int_equal(count, 2);
+    assert_string_equal(cases[0]->id, "loose");
+    assert_string_equal(cases[1]->id, "tight");
+    free(cases);
+    report_release(report);
+    folder_fixture_remove(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(errors_beyond_the_scale_are_marked),
-        cmocka_unit_test(what_failed_is_seen_at_every_width),
-        cmocka_unit_test(a_timeline_says_why_it_is_not_drawn),
-        cmocka_unit_test(pages_of_a_figure_are_numbered),
+        cmocka_unit_test(errors_beyond_the_scale_are_marked),      cmocka_unit_test(what_failed_is_seen_at_every_width),
+        cmocka_unit_test(a_timeline_says_why_it_is_not_drawn),     cmocka_unit_test(pages_of_a_figure_are_numbered),
+        cmocka_unit_test(cases_are_in_the_order_of_what_is_shown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
