@@ -12,6 +12,7 @@
 #include "harness/base/text.h"
 #include "harness/checkpoint/checkpoint.h"
 #include "models/catalogue_names.h"
+#include "models/model_files.h"
 
 enum { PATH_BYTES = 4096, NAME_BYTES = 256, CATALOGUE_MAXIMUM = 10000 };
 
@@ -144,6 +145,14 @@ static enum status_code path_fail(const char *path, struct status *error)
                           "'%s': %s; write the path of a config.json, of a .safetensors or .gguf file or of a folder "
                           "that holds one, or a name that assay models lists",
                           path, strerror(errno));
+    }
+    struct model_files files;
+    model_files_find(path, &files);
+    if (files.shard_count > 0) {
+        return status_set(error, STATUS_INVALID,
+                          "'%s': %d files look like shards; their index, model.safetensors.index.json, is missing, so "
+                          "that they are not read: put it there, and the config.json",
+                          path, files.shard_count);
     }
     return S_ISDIR(facts.st_mode)
                ? status_set(error, STATUS_INVALID,

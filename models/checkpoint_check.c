@@ -308,6 +308,8 @@ enum status_code checkpoint_check(const struct checkpoint *checkpoint, const str
     bool is_bare = head == HEAD_BARE || (head == HEAD_DEFAULT && check_is_closer(&with_bare, &with_head));
     if (code == STATUS_OK) {
         *check = is_bare ? with_bare : with_head;
+        check->unstored_head_count =
+            is_bare && head == HEAD_DEFAULT ? with_head.counts[FINDING_MISSING] - with_bare.counts[FINDING_MISSING] : 0;
         (is_bare ? &with_bare : &with_head)->arena = (struct arena){0};
     }
     checkpoint_check_release(&with_bare);

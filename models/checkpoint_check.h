@@ -55,6 +55,7 @@ struct checkpoint_check {
     struct finding *findings;
     int finding_count;
     int counts[FINDING_KIND_COUNT];
+    int unstored_head_count; /* tensors of the head of its own that are not stored, where it was held against the bare model for that */
     int matched_count;      /* stored tensors that the model has, whether they agree or not */
     int64_t expected_bytes; /* of the model's parameters and persistent buffers in the dtype of the configuration */
 };

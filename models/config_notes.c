@@ -126,6 +126,35 @@ static const char *key_meant(const struct field_reader *reader, const char *key)
     return best;
 }
 
+/* The word of a list that resembles the key most, nearer than *least; best where none does. */
+static void word_meant(const char *words, const char *key, int *least, char best[64])
+{
+    while (*(words += strspn(words, " ")) != '\0') {
+        char word[64];
+        size_t length = strcspn(words, " ");
+        snprintf(word, sizeof word, "%.*s", (int)length, words);
+        if (length < sizeof word && nearer(key, word, least, best[0] != '\0' ? best : NULL) == word) {
+            memcpy(best, word, length + 1);
+        }
+        words += length;
+    }
+}
+
+/* "; did you mean 'use_cache'?" into text: of the keys that the class has, though nothing here reads them. */
+static void class_key_meant(const struct field_reader *reader, const char *key, char text[96])
+{
+    char best[64] = "";
+    int least = edits_allowed(key);
+    text[0] = '\0';
+    if (least > 0) {
+        word_meant(reader->keys != NULL ? reader->keys->keys : config_timm_keys(), key, &least, best);
+        word_meant(reader->keys != NULL ? config_common_keys() : "", key, &least, best);
+    }
+    if (best[0] != '\0') {
+        snprintf(text, 96, "; did you mean '%s'?", best);
+    }
+}
+
 static void place_write(const struct field_reader *reader, const char *key, char *place, size_t size)
 {
     struct json_place found;
@@ -159,8 +188,10 @@ static void unknown_take(const struct field_reader *reader, bool resembling, str
             note_add(config, CONFIG_NOTE_RESEMBLES, key, place, "unknown key '%.*s'; did you mean '%s'?", KEY_SHOWN,
                      key, meant);
         } else {
-            note_add(config, CONFIG_NOTE_UNKNOWN, key, place, "unknown key '%.*s'; neither %s nor assay reads it",
-                     KEY_SHOWN, key, reader->keys != NULL ? reader->keys->class_name : "timm");
+            char meant_here[96];
+            class_key_meant(reader, key, meant_here);
+            note_add(config, CONFIG_NOTE_UNKNOWN, key, place, "unknown key '%.*s'; neither %s nor assay reads it%s",
+                     KEY_SHOWN, key, reader->keys != NULL ? reader->keys->class_name : "timm", meant_here);
         }
     }
 }

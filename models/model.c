@@ -157,6 +157,7 @@ enum status_code model_open(const struct model_places *places, const char *text,
         code = status_set(error, STATUS_INVALID, "%s: its type, %s, is known; leave '#%s' out", bare,
                           result.config.model_type, type);
     }
+    result.shard_count = is_local ? files.shard_count : 0;
     if (is_read && code == STATUS_OK && result.checkpoint != NULL) {
         code = model_settle(&result, error);
     }

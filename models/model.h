@@ -21,6 +21,7 @@ struct model {
     struct config config;          /* vocab is the header's where the file has another: see model_skeleton */
     struct checkpoint *checkpoint; /* NULL: there is only a configuration */
     struct checkpoint_check check; /* of the two; all zero without a checkpoint */
+    int shard_count;               /* files that look like shards and are not read: their index is missing */
     struct inferred inferred;      /* where there is no configuration: what config is made of */
 };
 

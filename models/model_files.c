@@ -56,6 +56,37 @@ static bool gguf_take(const char *folder, char path[MODEL_PATH_BYTES])
     return count == 1 && file_take(folder, strlen(folder), found, path);
 }
 
+/* Whether a name is NAME-00001-of-00002.safetensors. */
+static bool is_shard(const char *name)
+{
+    static const char form[] = "-00000-of-00000.safetensors";
+    size_t length = strlen(name), form_length = sizeof form - 1;
+    if (length <= form_length) {
+        return false;
+    }
+    const char *end = name + length - form_length;
+    for (size_t i = 0; i < form_length; i++) {
+        if (form[i] == '0' ? end[i] < '0' || end[i] > '9' : end[i] != form[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static int shards_count(const char *folder)
+{
+    int count = 0;
+    DIR *directory = opendir(folder);
+    const struct dirent *entry;
+    while (directory != NULL && (entry = readdir(directory)) != NULL) {
+        count += is_shard(entry->d_name) ? 1 : 0;
+    }
+    if (directory != NULL) {
+        closedir(directory);
+    }
+    return count;
+}
+
 static bool folder_look(const char *folder, struct model_files *files)
 {
     size_t length = strlen(folder);
@@ -63,8 +94,12 @@ static bool folder_look(const char *folder, struct model_files *files)
     if (!is_configured && gguf_take(folder, files->checkpoint)) {
         return true;
     }
-    return file_take(folder, length, "model.safetensors", files->checkpoint) ||
-           file_take(folder, length, "model.safetensors.index.json", files->checkpoint) || is_configured;
+    if (file_take(folder, length, "model.safetensors", files->checkpoint) ||
+        file_take(folder, length, "model.safetensors.index.json", files->checkpoint)) {
+        return true;
+    }
+    files->shard_count = shards_count(folder);
+    return is_configured;
 }
 
 bool model_files_find(const char *text, struct model_files *files)

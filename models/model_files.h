@@ -10,6 +10,8 @@ enum { MODEL_PATH_BYTES = 4096 };
 struct model_files {
     char config[MODEL_PATH_BYTES];     /* a config.json */
     char checkpoint[MODEL_PATH_BYTES]; /* .safetensors, .safetensors.index.json or .gguf */
+    /* Of a folder without one: files named as shards are, NAME-00001-of-00002.safetensors. Without their index nobody reads them. */
+    int shard_count;
 };
 
 /* Of a config.json, or of any other file that is no model file: itself alone. Of a model file: itself and the config.json

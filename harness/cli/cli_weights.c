@@ -155,11 +155,31 @@ static enum status_code weights_print(const struct weights *weights, struct stat
     return code;
 }
 
+/* Why a model has none of the files that are asked for. */
+static enum status_code files_missing(const char *name, struct status *error)
+{
+    struct model_files files;
+    model_files_find(name, &files);
+    if (files.shard_count > 0) {
+        return status_set(error, STATUS_INVALID,
+                          "weights: %d files of %s look like shards; their index, model.safetensors.index.json, is "
+                          "missing, so that they are not read: put it there, or name one of them",
+                          files.shard_count, name);
+    }
+    return status_set(error, STATUS_INVALID,
+                      "weights: %s is a configuration without model files; name a .safetensors, its index, a .gguf, "
+                      "or a folder that holds them",
+                      name);
+}
+
 /* A model file whose configuration is not known can still be weighed. */
 static enum status_code checkpoint_alone(const char *name, struct weights *weights, struct status *error)
 {
     struct model_files files;
     if (!model_files_find(name, &files) || files.checkpoint[0] == '\0') {
+        if (files.shard_count > 0) {
+            return files_missing(name, error);
+        }
         return status_set(error, weights->uncompared.code, "%s", weights->uncompared.text);
     }
     return checkpoint_open(files.checkpoint, &weights->model.checkpoint, error);
@@ -180,11 +200,7 @@ static enum status_code weights_read(const char *catalogue, const char *name, st
                    weights->model.inferred.evidence);
     }
     if (code == STATUS_OK && weights->model.checkpoint == NULL) {
-        return status_set(
-            error, STATUS_INVALID,
-            "weights: %s is a configuration without model files; name a .safetensors, its index, a .gguf, "
-            "or a folder that holds them",
-            name);
+        return files_missing(name, error);
     }
     if (code != STATUS_OK) {
         code = checkpoint_alone(name, weights, error);
@@ -207,7 +223,8 @@ static enum status_code weights_run(const struct arguments *arguments, enum exit
                                 ? status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a path")
                                 : weights_read(catalogue, arguments->operands[0], &weights, error);
     if (code == STATUS_OK && weights.is_compared) {
-        code = config_notes_give(arguments, &weights.model.config, &weights.notes, error);
+        code = head_note_give(arguments, &weights.model, &weights.notes, error);
+        code = code == STATUS_OK ? config_notes_give(arguments, &weights.model.config, &weights.notes, error) : code;
     }
     if (code == STATUS_OK && arguments_value(arguments, "json") != NULL) {
         struct json *document = weights_json(&weights);

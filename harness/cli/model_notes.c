@@ -11,6 +11,7 @@
 #include "harness/cli/output.h"
 #include "models/catalogue_names.h"
 #include "models/model_files.h"
+#include "models/workload_alias.h"
 #include "models/workload_fit.h"
 
 enum status_code checkpoint_hint(const char *name, enum status_code code, struct status *error)
@@ -121,6 +122,40 @@ static enum status_code inferred_give(const struct arguments *arguments, const s
                             command, model->config.name);
 }
 
+/* Whether the class that the configuration names has a head over the vocabulary. */
+static bool class_has_head(const char *architecture)
+{
+    static const char *const parts[] = {"ForCausalLM", "LMHeadModel", "ForMaskedLM", "ForConditionalGeneration"};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        if (strstr(architecture, parts[i]) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+enum status_code head_note_give(const struct arguments *arguments, const struct model *model, struct text *notes,
+                                struct status *error)
+{
+    const char *command = arguments->command->name, *head = arguments_value(arguments, "head");
+    const struct config *config = &model->config;
+    bool is_bare = head != NULL && strcmp(workload_alias(FIELD_HEAD, head), "bare") == 0;
+    if (model->checkpoint == NULL || model->inferred.is_inferred || model->check.unstored_head_count == 0 ||
+        !class_has_head(config->architecture) || is_bare) {
+        return STATUS_OK;
+    }
+    note_give(command, notes,
+              "%s stores no head, and its configuration says %s; what runs is weighed with the head, as the "
+              "configuration has it",
+              model->checkpoint->name, config->architecture);
+    return arguments_value(arguments, "strict") == NULL
+               ? STATUS_OK
+               : status_set(error, STATUS_INVALID,
+                            "%s: --strict: the head of %s is not stored, and would be initialised at random; put the "
+                            "whole model there, or leave --strict out",
+                            command, config->name);
+}
+
 enum status_code model_notes_give(const struct arguments *arguments, const struct model *model, struct text *notes,
                                   struct status *error)
 {
@@ -142,8 +177,16 @@ enum status_code model_notes_give(const struct arguments *arguments, const struc
                   "precision that is asked for, as transformers gives them with dequantize",
                   config->name);
     }
+    if (model->shard_count > 0) {
+        note_give(
+            command, notes,
+            "%d files of %s look like shards; their index, model.safetensors.index.json, is missing, so that they "
+            "are not read",
+            model->shard_count, config->name);
+    }
     checkpoint_give(command, model, notes);
     enum status_code code = inferred_give(arguments, model, notes, error);
+    code = code == STATUS_OK ? head_note_give(arguments, model, notes, error) : code;
     return code != STATUS_OK ? code : config_notes_give(arguments, config, notes, error);
 }
 

@@ -37,6 +37,11 @@ void positions_note_give(const char *command, const struct config *config, const
 enum status_code suite_notes_give(const struct arguments *arguments, const struct suite *suite,
                                   const char *catalogue_dir, struct text *notes, struct status *error);
 
+/* A line where the head that the configuration says is not stored. With --strict STATUS_INVALID, unless the model without one is asked
+ * for. */
+enum status_code head_note_give(const struct arguments *arguments, const struct model *model, struct text *notes,
+                                struct status *error);
+
 /* One more note, without a line end; also printed. */
 __attribute__((format(printf, 3, 4))) void note_give(const char *command, struct text *notes, const char *format, ...);
 

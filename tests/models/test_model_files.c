@@ -78,6 +78,39 @@ static void folders_are_looked_through(void **state)
     expect("", "config.json", "model.safetensors");
 }
 
+/* Shards without their index are no checkpoint, and are counted. */
+static void shards_are_counted(void **state)
+{
+    static const char *const shards[] = {"model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"};
+    static const char *const others[] = {"model-0001-of-0002.safetensors", "-00001-of-00002.safetensors",
+                                         "model-00001-of-00002.safetensors.part", "model-a0001-of-00002.safetensors"};
+    struct model_files files;
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        file_touch(others[i]);
+    }
+    assert_false(model_files_find(folder, &files));
+    assert_int_equal(files.shard_count, 0);
+    file_touch(shards[0]);
+    file_touch(shards[1]);
+    assert_false(model_files_find(folder, &files));
+    assert_int_equal(files.shard_count, 2);
+    file_touch("config.json");
+    assert_true(model_files_find(folder, &files));
+    assert_int_equal(files.shard_count, 2);
+    assert_string_equal(files.checkpoint, "");
+    file_touch("model.safetensors.index.json");
+    assert_true(model_files_find(folder, &files));
+    assert_int_equal(files.shard_count, 0);
+    for (int i = 0; i < 4; i++) {
+        file_drop(others[i]);
+    }
+    file_drop(shards[0]);
+    file_drop(shards[1]);
+    file_drop("config.json");
+    file_drop("model.safetensors.index.json");
+}
+
 static void files_are_taken_as_named(void **state)
 {
     (void)state;
@@ -107,6 +140,7 @@ static void paths_that_are_too_long(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shards_are_counted),
         cmocka_unit_test(folders_are_looked_through),
         cmocka_unit_test(files_are_taken_as_named),
         cmocka_unit_test(paths_that_are_too_long),
