@@ -60,7 +60,8 @@ const struct command command_calibrate = {
         "RECORDS of several suites: --filter calibrate takes the cases of suites/calibrate.yaml.\n"
         "\n"
         "Refused: runs that lack a case they selected, more than ten cases, cases that ended in error,\n"
-        "oom, timeout or skip, rows marked invalid, several devices, drivers or targets, records without a reading or of another program than assay.\n"
+        "oom, timeout or skip, rows marked invalid, several devices, drivers or targets, records\n"
+        "without a reading or of another program than assay.\n"
         "\n"
         "results/reference/DEVICE/constants.json is what `run` looks for; DEVICE is \"slug\" in the file. A case that\n"
         "calibrated constants is not judged by them.\n",

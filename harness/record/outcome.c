@@ -197,7 +197,7 @@ void outcome_words_append(struct text *text, const struct outcome *outcome)
         return;
     }
     bool incomplete = outcome->missing_count > 0 || outcome->missing_cause != NULL;
-    text_append(text, incomplete ? "INCOMPLETE" : outcomes[decided].headline);
+    text_append(text, incomplete && decided != RUN_FAIL ? "INCOMPLETE" : outcomes[decided].headline);
     if (decided == RUN_SKIPPED) {
         int count = outcome->counts[CASE_STATUS_SKIP];
         const char *unit = outcome->unit != NULL ? outcome->unit : "case";

@@ -59,7 +59,8 @@ void outcome_add(struct outcome *outcome, const struct json *case_line); /* with
 enum run_outcome outcome_decide(const struct outcome *outcome);
 void outcome_release(struct outcome *outcome);
 
-/* Appends "FAIL: 2 of 19 cases failed, 1 ended in error", "INCOMPLETE: 13 of 19 cases missing: the run was interrupted",
+/* Appends "FAIL: 2 of 19 cases failed, 1 ended in error", "INCOMPLETE: 13 of 19 cases missing: the run was interrupted"
+ * ("FAIL: ..." where a verdict failed as well),
  * "INCONCLUSIVE: 4 of 4 cases left open (a figure that has a tolerance could not be judged)", "SKIPPED: all 4 cases were skipped";
  * nothing for a pass. */
 void outcome_words_append(struct text *text, const struct outcome *outcome);

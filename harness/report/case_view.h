@@ -89,10 +89,12 @@ enum judgement { JUDGEMENT_NONE, JUDGEMENT_PASS, JUDGEMENT_FAIL };
  * JUDGEMENT_NONE. */
 struct comparison {
     const char *estimator, *quantity;
+    const char *stage; /* that the measured figure is of; NULL: not known, or of none */
     int64_t predicted_bytes, measured_bytes;
-    int64_t error_bytes; /* predicted - measured; valid where error_known */
-    double error;        /* error_bytes / measured */
-    double tolerance;    /* as a fraction of what was measured; negative: none */
+    int64_t tolerance_bytes; /* where it was given in bytes; else negative */
+    int64_t error_bytes;     /* predicted - measured; valid where error_known */
+    double error;            /* error_bytes / measured */
+    double tolerance;        /* as a fraction of what was measured; negative: none */
     bool error_known;
     enum judgement judgement;
     const char *note; /* why it is not judged although it was asked for, and counts in no summary; NULL: it does */

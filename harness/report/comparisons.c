@@ -45,6 +45,8 @@ static bool verdict_read(struct report *report, const struct json *verdict, stru
         .quantity = report_word(report, json_string_or(json_get(verdict, "quantity"), "(no quantity)")),
         .predicted_bytes = bytes_of(verdict, "predicted"),
         .measured_bytes = bytes_of(verdict, "measured"),
+        .stage = report_word(report, json_string_or(json_get(verdict, "stage"), NULL)),
+        .tolerance_bytes = bytes_of(json_get(verdict, "tolerance"), "bytes"),
         .note = report_word(report, note),
     };
     row->tolerance = tolerance_read(json_get(verdict, "tolerance"), row->measured_bytes);
@@ -78,6 +80,7 @@ static void row_add(struct comparison *rows, int *count, const char *estimator, 
                              .quantity = quantity,
                              .predicted_bytes = predicted_bytes,
                              .measured_bytes = measured_bytes,
+                             .tolerance_bytes = -1,
                              .tolerance = -1.0};
     error_compute(&row);
     rows[(*count)++] = row;

@@ -111,19 +111,19 @@ static void identity_write(const struct case_view *view, struct text *text)
 struct csv_attempt {
     const struct case_view *view;
     const struct spread *spread; /* of all attempts at the case */
+    int attempt_count;           /* at the case, in its run, however they ended; negative: it was not attempted */
     struct text identity;        /* the first columns */
     struct text strangers;       /* the last columns */
 };
 
-/* How many attempts were measured, and how much they differ where they are several. stage: STAGE_COUNT for none. */
-static void spread_write(const struct spread *spread, int stage, int level, struct text *text)
+/* How many attempts at the case the run made, and how much those that were measured differ where they are several. stage:
+ * STAGE_COUNT for none. */
+static void spread_write(const struct csv_attempt *attempt, int stage, int level, struct text *text)
 {
+    const struct spread *spread = attempt->spread;
     bool known = stage < STAGE_COUNT && spread->attempt_count > 1;
     int64_t bytes = known ? spread->stage_bytes[stage][level] : BYTES_UNKNOWN;
-    if (stage < STAGE_COUNT) {
-        text_integer(text, spread->attempt_count);
-    }
-    text_append(text, ",");
+    integer_add(text, attempt->attempt_count);
     integer_add(text, bytes);
 }
 
@@ -176,7 +176,7 @@ static void rows_write(const struct csv_attempt *attempt, struct text *text)
             text_append_bytes(text, text_string(&attempt->identity), attempt->identity.length);
             text_format(text, "%s,%s,", report_stage_name(stage), level_name((enum level)level));
             figures_write(measured, predicted, level, text);
-            spread_write(attempt->spread, stage, level, text);
+            spread_write(attempt, stage, level, text);
             row_end(attempt, measured->seconds, text);
         }
         any = true;
@@ -184,7 +184,7 @@ static void rows_write(const struct csv_attempt *attempt, struct text *text)
     if (!any) {
         text_append_bytes(text, text_string(&attempt->identity), attempt->identity.length);
         text_append(text, ",,,,,,,,");
-        spread_write(attempt->spread, STAGE_COUNT, 0, text);
+        spread_write(attempt, STAGE_COUNT, 0, text);
         row_end(attempt, -1.0, text);
     }
 }
@@ -224,7 +224,7 @@ static void missing_write(const struct report *report, struct text *text)
                                          .accumulate = -1,
                                          .attempt = -1,
                                          .duration_seconds = -1.0};
-        struct csv_attempt attempt = {.view = &absent, .spread = &absent.spread};
+        struct csv_attempt attempt = {.view = &absent, .spread = &absent.spread, .attempt_count = -1};
         if (one->made_count == 0 && !one->has_older) {
             attempt_write(report, &attempt, text);
         }
@@ -236,7 +236,10 @@ void csv_write(const struct report *report, struct text *text)
     header_write(report, text);
     for (int index = 0; index < report->case_count; index++) {
         const struct case_view *view = &report->cases[index];
-        struct csv_attempt attempt = {.spread = &view->spread};
+        struct csv_attempt attempt = {.spread = &view->spread, .attempt_count = 1};
+        for (const struct case_attempt *earlier = view->earlier; earlier != NULL; earlier = earlier->next) {
+            attempt.attempt_count++;
+        }
         for (const struct case_attempt *earlier = view->earlier; earlier != NULL; earlier = earlier->next) {
             attempt.view = &earlier->view;
             attempt_write(report, &attempt, text);

@@ -39,16 +39,20 @@ static void timestamp_append(struct text *text, const struct json *run)
     attribute_append(text, "timestamp", stamp);
 }
 
+/* In the words of the message, and how it was judged. */
 static void verdict_append(struct text *text, const struct case_view *view, const struct comparison *row)
 {
-    char predicted[WORDING_BYTES], measured[WORDING_BYTES], error[WORDING_BYTES], quantity[WORDING_BYTES];
     struct text line = {0};
-    text_format(&line, "%s %s: predicted %s, %s %s, error %s", row->estimator, quantity_word(row->quantity, quantity),
-                bytes_word(row->predicted_bytes, false, predicted), view->basis,
-                bytes_word(row->measured_bytes, false, measured), error_word(row->error_known, row->error, error));
-    if (row->tolerance >= 0.0) {
-        text_format(&line, ", tolerance %.2f %%", row->tolerance * 100.0);
-    }
+    const struct verdict_words words = {.estimator = row->estimator,
+                                        .quantity = row->quantity,
+                                        .basis = view->basis,
+                                        .stage = row->stage,
+                                        .note = row->note,
+                                        .predicted_bytes = row->predicted_bytes,
+                                        .measured_bytes = row->measured_bytes,
+                                        .tolerance_bytes = row->tolerance_bytes,
+                                        .tolerance_fraction = row->tolerance};
+    verdict_words_append(&line, &words);
     text_append(&line, row->judgement == JUDGEMENT_FAIL ? ": FAIL" : row->judgement == JUDGEMENT_PASS ? ": pass" : "");
     xml_append(text, text_string(&line));
     text_append(text, "\n");
@@ -84,6 +88,12 @@ static const char *element_of(const struct case_view *view)
     return NULL;
 }
 
+/* Whether nothing is wrong with its attempts, but that some of them are missing. */
+static bool is_short(const struct case_view *view)
+{
+    return view->missing != NULL && view->standing == STANDING_BROKEN && case_is_measured(view);
+}
+
 /* The element that says how a case ended; nothing for one that is ok. */
 static void outcome_append(struct text *text, const struct case_view *view)
 {
@@ -101,7 +111,7 @@ static void outcome_append(struct text *text, const struct case_view *view)
         text_append(text, "/>\n");
         return;
     }
-    attribute_append(text, "type", case_word(view));
+    attribute_append(text, "type", is_short(view) ? "missing" : case_word(view)); /* attempts that are not there */
     text_append(text, ">");
     verdicts_append(text, view);
     text_format(text, "</%s>\n", element);

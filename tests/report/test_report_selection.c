@@ -228,7 +228,17 @@ static void attempts_that_are_missing_are_an_error_too(void **state)
     records_fixture_case(place->records, "gpt2/load/float32", "ok", "1024");
     end_append(place, "true");
     outcome_check(place, RUN_INCONCLUSIVE, "INCOMPLETE: 1 of 1 case missing: the run was interrupted");
-    junit_has(place, 1, 1, "<error message=\"the last run made 2 of 3 attempts\"");
+    junit_has(place, 1, 1, "<error message=\"the last run made 2 of 3 attempts\" type=\"missing\">");
+}
+
+static void a_failure_is_the_word_of_its_exit_code_whatever_is_missing(void **state)
+{
+    const struct place *place = *state;
+    run_append(place, "1", "s", "null", 2, TWO);
+    records_fixture_case(place->records, "gpt2/load/float32", "fail", "1024");
+    end_append(place, "true");
+    outcome_check(place, RUN_FAIL,
+                  "FAIL: 1 of 2 cases failed, 1 missing: the run was interrupted; first gpt2/load/float32: fail");
 }
 
 static void a_case_that_failed_once_of_three_times_is_a_failure(void **state)
@@ -339,6 +349,7 @@ int main(void)
         TEST(figures_of_an_earlier_run_do_not_stand_for_missing_ones),
         TEST(a_later_run_makes_good_what_was_missing),
         TEST(attempts_that_are_missing_are_an_error_too),
+        TEST(a_failure_is_the_word_of_its_exit_code_whatever_is_missing),
         TEST(a_case_that_failed_once_of_three_times_is_a_failure),
         TEST(copies_count_once_and_are_told),
         TEST(a_figure_that_cannot_be_judged_is_an_error_in_junit),

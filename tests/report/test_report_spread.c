@@ -118,6 +118,30 @@ static void attempts_of_the_last_run_count(void **state)
     folder_fixture_remove(folder);
 }
 
+/* An attempt that was not measured is one all the same, so that the rows of attempt number `attempts` are there. */
+static void attempts_are_counted_however_they_ended(void **state)
+{
+    (void)state;
+    static const char *const endings[][3] = {{"ok", "error", "ok"}, {"error", "ok", "ok"}, {"ok", "ok", "oom"}};
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        char *folder = folder_fixture_make();
+        char path[128];
+        snprintf(path, sizeof path, "%s/records.jsonl", folder);
+        records_fixture_run(path, 3);
+        for (int at = 0; at < 3; at++) {
+            bool measured = strcmp(endings[i][at], "ok") == 0;
+            records_fixture_case(path, "a", endings[i][at], measured ? "1000" : "null");
+        }
+        for (int at = 0; at < 3; at++) {
+            char end_of_row[32];
+            bool measured = strcmp(endings[i][at], "ok") == 0;
+            snprintf(end_of_row, sizeof end_of_row, ",3,%s,,%d,,,\r\n", measured ? "0" : "", at + 1);
+            contains(path, REPORT_CSV, end_of_row);
+        }
+        folder_fixture_remove(folder);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -125,6 +149,7 @@ int main(void)
         cmocka_unit_test_teardown(a_missing_reading_is_no_zero, scene_clear),
         cmocka_unit_test_teardown(words_say_it, scene_clear),
         cmocka_unit_test(attempts_of_the_last_run_count),
+        cmocka_unit_test(attempts_are_counted_however_they_ended),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
