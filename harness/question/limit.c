@@ -28,7 +28,8 @@ struct search {
     int64_t memory_bytes;
     int64_t maximum; /* size_beyond, where nothing bounds it */
     const struct look_observer *observer;
-    int count;
+    bool begins_only; /* sizes are judged by their beginning */
+    int count, whole_count;
 };
 
 struct workload limit_workload(const struct workload *workload, enum workload_field field, int64_t size)
@@ -80,9 +81,11 @@ static enum status_code point_look_within(struct search *search, int64_t size, i
         return STATUS_OK;
     }
     look_tell(search, size);
-    bool is_long = search->field == FIELD_NEW_TOKENS && size > LONG_TOKENS;
-    enum status_code code = (is_long && memory_bytes < INT64_MAX ? trial_run_bounded : trial_run)(&input, memory_bytes,
-                                                                                                  &point->trial, &why);
+    bool is_long = search->field == FIELD_NEW_TOKENS && size > LONG_TOKENS && memory_bytes < INT64_MAX;
+    enum status_code code = (search->begins_only ? trial_run_beginning
+                             : is_long           ? trial_run_bounded
+                                                 : trial_run)(&input, memory_bytes, &point->trial, &why);
+    search->whole_count += search->begins_only || (is_long && !point->trial.fits) ? 0 : 1;
     point->sized = code == STATUS_OK;
     if (code == STATUS_OK && point->trial.fits) {
         point->outcome = OUTCOME_FITS;
@@ -259,6 +262,26 @@ static enum status_code tokens_pass(struct search *search, struct point *low, st
     return code;
 }
 
+/* A static cache is taken whole at the first pass, so what does not fit is mostly refused there: the search asks for beginnings alone.
+ * The size that it finds is then run to its end; where that is refused, it is what the search goes on below of. */
+static enum status_code static_cache_look(struct search *search, struct point *low, struct point *high,
+                                          struct status *error)
+{
+    struct point first = *low, whole;
+    search->begins_only = true;
+    enum status_code code = bracket_find(search, low, high, error);
+    code = code == STATUS_OK ? bracket_close(search, low, high, error) : code;
+    search->begins_only = false;
+    code = code == STATUS_OK ? point_look(search, low->size, &whole, error) : code;
+    if (code == STATUS_OK && whole.outcome == OUTCOME_FITS) {
+        *low = whole;
+    } else if (code == STATUS_OK) {
+        *low = first;
+        *high = whole;
+    }
+    return code;
+}
+
 static void limit_note(struct limit *limit, const struct search *search, const struct point *low,
                        const struct point *high)
 {
@@ -320,6 +343,9 @@ enum status_code limit_find(const struct estimate_input *input, enum workload_fi
         if (tokens_begin_alike(&search)) {
             code = tokens_pass(&search, &low, &high, error);
         }
+        if (code == STATUS_OK && field == FIELD_NEW_TOKENS && input->workload->cache == CACHE_STATIC) {
+            code = static_cache_look(&search, &low, &high, error);
+        }
         if (code == STATUS_OK && high.size == 0) {
             code = bracket_find(&search, &low, &high, error);
         }
@@ -330,6 +356,7 @@ enum status_code limit_find(const struct estimate_input *input, enum workload_fi
     }
     if (code == STATUS_OK) {
         found.replay_count = search.count;
+        found.whole_count = search.whole_count;
         *limit = found;
     }
     return code;

@@ -10,6 +10,8 @@
  * more has run for one less before. Greedily generated ones are replayed once with the bound, as many as there may be, and the
  * token at which memory is refused is the first that does not fit. Of the size that fits, what it needs without a bound is not
  * looked at then.
+ * Of a static cache, which is taken whole at the first pass, beginnings are replayed until two neighbours differ, and then the
+ * size that was found, to its end.
  *
  * How. Sizes are doubled until one is refused, and what lies between is cut where a straight line through the reserved bytes of
  * both ends meets the bound, and in the middle every other time. */
@@ -34,6 +36,7 @@ struct limit {
     int neighbour_count;   /* sizes above that were replayed and refused, next included */
     int64_t excluded_from; /* no size from here on runs, nor any between: see above; 0: that is not known */
     int replay_count;      /* sizes that were looked at */
+    int whole_count;       /* of them, or again: replayed to the end */
 };
 
 /* input->workload says the case but for the field, which is FIELD_BATCH, FIELD_SEQ or FIELD_NEW_TOKENS. STATUS_INVALID where

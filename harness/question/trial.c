@@ -7,14 +7,13 @@
 #include "harness/tape/target.h"
 
 /* bound_bytes 0: none. */
-static enum status_code tape_replay(const struct tape *tape, int64_t bound_bytes, struct replay_result *result,
+static enum status_code view_replay(const struct tape_view *view, int64_t bound_bytes, struct replay_result *result,
                                     struct status *error)
 {
     struct device *device = NULL;
     enum status_code code = meta_open(bound_bytes, &device, error);
     if (code == STATUS_OK) {
-        struct tape_view view = tape_view(tape);
-        code = replay_run(&view, device, NULL, result, error);
+        code = replay_run(view, device, NULL, result, error);
     }
     device_close(device);
     return code;
@@ -31,11 +30,11 @@ static void refusal_note(struct trial *trial, const struct replay_result *result
     snprintf(trial->label, sizeof trial->label, "%s", result->oom_label != NULL ? result->oom_label : "");
 }
 
-static enum status_code bound_try(const struct tape *tape, int64_t memory_bytes, struct trial *trial,
+static enum status_code bound_try(const struct tape_view *view, int64_t memory_bytes, struct trial *trial,
                                   struct status *error)
 {
     struct replay_result result;
-    enum status_code code = tape_replay(tape, memory_bytes, &result, error);
+    enum status_code code = view_replay(view, memory_bytes, &result, error);
     if (code == STATUS_OK) {
         trial->fits = true;
         trial->bounded = result;
@@ -60,16 +59,47 @@ enum status_code trial_run(const struct estimate_input *input, int64_t memory_by
                            struct status *error)
 {
     struct tape *tape = NULL;
+    struct tape_view view = {0};
     struct trial made = {0};
     enum status_code code = tape_open(input, &tape, error);
     if (code == STATUS_OK) {
-        code = tape_replay(tape, 0, &made.unbounded, error);
+        view = tape_view(tape);
+        code = view_replay(&view, 0, &made.unbounded, error);
     }
     if (code == STATUS_OK && made.unbounded.reserved_bytes_peak <= memory_bytes) {
         made.fits = true;
         made.bounded = made.unbounded;
     } else if (code == STATUS_OK) {
-        code = bound_try(tape, memory_bytes, &made, error);
+        code = bound_try(&view, memory_bytes, &made, error);
+    }
+    tape_release(tape);
+    if (code == STATUS_OK) {
+        *trial = made;
+    }
+    return code;
+}
+
+static void view_cut(struct tape_view *view)
+{
+    for (int i = 0; i < view->event_count; i++) {
+        if (view->events[i].kind == EVENT_REPEAT) {
+            view->event_count = i;
+        }
+    }
+}
+
+static enum status_code bounded_run(const struct estimate_input *input, int64_t memory_bytes, bool beginning,
+                                    struct trial *trial, struct status *error)
+{
+    struct tape *tape = NULL;
+    struct trial made = {0};
+    enum status_code code = tape_open(input, &tape, error);
+    if (code == STATUS_OK) {
+        struct tape_view view = tape_view(tape);
+        if (beginning) {
+            view_cut(&view);
+        }
+        code = bound_try(&view, memory_bytes, &made, error);
     }
     tape_release(tape);
     if (code == STATUS_OK) {
@@ -81,15 +111,11 @@ enum status_code trial_run(const struct estimate_input *input, int64_t memory_by
 enum status_code trial_run_bounded(const struct estimate_input *input, int64_t memory_bytes, struct trial *trial,
                                    struct status *error)
 {
-    struct tape *tape = NULL;
-    struct trial made = {0};
-    enum status_code code = tape_open(input, &tape, error);
-    if (code == STATUS_OK) {
-        code = bound_try(tape, memory_bytes, &made, error);
-    }
-    tape_release(tape);
-    if (code == STATUS_OK) {
-        *trial = made;
-    }
-    return code;
+    return bounded_run(input, memory_bytes, false, trial, error);
+}
+
+enum status_code trial_run_beginning(const struct estimate_input *input, int64_t memory_bytes, struct trial *trial,
+                                     struct status *error)
+{
+    return bounded_run(input, memory_bytes, true, trial, error);
 }

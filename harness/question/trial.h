@@ -43,4 +43,9 @@ enum status_code trial_run(const struct estimate_input *input, int64_t memory_by
 enum status_code trial_run_bounded(const struct estimate_input *input, int64_t memory_bytes, struct trial *trial,
                                    struct status *error);
 
+/* The same up to the first repetition alone: of a generation the prompt and some tokens. Where it is refused, so is the whole, with the
+ * same figures; that it fits says nothing of what comes behind, and bounded is of the beginning. */
+enum status_code trial_run_beginning(const struct estimate_input *input, int64_t memory_bytes, struct trial *trial,
+                                     struct status *error);
+
 #endif

@@ -220,6 +220,42 @@ static void a_tape_bounds_no_tokens(void **state)
     trial_scene_close(&scene);
 }
 
+/* A static cache is there from the first pass on: few sizes are replayed to their end, and what comes out is what whole replays say.
+ * The beginning of a case that is refused is refused as the whole is. */
+static void a_static_cache_is_judged_by_its_beginning(void **state)
+{
+    (void)state;
+    static const int64_t memories[] = {INT64_C(400) << 20, INT64_C(461) << 20};
+    struct trial_scene scene;
+    struct workload workload = workload_default(MODE_GENERATE);
+    workload.precision = PRECISION_BFLOAT16;
+    workload.cache = CACHE_STATIC;
+    workload.seq = 8;
+    trial_scene_open(&scene, "HuggingFaceTB/SmolLM2-135M", &workload, "sm_90");
+    for (size_t i = 0; i < sizeof memories / sizeof memories[0]; i++) {
+        struct limit limit;
+        assert_int_equal(limit_find(&scene.input, FIELD_NEW_TOKENS, memories[i], NULL, &limit, NULL), STATUS_OK);
+        assert_in_range(limit.size, 4096, scene.config.positions - 8);
+        assert_int_equal(limit.next, limit.size + 1);
+        assert_in_range(limit.whole_count, 1, 4);
+        for (int64_t more = 0; more < 2; more++) {
+            struct workload changed = limit_workload(&workload, FIELD_NEW_TOKENS, limit.size + more);
+            struct estimate_input input = scene.input;
+            struct trial whole, beginning;
+            input.workload = &changed;
+            assert_int_equal(trial_run(&input, memories[i], &whole, NULL), STATUS_OK);
+            assert_int_equal(trial_run_beginning(&input, memories[i], &beginning, NULL), STATUS_OK);
+            assert_int_equal(whole.fits, more == 0);
+            assert_int_equal(beginning.fits, more == 0);
+            assert_string_equal(beginning.label, whole.label);
+            assert_int_equal(beginning.wanted_bytes, whole.wanted_bytes);
+            assert_int_equal(beginning.held_bytes, whole.held_bytes);
+            assert_int_equal(limit.trial.bounded.alloc_count > 100 * LIMIT_NEIGHBOURS, 1); /* the whole of it */
+        }
+    }
+    trial_scene_close(&scene);
+}
+
 /* Biases by distance have no last position: where memory does not end it, assay does, and says that it is not the model. */
 static void a_bound_of_its_own_is_called_that(void **state)
 {
@@ -273,6 +309,7 @@ int main(void)
         cmocka_unit_test(the_host_agrees),
         cmocka_unit_test(a_model_bounds_what_memory_does_not),
         cmocka_unit_test(a_tape_bounds_no_tokens),
+        cmocka_unit_test(a_static_cache_is_judged_by_its_beginning),
         cmocka_unit_test(a_bound_of_its_own_is_called_that),
         cmocka_unit_test(nothing_fits_and_says_so),
         cmocka_unit_test(a_field_that_says_nothing_is_refused),
