@@ -1,6 +1,7 @@
 /* Outcome: counts to a word and a sentence. Measures and judges nothing: statuses and verdicts are in the lines. */
 #include "harness/record/outcome.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "harness/record/verdict_words.h"
@@ -141,7 +142,7 @@ enum run_outcome outcome_decide(const struct outcome *outcome)
     const int *counts = outcome->counts;
     int made = made_count(outcome);
     int broken = counts[CASE_STATUS_ERROR] + counts[CASE_STATUS_OOM] + counts[CASE_STATUS_TIMEOUT];
-    bool unclear = broken > 0 || outcome->open_count > 0 || outcome->missing_count > 0 ||
+    bool unclear = broken > 0 || outcome->open_count > 0 || outcome->missing_count > 0 || outcome->short_count > 0 ||
                    outcome->missing_cause != NULL || made == 0;
     return counts[CASE_STATUS_FAIL] > 0       ? RUN_FAIL
            : unclear                          ? RUN_INCONCLUSIVE
@@ -170,12 +171,18 @@ static void part_append(struct text *text, bool *first, int count, int total, co
     *first = false;
 }
 
+void attempts_missing_append(struct text *text, int64_t missing_count, int64_t wanted_count, int case_count)
+{
+    text_format(text, "%" PRId64 " of %" PRId64 " attempt%s missing in %d case%s", missing_count, wanted_count,
+                wanted_count == 1 ? "" : "s", case_count, case_count == 1 ? "" : "s");
+}
+
 static void parts_append(struct text *text, const struct outcome *outcome)
 {
     const int *counts = outcome->counts;
     const char *unit = outcome->unit != NULL ? outcome->unit : "case";
-    int total = made_count(outcome) + outcome->missing_count;
-    bool first = true;
+    int total = made_count(outcome) + outcome->missing_count + outcome->short_count - outcome->short_counted_count;
+    bool first = true, lacks = outcome->missing_count > 0 || outcome->short_count > 0;
     part_append(text, &first, counts[CASE_STATUS_FAIL], total, unit, "failed");
     part_append(text, &first, counts[CASE_STATUS_ERROR], total, unit, "ended in error");
     part_append(text, &first, counts[CASE_STATUS_OOM], total, unit, "ran out of memory");
@@ -183,8 +190,12 @@ static void parts_append(struct text *text, const struct outcome *outcome)
     part_append(text, &first, outcome->open_count, total, unit,
                 "left open (a figure that has a tolerance could not be judged)");
     part_append(text, &first, outcome->missing_count, total, unit, "missing");
+    if (outcome->short_count > 0) {
+        text_append(text, first ? ": " : ", ");
+        attempts_missing_append(text, outcome->attempts_missing, outcome->attempts_wanted, outcome->short_count);
+    }
     if (outcome->missing_cause != NULL) {
-        text_format(text, "%s%s", first || outcome->missing_count > 0 ? ": " : "; ", outcome->missing_cause);
+        text_format(text, "%s%s", (first && outcome->short_count == 0) || lacks ? ": " : "; ", outcome->missing_cause);
     } else if (total == 0) {
         text_format(text, ": there is no %s in the records", unit);
     }
@@ -196,7 +207,7 @@ void outcome_words_append(struct text *text, const struct outcome *outcome)
     if (decided == RUN_PASS) {
         return;
     }
-    bool incomplete = outcome->missing_count > 0 || outcome->missing_cause != NULL;
+    bool incomplete = outcome->missing_count > 0 || outcome->short_count > 0 || outcome->missing_cause != NULL;
     text_append(text, incomplete && decided != RUN_FAIL ? "INCOMPLETE" : outcomes[decided].headline);
     if (decided == RUN_SKIPPED) {
         int count = outcome->counts[CASE_STATUS_SKIP];

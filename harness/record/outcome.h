@@ -4,6 +4,7 @@
 #define ASSAY_RECORD_OUTCOME_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "harness/base/json.h"
 #include "harness/base/text.h"
@@ -48,6 +49,9 @@ struct outcome {
     int counts[CASE_STATUS_COUNT];
     int open_count; /* of those that are ok */
     int missing_count;
+    /* Cases with fewer attempts than selected: how many, how many of them are in counts too, and their attempts. */
+    int short_count, short_counted_count;
+    int64_t attempts_missing, attempts_wanted;
     const char *missing_cause; /* "the run was interrupted"; NULL: nobody knows */
     enum standing gravest;
     struct text first; /* "ID: why" of the first of the gravest; "" where nothing is to be said */
@@ -61,8 +65,12 @@ void outcome_release(struct outcome *outcome);
 
 /* Appends "FAIL: 2 of 19 cases failed, 1 ended in error", "INCOMPLETE: 13 of 19 cases missing: the run was interrupted"
  * ("FAIL: ..." where a verdict failed as well),
- * "INCONCLUSIVE: 4 of 4 cases left open (a figure that has a tolerance could not be judged)", "SKIPPED: all 4 cases were skipped";
+ * "INCONCLUSIVE: 4 of 4 cases left open (a figure that has a tolerance could not be judged)", "SKIPPED: all 4 cases were skipped",
+ * "INCOMPLETE: 1 of 3 attempts missing in 1 case";
  * nothing for a pass. */
 void outcome_words_append(struct text *text, const struct outcome *outcome);
+
+/* Appends "1 of 3 attempts missing in 1 case". */
+void attempts_missing_append(struct text *text, int64_t missing_count, int64_t wanted_count, int case_count);
 
 #endif

@@ -56,6 +56,7 @@ static struct json *side_json(const struct report *report)
                 json_set(side, "runs", json_integer_new((int64_t)json_count(report->runs))) &&
                 json_set(side, "cases", json_integer_new(counts.cases)) &&
                 json_set(side, "missing", json_integer_new(counts.missing)) &&
+                json_set(side, "missing_attempts", json_integer_new(counts.attempts_missing)) &&
                 json_set(side, "damaged_lines", json_integer_new(counts.damaged_lines)) &&
                 json_set(side, "ended", json_boolean_new(counts.ended));
     return json_made(side, made);

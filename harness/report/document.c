@@ -17,6 +17,7 @@ static struct json *counts_value(const struct report *report)
                 json_set(value, "earlier", json_integer_new(counts.earlier)) &&
                 json_set(value, "invalid", json_integer_new(counts.invalid)) &&
                 json_set(value, "missing", json_integer_new(counts.missing)) &&
+                json_set(value, "missing_attempts", json_integer_new(counts.attempts_missing)) &&
                 json_set(value, "damaged_lines", json_integer_new(counts.damaged_lines)) &&
                 json_set(value, "ended", json_boolean_new(counts.ended));
     return json_made(value, made);

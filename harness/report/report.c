@@ -2,7 +2,6 @@
  * the run that made the records. */
 #include "harness/report/report.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -313,7 +312,11 @@ const struct json *report_run(const struct report *report)
 
 void report_outcome_make(const struct report *report, struct outcome *outcome)
 {
-    *outcome = (struct outcome){.missing_count = report->unnamed_missing_count + report->missing_count,
+    const struct report_counts found = report_count(report);
+    *outcome = (struct outcome){.missing_count = found.missing,
+                                .short_count = found.short_cases,
+                                .attempts_missing = found.attempts_missing,
+                                .attempts_wanted = found.attempts_wanted,
                                 .missing_cause = report->missing_cause};
     for (int place = 0; place < report->case_count; place++) {
         const struct case_view *view = report_case(report, place);
@@ -322,7 +325,10 @@ void report_outcome_make(const struct report *report, struct outcome *outcome)
             continue;
         }
         (void)case_status_from_name(view->status, &status);
-        outcome->missing_count -= view->missing != NULL ? 1 : 0;
+        if (view->missing != NULL) { /* it failed, and counts as that */
+            *(view->missing->made_count == 0 ? &outcome->missing_count : &outcome->short_counted_count) +=
+                view->missing->made_count == 0 ? -1 : 1;
+        }
         if (outcome_count(outcome, status, view->standing)) {
             text_release(&outcome->first);
             text_format(&outcome->first, "%s: %s", view->id, view->reason[0] != '\0' ? view->reason : view->status);
@@ -343,16 +349,24 @@ enum run_outcome report_outcome(const struct report *report, struct text *reason
     return decided;
 }
 
+static void missing_count(const struct report *report, struct report_counts *counts)
+{
+    counts->missing = report->unnamed_missing_count;
+    for (int index = 0; index < report->missing_count; index++) {
+        const struct missing_case *one = &report->missing[index];
+        bool is_short = one->made_count > 0;
+        counts->missing += is_short ? 0 : 1;
+        counts->short_cases += is_short ? 1 : 0;
+        counts->attempts_missing += is_short ? one->wanted_count - one->made_count : 0;
+        counts->attempts_wanted += is_short ? one->wanted_count : 0;
+    }
+}
+
 struct report_counts report_count(const struct report *report)
 {
     struct report_counts counts = {
         .cases = report->case_count, .damaged_lines = report->damaged_line_count, .ended = report->ended};
-    int64_t missing_count = report->unnamed_missing_count;
-    for (int index = 0; index < report->missing_count; index++) {
-        missing_count += report->missing[index].wanted_count - report->missing[index].made_count;
-        missing_count = missing_count < INT_MAX ? missing_count : INT_MAX;
-    }
-    counts.missing = (int)missing_count;
+    missing_count(report, &counts);
     for (int index = 0; index < report->case_count; index++) {
         const char *status = case_word(&report->cases[index]);
         int *counter = strcmp(status, "ok") == 0        ? &counts.ok

@@ -8,6 +8,7 @@
 #define ASSAY_REPORT_REPORT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "harness/base/status.h"
 #include "harness/base/text.h"
@@ -29,12 +30,14 @@ void report_release(struct report *report); /* NULL is accepted */
 
 struct report_counts {
     int cases, ok, fail, error, oom, timeout, skip; /* a status that is none of these counts as error */
-    int open;          /* measured, and a figure that has a tolerance is not known: not among those that are ok */
-    int earlier;       /* whose figures are of an earlier run than the last: nor are these among the others */
-    int invalid;       /* of all of them: something disturbed the readings */
-    int missing;       /* attempts that were selected, but are in no record */
-    int damaged_lines; /* lines that could not be read */
-    bool ended;        /* the last run was finished, not interrupted */
+    int open;        /* measured, and a figure that has a tolerance is not known: not among those that are ok */
+    int earlier;     /* whose figures are of an earlier run than the last: nor are these among the others */
+    int invalid;     /* of all of them: something disturbed the readings */
+    int missing;     /* cases that the last run selected and did not attempt, also those with earlier figures */
+    int short_cases; /* with fewer attempts than the last run selected */
+    int64_t attempts_missing, attempts_wanted; /* of those */
+    int damaged_lines;                         /* lines that could not be read */
+    bool ended;                                /* the last run was finished, not interrupted */
 };
 
 struct report_counts report_count(const struct report *report);

@@ -254,6 +254,10 @@ void statuses_append(struct text *text, const struct report *report)
     if (counts.missing > 0) {
         text_format(text, "; %d selected case%s missing", counts.missing, counts.missing == 1 ? " is" : "s are");
     }
+    if (counts.short_cases > 0) {
+        text_append(text, "; ");
+        attempts_missing_append(text, counts.attempts_missing, counts.attempts_wanted, counts.short_cases);
+    }
     text_format(text, "%s%s", report->missing_cause != NULL ? "; " : "",
                 report->missing_cause != NULL ? report->missing_cause : "");
     if (counts.damaged_lines > 0) {

@@ -227,8 +227,22 @@ static void attempts_that_are_missing_are_an_error_too(void **state)
     records_fixture_case(place->records, "gpt2/load/float32", "ok", "1024");
     records_fixture_case(place->records, "gpt2/load/float32", "ok", "1024");
     end_append(place, "true");
-    outcome_check(place, RUN_INCONCLUSIVE, "INCOMPLETE: 1 of 1 case missing: the run was interrupted");
+    outcome_check(place, RUN_INCONCLUSIVE, "INCOMPLETE: 1 of 3 attempts missing in 1 case: the run was interrupted");
+    junit_has(place, 1, 1, "1 case: 1 ok; 1 of 3 attempts missing in 1 case; the run was interrupted");
     junit_has(place, 1, 1, "<error message=\"the last run made 2 of 3 attempts\" type=\"missing\">");
+}
+
+/* Cases are counted as cases, attempts as attempts. */
+static void cases_and_attempts_are_not_mixed(void **state)
+{
+    const struct place *place = *state;
+    run_append(place, "1", "s", "null", 6, "\"ids\":[\"a/load/float32\",\"b/load/float32\"],\"attempts\":[3,3]");
+    records_fixture_case(place->records, "a/load/float32", "ok", "1024");
+    end_append(place, "true");
+    outcome_check(place, RUN_INCONCLUSIVE,
+                  "INCOMPLETE: 1 of 2 cases missing, 2 of 3 attempts missing in 1 case: the run was interrupted");
+    junit_has(place, 2, 2,
+              "1 case: 1 ok; 1 selected case is missing; 2 of 3 attempts missing in 1 case; the run was interrupted");
 }
 
 static void a_failure_is_the_word_of_its_exit_code_whatever_is_missing(void **state)
@@ -349,6 +363,7 @@ int main(void)
         TEST(figures_of_an_earlier_run_do_not_stand_for_missing_ones),
         TEST(a_later_run_makes_good_what_was_missing),
         TEST(attempts_that_are_missing_are_an_error_too),
+        TEST(cases_and_attempts_are_not_mixed),
         TEST(a_failure_is_the_word_of_its_exit_code_whatever_is_missing),
         TEST(a_case_that_failed_once_of_three_times_is_a_failure),
         TEST(copies_count_once_and_are_told),
