@@ -213,12 +213,25 @@ void estimate_markdown(const struct json *document, struct text *text)
 
 void fit_markdown(const struct json *document, struct text *text)
 {
-    static const char *const keys[] = {"memory_bytes",        "requested_bytes_peak",        "allocated_bytes_peak",
-                                       "reserved_bytes_peak", "bounded_reserved_bytes_peak", "margin_low_bytes",
-                                       "margin_high_bytes"};
-    static const char *const words[] = {
-        "memory",        "requested at the peak", "allocated at the peak", "reserved at the peak", "after giving back",
-        "margin, least", "margin, most"};
+    static const char *const keys[] = {"memory_bytes",
+                                       "requested_bytes_peak",
+                                       "allocated_bytes_peak",
+                                       "reserved_bytes_peak",
+                                       "bounded_reserved_bytes_peak",
+                                       "margin_low_bytes",
+                                       "margin_high_bytes",
+                                       "left_beside_allocated_low_bytes",
+                                       "left_beside_allocated_high_bytes"};
+    static const char *const words[] = {"memory",
+                                        "requested at the peak",
+                                        "allocated at the peak",
+                                        "reserved at the peak",
+                                        "after giving back",
+                                        "margin, least",
+                                        "margin, most",
+                                        "left beside allocated, least",
+                                        "left beside allocated, most"};
+    enum { ALWAYS_COUNT = 7 }; /* the others only where they are known */
     const struct json *fits = json_get(document, "fits"), *overhead = json_get(document, "overhead");
     heading_write(text, json_string_or(json_get(document, "id"), "-"));
     text_append(text, json_kind(fits) != JSON_KIND_BOOLEAN ? "**undecided**"
@@ -229,6 +242,9 @@ void fit_markdown(const struct json *document, struct text *text)
     markdown_append(text, device != NULL ? device : "");
     text_append(text, "\n\n| | size | bytes |\n|---|--:|--:|\n");
     for (size_t index = 0; index < sizeof keys / sizeof keys[0]; index++) {
+        if (index >= ALWAYS_COUNT && json_kind(json_get(document, keys[index])) != JSON_KIND_INTEGER) {
+            continue;
+        }
         text_format(text, "| %s |", words[index]);
         size_cell(text, json_get(document, keys[index]));
         integer_cell(text, json_get(document, keys[index]));

@@ -55,11 +55,10 @@ static void verdict_words(const struct fit *fit, struct text *text)
         text_append(text, "fits: ");
         left_append(fit, true, text);
     } else if (fit->verdict == FIT_UNDECIDED) {
-        text_append(text, "undecided: ");
+        text_append(text, "undecided: with the most overhead ");
         missing_append(fit, -fit->margin_low_bytes, -fit->margin_low_bytes, text);
-        text_append(text, " with the most overhead, ");
+        text_append(text, ", with the least ");
         left_append(fit, false, text);
-        text_append(text, " with the least");
     } else {
         text_append(text, "does not fit: ");
         missing_append(fit, -fit->margin_high_bytes, -fit->margin_low_bytes, text);

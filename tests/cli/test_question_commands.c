@@ -130,6 +130,37 @@ static void exit_codes_follow_the_verdict(void **state)
     }
 }
 
+/* Each verdict says of which replay its bytes are, and none contradicts itself. */
+static void a_verdict_says_what_is_missing_or_left(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *words[WORDS_MAXIMUM], *says[3];
+    } rows[] = {
+        {{"fit", "gpt2", "--mode", "infer", "--on", "T4", "--batch", "425"},
+         {"\nundecided: with the most overhead ", " too little", ", with the least "}},
+        {{"fit", "tiny-gpt2", "--mode", "load", "--memory", "2097151B"},
+         {"\ndoes not fit: 1 B too little (", "while 0 B are held", NULL}},
+        {{"fit", "tiny-gpt2", "--mode", "load", "--memory", "2MiB", "--overhead", "3MiB"},
+         {"devices: any number is too few: the overhead alone, 3.00 MiB, is as large as the memory or larger\n", NULL}},
+        {{"fit", "SmolLM2-135M", "--mode", "generate", "--batch", "64", "--new-tokens", "4000", "--precision", "bf16",
+          "--memory", "7GiB"},
+         {" left beside what is allocated (", "given back when memory is short\n", "has no bound"}},
+        {{"limit", "tiny-gpt2", "--mode", "train", "--seq", "32", "--memory", "80MiB", "--of", "batch"},
+         {" does not fit: in ", " wants ", " are held\n"}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct command_result result = assay(rows[i].words);
+        for (int k = 0; k < 3 && rows[i].says[k] != NULL; k++) {
+            if (strstr(text_string(&result.output), rows[i].says[k]) == NULL) {
+                fail_msg("'%s' is not in: %s%s", rows[i].says[k], text_string(&result.output),
+                         text_string(&result.error));
+            }
+        }
+        command_result_release(&result);
+    }
+}
+
 static void a_limit_is_told_with_the_next_size(void **state)
 {
     (void)state;
@@ -260,6 +291,7 @@ int main(void)
         cmocka_unit_test(ranges_are_words_or_parts_or_given_again),
         cmocka_unit_test(refusals_say_what_would_be_right),
         cmocka_unit_test(exit_codes_follow_the_verdict),
+        cmocka_unit_test(a_verdict_says_what_is_missing_or_left),
         cmocka_unit_test(a_limit_is_told_with_the_next_size),
         cmocka_unit_test(nothing_that_fits_exits_with_1),
         cmocka_unit_test(peaks_are_told_by_range_and_as_a_grid),
