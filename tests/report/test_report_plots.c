@@ -358,7 +358,8 @@ static void what_is_not_drawn_is_named(void **state)
                               "[]");
     struct plot_page page = page_made(place, PLOT_ACCURACY, NULL, 0);
     plot_caption_close(&page, "host; suite one");
-    assert_string_equal(text_string(&page.caption), "Not drawn, because they have the fewest points: hf-mem, stored.\nhost; suite one\n");
+    assert_string_equal(text_string(&page.caption),
+                        "Not drawn, because they have the fewest points: hf-mem, stored.\nhost; suite one\n");
     assert_int_equal(page.caption_lines, 2);
     plot_page_release(&page);
 }
