@@ -159,7 +159,7 @@ static bool sized_append(const char *name, struct text *text)
 {
     char bare[PLAIN_BYTES], buffer[PLAIN_BYTES];
     size_t end = 0;
-    for (size_t i = 1; name[i] != '\0' && end == 0; i++) {
+    for (size_t i = 1; name[0] != '\0' && name[i] != '\0' && end == 0; i++) {
         end = strchr(" -_", name[i - 1]) != NULL && is_size(name + i) ? i : 0;
     }
     if (end == 0 || end >= sizeof bare) {
