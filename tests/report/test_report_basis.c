@@ -12,27 +12,7 @@
 #include "harness/report/case_view.h"
 #include "harness/report/difference.h"
 #include "tests/report/records_fixture.h"
-
-struct place {
-    char *folder;
-    char records[128];
-};
-
-static int place_make(void **state)
-{
-    static struct place place;
-    place.folder = folder_fixture_make();
-    snprintf(place.records, sizeof place.records, "%s/records.jsonl", place.folder);
-    *state = &place;
-    return 0;
-}
-
-static int place_remove(void **state)
-{
-    struct place *place = *state;
-    folder_fixture_remove(place->folder);
-    return 0;
-}
+#include "tests/report/records_place.h"
 
 /* A case of a model that is called as the case. members: more of them, each with a comma behind it; target: of JSON. */
 struct row {

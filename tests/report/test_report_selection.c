@@ -12,28 +12,8 @@
 
 #include "harness/report/case_view.h"
 #include "tests/report/records_fixture.h"
+#include "tests/report/records_place.h"
 #include "tests/support/command_run.h"
-
-struct place {
-    char *folder;
-    char records[128];
-};
-
-static int place_make(void **state)
-{
-    static struct place place;
-    place.folder = folder_fixture_make();
-    snprintf(place.records, sizeof place.records, "%s/records.jsonl", place.folder);
-    *state = &place;
-    return 0;
-}
-
-static int place_remove(void **state)
-{
-    struct place *place = *state;
-    folder_fixture_remove(place->folder);
-    return 0;
-}
 
 /* A run of the suite, or of a part of it that a filter chose. selected: the members of its `selected` line; NULL: none. */
 static void run_append(const struct place *place, const char *run_id, const char *suite, const char *filter, int count,
