@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/base/file_kind.h"
 #include "harness/base/json_flat.h"
 
 /* A struct json is a json_t under another name, so that no other file needs jansson's header. */
@@ -71,6 +72,15 @@ enum status_code json_parse_text(const char *name, const char *text, size_t leng
                                  struct status *error)
 {
     json_error_t cause = {.line = -1};
+    const struct file_kind *kind = file_kind_of(text, length);
+    if (kind != NULL) {
+        return status_set(error, STATUS_INVALID, "%s:1:1: this is no JSON: it is %s; %s", name, kind->words,
+                          kind->remedy != NULL ? kind->remedy : "name another file");
+    }
+    size_t mark =
+        length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0; /* of the order of bytes: editors put it */
+    text += mark;
+    length -= mark;
     json_t *value = json_loadb(text, length, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &cause);
     if (value == NULL) {
         return parse_error(name, &cause, error);

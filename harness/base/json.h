@@ -2,7 +2,7 @@
  *
  * A `struct json *` is a reference: made by json_parse_*, json_object_new or json_array_new, given back with
  * json_release. Pointers that a getter returns are borrowed from their parent. Reading is strict:
- * one document, no duplicate keys, no NaN, numbers whole.
+ * one document, no duplicate keys, no NaN, numbers whole. A byte order mark of UTF-8 at the front is passed over.
  *
  * The readers end in _or because jansson exports json_string, json_integer and json_real: a function of ours by
  * one of those names would take the place of its own when the program is loaded. */

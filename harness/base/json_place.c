@@ -122,6 +122,11 @@ static struct json_place value_place(FILE *file, const char *pointer)
 {
     struct walk walk = {.file = file, .character = ' ', .place = {.line = 1}};
     walk_step(&walk);
+    if (walk.character == 0xEF) { /* a byte order mark */
+        fseek(file, 3, SEEK_SET);
+        walk.place.column = 0;
+        walk_step(&walk);
+    }
     blanks_pass(&walk);
     struct json_place reached = walk.place;
     while (*pointer == '/') {

@@ -21,7 +21,8 @@ struct line_source {
     char *buffer;               /* size + 1 bytes */
     size_t size, begin, filled; /* lines not yet taken stand from begin to filled */
     int64_t offset;             /* of begin in the file */
-    bool ended;
+    bool ended, has_newline;    /* has_newline: behind the line that was taken last */
+    char hidden;                /* what stands at begin, where a zero byte ends a line that was split there */
     char *again;
     size_t again_size;
 };
@@ -152,6 +153,10 @@ enum status_code line_source_next(struct line_source *source, struct source_line
 {
     size_t looked_at = 0; /* behind begin: no newline there */
     const char *newline = NULL;
+    if (source->hidden != '\0') {
+        source->buffer[source->begin] = source->hidden;
+        source->hidden = '\0';
+    }
     for (;;) {
         const char *from = source->buffer + source->begin + looked_at;
         newline = memchr(from, '\n', source->filled - source->begin - looked_at);
@@ -170,10 +175,35 @@ enum status_code line_source_next(struct line_source *source, struct source_line
     *line = (struct source_line){
         .bytes = bytes, .length = length, .offset = source->offset, .too_long = length >= LINE_BYTES_MAXIMUM};
     size_t passed = length + (newline != NULL ? 1 : 0);
+    source->has_newline = newline != NULL;
     bytes[length] = '\0';
     source->begin += passed;
     source->offset += (int64_t)passed;
     return STATUS_OK;
+}
+
+enum status_code line_source_begin(struct line_source *source, const char **bytes, size_t *length, struct status *error)
+{
+    enum status_code code = STATUS_OK;
+    while (code == STATUS_OK && !source->ended && source->filled < source->size) {
+        code = block_read(source, error);
+    }
+    *bytes = source->buffer;
+    *length = source->filled;
+    return code;
+}
+
+void line_source_split(struct line_source *source, struct source_line *line, size_t count)
+{
+    size_t rest = line->length - count;
+    if (source->has_newline) {
+        line->bytes[line->length] = '\n';
+    }
+    source->begin -= rest + (source->has_newline ? 1 : 0);
+    source->offset = line->offset + (int64_t)count;
+    source->hidden = line->bytes[count];
+    line->bytes[count] = '\0';
+    line->length = count;
 }
 
 enum status_code line_source_again(struct line_source *source, int64_t offset, size_t length, char **bytes,

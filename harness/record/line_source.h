@@ -30,6 +30,15 @@ void line_source_close(struct line_source *source); /* NULL is accepted */
 enum status_code line_source_next(struct line_source *source, struct source_line *line, bool *more,
                                   struct status *error);
 
+/* The first bytes of the file, at most a block of them; before the first line is taken. *bytes is valid until then.
+ * STATUS_IO, STATUS_OUT_OF_MEMORY. */
+enum status_code line_source_begin(struct line_source *source, const char **bytes, size_t *length,
+                                   struct status *error);
+
+/* The line that was taken last ends at count bytes, and what stands behind them is the next line. count is at least 1, and
+ * less than the length of the line. */
+void line_source_split(struct line_source *source, struct source_line *line, size_t count);
+
 /* length bytes at offset once more; *bytes ends with a zero byte, may be changed, and is valid until the next call of this.
  * STATUS_IO: they are not there any more. */
 enum status_code line_source_again(struct line_source *source, int64_t offset, size_t length, char **bytes,

@@ -7,6 +7,7 @@
 
 #include "harness/record/line_source.h"
 #include "harness/record/record.h"
+#include "harness/record/record_damage.h"
 
 struct record_stream {
     struct text path;
@@ -16,10 +17,14 @@ struct record_stream {
     int line;      /* from 1 */
     int run_count; /* run lines so far */
     bool run_ended;
+    bool is_begun;  /* its first bytes were looked at */
+    bool is_joined; /* the next line stands in the same line of the file as the one before */
     int damaged_line_count;
     struct text notes;
     int pending_line; /* a line that could not be read and has not been forgiven yet; 0: none */
-    struct status pending;
+    enum record_damage damage;
+    int pending_column;
+    struct status pending; /* what the parser says of it */
 };
 
 static enum status_code stream_no_memory(const struct record_stream *stream, struct status *error)
@@ -33,9 +38,13 @@ static enum status_code stream_fail(const struct record_stream *stream, int line
     return status_set(error, STATUS_INVALID, "%s:%d:1: %s", text_string(&stream->path), line, what);
 }
 
-static enum status_code pending_fail(const struct record_stream *stream, struct status *error)
+/* The unreadable line turned out to be something else than what a killed run leaves. */
+static enum status_code pending_fail(const struct record_stream *stream, enum record_follower follower,
+                                     struct status *error)
 {
-    return status_set(error, STATUS_INVALID, "%s", stream->pending.text);
+    const char *cause = record_damage_words(stream->damage, stream->run_count == 0, follower);
+    return status_set(error, STATUS_INVALID, "%s:%d:%d: %s", text_string(&stream->path), stream->pending_line,
+                      stream->pending_column, cause != NULL ? cause : stream->pending.text);
 }
 
 /* The one place where records are opened to be read. A pipe only where the user named it. */
@@ -89,8 +98,9 @@ const char *record_stream_notes(const struct record_stream *stream)
 static void pending_forgive(struct record_stream *stream)
 {
     if (stream->pending_line > 0) {
-        text_format(&stream->notes, "%s:%d: cut short, probably by a killed run; this line is left out\n",
-                    text_string(&stream->path), stream->pending_line);
+        text_format(
+            &stream->notes, "%s:%d: %s; this line is left out\n", text_string(&stream->path), stream->pending_line,
+            stream->damage == RECORD_DAMAGE_TAIL ? "its beginning is missing" : "cut short, probably by a killed run");
         stream->damaged_line_count++;
         stream->pending_line = 0;
     }
@@ -144,10 +154,12 @@ static enum status_code line_accept(struct record_stream *stream, const struct j
         return stream->notes.failed ? stream_no_memory(stream, error) : STATUS_OK;
     }
     if (stream->pending_line > 0) {
-        return pending_fail(stream, error);
+        return pending_fail(stream, RECORD_FOLLOWER_LINE, error);
     }
     if (stream->run_count == 0 || stream->run_ended) {
-        return stream_fail(stream, stream->line, "a line outside a run; a run begins with a line of type \"run\"",
+        return stream_fail(stream, stream->line,
+                           "a line outside a run; a run begins with a line of type \"run\", which is not here: copy "
+                           "the whole file",
                            error);
     }
     stream->run_ended = type == RECORD_LINE_END;
@@ -155,19 +167,21 @@ static enum status_code line_accept(struct record_stream *stream, const struct j
 }
 
 /* Only one line can be the last that was written. */
-static enum status_code damage_note(struct record_stream *stream, const struct status *damage, struct status *error)
+static enum status_code damage_note(struct record_stream *stream, const struct source_line *source,
+                                    const struct status *damage, struct status *error)
 {
     int column = 1, consumed = 0;
     const char *what = damage->text;
     if (stream->pending_line > 0) {
-        return pending_fail(stream, error);
+        return pending_fail(stream, RECORD_FOLLOWER_OTHER, error);
     }
     if (sscanf(damage->text, "line:1:%d: %n", &column, &consumed) == 1 && consumed > 0) {
         what += consumed;
     }
     stream->pending_line = stream->line;
-    status_set(&stream->pending, STATUS_INVALID, "%s:%d:%d: %s", text_string(&stream->path), stream->line, column,
-               what);
+    stream->damage = record_damage_of(source->bytes, source->length);
+    stream->pending_column = stream->damage == RECORD_DAMAGE_TAIL ? 1 : column;
+    status_set(&stream->pending, STATUS_INVALID, "%s", what);
     return STATUS_OK;
 }
 
@@ -195,15 +209,22 @@ static uint64_t bytes_hash(const char *bytes, size_t length)
     return hash;
 }
 
+static enum status_code line_scan(struct record_stream *stream, const struct source_line *source,
+                                  const struct json **value, struct status *damage)
+{
+    return json_scan_text(stream->scanner, "line", source->bytes, source->length, value, damage);
+}
+
 /* One line of the file. line->type stays RECORD_LINE_NONE where there is nothing in it for the caller. */
-static enum status_code line_read(struct record_stream *stream, const struct source_line *source,
-                                  struct record_line *line, struct status *error)
+static enum status_code line_read(struct record_stream *stream, struct source_line *source, struct record_line *line,
+                                  struct status *error)
 {
     struct status damage;
     if (stream->line == INT_MAX) {
         return stream_fail(stream, stream->line, "too many lines; this is not a file of records", error);
     }
-    stream->line++;
+    stream->line += stream->is_joined ? 0 : 1;
+    stream->is_joined = false;
     if (source->too_long) {
         return stream_fail(stream, stream->line, "longer than 16 MiB; this is not a file of records", error);
     }
@@ -211,10 +232,17 @@ static enum status_code line_read(struct record_stream *stream, const struct sou
         return STATUS_OK;
     }
     line->place = (struct record_place){source->offset, source->length, bytes_hash(source->bytes, source->length)};
-    enum status_code code =
-        json_scan_text(stream->scanner, "line", source->bytes, source->length, &line->value, &damage);
+    enum status_code code = line_scan(stream, source, &line->value, &damage);
+    size_t joint = code == STATUS_INVALID ? line_joint(source->bytes, source->length) : 0;
+    if (joint > 0) { /* files were joined, and the first did not end with a newline */
+        stream->is_joined = true;
+        line_source_split(stream->source, source, joint);
+        line->place = (struct record_place){source->offset, joint, bytes_hash(source->bytes, joint)};
+        code = line_scan(stream, source, &line->value, &damage);
+    }
     if (code != STATUS_OK) {
-        return code == STATUS_OUT_OF_MEMORY ? stream_no_memory(stream, error) : damage_note(stream, &damage, error);
+        return code == STATUS_OUT_OF_MEMORY ? stream_no_memory(stream, error)
+                                            : damage_note(stream, source, &damage, error);
     }
     enum record_line_type type = type_of(line->value);
     code = line_accept(stream, line->value, type, error);
@@ -227,11 +255,26 @@ static enum status_code end_check(struct record_stream *stream, struct status *e
 {
     if (stream->run_count == 0) {
         return stream->pending_line > 0
-                   ? pending_fail(stream, error)
+                   ? pending_fail(stream, RECORD_FOLLOWER_NONE, error)
                    : stream_fail(stream, 1, "no records in it; name a file that assay wrote", error);
     }
     pending_forgive(stream);
     return stream->notes.failed ? stream_no_memory(stream, error) : STATUS_OK;
+}
+
+static enum status_code stream_begin(struct record_stream *stream, struct status *error)
+{
+    const char *bytes = NULL;
+    size_t length = 0;
+    stream->is_begun = true;
+    enum status_code code = line_source_begin(stream->source, &bytes, &length, error);
+    if (code == STATUS_OK) {
+        code = foreign_file_check(bytes, length, error);
+        if (code != STATUS_OK) {
+            status_prefix(error, "%s:1:1", text_string(&stream->path));
+        }
+    }
+    return code;
 }
 
 enum status_code record_stream_next(struct record_stream *stream, struct record_line *line, struct status *error)
@@ -239,7 +282,7 @@ enum status_code record_stream_next(struct record_stream *stream, struct record_
     bool more = true;
     struct source_line source;
     *line = (struct record_line){0};
-    enum status_code code = STATUS_OK;
+    enum status_code code = stream->is_begun ? STATUS_OK : stream_begin(stream, error);
     while (code == STATUS_OK && line->type == RECORD_LINE_NONE) {
         code = line_source_next(stream->source, &source, &more, error);
         if (code == STATUS_OK && !more) {

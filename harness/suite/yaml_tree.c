@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <yaml.h>
 
+#include "harness/base/file_kind.h"
 #include "harness/suite/yaml_value.h"
 
 struct anchor {
@@ -23,6 +24,7 @@ enum { ANCHOR_BUCKETS = 8192 };
 struct builder {
     yaml_parser_t parser;
     const char *text; /* what is read */
+    size_t length;
     struct yaml_tree *tree;
     struct anchor *anchors[ANCHOR_BUCKETS];
     size_t weight; /* of everything so far */
@@ -69,7 +71,12 @@ static enum status_code builder_fail_parser(struct builder *builder)
     bool is_reader = parser->error == YAML_READER_ERROR;
     yaml_mark_t mark = is_reader ? offset_mark(builder->text, parser->problem_offset) : parser->problem_mark;
     char what[512];
-    if (is_reader) {
+    const struct file_kind *kind = file_kind_of(builder->text, builder->length);
+    if (kind != NULL) {
+        snprintf(what, sizeof what, "this is no YAML: it is %s; %s", kind->words,
+                 kind->remedy != NULL ? kind->remedy : "name a suite file");
+        mark = (yaml_mark_t){0};
+    } else if (is_reader) {
         snprintf(what, sizeof what, "%s; a suite is UTF-8 text", problem);
     } else if (parser->context != NULL) {
         snprintf(what, sizeof what,
@@ -374,7 +381,7 @@ enum status_code yaml_tree_read_text(const char *name, const char *text, size_t 
         arena_release(&made.arena);
         return status_set(error, STATUS_INVALID, "%s:1:1: larger than 1 MiB; split the suite", name);
     }
-    struct builder builder = {.text = text, .tree = &made, .error = error};
+    struct builder builder = {.text = text, .length = length, .tree = &made, .error = error};
     enum status_code code = STATUS_OK;
     if (!yaml_parser_initialize(&builder.parser)) {
         code = builder_no_memory(&builder);

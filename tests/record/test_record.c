@@ -193,8 +193,10 @@ struct refusal {
 
 static const struct refusal REFUSALS[] = {
     {"", ":1:1: no records in it; name a file that assay wrote"},
-    {CASE_LINE("a"), ":1:1: a line outside a run; a run begins with a line of type \"run\""},
-    {RUN_LINE END_LINE CASE_LINE("a"), ":3:1: a line outside a run; a run begins with a line of type \"run\""},
+    {CASE_LINE("a"),
+     ":1:1: a line outside a run; a run begins with a line of type \"run\", which is not here: copy the whole file"},
+    {RUN_LINE END_LINE CASE_LINE("a"),
+     ":3:1: a line outside a run; a run begins with a line of type \"run\", which is not here: copy the whole file"},
     {RUN_LINE "[1]\n" CASE_LINE("a"), ":2:1: a record line is an object, not an array"},
     {RUN_LINE "{\"id\": 1}\n", ":2:1: 'type' is missing; it must be \"run\", \"case\" or \"end\""},
     {"{\"type\": \"run\", \"schema\": {\"name\": \"assay-record\", \"major\": 2, \"minor\": 0}}\n",

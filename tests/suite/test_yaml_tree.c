@@ -95,6 +95,12 @@ static void bad_bytes_are_an_error_of_the_encoding(void **state)
     assert_string_equal(error.text, "s.yaml:2:4: invalid leading UTF-8 octet; a suite is UTF-8 text");
     assert_int_equal(yaml_tree_read_text("s.yaml", "a: \0b\n", 6, &tree, &error), STATUS_INVALID);
     assert_string_equal(error.text, "s.yaml:1:4: control characters are not allowed; a suite is UTF-8 text");
+    assert_int_equal(yaml_tree_read_text("s.yaml", "\x1f\x8b\x08\0", 4, &tree, &error), STATUS_INVALID);
+    assert_string_equal(error.text,
+                        "s.yaml:1:1: this is no YAML: it is compressed with gzip; unpack it first, with gunzip");
+    static const char page[] = "<html>\n<p>a: b: c</p>\n";
+    assert_int_equal(yaml_tree_read_text("s.yaml", page, sizeof page - 1, &tree, &error), STATUS_INVALID);
+    assert_string_equal(error.text, "s.yaml:1:1: this is no YAML: it is an HTML page; name a suite file");
 }
 
 /* 4 levels of 40 aliases each stand for 2.5 million values in 700 bytes. */
