@@ -182,6 +182,12 @@ enum status_code size_parse_memory(const char *text, int64_t *bytes, struct stat
     return code;
 }
 
+bool size_lacks_unit(const char *text)
+{
+    size_t length = strspn(text, digits);
+    return length > 0 && length <= 3 && text[length] == '\0' && text[0] != '0';
+}
+
 void size_meant(const char *typed, int64_t bytes, struct text *text)
 {
     struct decimal number;

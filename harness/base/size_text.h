@@ -2,6 +2,7 @@
 #ifndef ASSAY_BASE_SIZE_TEXT_H
 #define ASSAY_BASE_SIZE_TEXT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "harness/base/status.h"
@@ -16,6 +17,9 @@ enum status_code size_parse(const char *text, int64_t *bytes, struct status *err
 /* As size_parse, but a number other than 0 has its unit: whoever writes 24 for a memory means 24 GiB or 24 GB, and none means 24
  * bytes. */
 enum status_code size_parse_memory(const char *text, int64_t *bytes, struct status *error);
+
+/* Whether text is a whole number from 1 to 999 alone: as a figure of memory it is meant in another unit, or as a percentage. */
+bool size_lacks_unit(const char *text);
 
 /* Appends what was meant by a typed size, so that nobody is surprised: "10GB = 9.31 GiB", "24GiB = 25769803776 bytes".
  * bytes: what size_parse made of typed. */

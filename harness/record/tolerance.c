@@ -2,12 +2,34 @@
 #include "harness/record/tolerance.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/size.h"
 #include "harness/base/size_text.h"
 
 enum { ENTRY_BYTES = 64 };
+
+enum status_code tolerance_unit_check(const char *text, struct status *error)
+{
+    char *end = NULL;
+    if (size_lacks_unit(text)) {
+        return status_set(error, STATUS_INVALID,
+                          "'%s' has no unit; write %s%% for a percentage, or %sMiB, %sKiB, %sB for a size", text, text,
+                          text, text, text);
+    }
+    bool is_decimal = strchr(text, '.') != NULL && text[strspn(text, "0123456789.")] == '\0';
+    double number = is_decimal ? strtod(text, &end) : 0.0;
+    if (is_decimal && *end == '\0') {
+        return number < 1.0
+                   ? status_set(error, STATUS_INVALID,
+                                "'%s' has no unit; write %g%% for that part of the measurement, or a size such as 1MiB",
+                                text, 100.0 * number)
+                   : status_set(error, STATUS_INVALID,
+                                "'%s' has no unit; write %s%% for a percentage, or %sMiB for a size", text, text, text);
+    }
+    return STATUS_OK;
+}
 
 enum status_code tolerance_parse(const char *text, struct tolerance *tolerance, struct status *error)
 {
@@ -18,6 +40,10 @@ enum status_code tolerance_parse(const char *text, struct tolerance *tolerance, 
     if (length > 0 && text[length - 1] == '%') {
         code = percentage_parse(text, &read.fraction, &cause);
     } else {
+        code = tolerance_unit_check(text, error);
+        if (code != STATUS_OK) {
+            return code;
+        }
         read.kind = TOLERANCE_BYTES;
         code = size_parse(text, &read.bytes, &cause);
     }

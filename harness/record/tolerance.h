@@ -20,6 +20,10 @@ struct tolerance {
 /* Reads "512", "1MiB" (size_text.h) and "0.5%" (size.h). STATUS_INVALID with the reason and what would be right. */
 enum status_code tolerance_parse(const char *text, struct tolerance *tolerance, struct status *error);
 
+/* STATUS_INVALID with the spellings for what has no unit and is no plausible number of bytes: 5 may be meant as 5% and as 5MiB, and
+ * 0.05 is meant as 5%. tolerance_parse looks at this too. */
+enum status_code tolerance_unit_check(const char *text, struct status *error);
+
 /* Whether |difference| <= bytes, or <= fraction * of_bytes. difference is between two figures that are not negative. */
 bool tolerance_holds(const struct tolerance *tolerance, int64_t difference, int64_t of_bytes);
 

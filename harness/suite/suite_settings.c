@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness/base/size.h"
+#include "harness/base/size_text.h"
 #include "harness/device/device_spec.h"
 #include "harness/suite/suite_layer.h"
 #include "harness/tape/target.h"
@@ -161,6 +162,10 @@ static enum status_code tolerance_read(struct settings_reader *reader, const str
     size_t length = code == STATUS_OK ? strlen(text) : 0;
     if (code != STATUS_OK || !node->is_plain || length < 2 || text[length - 1] != '%') {
         int64_t bytes = 0;
+        struct status cause = {0};
+        if (code == STATUS_OK && node->is_plain && tolerance_unit_check(text, &cause) != STATUS_OK) {
+            return node_fail(reader->tree, node, reader->error, "%s: %s", what, cause.text);
+        }
         code = code != STATUS_OK ? code : node_size(reader->tree, node, what, &bytes, reader->error);
         *tolerance = (struct tolerance){.kind = TOLERANCE_BYTES, .bytes = bytes};
         return code;
@@ -257,7 +262,13 @@ static enum status_code read_expectations(struct settings_reader *reader)
         struct suite_expectation *entry = &reader->made.expectations[reader->made.expectation_count++];
         const char *name = node->children[2 * i]->text;
         quantity_from_name(name, &entry->quantity);
-        code = node_size(reader->tree, node->children[2 * i + 1], name, &entry->bytes, reader->error);
+        const struct node *value = node->children[2 * i + 1];
+        if (value->kind == NODE_SCALAR && value->is_plain && size_lacks_unit(value->text)) {
+            return node_fail(reader->tree, value, reader->error,
+                             "%s: '%s' has no unit; write %sGiB, %sMiB or, if bytes are meant, %sB", name, value->text,
+                             value->text, value->text, value->text);
+        }
+        code = node_size(reader->tree, value, name, &entry->bytes, reader->error);
     }
     return code;
 }

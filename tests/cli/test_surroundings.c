@@ -123,7 +123,7 @@ static void nothing_is_taken_from_folders_above_the_program(void **state)
 
 #define FAILING                                                                                                        \
     "printf '%s\\n' 'version: 1' 'name: failing' 'cases:' '  - {model: tiny-gpt2, mode: load, expect: "                \
-    "{allocated_bytes_peak: 1}}' >failing.yaml; "
+    "{allocated_bytes_peak: 1B}}' >failing.yaml; "
 
 /* A verdict that failed is not hidden behind what could not be written of it. */
 static void a_failure_keeps_its_exit_code_on_a_full_disk(void **state)

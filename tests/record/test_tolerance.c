@@ -46,6 +46,8 @@ static void what_is_not_understood_is_refused(void **state)
         {"process=-1%", "process: "},
         {"process=1e3%", "process: "},
         {"process=10gb", "process: "},
+        {"process=5", "process: '5' has no unit; write 5% for a percentage, or 5MiB, 5KiB, 5B for a size"},
+        {"process=0.02", "process: '0.02' has no unit; write 2% for that part of the measurement, or a size such as"},
         {"process=", "process: "},
         {"process=None", ", or a percentage such as 0.5%"},
         {"process=00000000000000000000000000000000000000000000000000000000000001%", "is too long"},

@@ -101,7 +101,7 @@ static void a_prediction_within_its_tolerance_passes(void **state)
 {
     struct scene *scene = *state;
     assert_int_equal(run_of(scene, "batch: 1, expect: {allocated_bytes_peak: 2047, requested_bytes_peak: 1100}, "
-                                   "tolerances: {expected: {allocated_bytes_peak: 1, requested_bytes_peak: 10%}}"),
+                                   "tolerances: {expected: {allocated_bytes_peak: 1B, requested_bytes_peak: 10%}}"),
                      RUN_PASS);
 }
 
@@ -207,7 +207,7 @@ static void an_invalid_row_has_no_verdict_on_its_readings(void **state)
 static void a_footprint_is_of_the_device_where_no_process_is_known(void **state)
 {
     struct scene *scene = *state;
-    assert_int_equal(run_of(scene, "batch: 19, tolerances: {replay: {footprint_bytes: 100}}"), RUN_PASS);
+    assert_int_equal(run_of(scene, "batch: 19, tolerances: {replay: {footprint_bytes: 100B}}"), RUN_PASS);
     const struct json *line = case_at(scene, 0);
     assert_int_equal(json_integer_or(json_get(verdict_at(line, "replay", "footprint_bytes"), "measured"), -1), 9500);
     assert_int_equal(json_integer_or(json_get(verdict_at(line, "replay", "device_bytes"), "measured"), -1), 4500);

@@ -98,7 +98,7 @@ static void settings_come_from_the_innermost_layer(void **state)
         "defaults: {tags: [text], repeat: 2, mode: load}\n"
         "cases:\n  - {model: tiny-bert}\n"
         "  - {model: tiny-gpt2, tags: [big, text], timeout_seconds: 90, repeat: 1, device: meta, for: host,\n"
-        "     tolerances: {replay: {process_bytes: 0.25%}}, expect: {allocated_bytes_peak: 4KiB, total_bytes: 7}}\n");
+        "     tolerances: {replay: {process_bytes: 0.25%}}, expect: {allocated_bytes_peak: 4KiB, total_bytes: 7B}}\n");
     const struct suite_settings *first = suite.cases[0].settings, *second = suite.cases[1].settings;
     assert_near(first->timeout_seconds, 30);
     assert_near(second->timeout_seconds, 90);
@@ -232,6 +232,14 @@ static const struct refusal REFUSALS[] = {
      "s.yaml:4:72: total_bytes: '05%' is not a tolerance; write a percentage below 1000 such as 0.5% or a size such as "
      "1MiB"},
     {CASE("tolerances: {replay: {total_bytes: 010}}"), "s.yaml:4:72: total_bytes: '010' has a leading zero; remove it"},
+    {CASE("tolerances: {accelerate: {total_bytes: 5}}"),
+     "s.yaml:4:76: total_bytes: '5' has no unit; write 5% for a percentage, or 5MiB, 5KiB, 5B for a size"},
+    {CASE("tolerances: {accelerate: {total_bytes: 0.05}}"),
+     "s.yaml:4:76: total_bytes: '0.05' has no unit; write 5% for that part of the measurement, or a size such as 1MiB"},
+    {CASE("tolerances: {accelerate: {total_bytes: 2.5}}"),
+     "s.yaml:4:76: total_bytes: '2.5' has no unit; write 2.5% for a percentage, or 2.5MiB for a size"},
+    {CASE("expect: {allocated_bytes_peak: 413}"),
+     "s.yaml:4:68: allocated_bytes_peak: '413' has no unit; write 413GiB, 413MiB or, if bytes are meant, 413B"},
     {CASE("tolerances: {replay: 5%}"),
      "s.yaml:4:58: tolerances of replay must be a map, not a single value; write 'key: value' lines"},
     {CASE("tolerances: 5%"), "s.yaml:4:49: tolerances must be a map; write 'replay: {allocated_bytes_peak: 0}'"},
@@ -377,7 +385,7 @@ static void damaged_suites_give_cases_or_one_placed_line(void **state)
         SUITE_HEAD "description: |\n  x\ntags: [a]\ntolerances: {replay: {process_bytes: 10%, total_bytes: 1MiB}}\n"
                    "defaults: &d {batch: [1, 2], repeat: 2}\nexclude:\n  - {batch: 2, seq: 8}\ncases:\n"
                    "  - {model: m, mode: [load, infer, train], seq: [8, 16], checkpointing: true, timeout_seconds: 5}\n"
-                   "  - model: n\n    mode: infer\n    include: [{seq: 4, expect: {total_bytes: 77}}]\n";
+                   "  - model: n\n    mode: infer\n    include: [{seq: 4, expect: {total_bytes: 77B}}]\n";
     char text[1024];
     struct suite whole;
     assert_int_equal(suite_read_text("s.yaml", seed_text, sizeof seed_text - 1, NULL, &whole, NULL), STATUS_OK);
