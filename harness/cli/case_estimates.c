@@ -102,11 +102,28 @@ static void estimate_lines(const struct estimator *estimator, const struct estim
     }
 }
 
+/* weights-1.2 and the report of nearly the same name count other weights. loaded_bytes: what replay has after loading. */
+static void rule_line(const struct estimate *estimate, int64_t loaded_bytes, struct text *text)
+{
+    const struct estimate_quantity *weights = estimate_get(estimate, "weights_bytes");
+    char size[SIZE_TEXT_BYTES];
+    if (strcmp(estimate->estimator, "weights-1.2") != 0 || weights == NULL || loaded_bytes <= 0) {
+        return;
+    }
+    text_append(text, "  report --rule 1.2 takes other weights, what lies in memory after loading");
+    if (weights->value == loaded_bytes) {
+        text_append(text, ": as many here\n");
+    } else {
+        text_format(text, ": %s, %" PRId64 " bytes\n", size_format(loaded_bytes, size), loaded_bytes);
+    }
+}
+
 enum status_code case_estimates(const struct estimate_input *input, struct json *estimates, struct text *text,
                                 struct status *error)
 {
     struct estimate *estimate = malloc(sizeof *estimate);
     enum status_code code = STATUS_OK;
+    int64_t loaded_bytes = 0;
     for (int i = 0; estimator_at(i) != NULL && code == STATUS_OK && estimate != NULL; i++) {
         const struct estimator *estimator = estimator_at(i);
         if (!estimator_applies(estimator, input)) {
@@ -114,7 +131,10 @@ enum status_code case_estimates(const struct estimate_input *input, struct json 
         }
         code = estimate_compute(estimator, input, estimate, error);
         if (code == STATUS_OK) {
+            const struct estimate_quantity *load = estimate_get(estimate, "stages.load.requested_bytes");
+            loaded_bytes = load != NULL ? load->value : loaded_bytes;
             estimate_lines(estimator, estimate, text);
+            rule_line(estimate, loaded_bytes, text);
             if (!json_set(estimates, estimator->name, estimate_to_json(estimate))) {
                 code = status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for the estimates");
             }

@@ -388,7 +388,8 @@ static void estimates_read(struct filling *filling, const struct json *line)
         if (name != NULL && strcmp(name, "replay") == 0) {
             footprint_read(filling, estimate, true, &view->predicted);
         } else if (name != NULL && total_bytes != BYTES_UNKNOWN) {
-            totals[view->total_count++] = (struct estimator_total){.estimator = name, .total_bytes = total_bytes};
+            totals[view->total_count++] = (struct estimator_total){
+                .estimator = name, .total_bytes = total_bytes, .weights_bytes = bytes_read(estimate, "weights_bytes")};
         }
     }
     struct estimator_total *kept = arena_alloc(&filling->report->arena, (size_t)view->total_count * sizeof *kept);

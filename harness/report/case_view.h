@@ -103,6 +103,7 @@ struct comparison {
 struct estimator_total {
     const char *estimator;
     int64_t total_bytes;
+    int64_t weights_bytes; /* of these; BYTES_UNKNOWN: the estimator does not say */
 };
 
 struct case_view {

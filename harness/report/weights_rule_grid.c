@@ -1,8 +1,11 @@
 /* Grid and wording of the weights rule: batches by lengths, and its boundary in words. Raw text: writers escape it. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "harness/base/size.h"
 #include "harness/report/weights_rule_view.h"
 
 static int number_order(int64_t a, int64_t b)
@@ -118,6 +121,48 @@ void rule_boundary_append(struct text *text, const struct rule_series *series)
     text_append(text, series->is_mixed ? "; not by batch x length alone: above that it is enough for some" : "");
 }
 
+/* What weights-1.2 takes for the weights of a case; BYTES_UNKNOWN: its record does not say. */
+static int64_t estimator_weights(const struct rule_cell *cell)
+{
+    const struct case_view *view = cell->one->view;
+    for (int at = 0; at < view->total_count; at++) {
+        if (strcmp(view->totals[at].estimator, "weights-1.2") == 0) {
+            return view->totals[at].weights_bytes;
+        }
+    }
+    return BYTES_UNKNOWN;
+}
+
+/* The estimator of nearly the same name counts other weights: how far apart they are, where that is most. */
+static void estimator_compare_append(struct text *text, const struct weights_rule *rule)
+{
+    const struct rule_cell *farthest = NULL;
+    double most = 0.0;
+    int known_count = 0, differing_count = 0;
+    for (int at = 0; at < rule->cell_count; at++) {
+        const struct rule_cell *cell = &rule->cells[at];
+        int64_t theirs = estimator_weights(cell);
+        double apart = fabs((double)theirs / (double)cell->one->loaded_bytes - 1.0);
+        known_count += theirs != BYTES_UNKNOWN ? 1 : 0;
+        differing_count += theirs != BYTES_UNKNOWN && theirs != cell->one->loaded_bytes ? 1 : 0;
+        if (theirs != BYTES_UNKNOWN && apart > most) {
+            most = apart;
+            farthest = cell;
+        }
+    }
+    text_append(text, " The estimator weights-1.2 takes other weights, parameters x the bytes of an element, without "
+                      "buffers, and as if all were quantised where some are");
+    if (farthest == NULL) {
+        text_append(text, known_count > 0 ? ": here they are equal." : ".");
+        return;
+    }
+    char theirs[SIZE_TEXT_BYTES], ours[SIZE_TEXT_BYTES];
+    text_format(text, ": they differ in %d of %d cases, most in %s, %s there and %s here (%+.3g %%).", differing_count,
+                known_count, farthest->one->view->label, size_format(estimator_weights(farthest), theirs),
+                size_format(farthest->one->loaded_bytes, ours),
+                100.0 * ((double)estimator_weights(farthest) / (double)farthest->one->loaded_bytes - 1.0));
+}
+
 void rule_explanation_append(struct text *text, const struct weights_rule *rule)
 {
     text_format(
@@ -127,4 +172,5 @@ void rule_explanation_append(struct text *text, const struct weights_rule *rule)
         "which is enough and not wasteful. Tokens: batch x "
         "(sequence + new tokens), of images the batch. The context of a GPU and its libraries come on top.",
         rule->factor, rule->factor, 100.0 * rule->wasteful);
+    estimator_compare_append(text, rule);
 }

@@ -66,8 +66,12 @@ static void estimates_append(struct text *text, const struct counted_row *row)
         separator = ",";
     }
     for (int at = 0; at < ROW_PREDICTIONS && row->predictions[at].estimator != NULL; at++) {
-        text_format(text, "%s\"%s\":{\"total_bytes\":%" PRId64 "}", separator, row->predictions[at].estimator,
-                    row->predictions[at].total_bytes);
+        const struct row_prediction *prediction = &row->predictions[at];
+        text_format(text, "%s\"%s\":{", separator, prediction->estimator);
+        if (prediction->weights_bytes > 0) {
+            text_format(text, "\"weights_bytes\":%" PRId64 ",", prediction->weights_bytes);
+        }
+        text_format(text, "\"total_bytes\":%" PRId64 "}", prediction->total_bytes);
         separator = ",";
     }
     text_append(text, "},");

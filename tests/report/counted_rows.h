@@ -12,6 +12,7 @@ enum { ROW_PREDICTIONS = 6 };
 struct row_prediction {
     const char *estimator; /* NULL ends the list */
     int64_t total_bytes;
+    int64_t weights_bytes; /* 0: the estimator does not say */
 };
 
 /* One case line. What is left out gets a usual value: ok, valid, on the host (of a device "meta" the target is sm_90), float32, infer, of the model "model". */

@@ -114,6 +114,40 @@ static void equal_tokens_are_judged_by_the_worse(void **state)
     scene_release(&scene);
 }
 
+/* The estimator of nearly the same name counts other weights: where they differ most, both figures are said. */
+static void weights_of_the_estimator_are_told_apart(void **state)
+{
+    (void)state;
+    struct counted_row rows[] = {
+        {.id = "a", .batch = 1, .seq = 8, .loaded_bytes = 1000, .measured_bytes = 1100},
+        {.id = "b", .batch = 2, .seq = 8, .loaded_bytes = 1000, .measured_bytes = 1100},
+        {.id = "c", .batch = 3, .seq = 8, .loaded_bytes = 1000, .measured_bytes = 1100},
+    };
+    static const struct {
+        int64_t weights_bytes[2];
+        const char *says;
+    } cases[] = {
+        {{1000, 1000}, "as if all were quantised where some are: here they are equal."},
+        {{1000, 500},
+         "they differ in 1 of 2 cases, most in model infer float32 b2 s8, 500 B there and 1000 B here (-50 %)."},
+        {{1008, 1100},
+         "they differ in 2 of 2 cases, most in model infer float32 b2 s8, 1.07 KiB there and 1000 B here (+10 %)."},
+    };
+    for (size_t at = 0; at < sizeof cases / sizeof cases[0]; at++) {
+        struct text text = {0};
+        for (int row = 0; row < 2; row++) {
+            rows[row].predictions[0] = (struct row_prediction){"weights-1.2", 1, cases[at].weights_bytes[row]};
+        }
+        struct scene scene = scene_of(rows, 3, 1.2, 0.1);
+        rule_explanation_append(&text, scene.rule);
+        if (strstr(text_string(&text), cases[at].says) == NULL) {
+            fail_msg("\"%s\" does not say \"%s\"", text_string(&text), cases[at].says);
+        }
+        text_release(&text);
+        scene_release(&scene);
+    }
+}
+
 static void only_inference_is_judged_and_predictions_apart(void **state)
 {
     (void)state;
@@ -445,6 +479,7 @@ int main(void)
         cmocka_unit_test(words_are_those_of_the_header),
         cmocka_unit_test(boundaries_are_known),
         cmocka_unit_test(equal_tokens_are_judged_by_the_worse),
+        cmocka_unit_test(weights_of_the_estimator_are_told_apart),
         cmocka_unit_test(only_inference_is_judged_and_predictions_apart),
         cmocka_unit_test(every_series_says_what_it_is_of),
         cmocka_unit_test(measured_series_name_their_device_where_there_are_several),
