@@ -247,14 +247,20 @@ league_overview() {
         printf '\nHow estimators compare on %s, over %s ([docs/LEAGUE.md](docs/LEAGUE.md): by mode and family). %s\n\n' \
             "$(member name "results/reference/$slug/league/records.jsonl" device)" \
             "$(report_section "$made" "All cases" | sed -n '1s/;.*//p')" \
-            'Ranked by the median of |error|; few and part answer too few cases for a rank; \* measures other cases first.'
+            'Ranked by the median of |error|; few and part answer too few cases for a rank.'
         # a bar within a cell is written \| and ends none
         report_section "$made" "All cases" | awk -F '|' '/^[|]/ {
             gsub(/\\[|]/, "\001")
-            line = "|" $2 "|" $3 "|" $4 "|" $5 "|" $6 "|" $7 "|" $8 "|" $9 "|"
+            line = "|" $2 "|" $3 "|" $4 "|" $5 "|" $6 "|" $7 "|" $8 "|" $9 "|" $10 "|"
             gsub("\001", "\\\\|", line)
             print line
         }'
+        printf '\n%s %s %s\n\n' 'Bias is the mean error with its sign, under the share of cases that were predicted too small.' \
+            "Common is the median over the $(report_section "$made" "All cases" | sed -n '1s/.* answer \([0-9]*\) of them.*/\1/p') cases" \
+            'that every ranked estimator answers: there nobody gains by easy cases. `assay estimators` says what each is.'
+        echo 'Marked \* are baselines: no published rules, but what somebody predicts who has measured other cases first. What is cleverer should do better.'
+        echo
+        report_section "$made" "How to read it" | grep '^- '
     done
 }
 

@@ -33,6 +33,18 @@ static void the_page_is_that_of_the_committed_records(void **state)
     expect("ci/reference.sh --assay \"$2\" --check", "", 0, "");
 }
 
+/* Columns and baselines that are shown are explained beside the table. */
+static void the_table_of_the_readme_explains_itself(void **state)
+{
+    (void)state;
+    expect("sed -n '/^<!-- reference results/,/^<!-- end of the reference/p' README.md", "", 0, " | common |\n");
+    expect("sed -n '/^<!-- reference results/,/^<!-- end of the reference/p' README.md", "", 0,
+           " cases that every ranked estimator answers");
+    expect("sed -n 's/^| [^|]*| \\(.*\\) \\\\\\* |.*/\\1/p' README.md | sort | while read -r name; do"
+           " grep -q \"^- $name: .\" README.md && echo \"$name\"; done | xargs",
+           "", 0, "affine tensors affine weights two-point batch");
+}
+
 /* A repository of its own: the committed results, and a GPU that does not exist with the records of a run of the fixture's
  * kind in its folder. */
 static void a_device_that_is_added_is_shown(void **state)
@@ -102,6 +114,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_page_is_that_of_the_committed_records),
+        cmocka_unit_test(the_table_of_the_readme_explains_itself),
         cmocka_unit_test(a_device_that_is_added_is_shown),
         cmocka_unit_test(a_failure_leaves_what_was_there),
     };
