@@ -1,5 +1,5 @@
 /* Accuracy: the page of points, each a case and an estimator. What is not drawn is named in the caption. */
-#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "harness/report/estimator_look.h"
@@ -13,13 +13,36 @@ static const struct comparison *figure_find(const struct case_view *view, const 
     return row != NULL && row->predicted_bytes > 0 && row->measured_bytes > 0 ? row : NULL;
 }
 
-static int points_count(const struct report *report, const char *estimator)
+/* What there is of one estimator, and the cases in which it is furthest off to either side; -1: none. */
+struct tally {
+    int count, lowest, highest;
+    double lowest_error, highest_error;
+    bool drawn;
+};
+
+static void tallies_make(const struct report *report, struct tally tallies[ESTIMATOR_MAXIMUM], double *tolerance)
 {
-    int count = 0;
-    for (int at = 0; at < report->case_count; at++) {
-        count += figure_find(&report->cases[at], estimator) != NULL ? 1 : 0;
+    for (int index = 0; index < report->estimator_count; index++) {
+        const bool replays = strcmp(report->estimators[index], "replay") == 0;
+        struct tally *tally = &tallies[index];
+        *tally = (struct tally){.lowest = -1, .highest = -1};
+        for (int at = 0; at < report->case_count; at++) {
+            const struct comparison *row = figure_find(&report->cases[at], report->estimators[index]);
+            if (row == NULL) {
+                continue;
+            }
+            tally->count++;
+            if (tally->lowest < 0 || row->error < tally->lowest_error) {
+                tally->lowest = at;
+                tally->lowest_error = row->error;
+            }
+            if (tally->highest < 0 || row->error > tally->highest_error) {
+                tally->highest = at;
+                tally->highest_error = row->error;
+            }
+            *tolerance = replays && row->tolerance > *tolerance ? row->tolerance : *tolerance;
+        }
     }
-    return count;
 }
 
 static void look_columns(struct text *data, const char *estimator)
@@ -40,81 +63,58 @@ static void point_write(const struct case_view *view, const struct comparison *r
     page->mark_count++;
 }
 
-/* The case in which an estimator is furthest off; -1: it has no figure. */
-static int furthest_find(const struct report *report, const char *estimator)
+static void points_write(const struct report *report, const char *estimator, const struct tally *tally,
+                         struct plot_page *page)
 {
-    int furthest = -1;
-    double distance = -1.0;
-    for (int at = 0; at < report->case_count; at++) {
-        const struct comparison *row = figure_find(&report->cases[at], estimator);
-        if (row != NULL && fabs(row->error) > distance) {
-            furthest = at;
-            distance = fabs(row->error);
-        }
-    }
-    return furthest;
-}
-
-static void points_write(const struct report *report, const char *estimator, int stride, struct plot_page *page)
-{
-    int number = 0, furthest = stride > 1 ? furthest_find(report, estimator) : -1;
-    for (int at = 0; at < report->case_count; at++) {
+    int number = 0, stride = plot_stride(tally->count, POINTS_MAXIMUM);
+    for (int at = 0; number < tally->count; at++) {
         const struct comparison *row = figure_find(&report->cases[at], estimator);
         if (row == NULL) {
             continue;
         }
-        if (number++ % stride == 0 || at == furthest) {
+        if (plot_mark_is_drawn(number++, stride) || at == tally->lowest || at == tally->highest) {
             point_write(&report->cases[at], row, page);
-        }
-        if (strcmp(estimator, "replay") == 0 && row->tolerance > page->tolerance) {
-            page->tolerance = row->tolerance;
         }
     }
 }
 
-static void legend_write(const struct report *report, const bool *drawn, struct text *data)
+static void legend_write(const struct report *report, const struct tally *tallies, struct text *data)
 {
     text_append(data, "\n\n# estimator\tcases\tcolour\tsymbol\n");
     for (int index = 0; index < report->estimator_count; index++) {
-        const char *name = report->estimators[index];
-        if (!drawn[index]) {
-            continue;
+        if (tallies[index].drawn) {
+            label_column(data, report->estimators[index]);
+            text_format(data, "\t%d", tallies[index].count);
+            look_columns(data, report->estimators[index]);
+            text_append(data, "\n");
         }
-        label_column(data, name);
-        text_format(data, "\t%d", points_count(report, name));
-        look_columns(data, name);
-        text_append(data, "\n");
     }
 }
 
 /* Which estimators are drawn: those with the most points, in the order of the report. Returns how many. */
-static int drawn_choose(const struct report *report, bool drawn[ESTIMATOR_MAXIMUM])
+static int drawn_choose(const struct report *report, struct tally *tallies)
 {
-    int counts[ESTIMATOR_MAXIMUM], chosen = 0;
-    for (int index = 0; index < report->estimator_count; index++) {
-        counts[index] = points_count(report, report->estimators[index]);
-        drawn[index] = false;
-    }
+    int chosen = 0;
     for (; chosen < DRAWN_MAXIMUM; chosen++) {
         int best = -1;
         for (int index = 0; index < report->estimator_count; index++) {
-            if (!drawn[index] && counts[index] > (best < 0 ? 0 : counts[best])) {
+            if (!tallies[index].drawn && tallies[index].count > (best < 0 ? 0 : tallies[best].count)) {
                 best = index;
             }
         }
         if (best < 0) {
             break;
         }
-        drawn[best] = true;
+        tallies[best].drawn = true;
     }
     return chosen;
 }
 
-static void left_out_name(const struct report *report, const bool *drawn, struct plot_page *page)
+static void left_out_name(const struct report *report, const struct tally *tallies, struct plot_page *page)
 {
     struct text names = {0};
     for (int index = 0; index < report->estimator_count; index++) {
-        if (!drawn[index] && points_count(report, report->estimators[index]) > 0) {
+        if (!tallies[index].drawn && tallies[index].count > 0) {
             text_format(&names, "%s%s", names.length == 0 ? "Not drawn, because they have the fewest points: " : ", ",
                         report->estimators[index]);
         }
@@ -127,25 +127,43 @@ static void left_out_name(const struct report *report, const bool *drawn, struct
     text_release(&names);
 }
 
-/* The first row of the legend is the last that is drawn, on top of the others. */
-void accuracy_page_make(const struct report *report, const char *timeline, int number, struct plot_page *page)
+/* That of some estimators not every mark is drawn. */
+static void thinning_note(const struct report *report, const struct tally *tallies, struct plot_page *page)
 {
-    (void)timeline;
-    bool drawn[ESTIMATOR_MAXIMUM];
+    int most = 0;
+    for (int index = 0; index < report->estimator_count; index++) {
+        most = tallies[index].drawn && tallies[index].count > most ? tallies[index].count : most;
+    }
+    if (most > POINTS_MAXIMUM) {
+        char sentence[160];
+        snprintf(sentence, sizeof sentence,
+                 "Of more than %d marks of an estimator some are drawn, among them those furthest off to either side: "
+                 "there are too many for an image.",
+                 POINTS_MAXIMUM);
+        plot_caption_add(page, sentence);
+    }
+}
+
+/* The first row of the legend is the last that is drawn, on top of the others. */
+void accuracy_page_make(const struct plot_pages *pages, int number, struct plot_page *page)
+{
+    const struct report *report = pages->report;
+    struct tally tallies[ESTIMATOR_MAXIMUM];
     page->width = 760;
     page->height = 840;
     if (number > 0) {
         return;
     }
-    int drawn_count = drawn_choose(report, drawn), stride = plot_stride(report->case_count, POINTS_MAXIMUM);
+    tallies_make(report, tallies, &page->tolerance);
+    int drawn_count = drawn_choose(report, tallies);
     text_append(&page->data, "# case\testimator\tmeasured_bytes\tpredicted_bytes\tcolour\tsymbol\n");
     for (int index = report->estimator_count - 1; index >= 0; index--) {
-        if (drawn[index]) {
-            points_write(report, report->estimators[index], stride, page);
+        if (tallies[index].drawn) {
+            points_write(report, report->estimators[index], &tallies[index], page);
         }
     }
-    legend_write(report, drawn, &page->data);
+    legend_write(report, tallies, &page->data);
     page->height += 20 * ((drawn_count + 4) / 3);
-    plot_stride_note(page, stride, "of each estimator the one that is furthest off");
-    left_out_name(report, drawn, page);
+    thinning_note(report, tallies, page);
+    left_out_name(report, tallies, page);
 }

@@ -1,6 +1,5 @@
 /* Anatomy: the page of bars. Where prediction and measurement are equal in every part, one bar stands for both. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/size.h"
@@ -84,30 +83,33 @@ static void heads_write(struct text *data)
     text_append(data, "\tslack\tcached\n");
 }
 
-void anatomy_page_make(const struct report *report, const char *timeline, int number, struct plot_page *page)
+void *anatomy_pages_open(const struct report *report, const char *timeline)
 {
-    int count;
+    return plot_cases_choose(report, timeline, anatomy_has);
+}
+
+void anatomy_page_make(const struct plot_pages *pages, int number, struct plot_page *page)
+{
+    const struct plot_cases *chosen = pages->material;
     struct text titles = {0};
-    const struct case_view **chosen = plot_cases_choose(report, timeline, anatomy_has, &count);
     page->width = 960;
     heads_write(&page->data);
     text_append(&titles, "\n\n# place\tcase\n");
     double place = 1.0;
-    for (int at = number * ANATOMY_CASES; at < count && at < (number + 1) * ANATOMY_CASES; at++) {
+    for (int at = number * ANATOMY_CASES; at < chosen->count && at < (number + 1) * ANATOMY_CASES; at++) {
         text_format(&titles, "%.2f\t", place - 0.97);
-        label_column(&titles, chosen[at]->title);
+        label_column(&titles, chosen->cases[at]->title);
         text_append(&titles, "\n");
-        place = case_write(page, chosen[at], place);
+        place = case_write(page, chosen->cases[at], place);
         page->mark_count++;
     }
     text_append(&page->data, text_string(&titles));
     page->height = 222 + (int)(21.0 * place);
     if (page->mark_count > 0) {
         char sentence[WORDING_BYTES];
-        snprintf(sentence, sizeof sentence, "both: the same predicted and %s, in every part.", report->basis);
+        snprintf(sentence, sizeof sentence, "both: the same predicted and %s, in every part.", pages->report->basis);
         plot_caption_add(page, sentence);
     }
-    page->data.failed = page->data.failed || chosen == NULL || titles.failed;
+    page->data.failed = page->data.failed || titles.failed;
     text_release(&titles);
-    free(chosen);
 }

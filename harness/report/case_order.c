@@ -24,21 +24,38 @@ static double error_of(const struct case_view *view)
     return error < 0.0 ? -error : error;
 }
 
+struct urgent_case {
+    const struct case_view *view;
+    int urgency;
+    double error; /* 0: in the order of the records */
+};
+
 /* Cases lie in one array, so that their addresses are their order in the records. */
-static int record_order(const void *left, const void *right)
+static int urgency_order(const void *left, const void *right)
 {
-    const struct case_view *a = *(const struct case_view *const *)left, *b = *(const struct case_view *const *)right;
-    int order = case_urgency(a) - case_urgency(b);
-    return order != 0 ? order : (a > b) - (a < b);
+    const struct urgent_case *a = left, *b = right;
+    int order = a->urgency - b->urgency;
+    order = order != 0 ? order : (a->error < b->error) - (a->error > b->error);
+    return order != 0 ? order : (a->view > b->view) - (a->view < b->view);
 }
 
-static int error_order(const void *left, const void *right)
+/* By urgency, and where not all can be shown by the error of replay. False: no memory. */
+static bool cases_sort(const struct report *report, bool by_error, const struct case_view **cases)
 {
-    const struct case_view *a = *(const struct case_view *const *)left, *b = *(const struct case_view *const *)right;
-    int order = case_urgency(a) - case_urgency(b);
-    double x = error_of(a), y = error_of(b);
-    order = order != 0 ? order : (x < y) - (x > y);
-    return order != 0 ? order : (a > b) - (a < b);
+    struct urgent_case *all = calloc((size_t)report->case_count + 1, sizeof *all);
+    if (all == NULL) {
+        return false;
+    }
+    for (int at = 0; at < report->case_count; at++) {
+        const struct case_view *view = &report->cases[at];
+        all[at] = (struct urgent_case){view, case_urgency(view), by_error ? error_of(view) : 0.0};
+    }
+    qsort(all, (size_t)report->case_count, sizeof *all, urgency_order);
+    for (int at = 0; at < report->case_count; at++) {
+        cases[at] = all[at].view;
+    }
+    free(all);
+    return true;
 }
 
 bool case_order_make(const struct report *report, int maximum, struct case_order *order)
@@ -47,13 +64,15 @@ bool case_order_make(const struct report *report, int maximum, struct case_order
     if (order->cases == NULL) {
         return false;
     }
+    const bool all = report->case_count <= maximum;
+    if (!cases_sort(report, !all, order->cases)) {
+        case_order_release(order);
+        return false;
+    }
     int failed_count = 0;
     for (int at = 0; at < report->case_count; at++) {
-        order->cases[at] = &report->cases[at];
         failed_count += case_has_failed(&report->cases[at]) ? 1 : 0;
     }
-    bool all = report->case_count <= maximum;
-    qsort(order->cases, (size_t)report->case_count, sizeof *order->cases, all ? record_order : error_order);
     order->shown_count = all ? report->case_count : maximum;
     order->failed_count = failed_count < order->shown_count ? failed_count : order->shown_count;
     order->hidden_count = report->case_count - order->shown_count;

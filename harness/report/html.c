@@ -160,19 +160,18 @@ static void contents_append(struct text *text, const struct case_order *order, b
 }
 
 /* The failures, or all others. */
-static void part_append(struct text *text, const struct report *report, const struct case_order *order, bool failures)
+static void part_append(struct text *text, const struct report *report, const struct html_columns *columns,
+                        const struct case_order *order, bool failures)
 {
     int first = failures ? 0 : order->failed_count;
     int count = failures ? order->failed_count : order->shown_count - first;
     if (count == 0) {
         return;
     }
-    struct html_columns columns;
-    estimators_choose(report, NULL, HTML_COLUMNS_MAXIMUM, true, columns.shown);
     text_append(text, failures                  ? "<h2 id=\"failures\">Did not pass</h2>\n"
                       : order->failed_count > 0 ? "<h2 id=\"cases\">The other cases</h2>\n"
                                                 : "<h2 id=\"cases\">Cases</h2>\n");
-    html_cases_append(text, report, &columns, order->cases + first, count, failures && count <= FAILURES_OPEN_MAXIMUM);
+    html_cases_append(text, report, columns, order->cases + first, count, failures && count <= FAILURES_OPEN_MAXIMUM);
 }
 
 void html_write(const struct report *report, const struct report_style *style, const struct accuracy *rows, int count,
@@ -184,16 +183,18 @@ void html_write(const struct report *report, const struct report_style *style, c
         text->failed = true;
         return;
     }
+    struct html_columns columns;
+    estimators_choose(report, NULL, HTML_COLUMNS_MAXIMUM, true, columns.shown);
     head_append(text, report);
     contents_append(text, &order, count > 0, has_figures(style));
-    part_append(text, report, &order, true);
+    part_append(text, report, &columns, &order, true);
     if (count > 0) {
         summary_append(text, report, rows, count);
     }
     if (has_figures(style)) {
         figures_append(text, style);
     }
-    part_append(text, report, &order, false);
+    part_append(text, report, &columns, &order, false);
     case_order_note(&note, &order);
     if (note.length > 0) {
         text_append(text, "<p class=\"note\">");

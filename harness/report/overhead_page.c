@@ -1,255 +1,145 @@
 /* Overhead: a page for each model that infers or generates, a panel for each form of the case (precision, attention, ...),
- * a line for each batch along the length. Images have no length: one line along the batch. */
+ * a line for each batch along the length. Images have no length: one line along the batch. A batch has one look in all pages
+ * of a report. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/report/counted_cases.h"
+#include "harness/report/overhead_points.h"
+#include "harness/report/overhead_thinning.h"
 #include "harness/report/plot_data.h"
 #include "harness/report/wording.h"
 
-enum { PANELS_MAXIMUM = 6, BATCHES_MAXIMUM = 64 };
+enum { LEGEND_MAXIMUM = 64 /* batches in a legend */ };
 
-struct point {
-    const struct case_view *view;
-    char *form;     /* what the label says besides model, mode, batch and length */
-    int64_t line;   /* the batch; where the batch is the length 0 */
-    int64_t length; /* of images, and where all sequences are equally long, the batch */
-};
-
-struct points {
-    struct point *all;
+/* What is written: a copy, because a page may turn its lines. */
+struct page_points {
+    const struct overhead_points *report; /* of all pages */
+    struct overhead_point *all;
+    bool *drawn, *batches; /* which points; which of the batches of the report */
     int count;
 };
 
-/* Dark to light, in the order of the batches: not the colours of estimators. */
+/* Dark to light, in the order of the batches: not the colours of estimators. What is of each batch has none of these. */
 static const unsigned batch_colours[] = {0x440154, 0x414487, 0x2a788e, 0x22a884, 0x7ad151, 0xc5b000};
+static const unsigned each_batch_colour = 0x222222;
 static const int batch_symbols[] = {7, 5, 9, 13, 11, 15}; /* filled; one less is the open form */
 enum { BATCH_LOOKS = sizeof batch_symbols / sizeof batch_symbols[0] };
 
-static bool overhead_has(const struct case_view *view)
+/* Of more batches than there are colours each has one between two of these. */
+static unsigned batch_colour(int place, int batch_count)
 {
-    bool mode = view->mode != NULL && (strcmp(view->mode, "infer") == 0 || strcmp(view->mode, "generate") == 0);
-    return mode && view->model != NULL && view->batch > 0 && view->measured.categories_known &&
-           view->measured.category_bytes[CATEGORY_WEIGHTS] > 0 && view->measured.peak_bytes[LEVEL_ALLOCATED] > 0;
-}
-
-/* The label without its model and mode, and without the words for batch and length. NULL: no memory. */
-static char *form_make(const struct case_view *view)
-{
-    char batch[32], length[32];
-    struct text form = {0};
-    snprintf(batch, sizeof batch, "b%" PRId64, view->batch);
-    snprintf(length, sizeof length, "s%" PRId64, view->seq);
-    size_t head = strlen(view->model) + 1 + strlen(view->mode);
-    const char *word = strlen(view->label) > head ? view->label + head : "";
-    while (*(word += strspn(word, " ")) != '\0') {
-        size_t count = strcspn(word, " ");
-        bool known = (strlen(batch) == count && strncmp(word, batch, count) == 0) ||
-                     (strlen(length) == count && strncmp(word, length, count) == 0);
-        if (!known) {
-            text_append(&form, form.length > 0 ? " " : "");
-            text_append_bytes(&form, word, count);
-            text_append(&form, word[0] == '+' ? " tokens" : "");
-            text_append(&form, count == 4 && strncmp(word, "last", count) == 0 ? " logits" : "");
-        }
-        word += count;
+    if (batch_count <= BATCH_LOOKS) {
+        return batch_colours[place];
     }
-    if (case_is_meta(view)) {
-        text_append(&form, " (");
-        replayed_append(&form, view);
-        text_append(&form, ")");
+    double at = (double)place * (BATCH_LOOKS - 1) / (batch_count - 1);
+    int lower = (int)at < BATCH_LOOKS - 2 ? (int)at : BATCH_LOOKS - 2;
+    unsigned colour = 0;
+    for (unsigned shift = 0; shift < 24; shift += 8) {
+        double a = (batch_colours[lower] >> shift) & 0xff, b = (batch_colours[lower + 1] >> shift) & 0xff;
+        colour |= (unsigned)(a + (b - a) * (at - lower) + 0.5) << shift;
     }
-    char *copy = form.failed ? NULL : strdup(text_string(&form));
-    text_release(&form);
-    return copy;
+    return colour;
 }
 
-static int number_order(int64_t a, int64_t b)
+/* batch 0: each. */
+static void look_columns(struct text *data, const struct overhead_points *report, int64_t batch, bool open)
 {
-    return (a > b) - (a < b);
+    int place = batch > 0 ? overhead_batch_place(report, batch) : 0;
+    unsigned colour = batch > 0 ? batch_colour(place, report->batch_count) : each_batch_colour;
+    text_format(data, "\t%u\t%d", colour, batch_symbols[place % BATCH_LOOKS] - (open ? 1 : 0));
 }
 
-/* Inference before generation, which the names of the modes are not. */
-static int figure_order(const struct point *a, const struct point *b)
+static void row_write(struct text *data, const struct page_points *points, int at, int panel)
 {
-    int order = strcmp(b->view->mode, a->view->mode);
-    return order != 0 ? order : strcmp(a->view->model, b->view->model);
+    const struct overhead_point *point = &points->all[at];
+    text_format(data, "%d\t%" PRId64, panel, point->length);
+    bytes_column(data, point->view->measured.peak_bytes[LEVEL_ALLOCATED]);
+    bytes_column(data, point->view->measured.category_bytes[CATEGORY_WEIGHTS]);
+    look_columns(data, points->report, point->line, case_is_meta(point->view));
+    text_append(data, "\t");
+    label_column(data, point->view->label);
+    text_append(data, "\n");
 }
 
-static int panel_order(const struct point *a, const struct point *b)
-{
-    int order = figure_order(a, b);
-    return order != 0 ? order : strcmp(a->form, b->form);
-}
-
-static int point_order(const void *left, const void *right)
-{
-    const struct point *a = left, *b = right;
-    int order = panel_order(a, b);
-    order = order != 0 ? order : number_order(a->line, b->line);
-    order = order != 0 ? order : number_order(a->length, b->length);
-    return order != 0 ? order : strcmp(a->view->id, b->view->id);
-}
-
-static void points_release(struct points *points)
-{
-    for (int at = 0; at < points->count; at++) {
-        free(points->all[at].form);
-    }
-    free(points->all);
-}
-
-static bool points_find(const struct report *report, struct points *points)
-{
-    *points = (struct points){.all = calloc((size_t)report->case_count + 1, sizeof *points->all)};
-    bool made = points->all != NULL;
-    for (int at = 0; made && at < report->case_count; at++) {
-        const struct case_view *view = &report->cases[at];
-        if (!overhead_has(view)) {
-            continue;
-        }
-        bool image = view->seq <= 0;
-        struct point point = {.view = view, .form = form_make(view), .line = image ? 0 : view->batch};
-        point.length = image ? view->batch : view->seq;
-        made = point.form != NULL;
-        points->all[points->count] = point;
-        points->count += made ? 1 : 0;
-    }
-    if (made) {
-        qsort(points->all, (size_t)points->count, sizeof *points->all, point_order);
-    }
-    return made;
-}
-
-/* Whether some panel of a figure has two points: one alone is a figure for a table. */
-static bool has_line(const struct point *points, int count)
-{
-    for (int at = 1; at < count; at++) {
-        if (panel_order(&points[at - 1], &points[at]) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* How many of the points make PANELS_MAXIMUM panels at most. */
-static int panels_take(const struct point *points, int count)
-{
-    int taken = 1;
-    for (int panels = 1; taken < count; taken++) {
-        panels += panel_order(&points[taken - 1], &points[taken]) != 0 ? 1 : 0;
-        if (panels > PANELS_MAXIMUM) {
-            break;
-        }
-    }
-    return taken;
-}
-
-/* The points of page `number`: of one model and mode, and as many panels as a page holds. False: there is no such page. */
-static bool page_find(const struct points *points, int number, int *first, int *count)
-{
-    for (int at = 0; at < points->count;) {
-        int figure = 1;
-        while (at + figure < points->count && figure_order(&points->all[at], &points->all[at + figure]) == 0) {
-            figure++;
-        }
-        bool drawn = has_line(&points->all[at], figure);
-        for (int end = at + figure; at < end;) {
-            *first = at;
-            *count = panels_take(&points->all[at], end - at);
-            if (drawn && number-- == 0) {
-                return true;
-            }
-            at += *count;
-        }
-    }
-    return false;
-}
-
-/* The different batches of a page, ascending; more than there is room for share the last look. */
-static int batches_find(const struct point *points, int count, int64_t batches[BATCHES_MAXIMUM])
-{
-    int found = 0;
-    for (int at = 0; at < count; at++) {
-        int place = 0;
-        while (place < found && batches[place] < points[at].line) {
-            place++;
-        }
-        if ((place < found && batches[place] == points[at].line) || found == BATCHES_MAXIMUM) {
-            continue;
-        }
-        memmove(&batches[place + 1], &batches[place], (size_t)(found - place) * sizeof *batches);
-        batches[place] = points[at].line;
-        found++;
-    }
-    return found;
-}
-
-static void look_columns(struct text *data, int place, int batch_count, bool open)
-{
-    int colour = batch_count <= BATCH_LOOKS ? place : place * BATCH_LOOKS / batch_count;
-    text_format(data, "\t%u\t%d", batch_colours[colour], batch_symbols[place % BATCH_LOOKS] - (open ? 1 : 0));
-}
-
-static int place_of(const int64_t *batches, int count, int64_t batch)
-{
-    int place = 0;
-    while (place < count - 1 && batches[place] != batch) {
-        place++;
-    }
-    return place;
-}
-
-static void rows_write(struct text *data, const struct point *points, int count, const int64_t *batches,
-                       int batch_count)
+static void rows_write(struct text *data, const struct page_points *points)
 {
     int panel = 0;
     text_append(data, "# panel\tlength\tpeak_bytes\tweight_bytes\tcolour\tsymbol\tcase\n");
-    for (int at = 0; at < count; at++) {
-        const struct point *point = &points[at];
-        bool new_panel = at > 0 && panel_order(&points[at - 1], point) != 0;
+    bool any = false, new_line = false;
+    for (int at = 0; at < points->count; at++) {
+        const struct overhead_point *point = &points->all[at];
+        bool new_panel = at > 0 && !overhead_panel_is_one(&point[-1], point);
         panel += new_panel ? 1 : 0;
-        text_append(data, at > 0 && (new_panel || points[at - 1].line != point->line) ? "\n" : "");
-        text_format(data, "%d\t%" PRId64, panel, point->length);
-        bytes_column(data, point->view->measured.peak_bytes[LEVEL_ALLOCATED]);
-        bytes_column(data, point->view->measured.category_bytes[CATEGORY_WEIGHTS]);
-        look_columns(data, place_of(batches, batch_count, point->line), batch_count, case_is_meta(point->view));
-        text_append(data, "\t");
-        label_column(data, point->view->label);
-        text_append(data, "\n");
+        new_line = new_line || new_panel || (at > 0 && point[-1].line != point->line);
+        if (points->drawn[at]) {
+            text_append(data, any && new_line ? "\n" : "");
+            row_write(data, points, at, panel);
+            any = true;
+            new_line = false;
+        }
     }
 }
 
-static int panels_write(struct text *data, const struct point *points, int count)
+static int panels_write(struct text *data, const struct page_points *points)
 {
     int panel = 0;
     text_append(data, "\n\n# panel\tform\n");
-    for (int at = 0; at < count; at++) {
-        if (at == 0 || panel_order(&points[at - 1], &points[at]) != 0) {
+    for (int at = 0; at < points->count; at++) {
+        if (at == 0 || !overhead_panel_is_one(&points->all[at - 1], &points->all[at])) {
             text_format(data, "%d\t", panel++);
-            label_column(data, points[at].form);
+            label_column(data, points->all[at].form);
             text_append(data, "\n");
         }
     }
     return panel;
 }
 
-static void legend_write(struct text *data, const int64_t *batches, int count, bool open)
+static void legend_row_write(struct text *data, const struct page_points *points, int64_t batch, bool open)
 {
-    text_append(data, "\n\n# batch\tcolour\tsymbol\n");
-    for (int place = 0; place < count; place++) {
-        text_format(data, batches[place] > 0 ? "batch %" PRId64 : "each batch", batches[place]);
-        look_columns(data, place, count, open);
-        text_append(data, "\n");
+    text_format(data, batch > 0 ? "batch %" PRId64 : "each batch", batch);
+    look_columns(data, points->report, batch, open);
+    text_append(data, "\n");
+}
+
+/* The batches that have lines on the page; more than the legend has room for are said in the caption. Returns its rows. */
+static int legend_write(struct plot_page *page, const struct page_points *points, bool open)
+{
+    int rows = 0, count = 0;
+    bool each = false;
+    for (int at = 0; at < points->count; at++) {
+        int64_t batch = points->all[at].line;
+        each = each || (points->drawn[at] && batch == 0);
+        if (points->drawn[at] && batch > 0) {
+            points->batches[overhead_batch_place(points->report, batch)] = true;
+        }
     }
+    text_append(&page->data, "\n\n# batch\tcolour\tsymbol\n");
+    if (each) {
+        legend_row_write(&page->data, points, 0, open);
+        rows++;
+    }
+    for (int place = 0; place < points->report->batch_count; place++) {
+        count += points->batches[place] ? 1 : 0;
+        if (points->batches[place] && count <= LEGEND_MAXIMUM) {
+            legend_row_write(&page->data, points, points->report->batches[place], open);
+            rows++;
+        }
+    }
+    if (count > LEGEND_MAXIMUM) {
+        char sentence[80];
+        snprintf(sentence, sizeof sentence, "The legend has the first %d of %d batches.", LEGEND_MAXIMUM, count);
+        plot_caption_add(page, sentence);
+    }
+    return rows;
 }
 
 /* Where all sequences of a page are equally long, its lines go along the batch. Returns whether. */
-static bool points_turn(struct point *points, int count)
+static bool points_turn(struct overhead_point *points, int count)
 {
-    for (int at = 1; at < count; at++) {
+    for (int at = 0; at < count; at++) {
         if (points[at].length != points[0].length || points[at].line == 0) {
             return false;
         }
@@ -274,44 +164,80 @@ static void axis_word(const struct case_view *one, bool turned, char word[WORDIN
     }
 }
 
-static void page_write(struct point *points, int count, struct plot_page *page)
+static void thinning_note(struct plot_page *page, const struct overhead_thinning *thinning, int count)
+{
+    char sentence[200], lines[64] = "";
+    if (thinning->drawn_line_count < thinning->line_count) {
+        snprintf(lines, sizeof lines, " of %d of %d lines", thinning->drawn_line_count, thinning->line_count);
+    }
+    snprintf(sentence, sizeof sentence,
+             "%d of %d points%s are drawn, the lowest and the highest of each stretch of a line among them: there are "
+             "too many for an image.",
+             thinning->drawn_count, count, lines);
+    if (thinning->drawn_count < count) {
+        plot_caption_add(page, sentence);
+    }
+}
+
+static void page_write(struct page_points *points, struct plot_page *page)
 {
     char axis[WORDING_BYTES];
-    bool turned = points[0].line > 0 && points_turn(points, count);
-    int64_t batches[BATCHES_MAXIMUM];
-    int batch_count = batches_find(points, count, batches), replayed_count = 0;
-    for (int at = 0; at < count; at++) {
-        replayed_count += case_is_meta(points[at].view) ? 1 : 0;
+    const struct case_view *one = points->all[0].view;
+    const char *what = strcmp(one->mode, "infer") == 0 ? "inference" : "generation";
+    axis_word(one, points_turn(points->all, points->count), axis);
+    const struct overhead_thinning thinning = overhead_thin(points->all, points->count, points->drawn);
+    int replayed_count = 0;
+    for (int at = 0; at < points->count; at++) {
+        replayed_count += case_is_meta(points->all[at].view) ? 1 : 0;
     }
-    const struct case_view *one = points[0].view;
-    axis_word(one, turned, axis);
-    text_format(&page->title, "Overhead of %s: %s", strcmp(one->mode, "infer") == 0 ? "inference" : "generation",
-                one->model);
-    rows_write(&page->data, points, count, batches, batch_count);
-    page->mark_count = panels_write(&page->data, points, count);
-    legend_write(&page->data, batches, batch_count, replayed_count == count);
-    text_format(&page->data, "\n\n# mode\tlength\tmodel\n%s\t%s\t",
-                strcmp(one->mode, "infer") == 0 ? "inference" : "generation", axis);
+    text_format(&page->title, "Overhead of %s: %s", what, one->model);
+    rows_write(&page->data, points);
+    page->mark_count = panels_write(&page->data, points);
+    int columns = page->mark_count < 3 ? page->mark_count : 3;
+    page->width = columns == 1 ? 640 : columns == 2 ? 900 : 1200; /* which captions are wrapped to */
+    int legend_height = 70 + 21 * (legend_write(page, points, replayed_count == points->count) + 1);
+    page->height = 84 + 300 * ((page->mark_count + columns - 1) / columns);
+    page->height = page->height < legend_height ? legend_height : page->height;
+    text_format(&page->data, "\n\n# mode\tlength\tmodel\n%s\t%s\t", what, axis);
     label_column(&page->data, one->model);
     text_append(&page->data, "\n");
-    int columns = page->mark_count < 3 ? page->mark_count : 3;
-    page->width = columns == 1 ? 640 : columns == 2 ? 900 : 1200;
-    page->height = 84 + 300 * ((page->mark_count + columns - 1) / columns);
-    int legend_height = 70 + 21 * (batch_count + 1);
-    page->height = page->height < legend_height ? legend_height : page->height;
+    thinning_note(page, &thinning, points->count);
     if (replayed_count > 0) {
         plot_caption_add(page, "Open symbols, replayed: predicted, nothing was measured.");
     }
 }
 
-void overhead_page_make(const struct report *report, const char *timeline, int number, struct plot_page *page)
+void *overhead_pages_open(const struct report *report, const char *timeline)
 {
     (void)timeline;
-    struct points points;
-    int first = 0, count = 0;
-    page->data.failed = !points_find(report, &points);
-    if (!page->data.failed && page_find(&points, number, &first, &count)) {
-        page_write(&points.all[first], count, page);
+    return overhead_points_find(report);
+}
+
+void overhead_pages_close(void *material)
+{
+    overhead_points_release(material);
+}
+
+void overhead_page_make(const struct plot_pages *pages, int number, struct plot_page *page)
+{
+    const struct overhead_points *report = pages->material;
+    if (number >= report->page_count) {
+        return;
     }
-    points_release(&points);
+    const struct overhead_range *range = &report->pages[number];
+    struct page_points points = {
+        .report = report,
+        .all = calloc((size_t)range->count, sizeof *points.all),
+        .drawn = calloc((size_t)range->count, sizeof *points.drawn),
+        .batches = calloc((size_t)report->batch_count + 1, sizeof *points.batches),
+        .count = range->count,
+    };
+    page->data.failed = points.all == NULL || points.drawn == NULL || points.batches == NULL;
+    if (!page->data.failed) {
+        memcpy(points.all, &report->all[range->first], (size_t)range->count * sizeof *points.all);
+        page_write(&points, page);
+    }
+    free(points.all);
+    free(points.drawn);
+    free(points.batches);
 }

@@ -13,14 +13,19 @@ enum { LABEL_COLUMNS = 100, CAPTION_LINE_HEIGHT = 15 };
 
 static const struct {
     const char *name, *purpose, *needs;
-    void (*make)(const struct report *, const char *, int, struct plot_page *);
+    void *(*open)(const struct report *, const char *); /* NULL: the pages need no material */
+    void (*make)(const struct plot_pages *, int, struct plot_page *);
+    void (*close)(void *);
 } plots[PLOT_COUNT] = {
-    [PLOT_ACCURACY] = {"accuracy", "Predicted peak against what was found", "a prediction and a measurement",
-                       accuracy_page_make},
-    [PLOT_ANATOMY] = {"anatomy", "What each peak is made of", "a measurement with its categories", anatomy_page_make},
+    [PLOT_ACCURACY] = {"accuracy", "Predicted peak against what was found", "a prediction and a measurement", NULL,
+                       accuracy_page_make, free},
+    [PLOT_ANATOMY] = {"anatomy", "What each peak is made of", "a measurement with its categories", anatomy_pages_open,
+                      anatomy_page_make, free},
     [PLOT_OVERHEAD] = {"overhead", "Peak over weights",
-                       "a second length or batch of its model in inference or generation", overhead_page_make},
-    [PLOT_TIMELINE] = {"timeline", "Peaks from stage to stage", "stages that are not as predicted", timeline_page_make},
+                       "a second length or batch of its model in inference or generation", overhead_pages_open,
+                       overhead_page_make, overhead_pages_close},
+    [PLOT_TIMELINE] = {"timeline", "Peaks from stage to stage", "stages that are not as predicted", timeline_pages_open,
+                       timeline_page_make, free},
 };
 
 const char *plot_name(enum plot_kind kind)
@@ -86,6 +91,12 @@ void plot_stride_note(struct plot_page *page, int stride, const char *besides)
     }
 }
 
+bool plot_mark_is_drawn(int number, int stride)
+{
+    uint32_t mixed = (uint32_t)(number / stride) * 2654435761u;
+    return number % stride == (int)((mixed >> 16) % (uint32_t)stride);
+}
+
 void plot_caption_close(struct plot_page *page, const char *provenance)
 {
     if (provenance[0] != '\0') {
@@ -116,27 +127,45 @@ static int size_order(const void *left, const void *right)
     return x != y ? (x < y) - (x > y) : strcmp((*a)->id, (*b)->id);
 }
 
-const struct case_view **plot_cases_choose(const struct report *report, const char *timeline,
-                                           bool (*has)(const struct case_view *, const char *), int *count)
+struct plot_cases *plot_cases_choose(const struct report *report, const char *timeline,
+                                     bool (*has)(const struct case_view *, const char *))
 {
-    const struct case_view **chosen = calloc((size_t)report->case_count + 1, sizeof *chosen);
-    *count = 0;
-    for (int at = 0; chosen != NULL && at < report->case_count; at++) {
+    struct plot_cases *chosen = malloc(sizeof *chosen + (size_t)report->case_count * sizeof chosen->cases[0]);
+    if (chosen == NULL) {
+        return NULL;
+    }
+    chosen->count = 0;
+    for (int at = 0; at < report->case_count; at++) {
         if (has(&report->cases[at], timeline)) {
-            chosen[(*count)++] = &report->cases[at];
+            chosen->cases[chosen->count++] = &report->cases[at];
         }
     }
-    if (chosen != NULL) {
-        qsort(chosen, (size_t)*count, sizeof *chosen, size_order);
-    }
+    qsort(chosen->cases, (size_t)chosen->count, sizeof chosen->cases[0], size_order);
     return chosen;
 }
 
-void plot_page_make(const struct report *report, enum plot_kind kind, const char *timeline, int number,
-                    struct plot_page *page)
+bool plot_pages_open(const struct report *report, enum plot_kind kind, const char *timeline, struct plot_pages *pages)
 {
-    *page = (struct plot_page){.tolerance = -1.0, .basis = report->basis};
-    plots[kind].make(report, timeline, number, page);
+    *pages = (struct plot_pages){.report = report, .timeline = timeline, .kind = kind};
+    if (plots[kind].open == NULL) {
+        return true;
+    }
+    pages->material = plots[kind].open(report, timeline);
+    return pages->material != NULL;
+}
+
+void plot_pages_close(struct plot_pages *pages)
+{
+    if (pages->material != NULL) {
+        plots[pages->kind].close(pages->material);
+    }
+    *pages = (struct plot_pages){0};
+}
+
+void plot_page_make(const struct plot_pages *pages, int number, struct plot_page *page)
+{
+    *page = (struct plot_page){.tolerance = -1.0, .basis = pages->report->basis};
+    plots[pages->kind].make(pages, number, page);
 }
 
 void plot_page_release(struct plot_page *page)

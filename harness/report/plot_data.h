@@ -49,22 +49,46 @@ void plot_caption_add(struct plot_page *page, const char *sentence);
 int plot_stride(int count, int maximum);
 void plot_stride_note(struct plot_page *page, int stride, const char *besides);
 
+/* Whether mark `number` of those in the order of the records is the one of its stride. Which one that is changes from stride to
+ * stride: suites multiply lists, and every tenth case may be of one model. */
+bool plot_mark_is_drawn(int number, int stride);
+
 /* Ends the caption with where the figures come from, and makes room for it. */
 void plot_caption_close(struct plot_page *page, const char *provenance);
 
-/* The cases that `has` accepts, largest first, so that neighbours are alike; released by free. NULL: no memory. */
-const struct case_view **plot_cases_choose(const struct report *report, const char *timeline,
-                                           bool (*has)(const struct case_view *, const char *), int *count);
+/* What all pages of one kind are made of; looked for once. */
+struct plot_pages {
+    const struct report *report;
+    const char *timeline; /* as in struct plot_place */
+    enum plot_kind kind;
+    void *material; /* what the makers of the kind have found */
+};
 
-/* Page number from 0, without its caption closed. The caller releases the page. timeline: as in struct plot_place. */
-void plot_page_make(const struct report *report, enum plot_kind kind, const char *timeline, int number,
-                    struct plot_page *page);
+/* False: no memory. The report must outlive it; closed in either case. */
+bool plot_pages_open(const struct report *report, enum plot_kind kind, const char *timeline, struct plot_pages *pages);
+void plot_pages_close(struct plot_pages *pages);
+
+/* Page number from 0, without its caption closed. The caller releases the page. */
+void plot_page_make(const struct plot_pages *pages, int number, struct plot_page *page);
 void plot_page_release(struct plot_page *page);
 
-/* The makers, one per kind. */
-void accuracy_page_make(const struct report *report, const char *timeline, int number, struct plot_page *page);
-void anatomy_page_make(const struct report *report, const char *timeline, int number, struct plot_page *page);
-void overhead_page_make(const struct report *report, const char *timeline, int number, struct plot_page *page);
-void timeline_page_make(const struct report *report, const char *timeline, int number, struct plot_page *page);
+/* The material of some kinds: the cases that `has` accepts, largest first, so that neighbours are alike. Released by free;
+ * NULL: no memory. */
+struct plot_cases {
+    int count;
+    const struct case_view *cases[];
+};
+struct plot_cases *plot_cases_choose(const struct report *report, const char *timeline,
+                                     bool (*has)(const struct case_view *, const char *));
+
+/* The makers. Who opens gives the material, NULL where memory ran out. */
+void accuracy_page_make(const struct plot_pages *pages, int number, struct plot_page *page);
+void *anatomy_pages_open(const struct report *report, const char *timeline);
+void anatomy_page_make(const struct plot_pages *pages, int number, struct plot_page *page);
+void *overhead_pages_open(const struct report *report, const char *timeline);
+void overhead_page_make(const struct plot_pages *pages, int number, struct plot_page *page);
+void overhead_pages_close(void *material);
+void *timeline_pages_open(const struct report *report, const char *timeline);
+void timeline_page_make(const struct plot_pages *pages, int number, struct plot_page *page);
 
 #endif

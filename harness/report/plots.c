@@ -2,6 +2,7 @@
 #include "harness/report/plots.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -40,30 +41,54 @@ static void failure_note(const struct plot_place *place, const struct plot *plot
     }
 }
 
+/* One image of a page, drawn by a gnuplot of its own. */
+struct drawing {
+    struct gnuplot_task task;
+    struct text *image;
+    struct status cause;
+    enum status_code code;
+};
+
+static void *drawing_make(void *argument)
+{
+    struct drawing *drawing = argument;
+    drawing->code = gnuplot_draw(&drawing->task, drawing->image, &drawing->cause);
+    return NULL;
+}
+
+/* Both images at the same time. Where the first fails the second is none: what ails one ails both, and is said once. */
 static void images_draw(const struct plot_place *place, const char *script, const struct plot_page *page,
                         struct plot *plot)
 {
-    struct status cause = {0};
     char option[32] = "";
     if (page->tolerance >= 0.0) {
         snprintf(option, sizeof option, "%.6f", page->tolerance);
     }
-    struct gnuplot_task task = {.script = script,
-                                .data = &page->data,
-                                .format = "svg",
-                                .width = page->width,
-                                .height = page->height,
-                                .option = option,
-                                .basis = page->basis != NULL ? page->basis : "",
-                                .caption = text_string(&page->caption),
-                                .caption_lines = page->caption_lines};
-    enum status_code code = gnuplot_draw(&task, &plot->svg, &cause);
-    if (code == STATUS_OK && place->with_png) {
-        task.format = "png";
-        code = gnuplot_draw(&task, &plot->png, &cause);
+    struct drawing svg = {.task = {.script = script,
+                                   .data = &page->data,
+                                   .format = "svg",
+                                   .width = page->width,
+                                   .height = page->height,
+                                   .option = option,
+                                   .basis = page->basis != NULL ? page->basis : "",
+                                   .caption = text_string(&page->caption),
+                                   .caption_lines = page->caption_lines},
+                          .image = &plot->svg};
+    struct drawing png = {.task = svg.task, .image = &plot->png};
+    png.task.format = "png";
+    pthread_t thread;
+    bool apart = place->with_png && pthread_create(&thread, NULL, drawing_make, &png) == 0;
+    drawing_make(&svg);
+    if (apart) {
+        pthread_join(thread, NULL);
+    } else if (place->with_png && svg.code == STATUS_OK) {
+        drawing_make(&png);
     }
-    if (code != STATUS_OK) {
-        failure_note(place, plot, task.format, &cause);
+    if (svg.code != STATUS_OK) {
+        text_release(&plot->png);
+        failure_note(place, plot, svg.task.format, &svg.cause);
+    } else if (png.code != STATUS_OK) {
+        failure_note(place, plot, png.task.format, &png.cause);
     }
 }
 
@@ -106,13 +131,12 @@ enum status_code plot_page_draw(const struct plot_place *place, const char *name
 
 /* Makes the pages of one kind: those that are drawn, and where all are, an empty one after them. Returns how many; *more: there
  * are others. */
-static int pages_make(const struct report *report, enum plot_kind kind, const struct plot_place *place, int maximum,
-                      struct plot_page *pages, bool *more)
+static int pages_make(const struct plot_pages *source, int maximum, struct plot_page *pages, bool *more)
 {
     int count = 0;
     *more = true;
     while (*more && count <= maximum) {
-        plot_page_make(report, kind, place->timeline, count, &pages[count]);
+        plot_page_make(source, count, &pages[count]);
         *more = pages[count].mark_count > 0;
         count++;
     }
@@ -144,8 +168,13 @@ static enum status_code kind_draw(const struct report *report, enum plot_kind ki
     struct plot_page pages[OVERHEAD_PAGE_MAXIMUM + 1];
     const int maximum = kind == PLOT_OVERHEAD ? OVERHEAD_PAGE_MAXIMUM : PAGE_MAXIMUM;
     const char *needs = kind != PLOT_TIMELINE ? plot_needs(kind) : timeline_needs(report, place->timeline);
+    struct plot_pages source;
     bool more = false;
-    int count = pages_make(report, kind, place, maximum, pages, &more);
+    if (!plot_pages_open(report, kind, place->timeline, &source)) {
+        return status_set(error, STATUS_OUT_OF_MEMORY, "no memory for the cases of a plot");
+    }
+    int count = pages_make(&source, maximum, pages, &more);
+    plot_pages_close(&source);
     for (int number = 0; number < count; number++) {
         page_close(&pages[number], kind, number, more ? count : count - 1, provenance);
         if (code == STATUS_OK) {

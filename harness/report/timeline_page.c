@@ -1,7 +1,6 @@
 /* Timeline: the page of stages, a panel for each case whose stages are not as predicted, or that was asked for. Where all is
  * as predicted, a picture of every case would say the same thing many times. */
 #include <fnmatch.h>
-#include <stdlib.h>
 
 #include "harness/report/plot_data.h"
 
@@ -64,23 +63,25 @@ static void panel_write(struct plot_page *page, const struct case_view *view)
     page->mark_count++;
 }
 
-void timeline_page_make(const struct report *report, const char *timeline, int number, struct plot_page *page)
+void *timeline_pages_open(const struct report *report, const char *timeline)
 {
-    int count;
-    const struct case_view **chosen = plot_cases_choose(report, timeline, timeline_has, &count);
-    page->data.failed = chosen == NULL;
+    return plot_cases_choose(report, timeline, timeline_has);
+}
+
+void timeline_page_make(const struct plot_pages *pages, int number, struct plot_page *page)
+{
+    const struct plot_cases *chosen = pages->material;
     text_append(&page->data, "# case\tstage\trequested_bytes_peak\tallocated_bytes_peak\treserved_bytes_peak\t"
                              "predicted_allocated_bytes_peak\n");
-    for (int at = number * TIMELINE_PANELS; at < count && at < (number + 1) * TIMELINE_PANELS; at++) {
-        panel_write(page, chosen[at]);
+    for (int at = number * TIMELINE_PANELS; at < chosen->count && at < (number + 1) * TIMELINE_PANELS; at++) {
+        panel_write(page, chosen->cases[at]);
     }
     int columns = page->mark_count < 3 ? page->mark_count : 3;
     page->width = columns == 1 ? 640 : columns == 2 ? 860 : 1200;
     page->height = 90 + 290 * (columns > 0 ? (page->mark_count + columns - 1) / columns : 0);
     if (page->mark_count > 0) {
-        plot_caption_add(page, timeline != NULL
+        plot_caption_add(page, pages->timeline != NULL
                                    ? "Cases that were asked for, and those whose stages are not as predicted."
                                    : "Cases whose stages are not as predicted; those that are have no panel.");
     }
-    free(chosen);
 }

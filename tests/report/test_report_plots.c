@@ -269,13 +269,16 @@ static void a_folder_that_cannot_be_made_is_an_error(void **state)
 static struct plot_page page_made(struct place *place, enum plot_kind kind, const char *timeline, int number)
 {
     struct plot_page page;
+    struct plot_pages pages;
     if (place->report == NULL) {
         struct status error = {0};
         if (report_open(place->records, &place->report, &error) != STATUS_OK) {
             fail_msg("%s", error.text);
         }
     }
-    plot_page_make(place->report, kind, timeline, number, &page);
+    assert_true(plot_pages_open(place->report, kind, timeline, &pages));
+    plot_page_make(&pages, number, &page);
+    plot_pages_close(&pages);
     return page;
 }
 
