@@ -98,9 +98,14 @@ static void row_append(struct text *text, const struct counted_row *row)
     text_append(text, "},");
     estimates_append(text, row);
     text_format(text, "\"validity\":{\"valid\":%s,\"reasons\":[]},", row->invalid ? "false" : "true");
+    if (row->peak_weights_bytes > 0) {
+        text_format(text, "\"categories_at_peak\":{\"weights\":%" PRId64 "},", row->peak_weights_bytes);
+    } else {
+        text_append(text, "\"categories_at_peak\":null,");
+    }
     text_format(
         text,
-        "\"context\":null,\"peak_stage\":null,\"categories_at_peak\":null,\"causes\":null,"
+        "\"context\":null,\"peak_stage\":null,\"causes\":null,"
         "\"saved_for_backward_bytes\":null,\"loss\":null,\"sequence_hash\":null,\"oom\":null,\"verdicts\":[%s]}\n",
         word(row->verdicts, ""));
 }

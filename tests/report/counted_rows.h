@@ -21,8 +21,9 @@ struct counted_row {
     const char *model, *mode, *precision, *family, *status, *device, *target, *verdicts;
     int64_t batch, seq, new_tokens; /* 0: null */
     int64_t measured_bytes, loaded_bytes;
-    int64_t tensor_bytes;  /* requested peak of replay; 0: replay predicts nothing */
-    int64_t weights_bytes; /* what replay predicts to be loaded; 0: what was loaded, of its peak at most */
+    int64_t tensor_bytes;       /* requested peak of replay; 0: replay predicts nothing */
+    int64_t peak_weights_bytes; /* the category of that name at the measured peak; 0: categories are not known */
+    int64_t weights_bytes;      /* what replay predicts to be loaded; 0: what was loaded, of its peak at most */
     struct row_prediction predictions[ROW_PREDICTIONS];
     bool invalid;
 };
