@@ -149,18 +149,17 @@ static void cases_are_in_the_order_of_what_is_shown(void **state)
     char path[160];
     char *folder = folder_fixture_make();
     struct report *report = NULL;
-    int count = 0;
     snprintf(path, sizeof path, "%s/records.jsonl", folder);
     records_fixture_run(path, 2);
     sized_append(path, "tight", 3000, 4096);
     sized_append(path, "loose", 1000, 8192);
     assert_int_equal(report_open(path, &report, NULL), STATUS_OK);
-    const struct case_view **cases = plot_cases_choose(report, NULL, any_case, &count);
-    assert_non_null(cases);
-    assert_int_equal(count, 2);
-    assert_string_equal(cases[0]->id, "loose");
-    assert_string_equal(cases[1]->id, "tight");
-    free(cases);
+    struct plot_cases *chosen = plot_cases_choose(report, NULL, any_case);
+    assert_non_null(chosen);
+    assert_int_equal(chosen->count, 2);
+    assert_string_equal(chosen->cases[0]->id, "loose");
+    assert_string_equal(chosen->cases[1]->id, "tight");
+    free(chosen);
     report_release(report);
     folder_fixture_remove(folder);
 }
