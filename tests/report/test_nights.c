@@ -91,7 +91,7 @@ static void what_the_allocator_counts_is_exact_unless_told_otherwise(void **stat
     night_check(
         *state, &usual, &other, NULL, DIFFERENCE_CHANGED,
         (const char *const[]){"allocated peak", "+512 B", "beyond", "changed: allocated not equal in 2 cases\n", NULL});
-    night_check(*state, &usual, &other, "allocated=512", DIFFERENCE_SAME, (const char *const[]){"2 same", NULL});
+    night_check(*state, &usual, &other, "allocated=512B", DIFFERENCE_SAME, (const char *const[]){"2 same", NULL});
     night_check(*state, &usual, &other, "allocated=none", DIFFERENCE_SAME, (const char *const[]){"2 same", NULL});
 }
 
