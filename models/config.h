@@ -51,6 +51,7 @@ struct config {
     bool is_timm;                /* a file of timm: it names an architecture instead of a model_type */
     int64_t hidden, layers, heads, kv_heads, head_dim, ffn, vocab, positions, token_types;
     enum activation activation;
+    const char *activation_class; /* of the module that computes it: "GELUActivation"; static */
     double norm_epsilon, hidden_dropout, attention_dropout, embedding_dropout;
     double initializer_range; /* deviation of the normal distribution that fills weights */
     double rope_theta;

@@ -4,31 +4,54 @@
 #include <inttypes.h>
 #include <string.h>
 
+/* The names of transformers, and the classes of the modules that it makes by them (ACT2CLS of transformers 5.23). */
 static const struct {
     const char *name;
     enum activation activation;
+    const char *class_name;
 } activations[] = {
-    {"gelu", ACTIVATION_GELU},           {"gelu_new", ACTIVATION_GELU_NEW}, {"gelu_pytorch_tanh", ACTIVATION_GELU_TANH},
-    {"gelu_fast", ACTIVATION_GELU_FAST}, {"silu", ACTIVATION_SILU},         {"swish", ACTIVATION_SILU},
-    {"relu", ACTIVATION_RELU},
+    {"gelu", ACTIVATION_GELU, "GELUActivation"},
+    {"gelu_new", ACTIVATION_GELU_NEW, "NewGELUActivation"},
+    {"gelu_pytorch_tanh", ACTIVATION_GELU_TANH, "GELUTanh"},
+    {"gelu_fast", ACTIVATION_GELU_FAST, "FastGELUActivation"},
+    {"silu", ACTIVATION_SILU, "SiLUActivation"},
+    {"swish", ACTIVATION_SILU, "SiLU"},
+    {"relu", ACTIVATION_RELU, "ReLU"},
 };
 
-bool activation_find(const char *name, enum activation *activation)
+enum { ACTIVATION_ROWS = sizeof activations / sizeof activations[0] };
+
+static void row_take(int row, struct config *config)
 {
-    for (size_t i = 0; i < sizeof activations / sizeof activations[0]; i++) {
+    config->activation = activations[row].activation;
+    config->activation_class = activations[row].class_name;
+}
+
+bool activation_find(const char *name, struct config *config)
+{
+    for (int i = 0; i < ACTIVATION_ROWS; i++) {
         if (strcmp(name, activations[i].name) == 0) {
-            *activation = activations[i].activation;
+            row_take(i, config);
             return true;
         }
     }
     return false;
 }
 
+void activation_set(enum activation activation, struct config *config)
+{
+    int row = 0;
+    while (row + 1 < ACTIVATION_ROWS && activations[row].activation != activation) {
+        row++;
+    }
+    row_take(row, config);
+}
+
 void config_activation(struct field_reader *reader, const char *key, enum activation fallback, struct config *config)
 {
     const char *name = field_string(reader, key);
-    config->activation = fallback;
-    if (name == NULL || activation_find(name, &config->activation)) {
+    activation_set(fallback, config);
+    if (name == NULL || activation_find(name, config)) {
         return;
     }
     field_fault(reader, key,

@@ -13,11 +13,13 @@
 
 enum { CONFIG_IMAGE_MAXIMUM = 1 << 20 };
 
-/* config->activation, by the name that stands under key. */
+/* config->activation and its class, by the name that stands under key. */
 void config_activation(struct field_reader *reader, const char *key, enum activation fallback, struct config *config);
 
-/* By the name that transformers has for it; false where it is not known. */
-bool activation_find(const char *name, enum activation *activation);
+/* The same by the name that transformers has for it; false, and nothing is written, where it is not known. */
+bool activation_find(const char *name, struct config *config);
+/* The same by the function, as the first of its names has it. */
+void activation_set(enum activation activation, struct config *config);
 
 /* config->pad_token, padding_idx of the embedding: -1 where there is none. Negative ones count from the end, as in the
  * framework. Needs config->vocab. */

@@ -73,9 +73,10 @@ void experts_list(struct skeleton_builder *builder, int parent, const char *clas
     const struct initial initial = {.deviation = config->initializer_range};
     const int64_t wide[] = {config->experts, 2 * config->expert_ffn, config->hidden};
     const int64_t narrow[] = {config->experts, config->hidden, config->expert_ffn};
-    builder_module(builder, parent, "experts", class_name);
+    int experts = builder_module(builder, parent, "experts", class_name);
     builder_routed(builder, builder_parameter(builder, "gate_up_proj", initial, 3, wide));
     builder_routed(builder, builder_parameter(builder, "down_proj", initial, 3, narrow));
+    builder_activation(builder, experts, "act_fn");
 }
 
 void experts_dense_list(struct skeleton_builder *builder, int parent, const char *name, const char *class_name,
@@ -86,4 +87,5 @@ void experts_dense_list(struct skeleton_builder *builder, int parent, const char
     builder_linear(builder, mlp, "gate_proj", ffn, hidden, bias);
     builder_linear(builder, mlp, "up_proj", ffn, hidden, bias);
     builder_linear(builder, mlp, "down_proj", hidden, ffn, bias);
+    builder_activation(builder, mlp, "act_fn");
 }

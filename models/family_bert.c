@@ -127,6 +127,7 @@ static void skeleton_embeddings(struct skeleton_builder *builder, int parent, in
     }
     builder_embedding(builder, embeddings, "token_type_embeddings", config->token_types, config->hidden);
     builder_layernorm(builder, embeddings, "LayerNorm");
+    builder_dropout(builder, embeddings, "dropout");
     if (is_roberta(config)) {
         builder_embedding(builder, embeddings, "position_embeddings", positions, config->hidden);
     }
@@ -143,14 +144,18 @@ static void skeleton_layer(struct skeleton_builder *builder, int parent, int64_t
     builder_linear(builder, self, "query", hidden, hidden, true);
     builder_linear(builder, self, "key", hidden, hidden, true);
     builder_linear(builder, self, "value", hidden, hidden, true);
+    builder_dropout(builder, self, "dropout");
     int projection = builder_module(builder, attention, "output", classes->projection);
     builder_linear(builder, projection, "dense", hidden, hidden, true);
     builder_layernorm(builder, projection, "LayerNorm");
+    builder_dropout(builder, projection, "dropout");
     int intermediate = builder_module(builder, layer, "intermediate", classes->intermediate);
     builder_linear(builder, intermediate, "dense", builder->config->ffn, hidden, true);
+    builder_activation(builder, intermediate, "intermediate_act_fn");
     int output = builder_module(builder, layer, "output", classes->output);
     builder_linear(builder, output, "dense", hidden, builder->config->ffn, true);
     builder_layernorm(builder, output, "LayerNorm");
+    builder_dropout(builder, output, "dropout");
 }
 
 /* The weight of the decoder, and its bias, which is one storage with the head's own where tied. */
@@ -165,6 +170,9 @@ static int skeleton_head(struct skeleton_builder *builder, int root)
     int transform =
         roberta ? predictions : builder_module(builder, predictions, "transform", "BertPredictionHeadTransform");
     builder_linear(builder, transform, "dense", config->hidden, config->hidden, true);
+    if (!roberta) { /* whose head calls a function */
+        builder_activation(builder, transform, "transform_act_fn");
+    }
     builder_layernorm(builder, transform, roberta ? "layer_norm" : "LayerNorm");
     int decoder = builder_linear(builder, predictions, "decoder", config->vocab, config->hidden, true);
     builder_tie(builder, config->tied_head && decoder >= 0 ? decoder + 1 : -1, bias);
@@ -185,6 +193,7 @@ static int skeleton_model(struct skeleton_builder *builder, int model, enum head
     if (head == HEAD_BARE) {
         int pooler = builder_module(builder, model, "pooler", classes->pooler);
         builder_linear(builder, pooler, "dense", config->hidden, config->hidden, true);
+        builder_silent(builder, pooler, "activation", "Tanh");
     }
     return words;
 }

@@ -54,9 +54,11 @@ static void skeleton_block(struct skeleton_builder *builder, int parent, int64_t
     int attention = builder_module(builder, block, "self_attention", "BloomAttention");
     builder_linear(builder, attention, "query_key_value", 3 * hidden, hidden, true);
     builder_linear(builder, attention, "dense", hidden, hidden, true);
+    builder_dropout(builder, attention, "attention_dropout");
     builder_layernorm(builder, block, "post_attention_layernorm");
     int mlp = builder_module(builder, block, "mlp", "BloomMLP");
     builder_linear(builder, mlp, "dense_h_to_4h", config->ffn, hidden, true);
+    builder_silent(builder, mlp, "gelu_impl", "BloomGelu");
     builder_linear(builder, mlp, "dense_4h_to_h", hidden, config->ffn, true);
 }
 

@@ -126,7 +126,9 @@ static void skeleton_layer(struct skeleton_builder *builder, int parent, int64_t
     skeleton_convolution(builder, layer, "dwconv", width, 1, DEPTHWISE_KERNEL);
     skeleton_norm(builder, layer, "layernorm", "ConvNextLayerNorm", width);
     builder_linear(builder, layer, "pwconv1", WIDENING * width, width, true);
+    builder_activation(builder, layer, "act");
     builder_linear(builder, layer, "pwconv2", width, WIDENING * width, true);
+    builder_silent(builder, layer, "drop_path", "Identity"); /* convnext_read refuses a stochastic depth */
 }
 
 static void skeleton_stage(struct skeleton_builder *builder, int parent, int stage)
@@ -135,8 +137,8 @@ static void skeleton_stage(struct skeleton_builder *builder, int parent, int sta
     int64_t width = config->widths[stage], before = stage > 0 ? config->widths[stage - 1] : width;
     int module = builder_element(builder, parent, stage, "ConvNextStage");
     builder_keep_whole(builder, module);
+    int down = builder_module(builder, module, "downsampling_layer", "ModuleList"); /* of the first stage: empty */
     if (stage > 0) {
-        int down = builder_module(builder, module, "downsampling_layer", "ModuleList");
         skeleton_norm(builder, down, "0", "ConvNextLayerNorm", before);
         skeleton_convolution(builder, down, "1", width, before, 2);
     }

@@ -50,6 +50,7 @@ static int skeleton_embeddings(struct skeleton_builder *builder, int parent)
     int words = builder_embedding(builder, embeddings, "word_embeddings", config->vocab, config->hidden);
     builder_embedding(builder, embeddings, "position_embeddings", config->positions, config->hidden);
     builder_layernorm(builder, embeddings, "LayerNorm");
+    builder_dropout(builder, embeddings, "dropout");
     return words;
 }
 
@@ -62,10 +63,13 @@ static void skeleton_layer(struct skeleton_builder *builder, int parent, int64_t
     for (size_t i = 0; i < sizeof projections / sizeof projections[0]; i++) {
         builder_linear(builder, attention, projections[i], hidden, hidden, true);
     }
+    builder_dropout(builder, attention, "dropout");
     builder_layernorm(builder, layer, "sa_layer_norm");
     int ffn = builder_module(builder, layer, "ffn", "FFN");
+    builder_dropout(builder, ffn, "dropout");
     builder_linear(builder, ffn, "lin1", builder->config->ffn, hidden, true);
     builder_linear(builder, ffn, "lin2", hidden, builder->config->ffn, true);
+    builder_activation(builder, ffn, "activation");
     builder_layernorm(builder, layer, "output_layer_norm");
 }
 
@@ -74,6 +78,9 @@ static void distilbert_skeleton(struct skeleton_builder *builder, enum head head
     const struct config *config = builder->config;
     bool masked = head == HEAD_LM;
     int root = masked ? builder_module(builder, -1, "", "DistilBertForMaskedLM") : -1;
+    if (masked) {
+        builder_activation(builder, root, "activation");
+    }
     int model = builder_module(builder, root, masked ? "distilbert" : "", "DistilBertModel");
     int words = skeleton_embeddings(builder, model);
     int transformer = builder_module(builder, model, "transformer", "Transformer");
@@ -86,6 +93,7 @@ static void distilbert_skeleton(struct skeleton_builder *builder, enum head head
         builder_layernorm(builder, root, "vocab_layer_norm");
         int projector = builder_linear(builder, root, "vocab_projector", config->vocab, config->hidden, true);
         builder_tie(builder, config->tied_head ? projector : -1, words);
+        builder_silent(builder, root, "mlm_loss_fct", "CrossEntropyLoss");
     }
 }
 

@@ -121,8 +121,10 @@ static void skeleton_layer(struct skeleton_builder *builder, int parent, int64_t
     skeleton_projection(builder, attention, "query_key_value", hidden + 2 * config->kv_heads * config->head_dim,
                         hidden);
     skeleton_projection(builder, attention, "dense", hidden, hidden);
+    builder_dropout(builder, attention, "attention_dropout");
     int mlp = builder_module(builder, layer, "mlp", "FalconMLP");
     skeleton_projection(builder, mlp, "dense_h_to_4h", config->ffn, hidden);
+    builder_activation(builder, mlp, "act");
     skeleton_projection(builder, mlp, "dense_4h_to_h", hidden, config->ffn);
     if (!config->parallel_blocks) {
         builder_layernorm(builder, layer, "post_attention_layernorm");

@@ -76,7 +76,7 @@ static void gemma_read_activation(struct field_reader *reader, struct config *co
     const char *key = version == 1 ? "hidden_act" : "hidden_activation";
     config_activation(reader, key, ACTIVATION_GELU_TANH, config);
     if (version == 1 && config->activation == ACTIVATION_GELU) {
-        config->activation = ACTIVATION_GELU_TANH; /* what the first files say and the class corrects */
+        activation_set(ACTIVATION_GELU_TANH, config); /* what the first files say and the class corrects */
     }
 }
 
@@ -174,6 +174,7 @@ static void skeleton_layer(struct skeleton_builder *builder, int parent, int64_t
     builder_linear(builder, mlp, "gate_proj", config->ffn, config->hidden, false);
     builder_linear(builder, mlp, "up_proj", config->ffn, config->hidden, false);
     builder_linear(builder, mlp, "down_proj", config->hidden, config->ffn, false);
+    builder_activation(builder, mlp, "act_fn");
     skeleton_norm(builder, layer, "input_layernorm", config->hidden);
     skeleton_norm(builder, layer, "post_attention_layernorm", config->hidden);
     if (own->number > 1) {

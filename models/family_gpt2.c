@@ -66,10 +66,14 @@ static void skeleton_block(struct skeleton_builder *builder, int parent, int64_t
     int attention = builder_module(builder, block, "attn", "GPT2Attention");
     skeleton_projection(builder, attention, "c_attn", hidden, 3 * hidden, config->initializer_range);
     skeleton_projection(builder, attention, "c_proj", hidden, hidden, residual);
+    builder_dropout(builder, attention, "attn_dropout");
+    builder_dropout(builder, attention, "resid_dropout");
     builder_layernorm(builder, block, "ln_2");
     int mlp = builder_module(builder, block, "mlp", "GPT2MLP");
     skeleton_projection(builder, mlp, "c_fc", hidden, config->ffn, config->initializer_range);
     skeleton_projection(builder, mlp, "c_proj", config->ffn, hidden, residual);
+    builder_activation(builder, mlp, "act");
+    builder_dropout(builder, mlp, "dropout");
 }
 
 static void gpt2_skeleton(struct skeleton_builder *builder, enum head head)
@@ -85,6 +89,7 @@ static void gpt2_skeleton(struct skeleton_builder *builder, enum head head)
     }
     int words = builder_embedding(builder, model, "wte", config->vocab, config->hidden);
     builder_embedding(builder, model, "wpe", config->positions, config->hidden);
+    builder_dropout(builder, model, "drop");
     int blocks = builder_module(builder, model, "h", "ModuleList");
     for (int64_t i = 0; i < config->layers; i++) {
         skeleton_block(builder, blocks, i);

@@ -75,12 +75,15 @@ static void skeleton_layer(struct skeleton_builder *builder, int parent, int64_t
     builder_keep_whole(builder, layer);
     builder_layernorm(builder, layer, "input_layernorm");
     builder_layernorm(builder, layer, "post_attention_layernorm");
+    builder_dropout(builder, layer, "post_attention_dropout");
+    builder_dropout(builder, layer, "post_mlp_dropout");
     int attention = builder_module(builder, layer, "attention", "GPTNeoXAttention");
     builder_linear(builder, attention, "query_key_value", 3 * config->hidden, config->hidden, config->attention_bias);
     builder_linear(builder, attention, "dense", config->hidden, config->hidden, config->attention_output_bias);
     int mlp = builder_module(builder, layer, "mlp", "GPTNeoXMLP");
     builder_linear(builder, mlp, "dense_h_to_4h", config->ffn, config->hidden, config->mlp_bias);
     builder_linear(builder, mlp, "dense_4h_to_h", config->hidden, config->ffn, config->mlp_bias);
+    builder_activation(builder, mlp, "act");
 }
 
 static void neox_skeleton(struct skeleton_builder *builder, enum head head)
@@ -89,6 +92,7 @@ static void neox_skeleton(struct skeleton_builder *builder, enum head head)
     int root = head == HEAD_LM ? builder_module(builder, -1, "", "GPTNeoXForCausalLM") : -1;
     int model = builder_module(builder, root, head == HEAD_LM ? "gpt_neox" : "", "GPTNeoXModel");
     int words = builder_embedding(builder, model, "embed_in", config->vocab, config->hidden);
+    builder_dropout(builder, model, "emb_dropout");
     int layers = builder_module(builder, model, "layers", "ModuleList");
     for (int64_t i = 0; i < config->layers; i++) {
         skeleton_layer(builder, layers, i);

@@ -149,6 +149,7 @@ static void skeleton_layer(struct skeleton_builder *builder, int parent, int64_t
     builder_linear(builder, mlp, "gate_proj", config->ffn, config->hidden, config->mlp_bias);
     builder_linear(builder, mlp, "up_proj", config->ffn, config->hidden, config->mlp_bias);
     builder_linear(builder, mlp, "down_proj", config->hidden, config->ffn, config->mlp_bias);
+    builder_activation(builder, mlp, "act_fn");
     builder_rms_norm(builder, layer, "input_layernorm", classes->norm, config->hidden);
     builder_rms_norm(builder, layer, "post_attention_layernorm", classes->norm, config->hidden);
 }

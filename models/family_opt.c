@@ -64,6 +64,7 @@ static void skeleton_layer(struct skeleton_builder *builder, int parent, int64_t
     for (size_t i = 0; i < sizeof projections / sizeof projections[0]; i++) {
         builder_linear(builder, attention, projections[i], config->hidden, config->hidden, config->attention_bias);
     }
+    builder_activation(builder, layer, "activation_fn");
     builder_layernorm(builder, layer, "self_attn_layer_norm");
     builder_linear(builder, layer, "fc1", config->ffn, config->hidden, config->mlp_bias);
     builder_linear(builder, layer, "fc2", config->hidden, config->ffn, config->mlp_bias);

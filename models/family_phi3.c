@@ -100,8 +100,11 @@ static void skeleton_layer(struct skeleton_builder *builder, int parent, int64_t
     int mlp = builder_module(builder, layer, "mlp", "Phi3MLP");
     builder_linear(builder, mlp, "gate_up_proj", 2 * config->ffn, config->hidden, false);
     builder_linear(builder, mlp, "down_proj", config->hidden, config->ffn, false);
+    builder_activation(builder, mlp, "activation_fn");
     skeleton_norm(builder, layer, "input_layernorm");
     skeleton_norm(builder, layer, "post_attention_layernorm");
+    builder_dropout(builder, layer, "resid_attn_dropout");
+    builder_dropout(builder, layer, "resid_mlp_dropout");
 }
 
 static void phi3_skeleton(struct skeleton_builder *builder, enum head head)

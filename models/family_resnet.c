@@ -93,7 +93,7 @@ static void resnet_read(struct field_reader *reader, struct config *config)
     config->hidden = config->widths[3];
     config->image = config_input_size(reader);
     config->classes = field_integer(reader, "num_classes", 1, CONFIG_COUNT_MAXIMUM, 1000);
-    config->activation = ACTIVATION_RELU;
+    activation_set(ACTIVATION_RELU, config);
     config->norm_epsilon = 1e-5;
     config->pad_token = -1;
 }
@@ -128,6 +128,12 @@ static void skeleton_norm(struct skeleton_builder *builder, int parent, const ch
     builder_buffer(builder, "num_batches_tracked", &batches, 0, NULL);
 }
 
+/* The modules of timm that do nothing in these networks: DropBlock, which is switched off, and anti-aliasing. */
+static void skeleton_idle(struct skeleton_builder *builder, int block, const char *name)
+{
+    builder_silent(builder, block, name, "Identity");
+}
+
 /* The last norm of a block starts at zero: a fresh block is the identity. */
 static void skeleton_block(struct skeleton_builder *builder, int block, int64_t inputs, int64_t outputs)
 {
@@ -135,15 +141,24 @@ static void skeleton_block(struct skeleton_builder *builder, int block, int64_t 
         int64_t inner = outputs / 4;
         skeleton_convolution(builder, block, "conv1", (struct convolution_shape){inner, inputs, 1});
         skeleton_norm(builder, block, "bn1", inner, 1);
+        builder_activation(builder, block, "act1");
         skeleton_convolution(builder, block, "conv2", (struct convolution_shape){inner, inner, 3});
         skeleton_norm(builder, block, "bn2", inner, 1);
+        skeleton_idle(builder, block, "drop_block");
+        builder_activation(builder, block, "act2");
+        skeleton_idle(builder, block, "aa");
         skeleton_convolution(builder, block, "conv3", (struct convolution_shape){outputs, inner, 1});
         skeleton_norm(builder, block, "bn3", outputs, 0);
+        builder_activation(builder, block, "act3");
     } else {
         skeleton_convolution(builder, block, "conv1", (struct convolution_shape){outputs, inputs, 3});
         skeleton_norm(builder, block, "bn1", outputs, 1);
+        skeleton_idle(builder, block, "drop_block");
+        builder_activation(builder, block, "act1");
+        skeleton_idle(builder, block, "aa");
         skeleton_convolution(builder, block, "conv2", (struct convolution_shape){outputs, outputs, 3});
         skeleton_norm(builder, block, "bn2", outputs, 0);
+        builder_activation(builder, block, "act2");
     }
 }
 
@@ -170,6 +185,8 @@ static void resnet_skeleton(struct skeleton_builder *builder, enum head head)
     int root = builder_module(builder, -1, "", "ResNet");
     skeleton_convolution(builder, root, "conv1", (struct convolution_shape){config->stem, config->channels, 7});
     skeleton_norm(builder, root, "bn1", config->stem, 1);
+    builder_activation(builder, root, "act1");
+    builder_silent(builder, root, "maxpool", "MaxPool2d");
     int64_t inputs = config->stem;
     for (int stage = 0; stage < 4; stage++) {
         char name[32];
@@ -177,6 +194,7 @@ static void resnet_skeleton(struct skeleton_builder *builder, enum head head)
         skeleton_stage(builder, builder_module(builder, root, name, "Sequential"), stage, inputs);
         inputs = config->widths[stage];
     }
+    builder_global_pool(builder, root);
     /* The framework's uniform(-1 / sqrt(inputs), 1 / sqrt(inputs)) has this deviation. */
     struct initial uniform = {.deviation = 1 / sqrt(3.0 * (double)inputs)};
     builder_module(builder, root, "fc", "Linear");

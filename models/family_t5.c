@@ -29,8 +29,8 @@ static void projection_read(struct field_reader *reader, struct config *config)
     config->gated = strncmp(name, "gated-", 6) == 0;
     const char *activation = config->gated ? name + 6 : name;
     if (strcmp(name, "gated-gelu") == 0) {
-        config->activation = ACTIVATION_GELU_NEW;
-    } else if (!activation_find(activation, &config->activation)) {
+        activation_set(ACTIVATION_GELU_NEW, config);
+    } else if (!activation_find(activation, config)) {
         field_fault(reader, "feed_forward_proj",
                     "'%.80s' is not known; write relu, gelu, silu, or one of these behind 'gated-'", name);
     }
@@ -131,6 +131,8 @@ static void skeleton_feed_forward(struct skeleton_builder *builder, int layer)
     }
     skeleton_matrix(builder, dense, "wo", config->hidden, config->ffn, (double)config->ffn);
     builder_keep_float32(builder); /* _keep_in_fp32_modules */
+    builder_dropout(builder, dense, "dropout");
+    builder_activation(builder, dense, "act");
 }
 
 static void skeleton_block(struct skeleton_builder *builder, int parent, int64_t number, bool decodes)
@@ -141,14 +143,17 @@ static void skeleton_block(struct skeleton_builder *builder, int parent, int64_t
     int self = builder_element(builder, layers, 0, "T5LayerSelfAttention");
     skeleton_attention(builder, self, "SelfAttention", number == 0);
     skeleton_norm(builder, self, "layer_norm");
+    builder_dropout(builder, self, "dropout");
     if (decodes) {
         int cross = builder_element(builder, layers, 1, "T5LayerCrossAttention");
         skeleton_attention(builder, cross, "EncDecAttention", false);
         skeleton_norm(builder, cross, "layer_norm");
+        builder_dropout(builder, cross, "dropout");
     }
     int last = builder_element(builder, layers, decodes ? 2 : 1, "T5LayerFF");
     skeleton_feed_forward(builder, last);
     skeleton_norm(builder, last, "layer_norm");
+    builder_dropout(builder, last, "dropout");
 }
 
 static void skeleton_stack(struct skeleton_builder *builder, int root, const char *name, int64_t layers, int words)
@@ -161,6 +166,7 @@ static void skeleton_stack(struct skeleton_builder *builder, int root, const cha
         skeleton_block(builder, blocks, i, strcmp(name, "decoder") == 0);
     }
     skeleton_norm(builder, stack, "final_layer_norm");
+    builder_dropout(builder, stack, "dropout");
 }
 
 static void t5_skeleton(struct skeleton_builder *builder, enum head head)

@@ -107,7 +107,7 @@ static void vgg_read(struct field_reader *reader, struct config *config)
                     config->image, WINDOW, smallest);
     }
     config->classes = field_integer(reader, "num_classes", 1, CONFIG_COUNT_MAXIMUM, 1000);
-    config->activation = ACTIVATION_RELU;
+    activation_set(ACTIVATION_RELU, config);
     config->pad_token = -1;
 }
 
@@ -129,24 +129,31 @@ static void vgg_skeleton(struct skeleton_builder *builder, enum head head)
     int root = builder_module(builder, -1, "", "VGG");
     int features = builder_module(builder, root, "features", "Sequential");
     int64_t inputs = config->channels, number = 0;
-    for (int stage = 0; stage < STAGES; stage++) {
+    for (int stage = 0; stage < STAGES && config->depths[stage] > 0; stage++) {
         for (int64_t i = 0; i < config->depths[stage]; i++) {
             const int64_t size[] = {config->widths[stage], inputs, 3, 3};
             builder_element(builder, features, number, "Conv2d");
             skeleton_convolution(builder, size);
             inputs = config->widths[stage];
-            number += 2; /* its rectifier */
+            builder_element(builder, features, number + 1, config->activation_class);
+            number += 2;
         }
-        number++; /* the pooling */
+        builder_element(builder, features, number++, "MaxPool2d");
     }
     const int64_t first[] = {config->ffn, inputs, WINDOW, WINDOW}, second[] = {WIDTH, config->ffn, 1, 1};
     int before = builder_module(builder, root, "pre_logits", "ConvMlp");
     builder_module(builder, before, "fc1", "Conv2d");
     skeleton_convolution(builder, first);
+    builder_activation(builder, before, "act1");
+    builder_dropout(builder, before, "drop");
     builder_module(builder, before, "fc2", "Conv2d");
     skeleton_convolution(builder, second);
+    builder_activation(builder, before, "act2");
     int classifier = builder_module(builder, root, "head", "ClassifierHead");
+    builder_global_pool(builder, classifier);
+    builder_dropout(builder, classifier, "drop");
     builder_linear(builder, classifier, "fc", config->classes, WIDTH, true);
+    builder_silent(builder, classifier, "flatten", "Identity"); /* the pooling has flattened */
 }
 
 /* -- the forward pass */

@@ -67,6 +67,7 @@ static void skeleton_embeddings(struct skeleton_builder *builder, int parent)
     builder_module(builder, patches, "projection", "Conv2d");
     builder_parameter(builder, "weight", normal, 4, kernel);
     builder_vector(builder, "bias", (struct initial){0}, config->hidden);
+    builder_dropout(builder, embeddings, "dropout");
 }
 
 static void skeleton_layer(struct skeleton_builder *builder, int parent, int64_t number)
@@ -83,8 +84,10 @@ static void skeleton_layer(struct skeleton_builder *builder, int parent, int64_t
     builder_layernorm(builder, layer, "layernorm_before");
     builder_layernorm(builder, layer, "layernorm_after");
     int mlp = builder_module(builder, layer, "mlp", "ViTMLP");
+    builder_activation(builder, mlp, "activation_fn");
     builder_linear(builder, mlp, "fc1", config->ffn, hidden, true);
     builder_linear(builder, mlp, "fc2", hidden, config->ffn, true);
+    builder_dropout(builder, layer, "dropout");
 }
 
 static void vit_skeleton(struct skeleton_builder *builder, enum head head)
@@ -109,6 +112,7 @@ static void vit_skeleton(struct skeleton_builder *builder, enum head head)
     } else {
         int pooler = builder_module(builder, model, "pooler", "ViTPooler");
         builder_linear(builder, pooler, "dense", config->pooler, config->hidden, true);
+        builder_silent(builder, pooler, "activation", "Tanh");
     }
 }
 

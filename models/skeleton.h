@@ -1,6 +1,8 @@
-/* Skeleton: every parameter and buffer of a model, in registration order, with the framework's own names.
+/* Skeleton: every module, parameter and buffer of a model, in registration order, with the framework's own names.
  *
- * Nothing is allocated on a device. `tensors` is in registration order, which is that of the state dict: for each
+ * Nothing is allocated on a device. `modules` has every module of the real class, those without tensors too (dropouts,
+ * activation functions, pooling), in the order of named_modules(): parents before their children. No class that is modelled
+ * has one module object under two paths. `tensors` is in registration order, which is that of the state dict: for each
  * module its own parameters, its own buffers, then its children. (named_parameters() is the same order without the
  * buffers; it is the order of the optimizer.) `load_order` is the order in which module.to(device) moves them: for each
  * module its children first, then its own parameters, then its own buffers. Paths equal the keys of the real state

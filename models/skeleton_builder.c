@@ -79,6 +79,21 @@ int builder_module(struct skeleton_builder *builder, int parent, const char *nam
     return skeleton->module_count++;
 }
 
+void builder_silent(struct skeleton_builder *builder, int parent, const char *name, const char *class_name)
+{
+    builder_module(builder, parent, name, class_name);
+}
+
+void builder_activation(struct skeleton_builder *builder, int parent, const char *name)
+{
+    builder_silent(builder, parent, name, builder->config->activation_class);
+}
+
+void builder_dropout(struct skeleton_builder *builder, int parent, const char *name)
+{
+    builder_silent(builder, parent, name, "Dropout");
+}
+
 void builder_keep_whole(struct skeleton_builder *builder, int module)
 {
     if (builder->code == STATUS_OK) {
@@ -229,4 +244,11 @@ void builder_layernorm(struct skeleton_builder *builder, int parent, const char 
     builder_module(builder, parent, name, "LayerNorm");
     builder_vector(builder, "weight", (struct initial){.constant = 1}, builder->config->hidden);
     builder_vector(builder, "bias", (struct initial){0}, builder->config->hidden);
+}
+
+void builder_global_pool(struct skeleton_builder *builder, int parent)
+{
+    int pool = builder_module(builder, parent, "global_pool", "SelectAdaptivePool2d");
+    builder_silent(builder, pool, "pool", "AdaptiveAvgPool2d");
+    builder_silent(builder, pool, "flatten", "Flatten");
 }

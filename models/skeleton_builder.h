@@ -32,6 +32,12 @@ int builder_block(struct skeleton_builder *builder, int parent, const char *name
 /* The same, named by a number: an element of a list. */
 int builder_element(struct skeleton_builder *builder, int parent, int64_t number, const char *class_name);
 
+/* A module without tensors, which only a walk over the modules meets; and two kinds of it: the activation function of the
+ * configuration, and a dropout, which is there whatever its probability is. */
+void builder_silent(struct skeleton_builder *builder, int parent, const char *name, const char *class_name);
+void builder_activation(struct skeleton_builder *builder, int parent, const char *name);
+void builder_dropout(struct skeleton_builder *builder, int parent, const char *name);
+
 /* A module that exists already is never split either. */
 void builder_keep_whole(struct skeleton_builder *builder, int module);
 
@@ -72,6 +78,9 @@ void builder_layernorm(struct skeleton_builder *builder, int parent, const char 
 /* weight [size], which starts at 1; each family of Llama's kin has a class of its own for it. */
 void builder_rms_norm(struct skeleton_builder *builder, int parent, const char *name, const char *class_name,
                       int64_t size);
+
+/* "global_pool" of timm: a mean of all pixels, flattened. */
+void builder_global_pool(struct skeleton_builder *builder, int parent);
 
 /* Adds the adapters of LoRA once the model is listed. */
 enum status_code skeleton_lora(struct skeleton_builder *builder, int64_t rank, enum lora_targets targets);

@@ -3,12 +3,18 @@
 
 Every model of the catalogue is built on the meta device by transformers or timm, from the catalogue's own config.json,
 without and with its head. Compared are, in order: names, kinds, shapes and dtypes of every parameter and buffer, ties,
-the order in which module.to(device) moves them, the classes of the modules, which of them are never split, the number of
-parameters, the bytes of buffers, accelerate's total and largest layer, and its printed table, to the character.
+the order in which module.to(device) moves them, every module of named_modules() with its class and whether it is never
+split, the number of parameters, the bytes of buffers, accelerate's total and largest layer (with the model's own classes
+kept whole, and with none), and its printed table, to the character.
+
+A module object with two paths is a difference: named_modules() and named_children() list it once, and a skeleton cannot
+say so.
+
+The same is done for small models with other values of the options that change modules (OPTIONS), one line for an option.
 
 Run in the root of the repository, after make: python3 peers/transformers/compare_skeletons.py [--golden] [MODEL ...]
 Needs torch, transformers, timm and accelerate. Exit 1 where anything differs. With --golden the real tensors of the tiny
-models are written to tests/models/golden, where a test reads them that needs no Python.
+models, and the modules of all of them, are written to tests/models/golden, where a test reads them that needs no Python.
 """
 
 import json
@@ -53,6 +59,53 @@ HEADS = {
     "convnext": transformers.AutoModelForImageClassification,
     "xlm-roberta": transformers.AutoModelForMaskedLM,
 }
+
+ACTIVATIONS = ["gelu", "gelu_new", "gelu_pytorch_tanh", "gelu_fast", "silu", "swish", "relu"]
+SWITCH = [False, True]
+PROBABILITIES = [0.0, 0.3]
+# Options of small models, and values of them that are modelled. Dropouts are modules whatever their probability is.
+OPTIONS = [(name, key, ACTIVATIONS) for key, names in {
+    "hidden_act": "tiny-bert tiny-convnext tiny-deepseek-v2 tiny-deepseek-v3 tiny-gemma tiny-gpt-neox tiny-llama "
+                  "tiny-mistral tiny-mixtral tiny-phi3 tiny-qwen2 tiny-qwen2-moe tiny-qwen3 tiny-qwen3-moe tiny-roberta "
+                  "tiny-vit",
+    "hidden_activation": "tiny-gemma2 tiny-gemma3",
+    "activation": "tiny-distilbert tiny-falcon",
+    "activation_function": "tiny-gpt2 tiny-opt",
+}.items() for name in names.split()] + [
+    ("tiny-t5", "feed_forward_proj", ["relu", "gelu", "silu", "gated-relu", "gated-gelu", "gated-silu", "gated-swish",
+                                      "gated-gelu_new"]),
+    ("tiny-bert", "hidden_dropout_prob", PROBABILITIES),
+    ("tiny-bert", "attention_probs_dropout_prob", PROBABILITIES),
+    ("tiny-bert", "tie_word_embeddings", SWITCH),
+    ("tiny-bloom", "attention_dropout", PROBABILITIES),
+    ("tiny-bloom", "apply_residual_connection_post_layernorm", SWITCH),
+    ("tiny-convnext", "layer_scale_init_value", [0.0, 1e-6]),
+    ("tiny-convnext", "drop_path_rate", [0.0]),
+    ("tiny-deepseek-v3", "first_k_dense_replace", [0, 1, 2]),
+    ("tiny-deepseek-v3", "q_lora_rank", [None, 24]),
+    ("tiny-distilbert", "dropout", PROBABILITIES),
+    ("tiny-falcon", "attention_dropout", PROBABILITIES),
+    ("tiny-falcon", "bias", SWITCH),
+    ("tiny-falcon", "alibi", SWITCH),
+    ("tiny-falcon", "parallel_attn", SWITCH),
+    ("tiny-falcon-grouped", "num_ln_in_parallel_attn", [1, 2]),
+    ("tiny-gpt-neox", "hidden_dropout", PROBABILITIES),
+    ("tiny-gpt-neox", "use_parallel_residual", SWITCH),
+    ("tiny-gpt-neox", "attention_bias", SWITCH),
+    ("tiny-gpt2", "resid_pdrop", PROBABILITIES),
+    ("tiny-gpt2", "tie_word_embeddings", SWITCH),
+    ("tiny-llama", "attention_bias", SWITCH),
+    ("tiny-llama", "mlp_bias", SWITCH),
+    ("tiny-opt", "do_layer_norm_before", SWITCH),
+    ("tiny-opt", "enable_bias", SWITCH),
+    ("tiny-phi3", "resid_pdrop", PROBABILITIES),
+    ("tiny-qwen2-moe", "decoder_sparse_step", [1, 2]),
+    ("tiny-qwen2-moe", "mlp_only_layers", [[], [0], [0, 1]]),
+    ("tiny-resnet", "model_args", [{"layers": [1, 2, 1, 2]}, {"channels": [64, 64, 96, 128]}, {"in_chans": 1}]),
+    ("tiny-t5", "dropout_rate", PROBABILITIES),
+    ("tiny-vit", "hidden_dropout_prob", PROBABILITIES),
+    ("tiny-vit", "qkv_bias", SWITCH),
+]
 
 
 def real_model(name, head):
@@ -101,19 +154,20 @@ def real_load_order(module, prefix=""):
     return order
 
 
-def real_modules(model, tensors):
-    """(path, class, whole or -) of every module that holds tensors, itself or below."""
+def real_modules(model):
+    """(path, class, whole or -) of every module, in the order of named_modules()."""
     whole = set(getattr(model, "_no_split_modules", None) or [])
-    holders = {"."}
-    for path, *_ in tensors:
-        parts = path.split(".")
-        holders.update(".".join(parts[:i]) for i in range(1, len(parts)))
     rows = []
     for path, module in model.named_modules():
-        if (path or ".") in holders:
-            name = type(module).__name__
-            rows.append((path or ".", name, "whole" if name in whole else "-"))
+        name = type(module).__name__
+        rows.append((path or ".", name, "whole" if name in whole else "-"))
     return rows
+
+
+def shared_modules(model):
+    """Paths that named_modules() leaves out, because they lead to a module that it has listed already."""
+    listed = {path for path, _ in model.named_modules()}
+    return [path for path, _ in model.named_modules(remove_duplicate=False) if path not in listed]
 
 
 def real_table(name, total, largest):
@@ -146,7 +200,8 @@ def first_difference(what, ours, real):
     return []
 
 
-def compare(program, name, head):
+def differences_of(program, name, head):
+    """What differs, one line each, and the real model."""
     model = real_model(name, head)
     ours = dump(program, name, head)
     tensors = real_tensors(model)
@@ -155,27 +210,56 @@ def compare(program, name, head):
     counts = (str(sum(p.numel() for p in model.parameters())), str(buffers))
     differences = first_difference("tensor", ours.get("tensor", []), tensors)
     differences += first_difference("load", ours.get("load", []), loads)
-    differences += first_difference("module", ours["module"], real_modules(model, tensors))
+    differences += first_difference("module", ours["module"], real_modules(model))
+    differences += [f"module {path} is one object with an earlier one" for path in shared_modules(model)]
     differences += first_difference("counts", ours["counts"], [counts])
     if head == "bare":
         total, (largest, _) = calculate_maximum_sizes(model)
-        differences += first_difference("accelerate", ours["accelerate"], [(str(int(total)), str(int(largest)))])
+        model._no_split_modules = []  # every block may be split: a module with children is then no layer, whatever it has
+        sizes = (total, largest, calculate_maximum_sizes(model)[1][0])
+        differences += first_difference("accelerate", ours["accelerate"], [tuple(str(int(size)) for size in sizes)])
         table = real_table(name, total, largest)
         differences += first_difference("table", dump(program, name, "table").splitlines(), table.splitlines())
-    verdict = "equal" if not differences else "DIFFERENT"
-    print(f"{verdict} {name} {head}: {type(model).__name__}, {len(tensors)} tensors, {counts[0]} parameters, "
-          f"{counts[1]} bytes of buffers", flush=True)
+    return differences, model
+
+
+def report(what, differences):
+    print(f"{'equal' if not differences else 'DIFFERENT'} {what}", flush=True)
     for line in differences:
         print(f"    {line}")
     return not differences
 
 
+def compare(program, name, head):
+    differences, model = differences_of(program, name, head)
+    return report(f"{name} {head}: {type(model).__name__}, {len(list(model.modules()))} modules, "
+                  f"{len(real_tensors(model))} tensors, {sum(p.numel() for p in model.parameters())} parameters, "
+                  f"{sum(b.numel() * b.element_size() for b in model.buffers())} bytes of buffers", differences)
+
+
+def compare_option(program, folder, name, key, values):
+    """A small model with other values of one option, without and with its head."""
+    differences = []
+    for number, value in enumerate(values):
+        raw = json.loads((CATALOGUE / name / "config.json").read_text())
+        raw[key] = value
+        place = pathlib.Path(folder) / f"{name}-{key}-{number}"
+        place.mkdir()
+        (place / "config.json").write_text(json.dumps(raw))
+        for head in ("bare", "lm"):
+            found, _ = differences_of(program, str(place), head)
+            differences += [f"{json.dumps(value)} {head}: {line}" for line in found]
+    return report(f"{name} {key}: {', '.join(json.dumps(value) for value in values)}", differences)
+
+
 def golden_write(name):
-    """One line a tensor: tensor PATH KIND SHAPE DTYPE OWNER; then the load order: load PATH."""
+    """One line a tensor: tensor PATH KIND SHAPE DTYPE OWNER; then the load order: load PATH; then the modules: module
+    PATH CLASS whole|-."""
     for head in ("bare", "lm"):
         model = real_model(name, head)
         lines = ["tensor " + " ".join(row) for row in real_tensors(model)]
         lines += ["load " + path for path in real_load_order(model)]
+        lines += ["module " + " ".join(row) for row in real_modules(model)]
         (GOLDEN / f"{name}.{head}.txt").write_text("\n".join(lines) + "\n")
 
 
@@ -194,6 +278,8 @@ def main():
                         "build/libassay.a", "-ljansson", "-lyaml", "-lhwloc", "-ldl", "-lm", "-pthread", "-fopenmp"],
                        check=True)
         results = [compare(program, name, head) for name in names for head in ("bare", "lm")]
+        results += [compare_option(program, folder, name, key, values)
+                    for name, key, values in OPTIONS if name in names]
     print(f"{sum(results)} equal, {len(results) - sum(results)} different")
     return 0 if all(results) else 1
 

@@ -1,5 +1,6 @@
 /* Prints what this program believes of a model, for compare_skeletons.py to hold against the real classes:
- *   dump_skeleton MODEL bare|lm   modules, tensors in the order of the state dict, the load order, accelerate's sizes
+ *   dump_skeleton MODEL bare|lm   modules, tensors in the order of the state dict, the load order, accelerate's sizes:
+ *                                 total, largest layer, and largest layer if no class were kept whole
  *   dump_skeleton MODEL table     accelerate's box, for today's transformers
  * Runs in the root of the repository. Not a test: it knows nothing of what is right. */
 #include <inttypes.h>
@@ -11,6 +12,7 @@
 #include "models/skeleton.h"
 
 static const struct accelerate_options today = {.transformers = "current"};
+static const struct accelerate_options split = {.transformers = "current", .splits_blocks = true};
 
 static void tensor_print(const struct skeleton *skeleton, const struct skeleton_tensor *tensor)
 {
@@ -41,7 +43,7 @@ static void skeleton_print(const struct skeleton *skeleton)
 static enum status_code skeleton_dump(const struct config *config, enum head head, struct status *error)
 {
     struct skeleton skeleton;
-    struct accelerate_sizes sizes;
+    struct accelerate_sizes sizes, split_sizes;
     enum status_code code = skeleton_build(config, head, &skeleton, error);
     if (code != STATUS_OK) {
         return code;
@@ -49,8 +51,10 @@ static enum status_code skeleton_dump(const struct config *config, enum head hea
     skeleton_print(&skeleton);
     skeleton_release(&skeleton);
     code = accelerate_sizes_of(config, &today, &sizes, error);
+    code = code == STATUS_OK ? accelerate_sizes_of(config, &split, &split_sizes, error) : code;
     if (code == STATUS_OK && head == HEAD_BARE) {
-        printf("accelerate %" PRId64 " %" PRId64 "\n", sizes.total_bytes, sizes.largest_layer_bytes);
+        printf("accelerate %" PRId64 " %" PRId64 " %" PRId64 "\n", sizes.total_bytes, sizes.largest_layer_bytes,
+               split_sizes.largest_layer_bytes);
     }
     return code;
 }

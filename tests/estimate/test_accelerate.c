@@ -68,6 +68,9 @@ static void test_split_blocks(void **state)
     assert_int_equal(sizes.total_bytes, 27503124480);
     assert_int_equal(sizes.largest_layer_bytes, 524288000);
     assert_int_equal(sizes_of("bert-base-cased", options).largest_layer_bytes, 28996 * 768 * 4);
+    /* The module of all experts has a child, its activation function: accelerate looks at that and passes its matrices
+     * over. The embedding is left. */
+    assert_int_equal(sizes_of("mistralai/Mixtral-8x7B-v0.1", options).largest_layer_bytes, 32000 * 4096 * 4);
 }
 
 /* One decoder layer of idefics-80b is a Llama layer: hidden 8192, inner 22016, 2048 positions; published 3.02 GB, and

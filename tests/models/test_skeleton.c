@@ -10,6 +10,8 @@
 
 #include "models/catalogue.h"
 #include "models/skeleton.h"
+#include "tests/models/config_text.h"
+#include "tests/support/scratch_file.h"
 
 static void skeleton_of(const char *model, enum head head, struct config *config, struct skeleton *skeleton)
 {
@@ -206,6 +208,21 @@ static void tensor_line(const struct skeleton *skeleton, int index, char *line, 
              tensor->tied_to >= 0 ? skeleton->tensors[tensor->tied_to].path : "-");
 }
 
+/* Line number i: the tensors, the load order, the modules. */
+static void golden_line(const struct skeleton *skeleton, int i, char *line, size_t size)
+{
+    const int tensors = skeleton->tensor_count;
+    if (i < tensors) {
+        tensor_line(skeleton, i, line, size);
+    } else if (i < 2 * tensors) {
+        snprintf(line, size, "load %s\n", skeleton->tensors[skeleton->load_order[i - tensors]].path);
+    } else {
+        const struct module_info *module = &skeleton->modules[i - 2 * tensors];
+        snprintf(line, size, "module %s %s %s\n", i > 2 * tensors ? module->path : ".", module->class_name,
+                 module->no_split ? "whole" : "-");
+    }
+}
+
 static void golden_check(const char *model, enum head head)
 {
     struct config config;
@@ -217,14 +234,9 @@ static void golden_check(const char *model, enum head head)
     snprintf(path, sizeof path, "tests/models/golden/%s.%s.txt", model, head_name(head));
     FILE *file = fopen(path, "r");
     assert_non_null(file);
-    for (int i = 0; i < 2 * skeleton.tensor_count; i++) {
+    for (int i = 0; i < 2 * skeleton.tensor_count + skeleton.module_count; i++) {
         assert_non_null(fgets(expected, sizeof expected, file));
-        if (i < skeleton.tensor_count) {
-            tensor_line(&skeleton, i, line, sizeof line);
-        } else {
-            const int index = skeleton.load_order[i - skeleton.tensor_count];
-            snprintf(line, sizeof line, "load %s\n", skeleton.tensors[index].path);
-        }
+        golden_line(&skeleton, i, line, sizeof line);
         assert_string_equal(line, expected);
     }
     assert_null(fgets(expected, sizeof expected, file));
@@ -249,6 +261,56 @@ static void test_golden(void **state)
     for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
         golden_check(models[i], HEAD_BARE);
         golden_check(models[i], HEAD_LM);
+    }
+}
+
+/* Small models that have each option, and the path of a module that follows it. */
+static const struct {
+    const char *text, *path, *class_name;
+} silent[] = {
+    {"\"llama\", \"hidden_act\": \"gelu\"", "layers.1.mlp.act_fn", "GELUActivation"},
+    {"\"llama\", \"hidden_act\": \"gelu_new\"", "layers.1.mlp.act_fn", "NewGELUActivation"},
+    {"\"llama\", \"hidden_act\": \"gelu_pytorch_tanh\"", "layers.1.mlp.act_fn", "GELUTanh"},
+    {"\"llama\", \"hidden_act\": \"gelu_fast\"", "layers.1.mlp.act_fn", "FastGELUActivation"},
+    {"\"llama\", \"hidden_act\": \"silu\"", "layers.1.mlp.act_fn", "SiLUActivation"},
+    {"\"llama\", \"hidden_act\": \"swish\"", "layers.1.mlp.act_fn", "SiLU"},
+    {"\"llama\", \"hidden_act\": \"relu\"", "layers.1.mlp.act_fn", "ReLU"},
+    {"\"llama\"", "layers.1.mlp.act_fn", "SiLUActivation"},
+    {"\"gemma\", \"hidden_act\": \"gelu\"", "layers.0.mlp.act_fn", "GELUTanh"}, /* what its class corrects */
+    {"\"mixtral\", \"hidden_act\": \"swish\"", "layers.0.mlp.experts.act_fn", "SiLU"},
+    {"\"bert\", \"hidden_dropout_prob\": 0.0", "encoder.layer.1.output.dropout", "Dropout"},
+    {"\"bert\", \"hidden_act\": \"relu\"", "pooler.activation", "Tanh"},
+    {"\"bloom\", \"hidden_act\": \"relu\"", "h.0.mlp.gelu_impl", "BloomGelu"},
+    {"\"t5\", \"feed_forward_proj\": \"gated-gelu\"", "encoder.block.0.layer.1.DenseReluDense.act",
+     "NewGELUActivation"},
+    {"\"t5\", \"feed_forward_proj\": \"gelu\"", "decoder.block.1.layer.2.DenseReluDense.act", "GELUActivation"},
+    {"\"t5\", \"feed_forward_proj\": \"gated-silu\"", "decoder.block.1.layer.2.DenseReluDense.act", "SiLUActivation"},
+    {"\"convnext\", \"depths\": [1, 1], \"hidden_sizes\": [8, 16]", "encoder.stages.0.downsampling_layer",
+     "ModuleList"},
+    {"\"convnext\", \"depths\": [1, 1], \"hidden_sizes\": [8, 16]", "encoder.stages.0.layers.0.drop_path", "Identity"},
+};
+
+/* Modules without tensors follow the options; none of them owns a tensor. */
+static void test_silent_modules(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof silent / sizeof silent[0]; i++) {
+        char text[256];
+        struct skeleton skeleton;
+        struct status error = {0};
+        int found = -1;
+        snprintf(text, sizeof text, "{\"num_hidden_layers\": 2, \"model_type\": %s}", silent[i].text);
+        struct config config = config_of(text);
+        assert_int_equal(skeleton_build(&config, HEAD_BARE, &skeleton, &error), STATUS_OK);
+        for (int k = 0; k < skeleton.module_count; k++) {
+            found = strcmp(skeleton.modules[k].path, silent[i].path) == 0 ? k : found;
+        }
+        assert_true(found > 0);
+        assert_string_equal(skeleton.modules[found].class_name, silent[i].class_name);
+        for (int k = 0; k < skeleton.tensor_count; k++) {
+            assert_int_not_equal(skeleton.tensors[k].module, found);
+        }
+        skeleton_release(&skeleton);
     }
 }
 
@@ -300,6 +362,7 @@ int main(void)
         cmocka_unit_test(test_published_counts), cmocka_unit_test(test_active_counts),
         cmocka_unit_test(test_load_order),       cmocka_unit_test(test_golden),
         cmocka_unit_test(test_modules),          cmocka_unit_test(test_head_is_asked_for),
+        cmocka_unit_test(test_silent_modules),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, scratch_file_make, scratch_file_remove);
 }
