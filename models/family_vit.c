@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "models/config_part.h"
 #include "models/forward.h"
@@ -38,6 +39,10 @@ static void vit_read(struct field_reader *reader, struct config *config)
                     config->patch, config->image);
     }
     config_activation(reader, "hidden_act", ACTIVATION_GELU, config);
+    const char *pooler = field_string(reader, "pooler_act");
+    if (pooler != NULL && strcmp(pooler, "tanh") != 0) {
+        field_fault(reader, "pooler_act", "'%.80s' is not modelled; write tanh, or take another model", pooler);
+    }
     config->hidden_dropout = field_real(reader, "hidden_dropout_prob", 0, 0.999, 0);
     config->embedding_dropout = config->hidden_dropout;
     config->attention_dropout = field_real(reader, "attention_probs_dropout_prob", 0, 0.999, 0);

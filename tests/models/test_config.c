@@ -233,6 +233,8 @@ static const struct {
      "the same number"},
     {"{\"model_type\": \"vit\", \"image_size\": [224, 192]}",
      ":1:37: image_size: 224 by 192 is not square; only square images are modelled"},
+    {"{\"model_type\": \"vit\", \"pooler_act\": \"relu\"}",
+     ":1:37: pooler_act: 'relu' is not modelled; write tanh, or take another model"},
     {"{\"model_type\": \"vit\", \"patch_size\": 300}",
      ":1:37: patch_size: 300 is larger than the image, 224; write a smaller one"},
     {"{\"model_type\": \"vit\", \"id2label\": {\"0\": \"a\"}, \"num_labels\": 2}",
