@@ -131,10 +131,11 @@ enum status_code body_event_make(struct repetition *repetition, const struct bod
         return STATUS_OK;
     case EVENT_RUN:
         return replay_op_run(repetition->replay, event->index, error);
+    case EVENT_TRIM:
     case EVENT_REPEAT:
         break;
     }
-    return status_set(error, STATUS_INTERNAL, "a repetition in a repetition");
+    return status_set(error, STATUS_INTERNAL, "a repetition has another repetition in it, or gives cached memory back");
 }
 
 /* -- one repetition */

@@ -62,7 +62,7 @@ static struct replay_causes causes_now(const struct replay *replay)
     };
 }
 
-static enum status_code stage_begin(struct replay *replay, enum stage stage, struct status *error)
+enum status_code replay_stage_begin(struct replay *replay, enum stage stage, struct status *error)
 {
     struct device *device = replay->device;
     ledger_begin_stage(&replay->ledger, stage);
@@ -91,7 +91,7 @@ static void stage_figures(const struct replay *replay, struct replay_stage *figu
 }
 
 /* Takes the figures of the stage that lasts. The work is waited for first: a reading is of memory that was used. */
-static enum status_code stage_end(struct replay *replay, struct status *error)
+enum status_code replay_stage_end(struct replay *replay, struct status *error)
 {
     struct device *device = replay->device;
     struct replay_stage figures = {0};
@@ -151,7 +151,7 @@ static enum status_code storage_fault(const struct replay *replay, int index, co
                       replay->tape->storages[index].label, what);
 }
 
-static enum status_code storage_alloc(struct replay *replay, int index, struct status *error)
+enum status_code replay_storage_alloc(struct replay *replay, int index, struct status *error)
 {
     const struct storage *storage = &replay->tape->storages[index];
     struct storage_block *slot = &replay->blocks[index];
@@ -177,7 +177,7 @@ static enum status_code storage_alloc(struct replay *replay, int index, struct s
     return ledger_add(&replay->ledger, index, storage->category, storage->bytes, block_position(block), error);
 }
 
-static enum status_code storage_free(struct replay *replay, int index, struct status *error)
+enum status_code replay_storage_free(struct replay *replay, int index, struct status *error)
 {
     const struct storage *storage = &replay->tape->storages[index];
     struct storage_block *slot = &replay->blocks[index];
@@ -195,7 +195,7 @@ static enum status_code storage_free(struct replay *replay, int index, struct st
     return allocator_free(replay->allocator, slot->block, error);
 }
 
-static enum status_code operand_resolve(const struct replay *replay, int index, struct tensor *tensor,
+enum status_code replay_operand_resolve(const struct replay *replay, int index, struct tensor *tensor,
                                         struct status *error)
 {
     const struct tape_view *tape = replay->tape;
@@ -234,7 +234,7 @@ enum status_code replay_op_run(struct replay *replay, int index, struct status *
     call.tensor_count = op->operand_count;
     call.attributes = op->attributes;
     for (int i = 0; i < op->operand_count && code == STATUS_OK; i++) {
-        code = operand_resolve(replay, op->first_operand + i, &call.tensors[i], error);
+        code = replay_operand_resolve(replay, op->first_operand + i, &call.tensors[i], error);
     }
     if (code == STATUS_OK) {
         code = replay->device->table->run(replay->device, &call, error);
@@ -249,8 +249,8 @@ enum status_code replay_op_run(struct replay *replay, int index, struct status *
 
 enum status_code replay_stage_change(struct replay *replay, int stage, struct status *error)
 {
-    enum status_code code = stage_end(replay, error);
-    return code == STATUS_OK ? stage_begin(replay, (enum stage)stage, error) : code;
+    enum status_code code = replay_stage_end(replay, error);
+    return code == STATUS_OK ? replay_stage_begin(replay, (enum stage)stage, error) : code;
 }
 
 static enum status_code event_play(struct replay *replay, const struct event *event, struct status *error)
@@ -258,6 +258,7 @@ static enum status_code event_play(struct replay *replay, const struct event *ev
     const struct tape_view *tape = replay->tape;
     int count = event->kind == EVENT_STAGE    ? STAGE_COUNT
                 : event->kind == EVENT_RUN    ? tape->op_count
+                : event->kind == EVENT_TRIM   ? PLACE_MAXIMUM
                 : event->kind == EVENT_TOKEN  ? 1
                 : event->kind == EVENT_REPEAT ? tape->repeat_count
                                               : tape->storage_count;
@@ -267,13 +268,15 @@ static enum status_code event_play(struct replay *replay, const struct event *ev
     }
     switch (event->kind) {
     case EVENT_ALLOC:
-        return storage_alloc(replay, event->index, error);
+        return replay_storage_alloc(replay, event->index, error);
     case EVENT_FREE:
-        return storage_free(replay, event->index, error);
+        return replay_storage_free(replay, event->index, error);
     case EVENT_RUN:
         return replay_op_run(replay, event->index, error);
     case EVENT_STAGE:
         return replay_stage_change(replay, event->index, error);
+    case EVENT_TRIM:
+        return allocator_trim(replay->allocator, error);
     case EVENT_TOKEN:
         replay->result.token_count++;
         return STATUS_OK;
@@ -292,7 +295,7 @@ static enum status_code loss_read(struct replay *replay, struct status *error)
         return STATUS_OK;
     }
     struct tensor tensor;
-    enum status_code code = operand_resolve(replay, index, &tensor, error);
+    enum status_code code = replay_operand_resolve(replay, index, &tensor, error);
     if (code == STATUS_OK && (tensor_element_count(&tensor) != 1 || !dtype_is_floating(tensor.dtype))) {
         code = status_set(error, STATUS_INTERNAL, "it is not one floating number");
     }
@@ -311,12 +314,12 @@ static enum status_code loss_read(struct replay *replay, struct status *error)
 
 static enum status_code tape_play(struct replay *replay, struct status *error)
 {
-    enum status_code code = stage_begin(replay, STAGE_CONTEXT, error);
+    enum status_code code = replay_stage_begin(replay, STAGE_CONTEXT, error);
     for (int i = 0; i < replay->tape->event_count && code == STATUS_OK; i++) {
         code = event_play(replay, &replay->tape->events[i], error);
     }
     if (code == STATUS_OK) {
-        code = stage_end(replay, error);
+        code = replay_stage_end(replay, error);
     }
     return code == STATUS_OK ? loss_read(replay, error) : code;
 }
@@ -327,7 +330,7 @@ static enum status_code remaining_free(struct replay *replay, struct status *err
     enum status_code code = STATUS_OK;
     for (int i = 0; i < replay->tape->storage_count && code == STATUS_OK; i++) {
         if (replay->blocks[i].state == STORAGE_LIVE) {
-            code = storage_free(replay, i, error);
+            code = replay_storage_free(replay, i, error);
         }
     }
     if (code == STATUS_OK && (ledger_bytes(&replay->ledger) != 0 || replay->ledger.live_count != 0 ||
@@ -337,8 +340,7 @@ static enum status_code remaining_free(struct replay *replay, struct status *err
     return code;
 }
 
-/* The figures over all stages. */
-static void result_complete(struct replay *replay, uint64_t sequence_hash)
+void replay_result_complete(struct replay *replay, uint64_t sequence_hash)
 {
     struct replay_result *result = &replay->result;
     result->peak_stage = STAGE_CONTEXT;
@@ -366,27 +368,34 @@ static void result_complete(struct replay *replay, uint64_t sequence_hash)
     result->sequence_hash = sequence_hash;
 }
 
-static enum status_code replay_open(struct replay *replay, struct status *error)
+enum status_code replay_open(struct replay *replay, enum allocator_policy policy, struct status *error)
 {
     struct device *device = replay->device;
     enum status_code code = device->table->properties(device, &replay->properties, error);
     if (code != STATUS_OK) {
         return code;
     }
-    size_t count = replay->tape->storage_count > 0 ? (size_t)replay->tape->storage_count : 1;
-    replay->blocks = calloc(count, sizeof *replay->blocks);
-    if (replay->blocks == NULL) {
-        return status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory to replay %zu storages", count);
-    }
     struct segment_source source = {.table = &device_segment_table, .context = replay};
-    return allocator_open(ALLOCATOR_CACHING, source, &replay->allocator, error);
+    return allocator_open(policy, source, &replay->allocator, error);
+}
+
+enum status_code replay_blocks_new(const struct tape_view *tape, struct storage_block **blocks, struct status *error)
+{
+    size_t count = tape->storage_count > 0 ? (size_t)tape->storage_count : 1;
+    *blocks = calloc(count, sizeof **blocks);
+    return *blocks != NULL
+               ? STATUS_OK
+               : status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory to replay %zu storages", count);
 }
 
 enum status_code replay_run(const struct tape_view *tape, struct device *device, const struct replay_observer *observer,
                             struct replay_result *result, struct status *error)
 {
     struct replay replay = {.tape = tape, .device = device, .observer = observer, .ledger = ledger_new()};
-    enum status_code code = replay_open(&replay, error);
+    enum status_code code = replay_blocks_new(tape, &replay.blocks, error);
+    if (code == STATUS_OK) {
+        code = replay_open(&replay, ALLOCATOR_CACHING, error);
+    }
     if (code == STATUS_OK) {
         code = tape_play(&replay, error);
     }
@@ -402,7 +411,7 @@ enum status_code replay_run(const struct tape_view *tape, struct device *device,
     code = code == STATUS_OK ? closing : code;
     free(replay.blocks);
     if (code == STATUS_OK || code == STATUS_OUT_OF_MEMORY) {
-        result_complete(&replay, sequence_hash);
+        replay_result_complete(&replay, sequence_hash);
         *result = replay.result;
     }
     return code;

@@ -1,4 +1,4 @@
-/* The inside of a replay: for replay.c and repetition.c alone. */
+/* The inside of a replay: for replay.c, placed_replay.c and repetition.c alone. */
 #ifndef ASSAY_REPLAY_REPLAY_INSIDE_H
 #define ASSAY_REPLAY_REPLAY_INSIDE_H
 
@@ -32,6 +32,20 @@ struct replay {
     int64_t segment_changes, small_segment_changes; /* taken or given back so far */
     struct repetition *repetition;                  /* that is carried out; NULL: none */
 };
+
+/* -- what a replay of one memory (replay.c) and of several (placed_replay.c) share. In the latter each memory has a replay of
+ * its own, and all of them have the same blocks. */
+enum status_code replay_blocks_new(const struct tape_view *tape, struct storage_block **blocks, struct status *error);
+/* device, tape and ledger are set; the allocator is opened. */
+enum status_code replay_open(struct replay *replay, enum allocator_policy policy, struct status *error);
+enum status_code replay_stage_begin(struct replay *replay, enum stage stage, struct status *error);
+enum status_code replay_stage_end(struct replay *replay, struct status *error);
+enum status_code replay_storage_alloc(struct replay *replay, int index, struct status *error);
+enum status_code replay_storage_free(struct replay *replay, int index, struct status *error);
+enum status_code replay_operand_resolve(const struct replay *replay, int index, struct tensor *tensor,
+                                        struct status *error);
+/* The figures over all stages. */
+void replay_result_complete(struct replay *replay, uint64_t sequence_hash);
 
 /* Runs an operation of the tape on the device. */
 enum status_code replay_op_run(struct replay *replay, int index, struct status *error);

@@ -108,6 +108,17 @@ int64_t tape_cycle_turn(struct tape_cycle *cycle, int64_t left);
 const char *tape_module_open(struct tape *tape, const char *path);
 void tape_module_close(struct tape *tape, const char *before);
 
+/* -- places (place.c): where storages lie, if there is more than one memory. Without these calls everything lies in place 0.
+ * What an operation takes lies where the things lie that it reads; reading from two places is an error, as in PyTorch. What
+ * is made of nothing, and the workspace of a product, lie in the tape's own place. */
+int tape_place(struct tape *tape, int place); /* the tape's own place from here on; returns the one before */
+int tape_place_now(const struct tape *tape);
+int value_place(const struct tape *tape, const struct value *value); /* -1 for NULL */
+/* value.to(place): value itself if it lies there, else a dense copy in the open frame, without a graph. A value that is
+ * not dense is made so first. */
+struct value *tape_move(struct tape *tape, struct value *value, int place);
+void tape_trim(struct tape *tape, int place); /* torch.cuda.empty_cache() in this place */
+
 /* -- names */
 int tape_frame_open(struct tape *tape);
 /* Drops the frame's values; result (may be NULL) moves to the frame outside and is returned. */

@@ -74,6 +74,7 @@ struct storage_state {
     int references;
     int saved;        /* how often the graph holds it */
     bool is_argument; /* of checkpointed blocks, by position: saved with them */
+    bool is_settled;  /* its place is known: it is a leaf, or an operation has used it */
 };
 
 /* The paths of modules, each once: a hash table. */
@@ -143,7 +144,8 @@ struct tape {
     uint64_t sequence;
     int graph, visit;
     int64_t saved_bytes, saved_for_backward_bytes;
-    struct workspaces forward_workspaces, backward_workspaces;
+    struct workspaces forward_workspaces[PLACE_MAXIMUM], backward_workspaces;
+    int place;                    /* the tape's own: of what is made of nothing */
     struct value *moment_maps[2]; /* of 8-bit Adam, signed and unsigned; NULL until it is needed */
     struct value *one;            /* the gradient of the loss itself, while its graph runs */
     int loss_operand;
@@ -198,8 +200,14 @@ void size_step_note(struct tape *tape, int64_t step);
 /* Appends opcode over count values: the first input_count are read. attributes may be NULL. */
 void tape_run(struct tape *tape, enum opcode opcode, const struct operation_attributes *attributes, int input_count,
               int count, struct value *const *values);
+/* The same wherever the operands lie, none of them NULL: for tape_run, and for copies from one place to another. */
+void operation_append(struct tape *tape, enum opcode opcode, const struct operation_attributes *attributes,
+                      int input_count, int count, struct value *const *values);
 struct operation_attributes attributes_f(double f0, double f1);
 struct operation_attributes attributes_i(int64_t i0, int64_t i1);
+
+/* An operation over these storages: what it makes lies where the rest does. False after an error (place.c). */
+bool places_settle(struct tape *tape, enum opcode opcode, int count, struct value *const *values);
 
 /* -- the graph (graph.c) */
 /* A node over these inputs, or NULL where none needs a gradient or gradients are off. output becomes its result. */

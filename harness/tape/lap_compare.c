@@ -24,7 +24,7 @@ static bool texts_match(const char *a, const char *b)
 
 static bool storage_is_alike(const struct storage *a, const struct storage *b)
 {
-    return a->category == b->category && texts_match(a->label, b->label) && texts_match(a->module, b->module) &&
+    return a->category == b->category && a->place == b->place && texts_match(a->label, b->label) && texts_match(a->module, b->module) &&
            texts_match(a->of, b->of) && texts_match(a->kept_by, b->kept_by) && a->kept_as == b->kept_as;
 }
 
@@ -53,6 +53,7 @@ static bool event_is_alike(const struct pair *pair, struct event a, struct event
     case EVENT_RUN:
         return op_is_alike(pair, &tape->ops[a.index], &tape->ops[b.index]);
     case EVENT_STAGE:
+    case EVENT_TRIM:
     case EVENT_TOKEN:
         return a.index == b.index;
     case EVENT_REPEAT:

@@ -12,6 +12,7 @@ struct value *tape_leaf(struct tape *tape, enum category category, enum dtype dt
     if (leaf != NULL) {
         leaf->is_leaf = true;
         leaf->requires_grad = requires_grad;
+        tape->states[leaf->storage].is_settled = true;
     }
     return leaf;
 }

@@ -17,7 +17,7 @@ static struct value *workspace_new(struct tape *tape, int64_t bytes, const char 
 struct value *workspace_take(struct tape *tape, bool biased_linear)
 {
     const struct target *target = tape->target;
-    struct workspaces *taken = tape->in_backward ? &tape->backward_workspaces : &tape->forward_workspaces;
+    struct workspaces *taken = tape->in_backward ? &tape->backward_workspaces : &tape->forward_workspaces[tape->place];
     if (taken->product == NULL && target->product_workspace_bytes > 0) {
         taken->product = workspace_new(tape, target->product_workspace_bytes,
                                        tape->in_backward ? "cuBLAS workspace, backward" : "cuBLAS workspace");

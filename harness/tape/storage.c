@@ -172,8 +172,8 @@ static int storage_new(struct tape *tape, enum category category, int64_t bytes,
         return -1;
     }
     int index = tape->storage_count++;
-    tape->storages[index] =
-        (struct storage){.bytes = bytes, .category = category, .label = label, .module = tape->module};
+    tape->storages[index] = (struct storage){
+        .bytes = bytes, .category = category, .label = label, .module = tape->module, .place = tape->place};
     tape->states[index] = (struct storage_state){0};
     event_append(tape, EVENT_ALLOC, index);
     return index;
@@ -394,19 +394,19 @@ struct operation_attributes attributes_i(int64_t i0, int64_t i1)
     return (struct operation_attributes){.i = {i0, i1}};
 }
 
-void tape_run(struct tape *tape, enum opcode opcode, const struct operation_attributes *attributes, int input_count,
-              int count, struct value *const *values)
+/* The operation as it stands, wherever its operands lie. */
+void operation_append(struct tape *tape, enum opcode opcode, const struct operation_attributes *attributes,
+                      int input_count, int count, struct value *const *values)
 {
-    if (tape_failed(tape) || tape->stopped || tape->form.bare ||
+    if (tape->form.bare || tape_failed(tape) ||
         !array_grow(tape, (void **)&tape->ops, &tape->op_capacity, tape->op_count, sizeof *tape->ops)) {
         return;
     }
     int first = tape->operand_count;
     for (int i = 0; i < count; i++) {
         const struct value *value = values[i];
-        if (value == NULL || !array_grow(tape, (void **)&tape->operands, &tape->operand_capacity, tape->operand_count,
-                                         sizeof *tape->operands)) {
-            tape_fail(tape, STATUS_INTERNAL, "operand %d of %s is missing", i, opcode_name(opcode));
+        if (!array_grow(tape, (void **)&tape->operands, &tape->operand_capacity, tape->operand_count,
+                        sizeof *tape->operands)) {
             return;
         }
         struct operand *operand = &tape->operands[tape->operand_count++];
@@ -421,6 +421,23 @@ void tape_run(struct tape *tape, enum opcode opcode, const struct operation_attr
                                             .operand_count = count,
                                             .attributes = attributes != NULL ? *attributes : attributes_f(0.0, 0.0)};
     event_append(tape, EVENT_RUN, tape->op_count++);
+}
+
+void tape_run(struct tape *tape, enum opcode opcode, const struct operation_attributes *attributes, int input_count,
+              int count, struct value *const *values)
+{
+    if (tape_failed(tape) || tape->stopped) {
+        return;
+    }
+    for (int i = 0; i < count && !tape->form.bare; i++) {
+        if (values[i] == NULL) {
+            tape_fail(tape, STATUS_INTERNAL, "operand %d of %s is missing", i, opcode_name(opcode));
+            return;
+        }
+    }
+    if (places_settle(tape, opcode, count, values)) {
+        operation_append(tape, opcode, attributes, input_count, count, values);
+    }
 }
 
 enum status_code tape_finish(struct tape *tape, struct status *error)

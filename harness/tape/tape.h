@@ -59,6 +59,9 @@ bool stage_find(const char *name, enum stage *stage); /* false where no stage ha
 /* What a storage is to the operation that kept it for its backward pass. */
 enum keep { KEEP_NOTHING, KEEP_INPUT, KEEP_OUTPUT, KEEP_STATE };
 
+/* Memories that a tape may speak of: GPUs, the host's, the disk. Which is which is models/placement.h's. */
+enum { PLACE_MAXIMUM = 18 };
+
 struct storage {
     int64_t bytes;
     enum category category;
@@ -68,6 +71,7 @@ struct storage {
     const char *of;      /* label of the parameter whose gradient, moment or copy it is; NULL: of none */
     const char *kept_by; /* label of the operation that first kept it for its backward pass; NULL: none did */
     enum keep kept_as;
+    int place; /* the memory it lies in, below PLACE_MAXIMUM; 0 where there is one */
     /* Of a body that is repeated: by how many bytes each repetition's storage is larger than that of the one before. */
     int64_t growth_bytes;
 };
@@ -95,6 +99,7 @@ enum event_kind {
     EVENT_FREE,  /* index: storage */
     EVENT_RUN,   /* index: op */
     EVENT_STAGE, /* index: enum stage; the stage begins here and ends at the next such event or at the end */
+    EVENT_TRIM,  /* index: place; what its allocator caches is given back, as by torch.cuda.empty_cache() */
     EVENT_TOKEN, /* index: 0; a generation has one more token. Only on tapes that tell repetitions once */
     EVENT_REPEAT /* index: repeat; the events before it are carried out again */
 };

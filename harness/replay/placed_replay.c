@@ -1,0 +1,352 @@
+/* Placed replay: which lane an event belongs to, and copies between lanes. What one lane does is replay.c's. */
+#include "harness/replay/placed_replay.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/replay/replay_inside.h"
+
+struct placed {
+    const struct tape_view *tape;
+    struct replay lanes[PLACE_MAXIMUM];
+    const struct placed_store *stores[PLACE_MAXIMUM];
+    int lane_count;
+    void *staging; /* PLACED_STAGING_BYTES; NULL until a copy needs it */
+    struct placed_result *result;
+};
+
+/* -- lanes */
+
+static enum status_code lane_of_storage(struct placed *placed, int storage, int *lane, struct status *error)
+{
+    if (storage < 0 || storage >= placed->tape->storage_count) {
+        return status_set(error, STATUS_INTERNAL, "storage %d does not exist", storage);
+    }
+    *lane = placed->tape->storages[storage].place;
+    if (*lane < 0 || *lane >= placed->lane_count) {
+        return status_set(error, STATUS_INTERNAL, "storage %d (%s) lies in place %d, and there are %d", storage,
+                          placed->tape->storages[storage].label, *lane, placed->lane_count);
+    }
+    return STATUS_OK;
+}
+
+static enum status_code stages_end(struct placed *placed, struct status *error)
+{
+    enum status_code code = STATUS_OK;
+    for (int i = 0; i < placed->lane_count && code == STATUS_OK; i++) {
+        code = replay_stage_end(&placed->lanes[i], error);
+    }
+    return code;
+}
+
+static enum status_code stages_begin(struct placed *placed, enum stage stage, struct status *error)
+{
+    enum status_code code = STATUS_OK;
+    for (int i = 0; i < placed->lane_count && code == STATUS_OK; i++) {
+        code = replay_stage_begin(&placed->lanes[i], stage, error);
+    }
+    return code;
+}
+
+/* -- copies between places */
+
+struct transfer {
+    int from, to; /* lanes */
+    struct tensor source, target;
+    struct stored_tensor stored;
+    int64_t bytes;
+};
+
+/* One piece of the bytes, from `at` on, by way of the staging buffer unless one side is the host's own memory. */
+static enum status_code piece_copy(struct placed *placed, const struct transfer *transfer, int64_t at, int64_t bytes,
+                                   struct status *error)
+{
+    const struct replay *from = &placed->lanes[transfer->from], *to = &placed->lanes[transfer->to];
+    const unsigned char *source = (const unsigned char *)transfer->source.data + at;
+    unsigned char *target = (unsigned char *)transfer->target.data + at;
+    bool from_host = strcmp(from->properties.kind, "host") == 0;
+    bool to_host = strcmp(to->properties.kind, "host") == 0;
+    const void *staged = from_host ? source : placed->staging;
+    enum status_code code = STATUS_OK;
+    if (!from_host) {
+        void *landing = to_host ? (void *)target : placed->staging;
+        code = from->device->table->copy_to_host(from->device, landing, source, bytes, error);
+    }
+    if (code == STATUS_OK && (from_host || !to_host)) {
+        code = to->device->table->copy_from_host(to->device, target, staged, bytes, error);
+    }
+    return code;
+}
+
+/* A tensor that comes from the disk, or goes there, is whole in the host's memory: a place on the disk has no other neighbour. */
+static enum status_code store_copy(struct placed *placed, const struct transfer *transfer, struct status *error)
+{
+    const struct placed_store *source = placed->stores[transfer->from], *target = placed->stores[transfer->to];
+    int host = source != NULL ? transfer->to : transfer->from;
+    if (placed->stores[host] != NULL || strcmp(placed->lanes[host].properties.kind, "host") != 0) {
+        return status_set(error, STATUS_INTERNAL, "'%s' goes between the disk and a device that is not the host",
+                          transfer->stored.label);
+    }
+    return source != NULL ? source->read(source->context, &transfer->stored, transfer->target.data, error)
+                          : target->write(target->context, &transfer->stored, transfer->source.data, error);
+}
+
+static enum status_code transfer_run(struct placed *placed, const struct transfer *transfer, struct status *error)
+{
+    if (placed->stores[transfer->from] != NULL || placed->stores[transfer->to] != NULL) {
+        return store_copy(placed, transfer, error);
+    }
+    if (!placed->lanes[transfer->from].properties.computes || !placed->lanes[transfer->to].properties.computes) {
+        return STATUS_OK; /* nothing is there */
+    }
+    if (placed->staging == NULL && (placed->staging = malloc(PLACED_STAGING_BYTES)) == NULL) {
+        return status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory for copies between devices");
+    }
+    enum status_code code = STATUS_OK;
+    for (int64_t at = 0; at < transfer->bytes && code == STATUS_OK; at += PLACED_STAGING_BYTES) {
+        int64_t left = transfer->bytes - at;
+        code = piece_copy(placed, transfer, at, left < PLACED_STAGING_BYTES ? left : PLACED_STAGING_BYTES, error);
+    }
+    return code;
+}
+
+static enum status_code transfer_read(struct placed *placed, const struct op *op, struct transfer *transfer,
+                                      struct status *error)
+{
+    const struct operand *operand = &placed->tape->operands[op->first_operand];
+    enum status_code code =
+        replay_operand_resolve(&placed->lanes[transfer->from], op->first_operand, &transfer->source, error);
+    if (code == STATUS_OK) {
+        code = replay_operand_resolve(&placed->lanes[transfer->to], op->first_operand + 1, &transfer->target, error);
+    }
+    if (code != STATUS_OK) {
+        return code;
+    }
+    transfer->bytes = tensor_element_count(&transfer->source) * dtype_bytes(transfer->source.dtype);
+    if (!tensor_is_dense(&transfer->source) || !tensor_is_dense(&transfer->target) ||
+        transfer->source.dtype != transfer->target.dtype ||
+        tensor_element_count(&transfer->target) != tensor_element_count(&transfer->source)) {
+        return status_set(error, STATUS_INTERNAL, "a copy between devices of tensors that differ or are not dense");
+    }
+    transfer->stored = (struct stored_tensor){.label = placed->tape->storages[operand->storage].label,
+                                              .dtype = operand->dtype,
+                                              .rank = operand->rank,
+                                              .bytes = transfer->bytes};
+    memcpy(transfer->stored.size, operand->size, sizeof transfer->stored.size);
+    return STATUS_OK;
+}
+
+static enum status_code copy_across(struct placed *placed, const struct op *op, struct transfer *transfer,
+                                    struct status *error)
+{
+    enum status_code code = transfer_read(placed, op, transfer, error);
+    /* What the devices still do must not be overtaken. */
+    for (int i = 0; i < 2 && code == STATUS_OK; i++) {
+        struct device *device = placed->lanes[i == 0 ? transfer->from : transfer->to].device;
+        code = device->table->synchronize(device, error);
+    }
+    if (code == STATUS_OK) {
+        code = transfer_run(placed, transfer, error);
+    }
+    if (code == STATUS_OK) {
+        placed->result->copy_count++;
+        placed->result->copied_bytes[transfer->from][transfer->to] += transfer->bytes;
+    }
+    return code;
+}
+
+/* -- events */
+
+static enum status_code op_play(struct placed *placed, int index, struct status *error)
+{
+    const struct tape_view *tape = placed->tape;
+    const struct op *op = &tape->ops[index];
+    int lanes[2] = {0, 0};
+    bool differ = false;
+    for (int i = 0; i < op->operand_count; i++) {
+        int at = op->first_operand + i;
+        if (at < 0 || at >= tape->operand_count) {
+            return status_set(error, STATUS_INTERNAL, "operand %d does not exist", at);
+        }
+        int lane = 0;
+        enum status_code code = lane_of_storage(placed, tape->operands[at].storage, &lane, error);
+        if (code != STATUS_OK) {
+            return code;
+        }
+        differ = differ || (i > 0 && lane != lanes[0]);
+        lanes[i > 0] = lane;
+    }
+    if (!differ) {
+        return replay_op_run(&placed->lanes[lanes[0]], index, error);
+    }
+    if (op->opcode != OPCODE_COPY || op->operand_count != 2) {
+        return status_set(error, STATUS_INTERNAL, "op %d (%s) has operands in places %d and %d", index,
+                          opcode_name(op->opcode), lanes[0], lanes[1]);
+    }
+    struct transfer transfer = {.from = lanes[0], .to = lanes[1]};
+    enum status_code code = copy_across(placed, op, &transfer, error);
+    if (code != STATUS_OK) {
+        status_prefix(error, "stage %s: op %d (copy from place %d to %d)", stage_name(placed->lanes[0].ledger.stage),
+                      index, lanes[0], lanes[1]);
+    }
+    return code;
+}
+
+static enum status_code storage_play(struct placed *placed, const struct event *event, struct status *error)
+{
+    int lane = 0;
+    enum status_code code = lane_of_storage(placed, event->index, &lane, error);
+    if (code != STATUS_OK) {
+        return code;
+    }
+    struct replay *replay = &placed->lanes[lane];
+    return event->kind == EVENT_ALLOC ? replay_storage_alloc(replay, event->index, error)
+                                      : replay_storage_free(replay, event->index, error);
+}
+
+static enum status_code event_play(struct placed *placed, const struct event *event, struct status *error)
+{
+    enum status_code code = STATUS_OK;
+    int index = event->index;
+    switch (event->kind) {
+    case EVENT_ALLOC:
+    case EVENT_FREE:
+        return storage_play(placed, event, error);
+    case EVENT_RUN:
+        if (index >= 0 && index < placed->tape->op_count) {
+            return op_play(placed, index, error);
+        }
+        break;
+    case EVENT_STAGE:
+        if (index < 0 || index >= STAGE_COUNT) {
+            break;
+        }
+        code = stages_end(placed, error);
+        return code == STATUS_OK ? stages_begin(placed, (enum stage)index, error) : code;
+    case EVENT_TRIM:
+        if (index >= 0 && index < placed->lane_count) {
+            return allocator_trim(placed->lanes[index].allocator, error);
+        }
+        break;
+    case EVENT_TOKEN:
+        placed->lanes[0].result.token_count++;
+        return STATUS_OK;
+    case EVENT_REPEAT:
+        return status_set(error, STATUS_INTERNAL, "a tape over several places tells a repetition once");
+    }
+    return status_set(error, STATUS_INTERNAL, "an event of kind %d points at %d", (int)event->kind, index);
+}
+
+static enum status_code tape_play(struct placed *placed, struct status *error)
+{
+    enum status_code code = stages_begin(placed, STAGE_CONTEXT, error);
+    for (int i = 0; i < placed->tape->event_count && code == STATUS_OK; i++) {
+        code = event_play(placed, &placed->tape->events[i], error);
+    }
+    return code == STATUS_OK ? stages_end(placed, error) : code;
+}
+
+/* -- from open to close */
+
+static enum status_code placed_open(struct placed *placed, const struct replay_lane *lanes,
+                                    const struct replay_observer *observer, struct status *error)
+{
+    struct storage_block *blocks = NULL;
+    enum status_code code = replay_blocks_new(placed->tape, &blocks, error);
+    for (int i = 0; i < placed->lane_count; i++) {
+        placed->lanes[i] = (struct replay){.tape = placed->tape,
+                                           .device = lanes[i].device,
+                                           .observer = i == 0 ? observer : NULL,
+                                           .ledger = ledger_new(),
+                                           .blocks = blocks};
+        placed->stores[i] = lanes[i].store;
+    }
+    for (int i = 0; i < placed->lane_count && code == STATUS_OK; i++) {
+        code = replay_open(&placed->lanes[i], lanes[i].policy, error);
+        if (code != STATUS_OK) {
+            status_prefix(error, "place %d", i);
+        }
+    }
+    return code;
+}
+
+/* Frees what is alive at the end of the tape, each on its lane. */
+static enum status_code remaining_free(struct placed *placed, struct status *error)
+{
+    enum status_code code = STATUS_OK;
+    for (int i = 0; i < placed->tape->storage_count && code == STATUS_OK; i++) {
+        if (placed->lanes[0].blocks[i].state == STORAGE_LIVE) {
+            code = storage_play(placed, &(struct event){EVENT_FREE, i}, error);
+        }
+    }
+    for (int i = 0; i < placed->lane_count && code == STATUS_OK; i++) {
+        if (ledger_bytes(&placed->lanes[i].ledger) != 0 || placed->lanes[i].ledger.live_count != 0) {
+            code = status_set(error, STATUS_INTERNAL, "the ledger of place %d is not empty at the end", i);
+        }
+    }
+    return code;
+}
+
+/* Every lane is closed, also on failure: the first error stays. */
+static enum status_code placed_close(struct placed *placed, enum status_code code, struct status *error)
+{
+    for (int i = 0; i < placed->lane_count; i++) {
+        enum status_code closing = allocator_close(placed->lanes[i].allocator, code == STATUS_OK ? error : NULL);
+        code = code == STATUS_OK ? closing : code;
+    }
+    free(placed->lanes[0].blocks);
+    free(placed->staging);
+    return code;
+}
+
+/* Which lane was refused memory. A copy that found no memory on the host is none of a lane's: the first is named. */
+static int lane_refused(const struct placed *placed)
+{
+    for (int i = 0; i < placed->lane_count; i++) {
+        if (placed->lanes[i].refusal_noted) {
+            return i;
+        }
+    }
+    return 0;
+}
+
+enum status_code placed_replay_run(const struct tape_view *tape, const struct replay_lane *lanes, int lane_count,
+                                   const struct replay_observer *observer, struct placed_result *result,
+                                   struct status *error)
+{
+    if (lane_count < 1 || lane_count > PLACE_MAXIMUM) {
+        return status_set(error, STATUS_INTERNAL, "a placed replay has 1 to %d places, not %d", PLACE_MAXIMUM,
+                          lane_count);
+    }
+    struct placed *placed = calloc(1, sizeof *placed);
+    struct placed_result *made = calloc(1, sizeof *made);
+    if (placed == NULL || made == NULL) {
+        free(placed);
+        free(made);
+        return status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory for a placed replay");
+    }
+    placed->tape = tape;
+    placed->lane_count = lane_count;
+    placed->result = made;
+    enum status_code code = placed_open(placed, lanes, observer, error);
+    if (code == STATUS_OK) {
+        code = tape_play(placed, error);
+    }
+    made->oom_lane = code == STATUS_OUT_OF_MEMORY ? lane_refused(placed) : -1;
+    if (code == STATUS_OK || code == STATUS_OUT_OF_MEMORY) {
+        for (int i = 0; i < lane_count; i++) {
+            replay_result_complete(&placed->lanes[i], placed->lanes[i].ledger.sequence_hash);
+            made->lanes[i] = placed->lanes[i].result;
+        }
+    }
+    if (code == STATUS_OK) {
+        code = remaining_free(placed, error);
+    }
+    code = placed_close(placed, code, error);
+    if (code == STATUS_OK || code == STATUS_OUT_OF_MEMORY) {
+        *result = *made;
+    }
+    free(made);
+    free(placed);
+    return code;
+}

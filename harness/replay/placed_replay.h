@@ -1,0 +1,54 @@
+/* Placed replay: a tape whose storages lie in several memories, walked on as many devices.
+ *
+ * Each place has a lane: a device, an allocator and a ledger of its own, and figures of its own. An operation runs on the
+ * device where its operands lie. A copy between two places goes through the host, in pieces of PLACED_STAGING_BYTES; from or
+ * to a device of the host there is no piece between. A place on the disk is a lane whose device is meta, which counts, and
+ * whose store keeps the bytes, each storage by its label. */
+#ifndef ASSAY_REPLAY_PLACED_REPLAY_H
+#define ASSAY_REPLAY_PLACED_REPLAY_H
+
+#include "harness/kernels/dtype.h"
+#include "harness/memory/allocator.h"
+#include "harness/replay/replay.h"
+
+enum { PLACED_STAGING_BYTES = 4 << 20 };
+
+/* What a copy to or from the disk moves: one whole tensor. */
+struct stored_tensor {
+    const char *label; /* "encoder.layer.0.output.dense.weight" */
+    enum dtype dtype;
+    int rank;
+    int64_t size[TENSOR_RANK_MAXIMUM];
+    int64_t bytes;
+};
+
+/* Keeps tensors outside of any memory. */
+struct placed_store {
+    enum status_code (*write)(void *context, const struct stored_tensor *tensor, const void *bytes,
+                              struct status *error);
+    enum status_code (*read)(void *context, const struct stored_tensor *tensor, void *bytes, struct status *error);
+    void *context;
+};
+
+struct replay_lane {
+    struct device *device;            /* borrowed; lanes may share none */
+    enum allocator_policy policy;     /* caching for what stands for a GPU, plain for the host's memory */
+    const struct placed_store *store; /* borrowed; NULL: the device keeps the bytes */
+};
+
+struct placed_result {
+    struct replay_result lanes[PLACE_MAXIMUM];
+    int oom_lane;       /* where memory ran out; -1: nowhere. Its oom_* fields say what was wanted */
+    int64_t copy_count; /* between places */
+    int64_t copied_bytes[PLACE_MAXIMUM][PLACE_MAXIMUM]; /* from, to */
+};
+
+/* Walks the tape as replay_run does; a stage begins and ends on every lane at once, and its seconds are those of all. The
+ * observer is told of lane 0's figures. STATUS_INTERNAL where a storage lies in a place without a lane, an operation has
+ * operands in two places and is no copy, or the tape tells repetitions once. On STATUS_OUT_OF_MEMORY the result holds the
+ * stages that ended; on other errors it is not written. */
+enum status_code placed_replay_run(const struct tape_view *tape, const struct replay_lane *lanes, int lane_count,
+                                   const struct replay_observer *observer, struct placed_result *result,
+                                   struct status *error);
+
+#endif
