@@ -56,7 +56,7 @@ struct value *decoder_layers(const struct forward *f, tape_block *block, const s
                                       .index = i};
         snprintf(layer.prefix, sizeof layer.prefix, "%slayers.%lld", root, (long long)i);
         struct value *held[] = {layer.mask, layer.cosine, layer.sine, tables->positions};
-        struct value *next = forward_block(f, block, &layer, sizeof layer, held, 4, hidden);
+        struct value *next = forward_block(f, block, layer.prefix, &layer, sizeof layer, held, 4, hidden);
         if (hidden != input) {
             tape_drop(f->tape, hidden);
         }

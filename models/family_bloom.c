@@ -222,7 +222,8 @@ static struct value *transformer(const struct forward *f, const char *root)
     for (int64_t i = 0; i < f->config->layers; i++) {
         bloom.layer.index = i;
         snprintf(bloom.layer.prefix, sizeof bloom.layer.prefix, "%sh.%lld", root, (long long)i);
-        value_rebind(tape, &hidden, forward_block(f, bloom_block, &bloom, sizeof bloom, held, 2, hidden));
+        value_rebind(tape, &hidden,
+                     forward_block(f, bloom_block, bloom.layer.prefix, &bloom, sizeof bloom, held, 2, hidden));
     }
     snprintf(path, sizeof path, "%sln_f", root);
     value_rebind(tape, &hidden, forward_layernorm(f, path, hidden));

@@ -408,7 +408,7 @@ static struct value *decoder(const struct forward *f, const char *root)
     for (int64_t i = 0; i < f->config->layers; i++) {
         layer->index = i;
         snprintf(layer->prefix, sizeof layer->prefix, "%sh.%lld", root, (long long)i);
-        struct value *next = forward_block(f, falcon_layer, &falcon, sizeof falcon, held, 5, hidden);
+        struct value *next = forward_block(f, falcon_layer, layer->prefix, &falcon, sizeof falcon, held, 5, hidden);
         if (hidden != words) { /* the model keeps its embedded words by name */
             tape_drop(tape, hidden);
         }

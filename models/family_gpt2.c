@@ -193,7 +193,7 @@ static struct value *transformer(const struct forward *f, const char *root)
         snprintf(layer.prefix, sizeof layer.prefix, "%sh.%lld", root, (long long)i);
         struct value *held[] = {mask, positions};
         const char *outside = tape_module_open(tape, layer.prefix);
-        value_rebind(tape, &hidden, forward_block(f, gpt2_block, &layer, sizeof layer, held, 2, hidden));
+        value_rebind(tape, &hidden, forward_block(f, gpt2_block, layer.prefix, &layer, sizeof layer, held, 2, hidden));
         tape_module_close(tape, outside);
     }
     char path[64];

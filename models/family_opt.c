@@ -249,7 +249,7 @@ static struct value *decoder(const struct forward *f, const char *root)
         struct forward_layer layer = {.forward = f, .mask = mask, .index = i};
         snprintf(layer.prefix, sizeof layer.prefix, "%sdecoder.layers.%lld", root, (long long)i);
         struct value *held[] = {mask, positions};
-        value_rebind(tape, &hidden, forward_block(f, opt_layer, &layer, sizeof layer, held, 2, hidden));
+        value_rebind(tape, &hidden, forward_block(f, opt_layer, layer.prefix, &layer, sizeof layer, held, 2, hidden));
     }
     char path[64];
     if (f->config->final_norm) {

@@ -303,7 +303,7 @@ static struct value *resnet_forward(const struct forward *f)
             char path[32];
             snprintf(path, sizeof path, "layer%d.%d", stage + 1, index);
             const char *outside = tape_module_open(tape, path);
-            value_rebind(tape, &x, forward_block(f, resnet_block, &context, sizeof context, NULL, 0, x));
+            value_rebind(tape, &x, forward_block(f, resnet_block, path, &context, sizeof context, NULL, 0, x));
             tape_module_close(tape, outside);
         }
     }

@@ -398,7 +398,8 @@ static struct value *blocks_run(struct t5_layer *block, const char *stack, int64
         }
         block->layer.index = i;
         snprintf(block->layer.prefix, sizeof block->layer.prefix, "%s.block.%lld", stack, (long long)i);
-        value_rebind(f->tape, &hidden, forward_block(f, t5_block, block, sizeof *block, held, held_count, hidden));
+        value_rebind(f->tape, &hidden,
+                     forward_block(f, t5_block, block->layer.prefix, block, sizeof *block, held, held_count, hidden));
     }
     return hidden;
 }

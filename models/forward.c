@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "models/module_visit.h"
 #include "models/prepare_kbit.h"
 #include "models/relative_bias.h"
 
@@ -26,7 +27,7 @@ static struct value *value_find(const struct forward *forward, const char *path)
     if (quantized != NULL) {
         return tape_dequantize(forward->tape, quantized, DTYPE_BFLOAT16);
     }
-    return index >= 0 ? forward->values[index] : NULL;
+    return index >= 0 ? module_tensor(forward, index, forward->values[index]) : NULL;
 }
 
 struct value *forward_tensor(const struct forward *forward, const char *format, ...)
@@ -93,6 +94,7 @@ static struct value *linear_of_values(const struct forward *forward, const char 
     int frame = tape_frame_open(tape);
     struct value *weight = forward_tensor(forward, "%s.weight", prefix);
     struct value *bias = forward_optional(forward, "%s.bias", prefix);
+    a = module_argument(forward, a);
     struct value *result = form == LINEAR_APART    ? linear_apart(forward, a, weight, bias)
                            : form == LINEAR_IN_OUT ? tape_linear_t(tape, a, weight, bias)
                                                    : tape_linear(tape, a, weight, bias);
@@ -137,11 +139,12 @@ static struct value *linear_of(const struct forward *forward, const char *prefix
 {
     char path[PATH_BYTES];
     const char *outside = tape_module_open(forward->tape, prefix);
+    struct module_visit visit = module_enter(forward, prefix);
     snprintf(path, sizeof path, "%s.weight", prefix);
     const struct quantized *weight = quantized_find(forward, path);
     struct value *result =
         weight != NULL ? linear_of_quantized(forward, prefix, a, weight) : linear_of_values(forward, prefix, a, form);
-    result = linear_adapted(forward, prefix, weight, a, result);
+    result = module_leave(forward, visit, linear_adapted(forward, prefix, weight, a, result));
     tape_module_close(forward->tape, outside);
     return result;
 }
@@ -165,9 +168,12 @@ struct value *forward_layernorm(const struct forward *forward, const char *prefi
 {
     int frame = tape_frame_open(forward->tape);
     const char *outside = tape_module_open(forward->tape, prefix);
+    struct module_visit visit = module_enter(forward, prefix);
     struct value *weight = forward_tensor(forward, "%s.weight", prefix);
     struct value *bias = forward_tensor(forward, "%s.bias", prefix);
+    a = module_argument(forward, a);
     struct value *result = tape_layernorm(forward->tape, a, weight, bias, forward->config->norm_epsilon);
+    result = module_leave(forward, visit, result);
     tape_module_close(forward->tape, outside);
     return tape_frame_close(forward->tape, frame, result);
 }
@@ -179,9 +185,12 @@ struct value *forward_embedding(const struct forward *forward, const char *prefi
     snprintf(path, sizeof path, "%s.weight", prefix);
     const struct quantized *table = quantized_find(forward, path);
     const char *outside = tape_module_open(forward->tape, prefix);
-    struct value *result = table != NULL
-                               ? tape_embedding_quantized(forward->tape, table, ids, DTYPE_BFLOAT16)
-                               : tape_embedding(forward->tape, forward_tensor(forward, "%s", path), ids, padding_id);
+    struct module_visit visit = module_enter(forward, prefix);
+    struct value *weight = table == NULL ? forward_tensor(forward, "%s", path) : NULL;
+    ids = module_argument(forward, ids);
+    struct value *result = table != NULL ? tape_embedding_quantized(forward->tape, table, ids, DTYPE_BFLOAT16)
+                                         : tape_embedding(forward->tape, weight, ids, padding_id);
+    result = module_leave(forward, visit, result);
     tape_module_close(forward->tape, outside);
     return result;
 }
@@ -404,13 +413,13 @@ struct value *forward_positions(const struct forward *forward)
 
 /* -- blocks and heads */
 
-struct value *forward_block(const struct forward *forward, tape_block *block, const void *context, int context_bytes,
-                            struct value *const *held, int held_count, struct value *input)
+struct value *forward_block(const struct forward *forward, tape_block *block, const char *path, const void *context,
+                            int context_bytes, struct value *const *held, int held_count, struct value *input)
 {
     if (forward->workload->checkpointing) {
         return tape_checkpoint(forward->tape, block, context, context_bytes, held, held_count, input);
     }
-    return block(forward->tape, context, input);
+    return module_block(forward, block, path, context, context_bytes, held, held_count, input);
 }
 
 struct value *forward_layers(tape_block *block, struct forward_layer *layer, const char *root, const char *stack,
@@ -421,7 +430,8 @@ struct value *forward_layers(tape_block *block, struct forward_layer *layer, con
         snprintf(layer->prefix, sizeof layer->prefix, "%s%s%lld", root, stack, (long long)i);
         layer->index = i;
         const char *outside = tape_module_open(layer->forward->tape, layer->prefix);
-        struct value *next = forward_block(layer->forward, block, layer, sizeof *layer, held, held_count, hidden);
+        struct value *next =
+            forward_block(layer->forward, block, layer->prefix, layer, sizeof *layer, held, held_count, hidden);
         tape_module_close(layer->forward->tape, outside);
         if (hidden != input) {
             tape_drop(layer->forward->tape, hidden);

@@ -24,6 +24,7 @@ struct forward {
     const struct skeleton *skeleton;
     const struct workload *workload;
     struct value **values; /* one for each tensor of the skeleton; tied ones are the same value; NULL: quantised */
+    const struct placement *placement; /* where they lie and modules run; NULL: all in one place */
     const struct quantized *quantized; /* one for each tensor; codes NULL: not quantised */
     struct value *ids;                 /* i64 [batch, seq]; images: NULL */
     struct value *images;              /* [batch, channels, height, width]; text: NULL */
@@ -152,9 +153,9 @@ struct value *forward_cap(struct tape *tape, struct value *x, double cap);
 /* The activation function by its name in the configuration. Takes over a: it is dropped where its name would go. */
 struct value *forward_activation(const struct forward *forward, enum activation activation, struct value *a);
 
-/* Runs a block, checkpointed where the workload asks for it. */
-struct value *forward_block(const struct forward *forward, tape_block *block, const void *context, int context_bytes,
-                            struct value *const *held, int held_count, struct value *input);
+/* Runs the block that is the module with this path, checkpointed where the workload asks for it. */
+struct value *forward_block(const struct forward *forward, tape_block *block, const char *path, const void *context,
+                            int context_bytes, struct value *const *held, int held_count, struct value *input);
 
 /* config->layers blocks over input, layer->prefix being stack and a number ("encoder.layer." -> "encoder.layer.0"). held:
  * see tape_checkpoint. input keeps its name: it stays with its caller. */

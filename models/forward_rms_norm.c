@@ -3,10 +3,14 @@
 #include <stdio.h>
 
 #include "models/forward.h"
+#include "models/module_visit.h"
 
 struct value *forward_rms_norm_with(const struct forward *f, const char *path, struct value *input, double epsilon)
 {
     struct tape *tape = f->tape;
+    struct module_visit visit = module_enter(f, path);
+    struct value *weight = forward_tensor(f, "%s.weight", path);
+    input = module_argument(f, input);
     int frame = tape_frame_open(tape);
     struct value *hidden = tape_cast(tape, input, DTYPE_FLOAT32);
     struct value *square = tape_power(tape, hidden, 2.0);
@@ -19,8 +23,8 @@ struct value *forward_rms_norm_with(const struct forward *f, const char *path, s
     tape_drop(tape, root);
     value_rebind(tape, &hidden, scaled);
     struct value *back = tape_cast(tape, hidden, value_dtype(input));
-    struct value *result = tape_multiply(tape, forward_tensor(f, "%s.weight", path), back);
-    return tape_frame_close(tape, frame, result);
+    struct value *result = tape_multiply(tape, weight, back);
+    return module_leave(f, visit, tape_frame_close(tape, frame, result));
 }
 
 struct value *forward_rms_norm(const struct forward *f, const char *path, struct value *input)
@@ -31,6 +35,9 @@ struct value *forward_rms_norm(const struct forward *f, const char *path, struct
 struct value *forward_rms_norm_promoted(const struct forward *f, const char *path, struct value *input)
 {
     struct tape *tape = f->tape;
+    struct module_visit visit = module_enter(f, path);
+    struct value *weight = forward_tensor(f, "%s.weight", path);
+    input = module_argument(f, input);
     int frame = tape_frame_open(tape);
     int inner = tape_frame_open(tape);
     struct value *wide = tape_cast(tape, input, DTYPE_FLOAT32);
@@ -41,11 +48,10 @@ struct value *forward_rms_norm_promoted(const struct forward *f, const char *pat
     value_rebind(tape, &root, tape_reciprocal_root(tape, root));
     struct value *hidden = tape_multiply(tape, input, root);
     tape_drop(tape, root);
-    struct value *weight = forward_tensor(f, "%s.weight", path);
     if (weight != NULL && value_dtype(weight) != DTYPE_FLOAT32) {
         value_rebind(tape, &hidden, tape_cast(tape, hidden, value_dtype(weight)));
     }
-    return tape_frame_close(tape, frame, tape_multiply(tape, weight, hidden));
+    return module_leave(f, visit, tape_frame_close(tape, frame, tape_multiply(tape, weight, hidden)));
 }
 
 /* GemmaRMSNorm._norm: nothing in between has a name. */
@@ -64,20 +70,23 @@ static struct value *normalise(const struct forward *f, struct value *hidden)
 struct value *forward_rms_norm_shifted(const struct forward *f, const char *path, struct value *input)
 {
     struct tape *tape = f->tape;
+    struct module_visit visit = module_enter(f, path);
+    struct value *kept = forward_tensor(f, "%s.weight", path);
+    input = module_argument(f, input);
     int frame = tape_frame_open(tape);
     struct value *wide = tape_cast(tape, input, DTYPE_FLOAT32);
     struct value *output = normalise(f, wide);
     if (wide != input) {
         tape_drop(tape, wide);
     }
-    struct value *weight = tape_cast(tape, forward_tensor(f, "%s.weight", path), DTYPE_FLOAT32);
+    struct value *weight = tape_cast(tape, kept, DTYPE_FLOAT32);
     struct value *factor = tape_add_number(tape, weight, 1.0);
     if (value_dtype(input) != DTYPE_FLOAT32) {
         tape_drop(tape, weight);
     }
     value_rebind(tape, &output, tape_multiply(tape, output, factor));
     tape_drop(tape, factor);
-    return tape_frame_close(tape, frame, tape_cast(tape, output, value_dtype(input)));
+    return module_leave(f, visit, tape_frame_close(tape, frame, tape_cast(tape, output, value_dtype(input))));
 }
 
 struct value *layer_rms_norm(const struct forward_layer *layer, const char *name, struct value *a)

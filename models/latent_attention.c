@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "models/module_visit.h"
 #include "models/rotary.h"
 
 /* The norms of latent rows have their class's epsilon, whatever the configuration says. */
@@ -11,20 +12,26 @@ static const double latent_epsilon = 1e-6;
 /* -- positions */
 
 /* freqs_cis: polar(1, position * frequency) * attention_scaling. */
-static void circle_make(const struct forward *f, struct decoder_tables *tables, const char *root)
+static void circle_make(const struct forward *f, struct decoder_tables *tables, const char *root, struct value *hidden)
 {
     struct tape *tape = f->tape;
     bool gradients = tape_gradients_enabled(tape);
     tape_gradients(tape, false);
+    char module[64];
+    snprintf(module, sizeof module, "%srotary_emb", root);
+    struct module_visit visit = module_enter(f, module);
     int frame = tape_frame_open(tape);
+    module_argument(f, hidden);
+    struct value *positions = module_argument(f, tables->positions);
     int64_t batch = value_size(tables->positions, 0), rows = value_size(f->ids, 1);
     int64_t column[] = {batch, rows, 1}, wide[] = {batch, 1, rows, f->config->rotary_dim / 2, 2};
-    struct value *places = tape_cast(tape, tape_reshape(tape, tables->positions, 3, column), DTYPE_FLOAT32);
+    struct value *places = tape_cast(tape, tape_reshape(tape, positions, 3, column), DTYPE_FLOAT32);
     struct value *angles = tape_multiply(tape, places, forward_tensor(f, "%srotary_emb.inv_freq", root));
     tape_drop(tape, places);
     struct value *circle = tape_polar(tape, angles);
     value_rebind(tape, &circle, tape_scale(tape, circle, 1.0));
-    tables->cosines[0] = tape_frame_close(tape, frame, tape_reshape(tape, circle, 5, wide));
+    circle = tape_frame_close(tape, frame, tape_reshape(tape, circle, 5, wide));
+    tables->cosines[0] = module_leave(f, visit, circle);
     tape_gradients(tape, gradients);
 }
 
@@ -32,7 +39,7 @@ void latent_tables_make(const struct forward *f, bool complex, struct decoder_ta
                         struct value *hidden)
 {
     if (complex) {
-        circle_make(f, tables, root);
+        circle_make(f, tables, root, hidden);
     } else {
         decoder_rotary_make(f, tables, DECODER_KINDS_FULL, root, "rotary_emb.inv_freq", hidden);
     }

@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "models/module_visit.h"
+
 void rotary_buffers(struct skeleton_builder *builder, const char *name, int64_t dim, double theta)
 {
     const struct buffer_kind frequencies = {
@@ -63,8 +65,14 @@ void rotary_make(struct forward_layer *layer, const char *root, const char *buff
     struct tape *tape = f->tape;
     bool gradients = tape_gradients_enabled(tape);
     tape_gradients(tape, false);
+    char module[64];
+    snprintf(module, sizeof module, "%srotary_emb", root);
+    struct module_visit visit = module_enter(f, module);
     int frame = tape_frame_open(tape);
-    int64_t column[] = {value_size(positions, 0), value_size(f->ids, 1), 1};
+    module_argument(f, like); /* it goes along as an argument: its dtype is what is wanted of it */
+    positions = module_argument(f, positions);
+    int64_t batch = value_size(positions, 0);
+    int64_t column[] = {batch, value_size(f->ids, 1), 1};
     struct value *places = tape_cast(tape, tape_reshape(tape, positions, 3, column), DTYPE_FLOAT32);
     struct value *angles = tape_multiply(tape, places, forward_tensor(f, "%s%s", root, buffer));
     tape_drop(tape, places);
@@ -76,9 +84,10 @@ void rotary_make(struct forward_layer *layer, const char *root, const char *buff
     layer->cosine = tape_hold(tape, tape_cast(tape, cosine, value_dtype(like)));
     layer->sine = tape_hold(tape, tape_cast(tape, sine, value_dtype(like)));
     tape_frame_close(tape, frame, NULL);
+    module_leave(f, visit, NULL);
     tape_gradients(tape, gradients);
     /* one for all heads */
-    int64_t wide[] = {value_size(positions, 0), 1, value_size(f->ids, 1), f->config->rotary_dim};
+    int64_t wide[] = {batch, 1, value_size(f->ids, 1), f->config->rotary_dim};
     cosine = layer->cosine;
     sine = layer->sine;
     layer->cosine = tape_reshape(tape, cosine, 4, wide);

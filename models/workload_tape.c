@@ -1,7 +1,6 @@
 /* Workload tape: loading, inputs, steps. The model's own code is in family_*.c. */
 #include "models/workload_tape.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 #include "models/family.h"
@@ -9,23 +8,13 @@
 #include "models/generate.h"
 #include "models/prepare_kbit.h"
 #include "models/quantization.h"
+#include "models/workload_build.h"
 #include "models/workload_fit.h"
 
 enum { STEP_COUNT = 3, INFER_COUNT = 2, RECORDED_MICRO_BATCHES = 16 };
 
 /* The scale of a gradient scaler in its steady state; its size in memory does not depend on it. */
 static const double loss_scale = 1024.0;
-
-struct build {
-    struct forward forward;
-    struct training_plan plan;
-    struct quantized *quantized;
-    struct value **parameters; /* in the order of the optimizer */
-    struct optimizer_state *states;
-    int parameter_count;
-    struct value *scale, *found; /* of the gradient scaler, else NULL */
-    struct forward_leaves leaves;
-};
 
 enum head workload_head(const struct workload *workload)
 {
@@ -55,128 +44,6 @@ enum dtype precision_dtype(enum precision precision)
     return precision == PRECISION_FLOAT16                 ? DTYPE_FLOAT16
            : quantized || precision == PRECISION_BFLOAT16 ? DTYPE_BFLOAT16
                                                           : DTYPE_FLOAT32;
-}
-
-static bool precision_is_amp(enum precision precision)
-{
-    return precision == PRECISION_AMP_FLOAT16 || precision == PRECISION_AMP_BFLOAT16;
-}
-
-/* -- load */
-
-/* Numbers of a table of frequencies, half of those of a head that turn; no model has more than some hundred. */
-enum { FREQUENCIES_MAXIMUM = 1 << 14 };
-
-/* theta^(-k/n), one number at a time: the table is short. */
-static void frequencies_fill(struct build *build, struct value *value, const struct skeleton_tensor *tensor)
-{
-    struct tape *tape = build->forward.tape;
-    if (tensor->element_count > FREQUENCIES_MAXIMUM) {
-        tape_fail(tape, STATUS_INVALID, "'%s' has %lld frequencies, more than a tape holds; write heads of at most %d",
-                  tensor->path, (long long)tensor->element_count, 2 * FREQUENCIES_MAXIMUM);
-        return;
-    }
-    for (int64_t k = 0; k < tensor->element_count; k++) {
-        int frame = tape_frame_open(tape);
-        double exponent = -(double)k / (double)tensor->element_count;
-        tape_fill(tape, tape_slice(tape, value, 0, k, 1), pow(tensor->init_constant, exponent));
-        tape_frame_close(tape, frame, NULL);
-    }
-}
-
-static void tensor_fill(struct build *build, struct value *value, const struct skeleton_tensor *tensor)
-{
-    struct tape *tape = build->forward.tape;
-    switch (tensor->initial) {
-    case INITIAL_CONSTANT:
-        tape_fill(tape, value, tensor->init_constant);
-        break;
-    case INITIAL_NORMAL:
-        tape_init_normal(tape, value, 0.0, tensor->init_deviation);
-        break;
-    case INITIAL_SEQUENCE:
-        tape_sequence(tape, value, 0);
-        break;
-    case INITIAL_INVERSE_FREQUENCY:
-        frequencies_fill(build, value, tensor);
-        break;
-    }
-}
-
-/* Whether gradients are wanted of a tensor. Under autocast inference a parameter is told by this from an activation. */
-static bool tensor_learns(const struct build *build, const struct skeleton_tensor *tensor)
-{
-    const struct workload *workload = build->forward.workload;
-    bool learns = workload->mode == MODE_TRAIN || precision_is_amp(workload->precision);
-    return learns && !tensor->is_buffer && (tensor->is_adapter || workload->lora_rank == 0);
-}
-
-static void tensor_load(struct build *build, int index)
-{
-    const struct workload *workload = build->forward.workload;
-    struct tape *tape = build->forward.tape;
-    const struct skeleton_tensor *own = &build->forward.skeleton->tensors[index];
-    enum dtype dtype = precision_dtype(workload->precision);
-    dtype = own->stays_float32 && dtype == DTYPE_FLOAT16 ? DTYPE_FLOAT32 : dtype;
-    struct value *value = tape_leaf(tape, own->is_buffer ? CATEGORY_BUFFERS : CATEGORY_WEIGHTS,
-                                    own->rounds_with_model ? dtype : own->dtype, own->rank, own->size,
-                                    tensor_learns(build, own), own->path);
-    tensor_fill(build, value, own);
-    build->forward.values[index] = tape_hold(tape, value);
-}
-
-/* As transformers loads for bitsandbytes: the 16-bit tensor comes to the device, is quantised there, and goes. */
-static void tensor_load_quantized(struct build *build, int index, enum quantized_form form)
-{
-    const struct skeleton *skeleton = build->forward.skeleton;
-    struct tape *tape = build->forward.tape;
-    const struct skeleton_tensor *own = &skeleton->tensors[index];
-    int frame = tape_frame_open(tape);
-    struct value *whole = tape_leaf(tape, CATEGORY_TEMPORARIES, DTYPE_BFLOAT16, own->rank, own->size, false, own->path);
-    tensor_fill(build, whole, own);
-    struct value *stored = tensor_is_turned(skeleton, index) ? tape_transpose(tape, whole, 0, 1) : whole;
-    struct quantized *quantized = &build->quantized[index];
-    *quantized = tape_quantize(tape, form, stored, own->path);
-    quantized->codes = tape_hold(tape, quantized->codes);
-    quantized->scales = tape_hold(tape, quantized->scales);
-    quantized->table = tape_hold(tape, quantized->table);
-    tape_frame_close(tape, frame, NULL);
-}
-
-static void tensors_load(struct build *build)
-{
-    const struct skeleton *skeleton = build->forward.skeleton;
-    const struct workload *workload = build->forward.workload;
-    enum quantized_form form = QUANTIZED_INT8;
-    bool quantizes = precision_is_quantized(workload->precision, &form);
-    bool prepares = workload->prepare_kbit;
-    for (int i = 0; i < skeleton->tensor_count; i++) {
-        int index = skeleton->load_order[i];
-        const struct skeleton_tensor *tensor = &skeleton->tensors[index];
-        if (prepares && tensor->is_adapter) { /* the first: adapters come last */
-            prepare_kbit(&build->forward);
-            prepares = false;
-        }
-        int owner = tensor->tied_to >= 0 ? tensor->tied_to : index;
-        const char *outside =
-            tape_module_open(build->forward.tape, skeleton->modules[skeleton->tensors[owner].module].path);
-        if (build->forward.values[owner] == NULL && build->quantized[owner].codes == NULL) {
-            if (quantizes && tensor_is_quantized(skeleton, owner, workload->quantize)) {
-                tensor_load_quantized(build, owner, form);
-            } else {
-                tensor_load(build, owner);
-            }
-        }
-        tape_module_close(build->forward.tape, outside);
-        build->forward.values[index] = build->forward.values[owner];
-        build->quantized[index] = build->quantized[owner];
-    }
-    for (int i = 0; i < skeleton->tensor_count; i++) {
-        const struct skeleton_tensor *tensor = &skeleton->tensors[i];
-        if (tensor_learns(build, tensor) && tensor->tied_to < 0 && build->forward.values[i] != NULL) {
-            build->parameters[build->parameter_count++] = build->forward.values[i];
-        }
-    }
 }
 
 /* -- inputs */
@@ -259,6 +126,9 @@ static void infer(struct build *build)
         int frame = tape_frame_open(tape);
         autocast_begin(build);
         output = build->forward.config->family->forward(&build->forward);
+        if (build->forward.placement != NULL) { /* the root's hook: io_same_device */
+            output = tape_move(tape, output, build->forward.placement->main);
+        }
         tape_autocast_close(tape);
         output = tape_hold(tape, tape_frame_close(tape, frame, output));
     }
@@ -401,6 +271,9 @@ static void train(struct build *build)
 static void case_build(struct build *build)
 {
     tensors_load(build);
+    if (build->forward.placement != NULL) {
+        tape_place(build->forward.tape, build->forward.placement->main);
+    }
     enum mode mode = build->forward.workload->mode;
     if (mode == MODE_INFER) {
         infer(build);
@@ -452,10 +325,12 @@ static enum status_code tape_attempt(struct build *build, const struct target *t
     return code;
 }
 
-enum status_code workload_tape_planned(const struct config *config, const struct skeleton *skeleton,
-                                       const struct workload *workload, const struct target *target,
-                                       const struct training_plan *plan, struct tape **tape, struct status *error)
+/* placement NULL: the model lies in one place. */
+static enum status_code tape_build(const struct forward *form, const struct target *target,
+                                   const struct training_plan *plan, struct tape **tape, struct status *error)
 {
+    const struct config *config = form->config;
+    const struct workload *workload = form->workload;
     struct cycle_bounds bounds = {0};
     struct workload adapted = *workload;
     if (config->family->is_image) {
@@ -470,7 +345,8 @@ enum status_code workload_tape_planned(const struct config *config, const struct
     }
     do {
         struct status why = {0};
-        struct build build = {.forward = {.config = config, .skeleton = skeleton, .workload = &adapted}, .plan = *plan};
+        struct build build = {.forward = *form, .plan = *plan};
+        build.forward.workload = &adapted;
         bounds.broken = false;
         code = tape_attempt(&build, target, plan->form.repeats ? &bounds : NULL, tape, &why);
         if (code != STATUS_OK && !bounds.broken) {
@@ -478,6 +354,42 @@ enum status_code workload_tape_planned(const struct config *config, const struct
         }
     } while (bounds.broken);
     return code;
+}
+
+enum status_code workload_tape_planned(const struct config *config, const struct skeleton *skeleton,
+                                       const struct workload *workload, const struct target *target,
+                                       const struct training_plan *plan, struct tape **tape, struct status *error)
+{
+    struct forward form = {.config = config, .skeleton = skeleton, .workload = workload};
+    return tape_build(&form, target, plan, tape, error);
+}
+
+/* What a placed tape does not know yet, said with the reason. */
+static enum status_code placed_check(const struct workload *workload, struct status *error)
+{
+    enum quantized_form form;
+    const char *what = workload->mode == MODE_TRAIN                         ? "training"
+                       : workload->mode == MODE_GENERATE                    ? "generation"
+                       : precision_is_amp(workload->precision)              ? "autocast"
+                       : precision_is_quantized(workload->precision, &form) ? "quantised weights"
+                       : workload->lora_rank > 0                            ? "adapters of LoRA"
+                                                                            : NULL;
+    return what == NULL ? STATUS_OK
+                        : status_set(error, STATUS_INVALID,
+                                     "a model on several devices is loaded and run forward in one precision; %s over "
+                                     "several devices is not built; write --mode load or infer, in float32, float16 or "
+                                     "bfloat16",
+                                     what);
+}
+
+enum status_code workload_tape_placed(const struct config *config, const struct skeleton *skeleton,
+                                      const struct workload *workload, const struct target *target,
+                                      const struct placement *placement, struct tape **tape, struct status *error)
+{
+    struct training_plan plan = training_plan_default();
+    struct forward form = {.config = config, .skeleton = skeleton, .workload = workload, .placement = placement};
+    enum status_code code = placed_check(workload, error);
+    return code == STATUS_OK ? tape_build(&form, target, &plan, tape, error) : code;
 }
 
 enum status_code workload_tape(const struct config *config, const struct skeleton *skeleton,

@@ -10,6 +10,7 @@
 #include "harness/tape/build.h"
 #include "harness/tape/tape.h"
 #include "harness/tape/target.h"
+#include "models/placement.h"
 #include "models/skeleton.h"
 #include "models/workload.h"
 
@@ -38,6 +39,13 @@ enum status_code workload_tape(const struct config *config, const struct skeleto
 enum status_code workload_tape_brief(const struct config *config, const struct skeleton *skeleton,
                                      const struct workload *workload, const struct target *target, bool with_operations,
                                      struct tape **tape, struct status *error);
+
+/* The same where the model lies in several places (models/placement.h), for loading and inference in one precision. What is kept on the
+ * disk is made in the host's memory and written; the result of each pass is brought to where the input lies. STATUS_INVALID, with
+ * the reason, for training, generation, autocast, adapters and quantised weights. */
+enum status_code workload_tape_placed(const struct config *config, const struct skeleton *skeleton,
+                                      const struct workload *workload, const struct target *target,
+                                      const struct placement *placement, struct tape **tape, struct status *error);
 
 /* How training goes; the default, three steps, is what workload_tape takes. Tests of the mathematics take more. */
 struct training_plan {

@@ -1,0 +1,37 @@
+/* Module visit: the call of a module in a placed model, as accelerate's AlignDevicesHook wraps it. In a model that lies in one
+ * place all of this does nothing.
+ *
+ *     struct module_visit visit = module_enter(f, path);
+ *     ... the module's weights, by forward_tensor and forward_optional ...
+ *     a = module_argument(f, a);
+ *     ... its operations ...
+ *     return module_leave(f, visit, result);
+ *
+ * What was brought goes when the module is left, after its result is there. */
+#ifndef ASSAY_MODELS_MODULE_VISIT_H
+#define ASSAY_MODELS_MODULE_VISIT_H
+
+#include "models/forward.h"
+
+struct module_visit {
+    int frame, before; /* before: the tape's place; -1: nothing was done */
+};
+
+struct module_visit module_enter(const struct forward *forward, const char *path);
+
+/* a where the module that was entered runs: a itself, or a copy of the open frame. NULL is accepted. */
+struct value *module_argument(const struct forward *forward, struct value *a);
+
+/* result moves to the frame outside; NULL: nothing does. */
+struct value *module_leave(const struct forward *forward, struct module_visit visit, struct value *result);
+
+/* The tensor with this index where its module runs: the value itself, or a copy of the open frame that comes from the host, or
+ * from the disk by way of the host. As in set_module_tensor_to_device, a device gives back what it caches after each. */
+struct value *module_tensor(const struct forward *forward, int tensor, struct value *value);
+
+/* A block called with input and what `held` names of its context: both are moved, and the context that the block is given
+ * names the copies. */
+struct value *module_block(const struct forward *forward, tape_block *block, const char *path, const void *context,
+                           int context_bytes, struct value *const *held, int held_count, struct value *input);
+
+#endif

@@ -1,0 +1,27 @@
+/* A workload's tape under construction: for workload_tape.c and workload_load.c alone. */
+#ifndef ASSAY_MODELS_WORKLOAD_BUILD_H
+#define ASSAY_MODELS_WORKLOAD_BUILD_H
+
+#include "models/forward.h"
+#include "models/workload_tape.h"
+
+struct build {
+    struct forward forward;
+    struct training_plan plan;
+    struct quantized *quantized;
+    struct value **parameters; /* in the order of the optimizer */
+    struct optimizer_state *states;
+    int parameter_count;
+    struct value *scale, *found; /* of the gradient scaler, else NULL */
+    struct forward_leaves leaves;
+};
+
+static inline bool precision_is_amp(enum precision precision)
+{
+    return precision == PRECISION_AMP_FLOAT16 || precision == PRECISION_AMP_BFLOAT16;
+}
+
+/* Every parameter and buffer, in the order of module.to(device): taken where it is kept, and filled. */
+void tensors_load(struct build *build);
+
+#endif

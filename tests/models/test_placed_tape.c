@@ -1,0 +1,489 @@
+/* Placed tapes: a model gives the same numbers wherever its parts lie, each place takes what it is said to take, and what a map
+ * cannot do is refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/replay/placed_replay.h"
+#include "models/catalogue.h"
+#include "models/placement.h"
+#include "models/workload_tape.h"
+
+/* -- a device that remembers the last thing it computed */
+
+struct remembering {
+    struct device base;
+    struct device *inner;
+    struct device_table table;
+    unsigned char **last; /* shared by all lanes: the bytes of the last output of any operation */
+    int64_t *last_bytes;
+};
+
+static enum status_code remembering_run(struct device *device, const struct operation_call *call, struct status *error)
+{
+    struct remembering *own = (struct remembering *)device;
+    enum status_code code = own->inner->table->run(own->inner, call, error);
+    const struct tensor *out = &call->tensors[call->tensor_count - 1];
+    if (code == STATUS_OK && call->tensor_count > call->input_count && tensor_is_dense(out)) {
+        *own->last_bytes = tensor_element_count(out) * dtype_bytes(out->dtype);
+        *own->last = realloc(*own->last, (size_t)*own->last_bytes + 1);
+        assert_non_null(*own->last);
+        memcpy(*own->last, out->data, (size_t)*own->last_bytes);
+    }
+    return code;
+}
+
+#define INNER(device) (((struct remembering *)(device))->inner)
+static enum status_code remembering_properties(struct device *device, struct device_properties *properties,
+                                               struct status *error)
+{
+    return INNER(device)->table->properties(INNER(device), properties, error);
+}
+static enum status_code remembering_alloc(struct device *device, int64_t bytes, void **address, struct status *error)
+{
+    return INNER(device)->table->segment_alloc(INNER(device), bytes, address, error);
+}
+static enum status_code remembering_free(struct device *device, void *address, int64_t bytes, struct status *error)
+{
+    return INNER(device)->table->segment_free(INNER(device), address, bytes, error);
+}
+static enum status_code remembering_to_host(struct device *device, void *host, const void *address, int64_t bytes,
+                                            struct status *error)
+{
+    return INNER(device)->table->copy_to_host(INNER(device), host, address, bytes, error);
+}
+static enum status_code remembering_from_host(struct device *device, void *address, const void *host, int64_t bytes,
+                                              struct status *error)
+{
+    return INNER(device)->table->copy_from_host(INNER(device), address, host, bytes, error);
+}
+static enum status_code remembering_synchronize(struct device *device, struct status *error)
+{
+    return INNER(device)->table->synchronize(INNER(device), error);
+}
+static enum status_code remembering_read(struct device *device, struct device_reading *reading, struct status *error)
+{
+    return INNER(device)->table->read_memory(INNER(device), reading, error);
+}
+
+static const struct device_table remembering_table = {.kind = "host",
+                                                      .properties = remembering_properties,
+                                                      .segment_alloc = remembering_alloc,
+                                                      .segment_free = remembering_free,
+                                                      .run = remembering_run,
+                                                      .copy_to_host = remembering_to_host,
+                                                      .copy_from_host = remembering_from_host,
+                                                      .synchronize = remembering_synchronize,
+                                                      .read_memory = remembering_read};
+
+/* -- a disk in memory */
+
+struct shelf {
+    struct {
+        char label[128];
+        unsigned char *bytes;
+        int64_t count;
+    } items[64];
+    int item_count, reads;
+};
+
+static enum status_code shelf_write(void *context, const struct stored_tensor *tensor, const void *bytes,
+                                    struct status *error)
+{
+    (void)error;
+    struct shelf *shelf = context;
+    assert_true(shelf->item_count < 64);
+    int at = shelf->item_count++;
+    strncpy(shelf->items[at].label, tensor->label, sizeof shelf->items[at].label - 1);
+    shelf->items[at].bytes = malloc((size_t)tensor->bytes + 1);
+    shelf->items[at].count = tensor->bytes;
+    memcpy(shelf->items[at].bytes, bytes, (size_t)tensor->bytes);
+    return STATUS_OK;
+}
+
+static enum status_code shelf_read(void *context, const struct stored_tensor *tensor, void *bytes, struct status *error)
+{
+    struct shelf *shelf = context;
+    for (int i = 0; i < shelf->item_count; i++) {
+        if (strcmp(shelf->items[i].label, tensor->label) == 0) {
+            assert_int_equal(shelf->items[i].count, tensor->bytes);
+            memcpy(bytes, shelf->items[i].bytes, (size_t)tensor->bytes);
+            shelf->reads++;
+            return STATUS_OK;
+        }
+    }
+    return status_set(error, STATUS_IO, "nothing was stored as '%s'", tensor->label);
+}
+
+static void shelf_empty(struct shelf *shelf)
+{
+    for (int i = 0; i < shelf->item_count; i++) {
+        free(shelf->items[i].bytes);
+    }
+}
+
+/* -- a case */
+
+struct placed_case {
+    struct config config;
+    struct skeleton skeleton;
+    struct workload workload;
+    struct placement placement;
+    struct tape *tape;
+    unsigned char *last;
+    int64_t last_bytes;
+    struct placed_result result;
+    struct shelf shelf;
+};
+
+enum { GPU0, GPU1, CPU, DISK, PLACES };
+
+static const struct place four_places[PLACES] = {
+    {PLACE_DEVICE, "0"}, {PLACE_DEVICE, "1"}, {PLACE_HOST, "cpu"}, {PLACE_DISK, "disk"}};
+
+static enum status_code case_build(struct placed_case *one, const char *model, const struct placement_entry *entries,
+                                   int entry_count, bool offload_buffers, struct status *error)
+{
+    const struct target *target = NULL;
+    one->workload = workload_default(MODE_INFER);
+    one->workload.batch = 2;
+    one->workload.seq = 6;
+    assert_int_equal(config_find("models/catalogue", model, &one->config, error), STATUS_OK);
+    assert_int_equal(workload_skeleton(&one->config, &one->workload, &one->skeleton, error), STATUS_OK);
+    assert_int_equal(target_find("host", &target, error), STATUS_OK);
+    struct placement_plan plan = {.place_count = PLACES,
+                                  .entries = entries,
+                                  .entry_count = entry_count,
+                                  .main = -1,
+                                  .offload_buffers = offload_buffers};
+    memcpy(plan.places, four_places, sizeof four_places);
+    enum status_code code = placement_build(&one->skeleton, &plan, &one->placement, error);
+    if (code == STATUS_OK) {
+        code = workload_tape_placed(&one->config, &one->skeleton, &one->workload, target, &one->placement, &one->tape,
+                                    error);
+    }
+    return code;
+}
+
+static void case_run(struct placed_case *one)
+{
+    struct status error = {0};
+    struct remembering devices[PLACES];
+    struct replay_lane lanes[PLACES];
+    struct tape_view view = tape_view(one->tape);
+    struct placed_store store = {.write = shelf_write, .read = shelf_read, .context = &one->shelf};
+    for (int i = 0; i < PLACES; i++) {
+        devices[i] =
+            (struct remembering){.base = {&remembering_table}, .last = &one->last, .last_bytes = &one->last_bytes};
+        assert_int_equal(device_open(i == DISK ? "meta" : "host", &devices[i].inner, &error), STATUS_OK);
+        lanes[i] = (struct replay_lane){.device = i == DISK ? devices[i].inner : &devices[i].base,
+                                        .policy = i < CPU ? ALLOCATOR_CACHING : ALLOCATOR_PLAIN,
+                                        .store = i == DISK ? &store : NULL};
+    }
+    enum status_code code = placed_replay_run(&view, lanes, PLACES, NULL, &one->result, &error);
+    if (code != STATUS_OK) {
+        fail_msg("%s", error.text);
+    }
+    for (int i = 0; i < PLACES; i++) {
+        device_close(devices[i].inner);
+    }
+}
+
+static void case_close(struct placed_case *one)
+{
+    tape_release(one->tape);
+    placement_release(&one->placement);
+    skeleton_release(&one->skeleton);
+    shelf_empty(&one->shelf);
+    free(one->last);
+}
+
+static void case_make(struct placed_case *one, const char *model, const struct placement_entry *entries,
+                      int entry_count)
+{
+    struct status error = {0};
+    *one = (struct placed_case){0};
+    if (case_build(one, model, entries, entry_count, false, &error) != STATUS_OK) {
+        fail_msg("%s: %s", model, error.text);
+    }
+    case_run(one);
+}
+
+/* -- the same numbers */
+
+struct map {
+    const char *model;
+    struct placement_entry entries[12];
+};
+
+static const struct map maps[] = {
+    {"tiny-llama",
+     {{"model.embed_tokens", GPU0},
+      {"model.layers.0", GPU0},
+      {"model.layers.1", GPU1},
+      {"model.norm", GPU1},
+      {"model.rotary_emb", GPU1},
+      {"lm_head", GPU1}}},
+    {"tiny-llama",
+     {{"model.embed_tokens", GPU0},
+      {"model.layers.0", CPU},
+      {"model.layers.1", DISK},
+      {"model.norm", CPU},
+      {"model.rotary_emb", CPU},
+      {"lm_head", DISK}}},
+    {"tiny-gpt2",
+     {{"transformer.wte", GPU0},
+      {"transformer.wpe", GPU0},
+      {"transformer.h.0", GPU1},
+      {"transformer.h.1", CPU},
+      {"transformer.ln_f", DISK},
+      {"lm_head", GPU0}}},
+    {"tiny-bert",
+     {{"bert.embeddings", GPU0}, {"bert.encoder.layer.0", DISK}, {"bert.encoder.layer.1", GPU1}, {"cls", GPU0}}},
+    {"tiny-qwen3",
+     {{"model.embed_tokens", GPU0},
+      {"model.layers.0", GPU1},
+      {"model.layers.1", CPU},
+      {"model.norm", GPU1},
+      {"model.rotary_emb", GPU0},
+      {"lm_head", GPU0}}},
+    {"tiny-opt",
+     {{"model.decoder.embed_tokens", GPU0},
+      {"model.decoder.embed_positions", GPU0},
+      {"model.decoder.layers.0", GPU1},
+      {"model.decoder.layers.1", DISK},
+      {"model.decoder.final_layer_norm", GPU1},
+      {"lm_head", GPU0}}},
+    {"tiny-bloom",
+     {{"transformer.word_embeddings", GPU0},
+      {"transformer.word_embeddings_layernorm", GPU1},
+      {"transformer.h.0", GPU1},
+      {"transformer.h.1", CPU},
+      {"transformer.ln_f", GPU0},
+      {"lm_head", GPU0}}},
+    {"tiny-gemma",
+     {{"model.embed_tokens", GPU0},
+      {"model.layers.0", CPU},
+      {"model.layers.1", GPU1},
+      {"model.norm", DISK},
+      {"model.rotary_emb", GPU0},
+      {"lm_head", GPU0}}},
+    {"tiny-phi3",
+     {{"model.embed_tokens", GPU0},
+      {"model.layers.0", CPU},
+      {"model.layers.1", GPU1},
+      {"model.norm", GPU1},
+      {"model.rotary_emb", GPU0},
+      {"lm_head", GPU1}}},
+    {"tiny-gpt-neox",
+     {{"gpt_neox.embed_in", GPU0},
+      {"gpt_neox.layers.0", GPU1},
+      {"gpt_neox.layers.1", CPU},
+      {"gpt_neox.final_layer_norm", GPU1},
+      {"gpt_neox.rotary_emb", GPU1},
+      {"lm_head", DISK}}},
+    {"tiny-falcon",
+     {{"transformer.word_embeddings", GPU0},
+      {"transformer.h.0", GPU1},
+      {"transformer.h.1", CPU},
+      {"transformer.ln_f", GPU0},
+      {"transformer.rotary_emb", GPU0},
+      {"lm_head", GPU0}}},
+    {"tiny-mixtral",
+     {{"model.embed_tokens", GPU0},
+      {"model.layers.0", GPU1},
+      {"model.layers.1", CPU},
+      {"model.norm", GPU1},
+      {"model.rotary_emb", GPU0},
+      {"lm_head", GPU0}}},
+    {"tiny-deepseek-v2",
+     {{"model.embed_tokens", GPU0},
+      {"model.layers.0", GPU1},
+      {"model.layers.1", CPU},
+      {"model.norm", GPU1},
+      {"model.rotary_emb", GPU1},
+      {"lm_head", GPU0}}},
+};
+
+static int entries_count(const struct map *map)
+{
+    int count = 0;
+    while (count < 12 && map->entries[count].path != NULL) {
+        count++;
+    }
+    return count;
+}
+
+static void a_model_gives_the_same_numbers_however_it_is_placed(void **state)
+{
+    (void)state;
+    static const struct placement_entry whole[] = {{"", GPU0}};
+    for (size_t i = 0; i < sizeof maps / sizeof maps[0]; i++) {
+        struct placed_case one, spread;
+        case_make(&one, maps[i].model, whole, 1);
+        case_make(&spread, maps[i].model, maps[i].entries, entries_count(&maps[i]));
+        assert_true(one.last_bytes > 0);
+        if (one.last_bytes != spread.last_bytes || memcmp(one.last, spread.last, (size_t)one.last_bytes) != 0) {
+            fail_msg("map %zu: %s gives other numbers when it is placed", i, maps[i].model);
+        }
+        assert_int_equal(one.result.copy_count, 0);
+        assert_true(spread.result.copy_count > 0);
+        case_close(&one);
+        case_close(&spread);
+    }
+}
+
+/* -- figures */
+
+static int64_t kept_bytes(const struct placed_case *one, int place)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < one->skeleton.tensor_count; i++) {
+        const struct skeleton_tensor *tensor = &one->skeleton.tensors[i];
+        if (tensor->tied_to < 0 && one->placement.keeps[i] == place) {
+            bytes += tensor->element_count * dtype_bytes(tensor->dtype);
+        }
+    }
+    return bytes;
+}
+
+static void each_place_loads_what_is_kept_there(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof maps / sizeof maps[0]; i++) {
+        struct placed_case one;
+        int64_t disk_bytes = 0;
+        case_make(&one, maps[i].model, maps[i].entries, entries_count(&maps[i]));
+        for (int place = 0; place < PLACES; place++) {
+            assert_int_equal(one.result.lanes[place].stages[STAGE_LOAD].requested_bytes, kept_bytes(&one, place));
+            assert_int_equal(one.result.lanes[place].stages[STAGE_FORWARD].requested_bytes >= kept_bytes(&one, place),
+                             1);
+        }
+        for (int k = 0; k < one.shelf.item_count; k++) {
+            disk_bytes += one.shelf.items[k].count;
+        }
+        assert_int_equal(disk_bytes, kept_bytes(&one, DISK));
+        case_close(&one);
+    }
+}
+
+/* tiny-llama with everything but the embedding offloaded: each linear layer brings its own weights and they go with it, so
+ * that nothing but the embedding, the buffers and what the pass itself makes is on the device at its end. */
+static void offloaded_weights_come_one_module_at_a_time(void **state)
+{
+    (void)state;
+    static const struct placement_entry entries[] = {{"model.embed_tokens", GPU0},
+                                                     {"model.layers", CPU},
+                                                     {"model.norm", CPU},
+                                                     {"model.rotary_emb", CPU},
+                                                     {"lm_head", CPU}};
+    static const struct placement_entry whole[] = {{"", GPU0}};
+    struct placed_case one, resident;
+    case_make(&one, "tiny-llama", entries, 5);
+    case_make(&resident, "tiny-llama", whole, 1);
+    const struct replay_stage *placed = &one.result.lanes[GPU0].stages[STAGE_FORWARD];
+    const struct replay_stage *all = &resident.result.lanes[GPU0].stages[STAGE_FORWARD];
+    int64_t largest = 0, offloaded = 0;
+    for (int i = 0; i < one.skeleton.tensor_count; i++) {
+        const struct skeleton_tensor *tensor = &one.skeleton.tensors[i];
+        int64_t bytes = tensor->element_count * dtype_bytes(tensor->dtype);
+        if (placement_offloads(&one.placement, i)) {
+            offloaded += tensor->tied_to < 0 ? bytes : 0;
+            largest = bytes > largest ? bytes : largest;
+        }
+    }
+    assert_int_equal(placed->requested_bytes, all->requested_bytes - offloaded);
+    assert_true(placed->requested_bytes_peak <= all->requested_bytes_peak - offloaded + largest);
+    assert_true(placed->requested_bytes_peak >= placed->requested_bytes);
+    assert_true(one.result.copied_bytes[CPU][GPU0] > offloaded); /* in both passes */
+    assert_int_equal(one.result.lanes[CPU].stages[STAGE_LOAD].requested_bytes, offloaded);
+    case_close(&one);
+    case_close(&resident);
+}
+
+static void predicted_on_meta_is_measured_on_the_host(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof maps / sizeof maps[0]; i++) {
+        struct status error = {0};
+        struct placed_case one;
+        struct placed_result predicted;
+        struct replay_lane lanes[PLACES];
+        case_make(&one, maps[i].model, maps[i].entries, entries_count(&maps[i]));
+        for (int k = 0; k < PLACES; k++) {
+            lanes[k] = (struct replay_lane){.policy = k < CPU ? ALLOCATOR_CACHING : ALLOCATOR_PLAIN};
+            assert_int_equal(device_open("meta", &lanes[k].device, &error), STATUS_OK);
+        }
+        struct tape_view view = tape_view(one.tape);
+        assert_int_equal(placed_replay_run(&view, lanes, PLACES, NULL, &predicted, &error), STATUS_OK);
+        for (int k = 0; k < PLACES; k++) {
+            const struct replay_result *a = &predicted.lanes[k], *b = &one.result.lanes[k];
+            assert_true(a->sequence_hash == b->sequence_hash);
+            assert_int_equal(a->requested_bytes_peak, b->requested_bytes_peak);
+            assert_int_equal(a->allocated_bytes_peak, b->allocated_bytes_peak);
+            assert_int_equal(a->reserved_bytes_peak, b->reserved_bytes_peak);
+            device_close(lanes[k].device);
+        }
+        assert_int_equal(predicted.copy_count, one.result.copy_count);
+        case_close(&one);
+    }
+}
+
+/* -- what cannot be */
+
+static void build_fails(const char *model, const struct placement_entry *entries, int count, const char *text)
+{
+    struct status error = {0};
+    struct placed_case one = {0};
+    assert_int_equal(case_build(&one, model, entries, count, false, &error), STATUS_INVALID);
+    if (strstr(error.text, text) == NULL) {
+        fail_msg("'%s' does not say '%s'", error.text, text);
+    }
+    case_close(&one);
+}
+
+static void a_map_that_cannot_run_is_refused(void **state)
+{
+    (void)state;
+    static const struct placement_entry missing[] = {{"model.embed_tokens", GPU0}, {"model.layers", GPU0}};
+    static const struct placement_entry unknown[] = {{"model", GPU0}, {"head", GPU0}};
+    static const struct placement_entry split[] = {{"model.embed_tokens", GPU0},
+                                                   {"model.layers.0.self_attn", GPU1},
+                                                   {"model.layers.0", GPU0},
+                                                   {"model.layers.1", GPU0},
+                                                   {"model.norm", GPU0},
+                                                   {"model.rotary_emb", GPU0},
+                                                   {"lm_head", GPU0}};
+    static const struct placement_entry residual[] = {{"model.embed_tokens", GPU0},
+                                                      {"model.layers.0.self_attn", GPU1},
+                                                      {"model.layers.0.mlp", GPU0},
+                                                      {"model.layers.0.input_layernorm", GPU0},
+                                                      {"model.layers.0.post_attention_layernorm", GPU0},
+                                                      {"model.layers.1", GPU0},
+                                                      {"model.norm", GPU0},
+                                                      {"model.rotary_emb", GPU0},
+                                                      {"lm_head", GPU0}};
+    static const struct placement_entry tied[] = {{"transformer", GPU0}, {"lm_head", GPU1}};
+    build_fails("tiny-llama", missing, 2, "gives 'model.norm.weight' no device");
+    build_fails("tiny-llama", unknown, 2, "names 'head'");
+    build_fails("tiny-llama", split, 7, "two devices");
+    build_fails("tiny-llama", residual, 9, "two devices");
+    build_fails("tiny-gpt2", tied, 2, "are one tensor");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_model_gives_the_same_numbers_however_it_is_placed),
+        cmocka_unit_test(each_place_loads_what_is_kept_there),
+        cmocka_unit_test(offloaded_weights_come_one_module_at_a_time),
+        cmocka_unit_test(predicted_on_meta_is_measured_on_the_host),
+        cmocka_unit_test(a_map_that_cannot_run_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
