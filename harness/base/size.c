@@ -145,6 +145,10 @@ enum status_code integer_parse(const char *text, int64_t minimum, int64_t maximu
         return status_set(error, STATUS_OVERFLOW, "'%s' does not fit 63 bits; write at most %" PRId64, text, maximum);
     }
     number = negative ? -number : number;
+    if (number != minimum && minimum == maximum) {
+        return status_set(error, STATUS_INVALID, "%s is out of range; write %" PRId64 ", the only value", text,
+                          minimum);
+    }
     if (number < minimum || number > maximum) {
         return status_set(error, STATUS_INVALID, "%s is out of range; write an integer from %" PRId64 " to %" PRId64,
                           text, minimum, maximum);

@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "harness/base/nearest.h"
+#include "harness/base/shell_word.h"
+#include "harness/base/size_text.h"
 #include "harness/base/text.h"
 
 #define GITHUB "https://github.com/"
@@ -170,7 +172,8 @@ static bool sized_append(const char *name, struct text *text)
     bool found = false;
     for (int i = 0; i < (int)GPU_COUNT; i++) {
         if (gpu_match(wanted, &gpus[i]) != MATCH_NONE) {
-            text_format(text, "%s%s", found ? " or " : "did you mean ", gpus[i].name);
+            text_append(text, found ? " or " : "did you mean ");
+            shell_word_append(text, gpus[i].name);
             found = true;
         }
     }
@@ -178,7 +181,26 @@ static bool sized_append(const char *name, struct text *text)
     return found;
 }
 
-/* "did you mean NVIDIA H200? ", where a name or an alias is near. */
+/* Whether the number of the model that was typed, the first of two digits or more, is one of name's too: a 1080 Ti is no 5060 Ti,
+ * however alike they look. Of a name without one: true. */
+static bool has_number(const char *name, const char *typed)
+{
+    static const char digits[] = "0123456789";
+    size_t length = 0;
+    while (*typed != '\0' && (length = strspn(typed, digits)) < 2) {
+        typed += length > 0 ? length : 1;
+    }
+    while (*typed != '\0' && *name != '\0') {
+        size_t own = strspn(name, digits);
+        if (own == length && strncmp(name, typed, length) == 0) {
+            return true;
+        }
+        name += own > 0 ? own : 1;
+    }
+    return *typed == '\0';
+}
+
+/* "did you mean "NVIDIA H200"? ", where a name or an alias is near, and of the same number. */
 static void near_append(const char *name, struct text *text)
 {
     enum { NAMES_MAXIMUM = GPU_COUNT * (GPU_ALIASES_MAXIMUM + 1) };
@@ -199,13 +221,39 @@ static void near_append(const char *name, struct text *text)
     int found = names_meant(name_plain(name, buffer), names, meant);
     for (int i = 0; i < count; i++) {
         for (int k = 0; k < found; k++) {
-            if (names[i] == meant[k] && of[i] != last) {
-                text_format(text, "%s%s", last < 0 ? "did you mean " : " or ", gpus[of[i]].name);
+            if (names[i] == meant[k] && of[i] != last && has_number(gpus[of[i]].name, name)) {
+                text_append(text, last < 0 ? "did you mean " : " or ");
+                shell_word_append(text, gpus[of[i]].name);
                 last = of[i];
             }
         }
     }
     text_append(text, last < 0 ? "" : "? ");
+}
+
+/* "24g" is none that --memory takes: the two that it may be are written out. */
+static enum status_code size_refuse(const char *name, struct status *error)
+{
+    int64_t bytes = 0;
+    struct text word = {0};
+    size_t number = strspn(name, "0123456789."), unit = number + strspn(name + number, " ");
+    if (size_parse_memory(name, &bytes, NULL) == STATUS_OK) {
+        text_append(&word, "--memory ");
+        shell_word_append(&word, name);
+    } else {
+        int length = (int)number;
+        char letter = (char)toupper((unsigned char)name[unit]);
+        if (letter == 'B') {
+            text_format(&word, "--memory %.*sB", length, name);
+        } else {
+            text_format(&word, "--memory %.*s%ciB (1024s) or --memory %.*s%cB (1000s)", length, name, letter, length,
+                        name, letter);
+        }
+    }
+    enum status_code code =
+        status_set(error, STATUS_INVALID, "'%s' is a size and no GPU; write %s", name, text_string(&word));
+    text_release(&word);
+    return code;
 }
 
 static enum status_code name_refuse(const char *name, const char *begun, struct status *error)
@@ -214,7 +262,7 @@ static enum status_code name_refuse(const char *name, const char *begun, struct 
         return status_set(error, STATUS_INVALID, "'%s' may be %s; write the whole name, or --memory SIZE", name, begun);
     }
     if (is_size(name)) {
-        return status_set(error, STATUS_INVALID, "'%s' is a size and no GPU; write --memory %s", name, name);
+        return size_refuse(name, error);
     }
     struct text near = {0};
     if (!sized_append(name, &near)) {
@@ -259,7 +307,8 @@ enum status_code gpu_find(const char *name, const struct gpu **gpu, struct statu
             return STATUS_OK;
         }
         if (match == MATCH_BEGIN) {
-            text_format(&begun, "%s%s", begun.length > 0 ? " or " : "", gpus[i].name);
+            text_append(&begun, begun.length > 0 ? " or " : "");
+            shell_word_append(&begun, gpus[i].name);
         }
     }
     enum status_code code = name_refuse(name, text_string(&begun), error);

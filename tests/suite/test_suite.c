@@ -164,7 +164,7 @@ static const struct refusal REFUSALS[] = {
     {"- 1\n", "s.yaml:1:1: a suite must be a map, not a list; write 'key: value' lines"},
     {"name: t\n", "s.yaml:1:1: the suite has no version; begin it with 'version: 1'"},
     {"version: 1\n", "s.yaml:1:1: the suite has no name; add 'name: quick' or another one"},
-    {"version: 2\nname: t\n", "s.yaml:1:10: version: 2 is out of range; write an integer from 1 to 1"},
+    {"version: 2\nname: t\n", "s.yaml:1:10: version: 2 is out of range; write 1, the only value"},
     {"version: \"1\"\nname: t\n", "s.yaml:1:10: version is the text '1'; write the number without quotes"},
     {"version: 1\nname: ~\n", "s.yaml:2:7: name is null; give a value or remove the key"},
     {"version: 1\nname:\n", "s.yaml:2:6: name is null; give a value or remove the key"},

@@ -46,29 +46,38 @@ static void other_names_are_refused_with_those_that_are_near(void **state)
     static const struct {
         const char *typed, *error;
     } rows[] = {
-        {"A100",
-         "'A100' may be NVIDIA A100-SXM4-80GB or NVIDIA A100-SXM4-40GB; write the whole name, or --memory SIZE"},
-        {"V100", "'V100' may be Tesla V100-SXM2-32GB or Tesla V100-SXM2-16GB; write the whole name, or --memory SIZE"},
-        {"H201", "'H201' is no GPU whose memory is known here; did you mean NVIDIA H200 or NVIDIA H20? assay gpus "
-                 "lists those that "
-                 "are, or write its memory as --memory SIZE"},
-        {"RTX 4091",
-         "'RTX 4091' is no GPU whose memory is known here; did you mean NVIDIA GeForce RTX 4090? assay gpus lists "
-         "those that are, or write its memory as --memory SIZE"},
+        {"A100", "'A100' may be \"NVIDIA A100-SXM4-80GB\" or \"NVIDIA A100-SXM4-40GB\"; write the whole name, or "
+                 "--memory SIZE"},
+        {"V100",
+         "'V100' may be \"Tesla V100-SXM2-32GB\" or \"Tesla V100-SXM2-16GB\"; write the whole name, or --memory SIZE"},
+        {"H201", "'H201' is no GPU whose memory is known here; assay gpus lists those that are, or write its memory as "
+                 "--memory SIZE"},
+        {"RTX 4091", "'RTX 4091' is no GPU whose memory is known here; assay gpus lists those that are, or write its "
+                     "memory as --memory SIZE"},
         {"TPU v5e",
          "'TPU v5e' is no GPU whose memory is known here; assay gpus lists those that are, or write its memory as "
          "--memory SIZE"},
         {"24GiB", "'24GiB' is a size and no GPU; write --memory 24GiB"},
-        {"3090 ti", "'3090 ti' is no GPU whose memory is known here; did you mean NVIDIA GeForce RTX 3090? assay gpus "
-                    "lists those that are, or write its memory as --memory SIZE"},
-        {"1660Ti", "'1660Ti' is no GPU whose memory is known here; did you mean NVIDIA GeForce RTX 5060 Ti? assay gpus "
-                   "lists those that are, or write its memory as --memory SIZE"},
-        {"H200 141GB", "'H200 141GB' is no GPU whose memory is known here; did you mean NVIDIA H200? assay gpus lists "
-                       "those that are, or write its memory as --memory SIZE"},
-        {"B200-192 GB", "'B200-192 GB' is no GPU whose memory is known here; did you mean NVIDIA B200? assay gpus "
+        {"3090 ti",
+         "'3090 ti' is no GPU whose memory is known here; did you mean \"NVIDIA GeForce RTX 3090\"? assay gpus "
+         "lists those that are, or write its memory as --memory SIZE"},
+        {"1660Ti",
+         "'1660Ti' is no GPU whose memory is known here; assay gpus lists those that are, or write its memory "
+         "as --memory SIZE"},
+        {"H200 141GB",
+         "'H200 141GB' is no GPU whose memory is known here; did you mean \"NVIDIA H200\"? assay gpus lists "
+         "those that are, or write its memory as --memory SIZE"},
+        {"B200-192 GB", "'B200-192 GB' is no GPU whose memory is known here; did you mean \"NVIDIA B200\"? assay gpus "
                         "lists those that are, or write its memory as --memory SIZE"},
-        {"24g", "'24g' is a size and no GPU; write --memory 24g"},
-        {"80 GB", "'80 GB' is a size and no GPU; write --memory 80 GB"},
+        {"24g", "'24g' is a size and no GPU; write --memory 24GiB (1024s) or --memory 24GB (1000s)"},
+        {"1.5 tb", "'1.5 tb' is a size and no GPU; write --memory 1.5TiB (1024s) or --memory 1.5TB (1000s)"},
+        {"80 GB", "'80 GB' is a size and no GPU; write --memory \"80 GB\""},
+        {"1080 ti", "'1080 ti' is no GPU whose memory is known here; assay gpus lists those that are, or write its "
+                    "memory as --memory SIZE"},
+        {"RTX 4060", "'RTX 4060' is no GPU whose memory is known here; assay gpus lists those that are, or write its "
+                     "memory as --memory SIZE"},
+        {"RTX 4090 D2", "'RTX 4090 D2' is no GPU whose memory is known here; did you mean \"NVIDIA GeForce RTX 4090\"? "
+                        "assay gpus lists those that are, or write its memory as --memory SIZE"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const struct gpu *gpu = NULL;
