@@ -35,6 +35,21 @@ static void copy_string(struct field_reader *reader, const char *key, const char
     }
 }
 
+/* The option that comes nearest to a quantisation of others. */
+static const char *precision_near(const struct json *quantization)
+{
+    const char *method = json_string_or(json_get(quantization, "quant_method"), "");
+    int64_t bits = json_integer_or(json_get(quantization, "bits"), 0);
+    if (json_boolean_or(json_get(quantization, "load_in_4bit"), false) || bits == 4 || strstr(method, "fp4") != NULL) {
+        return "--precision int4 to weigh it with 4-bit weights of bitsandbytes (NF4)";
+    }
+    if (json_boolean_or(json_get(quantization, "load_in_8bit"), false) || bits == 8) {
+        return "--precision int8 to weigh it with 8-bit weights of bitsandbytes (LLM.int8)";
+    }
+    return strstr(method, "fp8") != NULL ? "--precision fp8 to weigh it with weights in fp8"
+                                         : "--precision int8 or int4 to weigh it with quantized weights";
+}
+
 /* A checkpoint in fp8 blocks is what DeepSeek-V3 is published as: the classes are the same, and the real ones turn it into
  * their dtype where they are asked to (dequantize). Other methods change modules. */
 static void read_quantization(struct field_reader *reader, struct config *config)
@@ -46,8 +61,9 @@ static void read_quantization(struct field_reader *reader, struct config *config
     }
     if (strcmp(method, "fp8") != 0) {
         field_fault(reader, "quantization_config",
-                    "quantized checkpoints are not modelled; remove it to weigh the model "
-                    "without quantization");
+                    "checkpoints quantized by %.40s are not modelled; remove the key to weigh the model without "
+                    "quantization, and add %s",
+                    method[0] != '\0' ? method : "others", precision_near(quantization));
     }
     config->stored_in_fp8 = true;
 }

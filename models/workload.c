@@ -191,7 +191,7 @@ static enum status_code name_parse(const struct field_row *row, const char *text
         }
         text_format(&known, "%s%s", i > row->first ? ", " : "", row->names[i]);
     }
-    const char *remedy = workload_unmodelled((enum workload_field)(row - rows), text);
+    const char *remedy = workload_word_remedy((enum workload_field)(row - rows), text);
     enum status_code code = remedy != NULL
                                 ? status_set(error, STATUS_INVALID, "%s: '%s': %s", row->key, text, remedy)
                                 : status_set(error, STATUS_INVALID, "%s: '%s' is not known; write one of: %s", row->key,

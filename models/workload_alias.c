@@ -1,4 +1,4 @@
-/* Workload aliases: the table. A word stands here where those who write it mean one value; "amp" and "mixed" may be two. */
+/* Workload aliases: the table. A word stands here where those who write it mean one value; "amp" and "mixed" may be two, and are refused. */
 #include "models/workload_alias.h"
 
 #include <ctype.h>
@@ -85,11 +85,17 @@ static const struct {
     {FIELD_HEAD, "none", "bare"},
 };
 
-/* Words whose meaning is plain, and is nothing that is modelled. */
+/* Words that people know and that name no one value: what they mean is not modelled, or may be two. */
 static const struct {
     enum workload_field field;
     const char *word, *remedy;
-} unmodelled[] = {
+} refused[] = {
+    {FIELD_PRECISION, "amp", "it may be two precisions; write amp-float16 or amp-bfloat16"},
+    {FIELD_PRECISION, "autocast", "it may be two precisions; write amp-float16 or amp-bfloat16"},
+    {FIELD_PRECISION, "mixed", "it may be two precisions; write amp-float16 or amp-bfloat16"},
+    {FIELD_PRECISION, "16", "it may be two precisions; write float16 or bfloat16"},
+    {FIELD_PRECISION, "16bit", "it may be two precisions; write float16 or bfloat16"},
+    {FIELD_PRECISION, "16-bit", "it may be two precisions; write float16 or bfloat16"},
     {FIELD_OPTIMIZER, "sgd",
      "plain SGD (torch.optim.SGD without momentum) is not modelled; write sgd-momentum for SGD with momentum"},
 };
@@ -108,11 +114,11 @@ static bool same(const char *a, const char *b)
     return *a == *b;
 }
 
-const char *workload_unmodelled(enum workload_field field, const char *text)
+const char *workload_word_remedy(enum workload_field field, const char *text)
 {
-    for (size_t i = 0; i < sizeof unmodelled / sizeof unmodelled[0]; i++) {
-        if (unmodelled[i].field == field && same(unmodelled[i].word, text)) {
-            return unmodelled[i].remedy;
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        if (refused[i].field == field && same(refused[i].word, text)) {
+            return refused[i].remedy;
         }
     }
     return NULL;

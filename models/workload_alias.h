@@ -9,7 +9,8 @@
  * '_' is '-'. text itself where it is nobody's alias. */
 const char *workload_alias(enum workload_field field, const char *text);
 
-/* Of a word that people know and that is not modelled, "sgd": why, and what to write; NULL: it is no such word. */
-const char *workload_unmodelled(enum workload_field field, const char *text);
+/* Of a word that people know and that names no one value: why, and what to write. "sgd" is not modelled, "amp" may be two. NULL: it
+ * is no such word. */
+const char *workload_word_remedy(enum workload_field field, const char *text);
 
 #endif

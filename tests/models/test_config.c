@@ -210,8 +210,18 @@ static const struct {
     {"{\"model_type\": \"llama\", \"torch_dtype\": \"int8\"}",
      ":1:40: torch_dtype: 'int8' is not known; known are float32, float16, bfloat16"},
     {"{\"model_type\": \"llama\", \"quantization_config\": {\"bits\": 4}}",
-     ":1:48: quantization_config: quantized checkpoints are not modelled; remove it to weigh the model without "
-     "quantization"},
+     ":1:48: quantization_config: checkpoints quantized by others are not modelled; remove the key to weigh the model "
+     "without quantization, and add --precision int4 to weigh it with 4-bit weights of bitsandbytes (NF4)"},
+    {"{\"model_type\": \"llama\", \"quantization_config\": {\"quant_method\": \"bitsandbytes\", \"load_in_8bit\": "
+     "true}}",
+     ":1:48: quantization_config: checkpoints quantized by bitsandbytes are not modelled; remove the key to weigh the "
+     "model without quantization, and add --precision int8 to weigh it with 8-bit weights of bitsandbytes (LLM.int8)"},
+    {"{\"model_type\": \"llama\", \"quantization_config\": {\"quant_method\": \"fbgemm_fp8\"}}",
+     ":1:48: quantization_config: checkpoints quantized by fbgemm_fp8 are not modelled; remove the key to weigh the "
+     "model without quantization, and add --precision fp8 to weigh it with weights in fp8"},
+    {"{\"model_type\": \"llama\", \"quantization_config\": {}}",
+     ":1:48: quantization_config: checkpoints quantized by others are not modelled; remove the key to weigh the model "
+     "without quantization, and add --precision int8 or int4 to weigh it with quantized weights"},
     {"{\"model_type\": \"mixtral\", \"num_experts_per_tok\": 9}",
      ":1:50: num_experts_per_tok: a token cannot use 9 of 8 experts; write a smaller number"},
     {"{\"model_type\": \"mixtral\", \"output_router_logits\": true}",
