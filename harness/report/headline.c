@@ -12,6 +12,15 @@ void headline_append(struct text *text, const struct report *report)
     outcome_release(&outcome);
 }
 
+bool report_is_measured(const struct report *report)
+{
+    int index = 0;
+    while (index < report->case_count && !report->cases[index].measured.present) {
+        index++;
+    }
+    return index < report->case_count;
+}
+
 void missing_names_append(struct text *text, const struct report *report, int name_maximum)
 {
     int count = report->missing_count;

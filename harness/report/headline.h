@@ -5,6 +5,9 @@
 
 #include "harness/report/case_view.h"
 
+/* Whether any case has figures that were measured or replayed, be it of its first stages alone. */
+bool report_is_measured(const struct report *report);
+
 /* "FAIL: 2 of 19 cases failed", "INCOMPLETE: 13 of 19 cases missing: the run was interrupted"; nothing for a pass. */
 void headline_append(struct text *text, const struct report *report);
 

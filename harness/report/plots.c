@@ -119,7 +119,7 @@ enum status_code plot_page_draw(const struct plot_place *place, const char *name
         code = status_set(error, STATUS_OUT_OF_MEMORY, "no memory for the names of a plot");
     } else if (page->mark_count > 0) {
         code = plot_draw(place, script, page, plot, error);
-    } else if (number == 0 && needs != NULL) {
+    } else if (number == 0 && needs != NULL && !place->is_quiet) {
         text_format(place->notes, "plot %s.svg: not drawn: no case has %s\n", name, needs);
     }
     arena_release(&arena);

@@ -74,6 +74,7 @@ struct plot_place {
     const char *script_directory;
     bool with_png;        /* beside SVG: for a folder, not for a page */
     const char *timeline; /* a pattern (fnmatch) of ids and labels whose timelines are drawn, too; NULL: none */
+    bool is_quiet;        /* that no case has what a plot shows is not told */
     struct plot_set *set; /* receives them */
     struct text
         *notes; /* one line for each plot that was not drawn, and why (no data; gnuplot is missing, and the remedy) */

@@ -210,14 +210,15 @@ static int modes_find(const struct report *report, const char *modes[MODES_MAXIM
     return count;
 }
 
-/* Of a mode, NULL: of all, the cases of that urgency, or all that passed or were skipped. A heading where the columns are new. */
+/* Of a mode, NULL: of all, the cases of that urgency, or all that passed. A heading where the columns are new. */
 static void mode_write(struct summary *summary, const char *mode, int urgency)
 {
     bool chosen = false;
     for (int i = 0; i < summary->report->case_count; i++) {
         const struct case_view *view = report_case(summary->report, i);
         bool belongs = mode == NULL || strcmp(view->mode != NULL ? view->mode : "", mode) == 0;
-        if (!belongs || (case_has_failed(view) ? case_urgency(view) : FAILURE_URGENCIES) != urgency) {
+        if (!belongs || view->standing == STANDING_SKIP ||
+            (case_has_failed(view) ? case_urgency(view) : FAILURE_URGENCIES) != urgency) {
             continue;
         }
         if (!chosen && columns_choose(summary, mode)) {
@@ -227,6 +228,30 @@ static void mode_write(struct summary *summary, const char *mode, int urgency)
         }
         chosen = true;
         case_write(summary, view);
+    }
+}
+
+/* Skipped cases have no figures: they stand apart, below the reason that those which follow each other share. */
+static void skipped_write(const struct summary *summary)
+{
+    const char *reason = NULL;
+    for (int i = 0; i < summary->report->case_count; i++) {
+        const struct case_view *view = report_case(summary->report, i);
+        if (view->standing != STANDING_SKIP) {
+            continue;
+        }
+        if (reason == NULL || strcmp(reason, view->reason) != 0) {
+            struct text line = {0};
+            reason = view->reason;
+            text_format(&line, "Skipped, not measured%s%s", reason[0] != '\0' ? ": " : "", reason);
+            text_append(summary->text, i > 0 || summary->begun ? "\n" : "");
+            outside_paragraph_append(summary->text, text_string(&line), summary->width, 2, 0);
+            text_release(&line);
+        }
+        colour_append(summary, status_colour("skip"));
+        cell_append(summary->text, "skip", STATUS_COLUMNS, false);
+        colour_append(summary, "\x1b[0m");
+        outside_paragraph_append(summary->text, view->title, summary->width, STATUS_COLUMNS, STATUS_COLUMNS);
     }
 }
 
@@ -242,6 +267,7 @@ static void cases_write(struct summary *summary)
             mode_write(summary, NULL, urgency);
         }
     }
+    skipped_write(summary);
 }
 
 /* What the report comes to where that is no pass, and what is missing. */
@@ -264,30 +290,42 @@ static void headline_write(const struct summary *summary)
     text_release(&line);
 }
 
+/* What the figures are, and of which device. */
+static void title_append(struct text *line, const struct report *report)
+{
+    const char *basis = report->basis;
+    struct text device = {0};
+    device_append(&device, report);
+    bool is_said = strcmp(basis, BASIS_REPLAYED) == 0 && strstr(text_string(&device), basis) != NULL;
+    text_append(line, "Peak of allocated bytes");
+    if (device.length > 0) {
+        text_append(line, " on ");
+        terminal_append(line, text_string(&device));
+    }
+    if (report_is_measured(report)) {
+        text_format(line, "%s%s, and how far each estimator was off: (predicted - %s) / %s", is_said ? "" : ", ",
+                    is_said ? "" : basis, basis, basis);
+    } else {
+        text_append(line, ": nothing was measured");
+    }
+    text_release(&device);
+}
+
 void summary_write(const struct report *report, const struct report_style *style, struct text *text)
 {
     struct summary summary = {.report = report, .text = text, .width = style->width, .colour = style->colour};
     struct text line = {0};
     summary.narrow = summary.width < STATUS_COLUMNS + MEASURED_COLUMNS + 2 + ERROR_COLUMNS + NAME_COLUMNS;
     headline_write(&summary);
-    text_append(&line, "Peak of allocated bytes");
-    struct text device = {0};
-    device_append(&device, report);
-    if (device.length > 0) {
-        text_append(&line, " on ");
-        terminal_append(&line, text_string(&device));
-    }
-    const char *basis = report->basis;
-    bool is_said = strcmp(basis, BASIS_REPLAYED) == 0 && strstr(text_string(&device), basis) != NULL;
-    text_release(&device);
-    text_format(&line, "%s%s, and how far each estimator was off: (predicted - %s) / %s", is_said ? "" : ", ",
-                is_said ? "" : basis, basis, basis);
+    title_append(&line, report);
     paragraph_append(text, text_string(&line), summary.width, 0, 0);
     text_release(&line);
     text_append(text, "\n");
     cases_write(&summary);
     text_append(text, "\n");
-    hidden_write(&summary);
+    if (report_is_measured(report)) {
+        hidden_write(&summary);
+    }
     if (!mismatch_is_told(report)) {
         uncounted_append(&line, report);
         if (line.length > 0) {

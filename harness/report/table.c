@@ -26,6 +26,7 @@ struct table {
     int width;
     bool colour, narrow, accuracy_narrow;
     int estimator_columns, quantity_columns;
+    bool has_measured; /* else predictions stand alone */
     const char *basis; /* of the report */
 };
 
@@ -66,15 +67,16 @@ static void rule_append(const struct table *table, const char *title)
 
 static void columns_choose(struct table *table, const struct report *report)
 {
-    table->narrow = table->width < NARROW_COLUMNS;
+    table->has_measured = report_is_measured(report);
+    int figures = table->has_measured ? 2 * FIGURE_COLUMNS + ERROR_COLUMNS : FIGURE_COLUMNS;
+    table->narrow = table->width < (table->has_measured ? NARROW_COLUMNS : NARROW_COLUMNS - FIGURE_COLUMNS);
     table->estimator_columns = 10;
     for (int index = 0; index < report->estimator_count; index++) {
         int needed = width_measure(report->estimators[index]);
         table->estimator_columns = needed > table->estimator_columns ? needed : table->estimator_columns;
     }
     table->estimator_columns = table->estimator_columns > 20 ? 20 : table->estimator_columns;
-    table->quantity_columns =
-        table->width - INDENT - table->estimator_columns - 1 - 2 * FIGURE_COLUMNS - ERROR_COLUMNS - 1 - VERDICT_COLUMNS;
+    table->quantity_columns = table->width - INDENT - table->estimator_columns - 1 - figures - 1 - VERDICT_COLUMNS;
     table->accuracy_narrow = table->narrow || table->width < INDENT + table->estimator_columns + 1 + ACCURACY_COLUMNS +
                                                                  MEDIAN_COLUMNS + ERROR_COLUMNS + 2 * COUNT_COLUMNS;
     table->quantity_columns = table->quantity_columns > 28 ? 28 : table->quantity_columns;
@@ -91,8 +93,10 @@ static void heading_append(const struct table *table)
         line_end_append(table->text);
     }
     cell_append(table->text, "predicted", FIGURE_COLUMNS, true);
-    cell_append(table->text, table->basis, FIGURE_COLUMNS, true);
-    cell_append(table->text, "error", ERROR_COLUMNS, true);
+    if (table->has_measured) {
+        cell_append(table->text, table->basis, FIGURE_COLUMNS, true);
+        cell_append(table->text, "error", ERROR_COLUMNS, true);
+    }
     line_end_append(table->text);
     colour_end(table);
 }
@@ -109,8 +113,10 @@ static void row_append(const struct table *table, const char *estimator, const c
         line_end_append(table->text);
     }
     cell_append(table->text, predicted, FIGURE_COLUMNS, true);
-    cell_append(table->text, measured, FIGURE_COLUMNS, true);
-    cell_append(table->text, error, ERROR_COLUMNS, true);
+    if (table->has_measured) {
+        cell_append(table->text, measured, FIGURE_COLUMNS, true);
+        cell_append(table->text, error, ERROR_COLUMNS, true);
+    }
     if (verdict[0] != '\0') {
         text_append(table->text, " ");
         colour_begin(table, status_colour(verdict));
@@ -295,13 +301,16 @@ void table_write(const struct report *report, const struct report_style *style, 
     struct text line = {0};
     headline_write(&table, report);
     device_append(&line, report);
-    text_format(text, "Predicted against %s", table.basis);
+    text_format(text, table.has_measured ? "Predicted against %s" : "Predicted; nothing was measured", table.basis);
     text_append(text, line.length > 0 ? " on " : "");
     outside_paragraph_append(text, text_string(&line), table.width, 2, 30);
     text_release(&line);
     if (report->case_count > 0) {
-        text_format(&line, "binary units; peaks over all stages; error = (predicted - %s) / %s; - not known",
-                    table.basis, table.basis);
+        text_append(&line, "binary units; peaks over all stages; ");
+        if (table.has_measured) {
+            text_format(&line, "error = (predicted - %s) / %s; ", table.basis, table.basis);
+        }
+        text_append(&line, "- not known");
         paragraph_append(text, text_string(&line), table.width, 0, 0);
         text_release(&line);
         text_append(text, "\n");
@@ -310,7 +319,7 @@ void table_write(const struct report *report, const struct report_style *style, 
     for (int index = 0; index < report->case_count; index++) {
         case_append(&table, report_case(report, index));
     }
-    if (count > 0) {
+    if (count > 0 && table.has_measured) {
         summary_append(&table, report, rows, count);
     }
     text_append(text, "\n");
