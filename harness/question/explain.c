@@ -170,8 +170,13 @@ enum status_code explain_find(const struct estimate_input *input, enum stage sta
     }
     if (code == STATUS_OK) {
         struct tape_view view = tape_view(tape);
-        code = moment_find(&view, stage, &made.moment, error);
+        code = moment_find_bounded(&view, stage, input->memory_bytes, &made.moment, error);
         code = code == STATUS_OK ? rows_make(&view, &made, error) : code;
+        if (code == STATUS_OK && made.moment.is_refused) {
+            made.wanted = arena_copy(&made.arena, view.storages[made.moment.wanted].label);
+            code =
+                made.wanted != NULL ? code : status_set(error, STATUS_OUT_OF_MEMORY, "no memory for a tensor's name");
+        }
     }
     tape_release(tape);
     if (code == STATUS_OK) {

@@ -27,9 +27,10 @@ struct explanation {
     struct moment moment;
     struct explain_row *rows; /* one for each storage that is held, in the order in which they were made */
     int row_count;
+    const char *wanted; /* the tensor that was refused (moment.is_refused); NULL: none was */
 };
 
-/* stage: STAGE_COUNT for the highest of all. Errors of workload_tape and moment_find. Released with explanation_release. */
+/* stage: STAGE_COUNT for the highest of all. Within input->memory_bytes, where that is not 0, as moment_find_bounded has it. Errors of workload_tape and moment_find. Released with explanation_release. */
 enum status_code explain_find(const struct estimate_input *input, enum stage stage, struct explanation *explanation,
                               struct status *error);
 void explanation_release(struct explanation *explanation);
@@ -56,7 +57,7 @@ enum status_code explain_group(struct explanation *explanation, enum explain_by 
  * allocator's under "allocator". Their sum is the reserved bytes. */
 void explain_folded(const struct explanation *explanation, struct text *text);
 
-/* {"stage", "reserved_bytes", "allocated_bytes", "requested_bytes", "allocator": {"rounding_bytes", "unsplit_remainder_bytes",
+/* {"stage", "reserved_bytes", "allocated_bytes", "requested_bytes", "refusal" (null, or of fit's), "allocator": {"rounding_bytes", "unsplit_remainder_bytes",
  * "fragment_bytes", "free_segment_bytes"}, "tensors": [{"module", "tensor", "rule", "category", "dtype", "stage", "bytes"}]};
  * NULL where memory ran out. */
 struct json *explain_to_json(const struct explanation *explanation);

@@ -191,6 +191,21 @@ static struct json *allocator_json(const struct moment *moment)
     return json_made(object, made);
 }
 
+/* null where everything fits, or there is no bound. */
+static struct json *refusal_json(const struct explanation *explanation)
+{
+    const struct moment *moment = &explanation->moment;
+    if (!moment->is_refused) {
+        return json_null_new();
+    }
+    struct json *object = json_object_new();
+    bool made = json_set(object, "stage", json_string_new(stage_name(moment->stage))) &&
+                json_set(object, "tensor", json_string_new(explanation->wanted)) &&
+                json_set(object, "wanted_bytes", json_integer_new(moment->wanted_bytes)) &&
+                json_set(object, "held_bytes", json_integer_new(moment->reserved_bytes));
+    return json_made(object, made);
+}
+
 struct json *explain_to_json(const struct explanation *explanation)
 {
     const struct moment *moment = &explanation->moment;
@@ -200,6 +215,7 @@ struct json *explain_to_json(const struct explanation *explanation)
                 json_set(object, "reserved_bytes", json_integer_new(moment->reserved_bytes)) &&
                 json_set(object, "allocated_bytes", json_integer_new(moment->allocated_bytes)) &&
                 json_set(object, "requested_bytes", json_integer_new(moment->requested_bytes)) &&
+                json_set(object, "refusal", refusal_json(explanation)) &&
                 json_set(object, "allocator", allocator_json(moment)) && json_set(object, "tensors", json_share(rows));
     for (int i = 0; i < explanation->row_count && made; i++) {
         made = json_append(rows, row_json(&explanation->rows[i]));

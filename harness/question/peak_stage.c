@@ -19,11 +19,12 @@ static enum status_code point_look(const struct line *line, int64_t size, struct
     if (line->observer != NULL) {
         line->observer->looks(line->observer->context, line->field, size);
     }
-    enum status_code code = trial_run(&input, INT64_MAX, &trial, error);
+    enum status_code code = trial_run(&input, input.memory_bytes > 0 ? input.memory_bytes : INT64_MAX, &trial, error);
     if (code != STATUS_OK) {
         return code;
     }
-    struct stage_point found = {.size = size, .requested_bytes = trial.unbounded.requested_bytes_peak};
+    struct stage_point found = {
+        .size = size, .requested_bytes = trial.unbounded.requested_bytes_peak, .fits = trial.fits};
     int64_t highest_bytes = -1;
     for (int i = 0; i < STAGE_COUNT; i++) {
         const struct replay_stage *stage = &trial.unbounded.stages[i];

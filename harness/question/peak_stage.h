@@ -15,6 +15,7 @@ struct stage_point {
     bool present[STAGE_COUNT];
     int64_t allocated_bytes[STAGE_COUNT]; /* peaks; 0 where a stage is not there */
     int64_t requested_bytes;              /* the peak over all stages */
+    bool fits;                            /* within the memory of the input; true where it has no bound */
 };
 
 struct stage_span {
@@ -31,7 +32,8 @@ struct stage_spans {
     int64_t step_bytes; /* requested bytes at the peak that the last size has more than the one before it */
 };
 
-/* Sizes from sizes[0] to sizes[1], both included, of FIELD_BATCH, FIELD_SEQ or FIELD_NEW_TOKENS. Errors of workload_tape for a size that
+/* The peaks are those of a replay without a bound; whether a size fits is that of one within input->memory_bytes, where that is not 0.
+ * Sizes from sizes[0] to sizes[1], both included, of FIELD_BATCH, FIELD_SEQ or FIELD_NEW_TOKENS. Errors of workload_tape for a size that
  * the model does not have; STATUS_INVALID where the stages change more often than spans fit. */
 enum status_code stage_spans_find(const struct estimate_input *input, enum workload_field field, const int64_t sizes[2],
                                   const struct look_observer *observer, struct stage_spans *spans,

@@ -2,8 +2,10 @@
  * once more up to it. What the moment is told as, is for others. */
 #include "harness/replay/moment.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
+#include "harness/base/size.h"
 #include "harness/memory/allocator.h"
 #include "harness/tape/tape_walk.h"
 
@@ -15,8 +17,35 @@ struct walk {
     int64_t last_begin
         [STAGE_COUNT]; /* the step with which the last occurrence of a stage begins; -1: before the first; -2: none */
     enum stage stage;
-    bool last; /* the occurrence that lasts is the stage's last */
+    bool last;                          /* the occurrence that lasts is the stage's last */
+    int64_t bound_bytes, segment_bytes; /* of all segments together; bound 0: none */
+    bool is_refused;
+    int64_t wanted_bytes; /* where is_refused, by storage wanted */
+    int wanted;
 };
+
+static enum status_code bounded_alloc(void *context, int64_t bytes, void **address, struct status *error)
+{
+    struct walk *walk = context;
+    int64_t together = 0;
+    if (!size_add(walk->segment_bytes, bytes, &together) || (walk->bound_bytes > 0 && together > walk->bound_bytes)) {
+        return status_set(error, STATUS_OUT_OF_MEMORY, "a segment of %" PRId64 " bytes is beyond the bound", bytes);
+    }
+    walk->segment_bytes = together;
+    *address = NULL;
+    return STATUS_OK;
+}
+
+static enum status_code bounded_free(void *context, void *address, int64_t bytes, struct status *error)
+{
+    struct walk *walk = context;
+    (void)address;
+    (void)error;
+    walk->segment_bytes -= bytes;
+    return STATUS_OK;
+}
+
+static const struct segment_source_table bounded_table = {.alloc = bounded_alloc, .free = bounded_free};
 
 /* Where the stages begin last. */
 static enum status_code begins_find(const struct tape_view *tape, int64_t last_begin[STAGE_COUNT], struct status *error)
@@ -36,10 +65,12 @@ static enum status_code begins_find(const struct tape_view *tape, int64_t last_b
     return code;
 }
 
-static enum status_code walk_open(const struct tape_view *tape, struct walk *walk, struct status *error)
+static enum status_code walk_open(const struct tape_view *tape, int64_t bound_bytes, struct walk *walk,
+                                  struct status *error)
 {
     size_t count = (size_t)tape->storage_count + 1;
-    *walk = (struct walk){.stage = STAGE_CONTEXT};
+    const struct segment_source source = {.table = &bounded_table, .context = walk};
+    *walk = (struct walk){.stage = STAGE_CONTEXT, .bound_bytes = bound_bytes};
     enum status_code code = begins_find(tape, walk->last_begin, error);
     code = code == STATUS_OK ? tape_walk_open(tape, &walk->tape, error) : code;
     if (code != STATUS_OK) {
@@ -51,7 +82,7 @@ static enum status_code walk_open(const struct tape_view *tape, struct walk *wal
     if (walk->blocks == NULL || walk->taken_in == NULL) {
         return status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory for %zu tensors", count);
     }
-    return allocator_open(ALLOCATOR_CACHING, segment_source_virtual, &walk->allocator, error);
+    return allocator_open(ALLOCATOR_CACHING, source, &walk->allocator, error);
 }
 
 static void walk_close(struct walk *walk)
@@ -62,7 +93,21 @@ static void walk_close(struct walk *walk)
     free(walk->taken_in);
 }
 
-/* One step; *more false at the end of the tape. */
+/* A tensor that does not fit the bound ends the walk: everything else is as before it. */
+static enum status_code tensor_take(struct walk *walk, int index, int64_t bytes, struct status *error)
+{
+    enum status_code code = allocator_alloc(walk->allocator, bytes, &walk->blocks[index], error);
+    if (code == STATUS_OUT_OF_MEMORY && walk->bound_bytes > 0) {
+        walk->is_refused = true;
+        walk->wanted = index;
+        walk->wanted_bytes = bytes;
+        return STATUS_OK;
+    }
+    walk->taken_in[index] = walk->stage;
+    return code;
+}
+
+/* One step; *more false at the end of the tape, and where something was refused. */
 static enum status_code walk_on(struct walk *walk, bool *more, struct status *error)
 {
     struct walk_step step;
@@ -80,8 +125,8 @@ static enum status_code walk_on(struct walk *walk, bool *more, struct status *er
         walk->stage = (enum stage)index;
         walk->last = walk->last_begin[index] == walk->tape.step_count;
     } else if (step.event.kind == EVENT_ALLOC) {
-        code = allocator_alloc(walk->allocator, step.change_bytes, &walk->blocks[index], error);
-        walk->taken_in[index] = walk->stage;
+        code = tensor_take(walk, index, step.change_bytes, error);
+        *more = !walk->is_refused;
     } else if (step.event.kind == EVENT_FREE) {
         code = allocator_free(walk->allocator, walk->blocks[index], error);
         walk->blocks[index] = NULL;
@@ -90,15 +135,20 @@ static enum status_code walk_on(struct walk *walk, bool *more, struct status *er
 }
 
 /* The number of steps up to the moment. */
-static enum status_code place_find(const struct tape_view *tape, enum stage stage, int64_t *step_count,
-                                   struct status *error)
+static enum status_code place_find(const struct tape_view *tape, enum stage stage, int64_t bound_bytes,
+                                   int64_t *step_count, struct status *error)
 {
     struct walk walk;
     int64_t reserved_bytes = -1, allocated_bytes = -1;
     bool more = true;
-    enum status_code code = walk_open(tape, &walk, error);
+    enum status_code code = walk_open(tape, bound_bytes, &walk, error);
     while (code == STATUS_OK && more) {
         code = walk_on(&walk, &more, error);
+        if (walk.is_refused) {
+            *step_count = walk.tape.step_count;
+            reserved_bytes = 0;
+            break;
+        }
         const struct allocator_counters *now = allocator_counters(walk.allocator);
         if (!walk.last || (stage != STAGE_COUNT && walk.stage != stage)) {
             continue;
@@ -122,6 +172,9 @@ static void figures_note(const struct walk *walk, struct moment *moment)
 {
     const struct allocator_counters *counters = allocator_counters(walk->allocator);
     moment->stage = walk->stage;
+    moment->is_refused = walk->is_refused;
+    moment->wanted_bytes = walk->wanted_bytes;
+    moment->wanted = walk->wanted;
     moment->requested_bytes = counters->requested_bytes;
     moment->allocated_bytes = counters->allocated_bytes;
     moment->reserved_bytes = counters->reserved_bytes;
@@ -152,17 +205,17 @@ static enum status_code held_note(const struct walk *walk, struct moment *moment
     return STATUS_OK;
 }
 
-enum status_code moment_find(const struct tape_view *tape, enum stage stage, struct moment *moment,
-                             struct status *error)
+enum status_code moment_find_bounded(const struct tape_view *tape, enum stage stage, int64_t bound_bytes,
+                                     struct moment *moment, struct status *error)
 {
     struct moment found = {0};
     struct walk walk;
     bool more = true;
-    enum status_code code = place_find(tape, stage, &found.step_count, error);
+    enum status_code code = place_find(tape, stage, bound_bytes, &found.step_count, error);
     if (code != STATUS_OK) {
         return code;
     }
-    code = walk_open(tape, &walk, error);
+    code = walk_open(tape, bound_bytes, &walk, error);
     while (code == STATUS_OK && more && walk.tape.step_count < found.step_count) {
         code = walk_on(&walk, &more, error);
     }
@@ -175,6 +228,12 @@ enum status_code moment_find(const struct tape_view *tape, enum stage stage, str
         *moment = found;
     }
     return code;
+}
+
+enum status_code moment_find(const struct tape_view *tape, enum stage stage, struct moment *moment,
+                             struct status *error)
+{
+    return moment_find_bounded(tape, stage, 0, moment, error);
 }
 
 void moment_release(struct moment *moment)

@@ -26,6 +26,10 @@ struct moment {
     int64_t free_segment_bytes; /* segments that hold none: cached */
     struct held_storage *held;  /* in the order of the tape's storages; those of 0 bytes are left out */
     int held_count;
+    /* Within a bound alone: the moment is then the one before this, whatever stage was asked for. */
+    bool is_refused;      /* a segment was, after all that was cached had been given back */
+    int64_t wanted_bytes; /* by the tensor that it was for */
+    int wanted;           /* its storage */
 };
 
 /* stage: that stage, in its last occurrence; STAGE_COUNT: whichever needs the most, each in its last occurrence. tape: one that
@@ -34,6 +38,11 @@ struct moment {
  * with 11 MiB of fragments. */
 enum status_code moment_find(const struct tape_view *tape, enum stage stage, struct moment *moment,
                              struct status *error);
+
+/* The same on a device that has bound_bytes for segments (0: without a bound), where cached segments are given back when memory is
+ * short. A tape that does not fit ends at what is refused: is_refused. */
+enum status_code moment_find_bounded(const struct tape_view *tape, enum stage stage, int64_t bound_bytes,
+                                     struct moment *moment, struct status *error);
 
 void moment_release(struct moment *moment); /* an empty one is accepted */
 

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "harness/question/explain.h"
+#include "harness/question/trial.h"
 #include "harness/replay/replay.h"
 #include "harness/tape/target.h"
 #include "models/catalogue.h"
@@ -291,6 +292,44 @@ static void a_recomputed_block_is_of_its_module(void **state)
     trial_scene_close(&scene);
 }
 
+/* Within a memory the explanation is that of a bounded replay: what that refuses, and all lines add up to what is held then. */
+static void what_is_refused_is_that_of_a_trial(void **state)
+{
+    (void)state;
+    struct trial_scene scene;
+    struct workload workload = workload_default(MODE_TRAIN);
+    int refused_count = 0;
+    workload.batch = 64;
+    workload.seq = 64;
+    trial_scene_open(&scene, "tiny-gpt2", &workload, "sm_90");
+    int64_t reserved_bytes = trial_scene_reserved(&scene);
+    for (int64_t memory_bytes = INT64_C(4) << 20; memory_bytes <= reserved_bytes + 1;
+         memory_bytes += INT64_C(2) << 20) {
+        struct trial trial;
+        assert_int_equal(trial_run_bounded(&scene.input, memory_bytes, &trial, NULL), STATUS_OK);
+        scene.input.memory_bytes = memory_bytes;
+        struct explanation explanation = explanation_of(&scene, STAGE_COUNT);
+        scene.input.memory_bytes = 0;
+        const struct moment *moment = &explanation.moment;
+        assert_int_equal(moment->is_refused, !trial.fits);
+        if (!trial.fits) {
+            assert_string_equal(explanation.wanted, trial.label);
+            assert_int_equal(moment->wanted_bytes, trial.wanted_bytes);
+            assert_int_equal(moment->reserved_bytes, trial.held_bytes);
+            assert_int_equal(moment->requested_bytes, trial.live_bytes);
+            assert_int_equal(moment->stage, trial.stage);
+            refused_count++;
+        } else {
+            assert_int_equal(moment->reserved_bytes, trial.bounded.reserved_bytes_peak);
+        }
+        assert_int_equal(moment->requested_bytes + allocator_bytes(moment), moment->reserved_bytes);
+        assert_int_equal(folded_bytes(&explanation), moment->reserved_bytes);
+        explanation_release(&explanation);
+    }
+    assert_true(refused_count > 5);
+    trial_scene_close(&scene);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -299,6 +338,7 @@ int main(void)
         cmocka_unit_test(single_tensors_are_explained_as_by_hand),
         cmocka_unit_test(logits_have_the_rows_and_the_dtype_of_the_case),
         cmocka_unit_test(a_recomputed_block_is_of_its_module),
+        cmocka_unit_test(what_is_refused_is_that_of_a_trial),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -92,13 +92,47 @@ static void a_stage_that_is_not_there_is_refused(void **state)
     assert_string_equal(error.text, "the case has no stage step");
 }
 
+/* 49 MiB: the 30 MiB of the first forward pass do not go beside the segment of 20. */
+static void what_does_not_fit_ends_the_walk(void **state)
+{
+    (void)state;
+    struct moment moment;
+    assert_int_equal(moment_find_bounded(&tape, STAGE_LOAD, 49 * MIB, &moment, NULL), STATUS_OK);
+    assert_true(moment.is_refused);
+    assert_int_equal(moment.wanted, SCRATCH);
+    assert_int_equal(moment.wanted_bytes, 30 * MIB);
+    assert_int_equal(moment.stage, STAGE_FORWARD);
+    assert_int_equal(moment.reserved_bytes, 20 * MIB);
+    assert_int_equal(moment.allocated_bytes, 9 * MIB);
+    assert_int_equal(moment.held_count, 1);
+    moment_release(&moment);
+}
+
+/* 51 MiB: for the 2 MiB of SMALL the cached 30 are given back, and then LATER, which would have taken them, wants 30 more. */
+static void what_is_cached_is_given_back_first(void **state)
+{
+    (void)state;
+    struct moment moment;
+    assert_int_equal(moment_find_bounded(&tape, STAGE_COUNT, 51 * MIB, &moment, NULL), STATUS_OK);
+    assert_true(moment.is_refused);
+    assert_int_equal(moment.wanted, LATER);
+    assert_int_equal(moment.reserved_bytes, 22 * MIB);
+    assert_int_equal(moment.allocated_bytes, 9 * MIB + 1024);
+    assert_int_equal(moment.free_segment_bytes, 0);
+    assert_int_equal(moment.held_count, 2);
+    moment_release(&moment);
+    assert_int_equal(moment_find_bounded(&tape, STAGE_COUNT, 52 * MIB, &moment, NULL), STATUS_OK);
+    assert_false(moment.is_refused);
+    assert_int_equal(moment.reserved_bytes, 52 * MIB);
+    moment_release(&moment);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(loading_takes_a_segment),
-        cmocka_unit_test(the_last_occurrence_counts),
-        cmocka_unit_test(a_free_segment_is_told_apart),
-        cmocka_unit_test(a_stage_that_is_not_there_is_refused),
+        cmocka_unit_test(loading_takes_a_segment),         cmocka_unit_test(the_last_occurrence_counts),
+        cmocka_unit_test(what_does_not_fit_ends_the_walk), cmocka_unit_test(what_is_cached_is_given_back_first),
+        cmocka_unit_test(a_free_segment_is_told_apart),    cmocka_unit_test(a_stage_that_is_not_there_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
