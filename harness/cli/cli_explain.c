@@ -17,6 +17,7 @@ static const struct option_row options[] = {
     {"by", OPTION_VALUE, "WHAT", "tensor (default), module, category, stage (in which it was taken), dtype"},
     {"all", OPTION_FLAG, NULL, "every row, and modules with their numbers, instead of the largest"},
     {"folded", OPTION_VALUE, "FILE", "write stacks for flamegraph.pl or speedscope, whose sum is the peak"},
+    QUESTION_DEVICE_ROWS,
     CASE_OPTION_ROWS,
     STRICT_OPTION_ROW,
     {"for", OPTION_VALUE, "TARGET", "class of devices whose workspaces are predicted (default: sm_90)"},
@@ -72,9 +73,17 @@ static void group_line(const struct explain_group *group, int64_t whole_bytes, s
     }
 }
 
-static void sum_lines(const struct moment *moment, struct text *text)
+static void sum_lines(const struct explanation *explanation, struct text *text)
 {
-    text_format(text, "at the peak, in stage %s:\n", stage_name(moment->stage));
+    const struct moment *moment = &explanation->moment;
+    char wanted[SIZE_TEXT_BYTES], held[SIZE_TEXT_BYTES];
+    if (moment->is_refused) {
+        text_format(text, "does not fit: in %s, %s wants %s while %s are held, which are:\n", stage_name(moment->stage),
+                    explanation->wanted, size_format(moment->wanted_bytes, wanted),
+                    size_format(moment->reserved_bytes, held));
+    } else {
+        text_format(text, "at the peak, in stage %s:\n", stage_name(moment->stage));
+    }
     question_size_line(text, "requested by tensors", moment->requested_bytes);
     question_size_line(text, "allocated in blocks", moment->allocated_bytes);
     question_size_line(text, "reserved in segments", moment->reserved_bytes);
@@ -155,7 +164,8 @@ static enum status_code explanation_print(const struct arguments *arguments, con
     }
     struct text text = {0};
     question_case_heading(question, &text);
-    sum_lines(&explanation->moment, &text);
+    question_bound_line(question, &text);
+    sum_lines(explanation, &text);
     group_lines(&explanation->moment, groups, count, all, &text);
     code = output_lines(&text, error);
     text_release(&text);
@@ -176,6 +186,7 @@ static enum status_code explain_run(const struct arguments *arguments, enum exit
         return code;
     }
     question_positions_note(arguments, &question);
+    question.input.memory_bytes = question_segment_bytes(&question);
     code = explain_find(&question.input, stage, &explanation, error);
     if (code == STATUS_OK) {
         code = explanation_print(arguments, &question, by, &explanation, error);
@@ -191,6 +202,8 @@ const struct command command_explain = {
     .summary = "every byte at the peak of a case, down to tensor and rule",
     .details = "The moment is that of the highest reserved bytes, and of the highest allocated bytes while these\n"
                "last. All rows together are the reserved bytes: tensors, and what the allocator adds.\n"
+               "--on, --memory: on a device of that memory; where the case does not fit, the moment is that of the\n"
+               "tensor that is refused, whatever --at says.\n"
                "docs/NUMBERS.md, section 16, has an example by hand.\n",
     .options = options,
     .operand_minimum = 1,

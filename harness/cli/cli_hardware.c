@@ -23,7 +23,7 @@ static enum status_code hardware_command(const struct arguments *arguments, enum
     } else if (code == STATUS_OK) {
         struct text text = {0};
         hardware_to_text(&hardware, &text);
-        code = output_text(&text, error);
+        code = output_lines(&text, error);
         text_release(&text);
     }
     arena_release(&arena);

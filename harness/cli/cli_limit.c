@@ -65,9 +65,16 @@ static void next_lines(const struct limit *limit, struct text *text)
         text_format(text, "%s %" PRId64 " has sizes beyond 2^63 bytes\n", key, limit->next);
         return;
     }
-    text_format(text, "%s %" PRId64 " does not fit: in %s, %s wants %s while %s are held\n", key, limit->next,
-                stage_name(trial->stage), trial->label, size_format(trial->wanted_bytes, wanted),
-                size_format(trial->held_bytes, held));
+    if (limit->size == 0) { /* the line above has said that it does not fit, and so does no larger one */
+        text_append(text, "  ");
+    } else {
+        text_format(text, "%s %" PRId64 " does not fit: ", key, limit->next);
+    }
+    text_format(text, "in %s, %s wants %s while %s are held\n", stage_name(trial->stage), trial->label,
+                size_format(trial->wanted_bytes, wanted), size_format(trial->held_bytes, held));
+    if (limit->size == 0 && limit->excluded_from > 0) {
+        return;
+    }
     if (limit->excluded_from > 0) {
         text_append(text, "  and no larger one fits\n");
     } else if (limit->neighbour_count > 1) {

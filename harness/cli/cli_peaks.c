@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/nearest.h"
 #include "harness/base/size.h"
 #include "harness/cli/case_options.h"
 #include "harness/cli/model_notes.h"
@@ -13,10 +14,12 @@
 #include "harness/cli/question_progress.h"
 #include "harness/question/limit.h"
 #include "harness/question/peak_stage.h"
+#include "models/workload_fit.h"
 
 static const struct option_row options[] = {
     {"over", OPTION_LIST, "FIELD=A..B",
-     "batch, seq or new_tokens, from A to B; a second one: for each power of two of the first"},
+     "batch, seq or new-tokens, from A to B; a second one: for each power of two of the first"},
+    QUESTION_DEVICE_ROWS,
     CASE_OPTION_ROWS,
     STRICT_OPTION_ROW,
     {"for", OPTION_VALUE, "TARGET", "class of devices whose workspaces are predicted (default: sm_90)"},
@@ -24,7 +27,14 @@ static const struct option_row options[] = {
     {NULL, OPTION_FLAG, NULL, NULL},
 };
 
-enum { AXES_MAXIMUM = 2, AXIS_BYTES = 80, ROWS_MAXIMUM = 64, WORD_BYTES = 64, SIZE_COLUMNS = 10, FIGURE_COLUMNS = 13 };
+enum {
+    AXES_MAXIMUM = 2,
+    AXIS_BYTES = 80,
+    ROWS_MAXIMUM = 64,
+    SIZE_MAXIMUM = 1 << 20,
+    SIZE_COLUMNS = 10,
+    FIGURE_COLUMNS = 13
+};
 
 struct axis_range {
     enum workload_field field;
@@ -43,39 +53,67 @@ struct peaks_row {
     struct stage_spans spans;
 };
 
+/* "A..B" of what was typed as word; a remedy has the option as it would be right. */
 static enum status_code range_read(const char *word, const char *range, struct axis_range *axis, struct status *error)
 {
-    char first[WORD_BYTES];
+    char first[AXIS_BYTES];
     const char *dots = strstr(range, "..");
-    size_t length = dots != NULL ? (size_t)(dots - range) : 0;
-    enum status_code code = STATUS_INVALID;
-    if (dots != NULL && length < sizeof first) {
-        memcpy(first, range, length);
-        first[length] = '\0';
-        code = integer_parse(first, 1, INT64_C(1) << 40, &axis->first, NULL);
-        code = code == STATUS_OK ? integer_parse(dots + 2, axis->first, INT64_C(1) << 40, &axis->last, NULL) : code;
+    const char *key = workload_field_key(axis->field);
+    if (dots == NULL || dots == range || dots[2] == '\0') {
+        const char *lacks = dots == NULL ? "is no range" : dots == range ? "has no beginning" : "has no end";
+        return status_set(error, STATUS_INVALID, "peaks: --over %s %s; write %s=A..B, as in %s=1..64", word, lacks, key,
+                          key);
     }
-    return code == STATUS_OK
-               ? STATUS_OK
-               : status_set(error, STATUS_INVALID, "peaks: --over %s: write a range, as in seq=128..4096", word);
+    const char *step = strchr(dots, ':'), *last = dots + strspn(dots, ".");
+    if (step != NULL) {
+        return status_set(error, STATUS_INVALID,
+                          "peaks: --over %s: '%s' is too much: the sizes between are found by halving, not by a step; "
+                          "write %s=%.*s",
+                          word, step, key, (int)(step - range), range);
+    }
+    if (last > dots + 2) {
+        return status_set(error, STATUS_INVALID, "peaks: --over %s has more than two points; write %s=%.*s..%s", word,
+                          key, (int)(dots - range), range, last);
+    }
+    snprintf(first, sizeof first, "%.*s", (int)(dots - range), range);
+    enum status_code code = integer_parse(first, 1, SIZE_MAXIMUM, &axis->first, error);
+    code = code == STATUS_OK ? integer_parse(dots + 2, 1, SIZE_MAXIMUM, &axis->last, error) : code;
+    if (code != STATUS_OK) {
+        status_prefix(error, "peaks: --over %s", word);
+    } else if (axis->first > axis->last) {
+        code = status_set(error, STATUS_INVALID, "peaks: --over %s ends before it begins; write %s=%s..%s", word, key,
+                          dots + 2, first);
+    }
+    return code;
+}
+
+/* The field whose key or option the first length characters of word are; false: there is none. */
+static bool field_named(const char *word, size_t length, enum workload_field *field)
+{
+    static const enum workload_field fields[] = {FIELD_BATCH, FIELD_SEQ, FIELD_NEW_TOKENS};
+    char name[AXIS_BYTES];
+    snprintf(name, sizeof name, "%.*s", (int)length, word);
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        if (name_distance(name, workload_field_key(fields[i])) == 0) { /* in any case, with '-' or '_' */
+            *field = fields[i];
+            return true;
+        }
+    }
+    return false;
 }
 
 static enum status_code axis_read(const struct arguments *arguments, const char *word, struct axis_range *axis,
                                   struct status *error)
 {
-    static const enum workload_field fields[] = {FIELD_BATCH, FIELD_SEQ, FIELD_NEW_TOKENS};
-    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
-        const char *key = workload_field_key(fields[i]);
-        size_t length = strlen(key);
-        if (strncmp(word, key, length) != 0 || word[length] != '=') {
-            continue;
-        }
-        axis->field = fields[i];
-        return arguments_value(arguments, key) == NULL
-                   ? range_read(word, word + length + 1, axis, error)
-                   : status_set(error, STATUS_INVALID, "peaks: --over gives %s a range; leave the option out", key);
+    size_t length = strcspn(word, "=");
+    if (word[length] != '=' || !field_named(word, length, &axis->field)) {
+        return status_set(error, STATUS_INVALID, "peaks: --over '%s'%s; write batch=A..B, seq=A..B or new-tokens=A..B",
+                          word, word[length] != '=' ? " has no '=' behind a field" : ": there is no such field");
     }
-    return status_set(error, STATUS_INVALID, "peaks: --over %s: write batch=A..B, seq=A..B or new_tokens=A..B", word);
+    const char *key = workload_field_key(axis->field);
+    return arguments_value(arguments, key) == NULL
+               ? range_read(word, word + length + 1, axis, error)
+               : status_set(error, STATUS_INVALID, "peaks: --over gives %s a range; leave the option out", key);
 }
 
 /* The ranges as they stand: words, or parts of one between commas. How many; of more than AXES_MAXIMUM only that. */
@@ -100,9 +138,16 @@ static enum status_code axes_read(const struct arguments *arguments, struct axis
 {
     char words[AXES_MAXIMUM][AXIS_BYTES];
     int count = axis_words_split(arguments, words);
-    if (count == 0 || count > AXES_MAXIMUM) {
+    if (count == 0) {
         return status_set(error, STATUS_INVALID,
-                          "peaks: --over takes one range or two, as in --over batch=1..64 seq=128..4096");
+                          "peaks: it is not said over what; add --over seq=128..4096, or --over batch=1..64 "
+                          "seq=128..4096");
+    }
+    if (count > AXES_MAXIMUM) {
+        return status_set(error, STATUS_INVALID,
+                          "peaks: --over has %d ranges; give one or two, as in --over "
+                          "batch=1..64 seq=128..4096",
+                          count);
     }
     enum status_code code = STATUS_OK;
     for (int i = 0; i < count && code == STATUS_OK; i++) {
@@ -174,7 +219,7 @@ static void point_line(const struct question_case *question, const struct stage_
             text_format(text, "%*s", FIGURE_COLUMNS, size_format(point->allocated_bytes[i], size));
         }
     }
-    text_format(text, "  %s\n", stage_word(question, point->stage));
+    text_format(text, "  %s%s\n", stage_word(question, point->stage), point->fits ? "" : ", does not fit");
 }
 
 static void spans_lines(const struct question_case *question, const struct stage_spans *spans, struct text *text)
@@ -210,17 +255,21 @@ static void grid_lines(const struct question_case *question, const struct axis_r
         text_format(text, "%*" PRId64 " ", SIZE_COLUMNS, rows[i].size);
         for (int k = 0; k < spans->count; k++) {
             const struct stage_span *span = &spans->spans[k];
-            text_format(text, "%s %s %" PRId64 "..%" PRId64, k > 0 ? "," : "", stage_word(question, span->last.stage),
-                        span->first.size, span->last.size);
+            text_format(text, "%s %s %" PRId64 "..%" PRId64 "%s", k > 0 ? "," : "",
+                        stage_word(question, span->last.stage), span->first.size, span->last.size,
+                        span->last.fits    ? ""
+                        : span->first.fits ? " (the last does not fit)"
+                                           : " (does not fit)");
         }
         text_append(text, "\n");
     }
 }
 
-static struct json *point_json(const struct stage_point *point)
+static struct json *point_json(const struct stage_point *point, bool is_bounded)
 {
     struct json *object = json_object_new();
-    bool made = json_set(object, "size", json_integer_new(point->size));
+    bool made = json_set(object, "size", json_integer_new(point->size)) &&
+                json_set(object, "fits", is_bounded ? json_boolean_new(point->fits) : json_null_new());
     for (int i = STAGE_LOAD; i < STAGE_COUNT && made; i++) {
         if (point->present[i]) {
             made = json_set(object, stage_name((enum stage)i), json_integer_new(point->allocated_bytes[i]));
@@ -229,7 +278,8 @@ static struct json *point_json(const struct stage_point *point)
     return json_made(object, made);
 }
 
-static struct json *row_json(const struct axis_range *axes, int axis_count, const struct peaks_row *row)
+static struct json *row_json(const struct axis_range *axes, int axis_count, const struct peaks_row *row,
+                             bool is_bounded)
 {
     struct json *object = json_object_new();
     struct json *list = json_array_new();
@@ -241,8 +291,8 @@ static struct json *row_json(const struct axis_range *axes, int axis_count, cons
         const struct stage_span *span = &row->spans.spans[i];
         struct json *one = json_object_new();
         bool written = json_set(one, "stage", json_string_new(stage_name(span->last.stage))) &&
-                       json_set(one, "first", point_json(&span->first)) &&
-                       json_set(one, "last", point_json(&span->last));
+                       json_set(one, "first", point_json(&span->first, is_bounded)) &&
+                       json_set(one, "last", point_json(&span->last, is_bounded));
         made = json_append(list, json_made(one, written));
     }
     made = made && json_set(object, "spans", json_share(list)) &&
@@ -261,7 +311,7 @@ static enum status_code json_print(const struct question_case *question, const s
                 json_set(document, "over", json_string_new(workload_field_key(axes[axis_count - 1].field))) &&
                 json_set(document, "rows", json_share(list));
     for (int i = 0; i < row_count && made; i++) {
-        made = json_append(list, row_json(axes, axis_count, &rows[i]));
+        made = json_append(list, row_json(axes, axis_count, &rows[i], question->memory_bytes > 0));
     }
     enum status_code code = output_json(made ? document : NULL, error);
     json_release(list);
@@ -289,6 +339,7 @@ static enum status_code peaks_print(const struct question_case *question, const 
     }
     struct text text = {0};
     question_case_heading(question, &text);
+    question_bound_line(question, &text);
     if (axis_count == 1) {
         spans_lines(question, &rows[0].spans, &text);
     } else {
@@ -315,7 +366,11 @@ static enum status_code peaks_run(const struct arguments *arguments, enum exit_c
         question.identity.workload = limit_workload(&question.identity.workload, range->field, range->last);
     }
     if (code == STATUS_OK) {
+        code = workload_fit_check(question.input.config, &question.identity.workload, true, error);
+    }
+    if (code == STATUS_OK) {
         question_positions_note(arguments, &question);
+        question.input.memory_bytes = question_segment_bytes(&question);
     }
     if (code != STATUS_OK) {
         status_prefix(error, "peaks: --over");
@@ -338,7 +393,8 @@ const struct command command_peaks = {
     .details =
         "Peaks of allocated bytes, stage by stage, at both ends of each range of sizes in which the same stage\n"
         "is the highest; of a generation, of prefill and decoding. A stage is highest up to its last size, and\n"
-        "another from the next one on: both were replayed. Sizes between are looked at by doubling and halving.\n",
+        "another from the next one on: both were replayed. Sizes between are looked at by doubling and halving.\n"
+        "--on, --memory: says of each size that is shown whether it fits; assay limit finds the largest that does.\n",
     .options = options,
     .operand_minimum = 1,
     .operand_maximum = 1,

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/base/shell_word.h"
 #include "harness/base/size.h"
 #include "harness/cli/case_options.h"
 #include "harness/cli/case_suite.h"
@@ -101,7 +102,7 @@ static enum status_code case_predict(struct plan *plan, const struct suite_case 
     }
     if (code == STATUS_OK && failure.code != STATUS_OK) {
         question_progress_end(&plan->progress);
-        fprintf(stderr, "assay: plan: %s cannot be predicted: %s\n", case_->id, failure.text);
+        output_warning("assay: plan: %s cannot be predicted: %s", case_->id, failure.text);
         plan->unknown_count++;
     }
     skeleton_release(&skeleton);
@@ -150,7 +151,7 @@ static enum status_code case_add(struct plan *plan, const struct suite_case *cas
 static enum status_code plan_give(const struct plan *plan, bool as_json, struct status *error)
 {
     if (!as_json) {
-        return output_text(&plan->text, error);
+        return output_lines(&plan->text, error);
     }
     struct json *document = json_object_new();
     bool made = json_set(document, "suite", json_string_new(plan->suite->name)) &&
@@ -217,8 +218,11 @@ static enum status_code plan_make(struct plan *plan, struct status *error)
         text_format(&plan->text, "\n%d of %d cases do not fit\n", plan->refused_count, plan->case_count);
     }
     if (code == STATUS_OK && plan->case_count == 0) {
+        struct text path = {0};
+        shell_word_append(&path, plan->suite->path);
         code = status_set(error, STATUS_INVALID, "plan: no case of %s matches '%s'; assay plan %s --ids lists them",
-                          plan->suite->path, plan->filter, plan->suite->path);
+                          plan->suite->path, plan->filter, text_string(&path));
+        text_release(&path);
     }
     return code;
 }

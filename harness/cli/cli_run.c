@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "harness/base/shell_word.h"
 #include "harness/base/size.h"
 #include "harness/cli/command.h"
 #include "harness/cli/constants_option.h"
@@ -28,7 +29,8 @@ static const struct option_row options[] = {
     {"share-device", OPTION_FLAG, NULL, "use a GPU beside other runs that share it too"},
     {"wait-device", OPTION_VALUE, "SECONDS", "wait so long for a GPU that another run has, also as 5m (default: 0)"},
     {"records-only", OPTION_FLAG, NULL, "write no report and no plots beside the records"},
-    {"quiet", OPTION_FLAG, NULL, "no progress on standard error"},
+    {"quiet", OPTION_FLAG, NULL,
+     "no progress and no plots that are missing on standard error; warnings and errors alone"},
     STRICT_OPTION_ROW,
     {NULL, OPTION_FLAG, NULL, NULL},
 };
@@ -57,7 +59,7 @@ static struct json *hardware_note(void)
     if (hardware_read(NULL, &arena, &hardware, &error) == STATUS_OK) {
         note = hardware_to_json(&hardware);
     } else {
-        fprintf(stderr, "assay: run: the hardware is recorded as unknown: %s\n", error.text);
+        output_warning("assay: run: the hardware is recorded as unknown: %s", error.text);
     }
     arena_release(&arena);
     return note;
@@ -70,19 +72,19 @@ static void folder_outcome_tell(const struct report *report, const char *folder,
     enum run_outcome together = report_outcome(report, &reason);
     if (together != result->outcome) {
         terminal_append(&clean, text_string(&reason));
-        fprintf(stderr,
-                "assay: run: this run comes to exit code %d; with cases of earlier runs in %s, which its pages show "
-                "too, it "
-                "is %d%s%s; name a new folder with --out for pages of one run\n",
-                run_outcome_exit_code(result->outcome), folder, run_outcome_exit_code(together),
-                clean.length > 0 ? ": " : "", text_string(&clean));
+        output_warning(
+            "assay: run: this run comes to exit code %d; with cases of earlier runs in %s, which its pages show "
+            "too, it "
+            "is %d%s%s; name a new folder with --out for pages of one run",
+            run_outcome_exit_code(result->outcome), folder, run_outcome_exit_code(together),
+            clean.length > 0 ? ": " : "", text_string(&clean));
     }
     text_release(&clean);
     text_release(&reason);
 }
 
 /* The summary is printed first: it is there even where the disk has no room for the files. */
-static enum status_code report_give(struct arena *arena, const char *folder, bool with_files,
+static enum status_code report_give(struct arena *arena, const struct report_folder *folder, bool with_files,
                                     const struct run_result *result, struct status *error)
 {
     struct report *report = NULL;
@@ -90,19 +92,21 @@ static enum status_code report_give(struct arena *arena, const char *folder, boo
     struct text place = {0};
     const char *page = NULL;
     struct report_style style = {.width = terminal_width(stdout), .colour = terminal_is_lively(stdout)};
-    enum status_code code = report_open(folder, &report, error);
+    enum status_code code = report_open(folder->path, &report, error);
     if (code == STATUS_OK) {
         code = report_render(report, REPORT_SUMMARY, &style, &summary, error);
     }
     if (code == STATUS_OK) {
         code = output_offer(&summary, error);
-        folder_outcome_tell(report, folder, result);
+        folder_outcome_tell(report, folder->path, result);
     }
     if (code == STATUS_OK && with_files) {
         code = report_write(report, arena, folder, &page, error);
     }
     if (code == STATUS_OK && with_files) {
-        text_format(&place, "report: %s, plots: %s/plots; every figure: assay report %s\n", page, folder, folder);
+        text_format(&place, "report: %s, plots: %s/plots; every figure: assay report ", page, folder->path);
+        shell_word_append(&place, folder->path);
+        text_append(&place, "\n");
         code = output_offer(&place, error);
     }
     text_release(&place);
@@ -216,7 +220,7 @@ static enum status_code outcome_give(const struct run_result *result, enum statu
     *exit_code = (enum exit_code)run_outcome_exit_code(result->outcome);
     bool is_told_here = given != STATUS_OK && result->outcome != RUN_PASS;
     if (is_told_here) {
-        fprintf(stderr, "assay: run: %s\n", error->text);
+        output_warning("assay: run: %s", error->text);
     }
     exit_reason_print("run", *exit_code, result->reason);
     return is_told_here ? STATUS_OK : given;
@@ -244,7 +248,9 @@ static enum status_code suite_run(const struct arguments *arguments, struct aren
     }
     if (code == STATUS_OK) {
         signals_hold();
-        code = report_give(arena, run->folder, with_files, &result, error);
+        const struct report_folder pages = {.path = run->folder,
+                                            .is_quiet = arguments_value(arguments, "quiet") != NULL};
+        code = report_give(arena, &pages, with_files, &result, error);
         code = outcome_give(&result, code, exit_code, error);
     }
     return code;

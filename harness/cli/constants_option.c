@@ -2,11 +2,15 @@
  * here. */
 #include "harness/cli/constants_option.h"
 
+#include <dirent.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "harness/cli/command.h"
+#include "harness/cli/output.h"
 #include "harness/cli/resource_path.h"
 
 static const char *name_path(struct arena *arena, const char *name)
@@ -22,6 +26,30 @@ static const char *name_path(struct arena *arena, const char *name)
     return resource != NULL ? resource_path(arena, resource) : NULL;
 }
 
+static int is_place(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+/* "; there are a and b": the folders of results/reference that have constants. */
+static void names_append(struct arena *arena, struct text *text)
+{
+    const char *folder = resource_path(arena, "results/reference");
+    struct dirent **entries = NULL;
+    int count = folder != NULL ? scandir(folder, &entries, is_place, alphasort) : -1;
+    bool any = false;
+    for (int i = 0; i < count; i++) {
+        const char *path = arena_format(arena, "%s/%s/constants.json", folder, entries[i]->d_name);
+        if (path != NULL && access(path, R_OK) == 0) {
+            text_format(text, "%s%s", any ? ", " : "of results/reference: ", entries[i]->d_name);
+            any = true;
+        }
+        free(entries[i]);
+    }
+    free(entries);
+    text_append(text, any ? "" : "of results/reference, which has none yet");
+}
+
 enum status_code constants_option_read(const char *name, struct arena *arena, struct constants *constants,
                                        struct status *error)
 {
@@ -32,10 +60,12 @@ enum status_code constants_option_read(const char *name, struct arena *arena, st
     }
     enum status_code code = constants_read(path, constants, &unread);
     if (code == STATUS_IO) {
-        return status_set(error, code,
-                          "--constants %s: %s; give a file that assay calibrate has written, or a folder of "
-                          "results/reference",
-                          name, unread.text);
+        struct text known = {0};
+        names_append(arena, &known);
+        status_set(error, code, "--constants %s: %s; give a file that assay calibrate has written, or a name %s", name,
+                   unread.text, text_string(&known));
+        text_release(&known);
+        return code;
     }
     return code == STATUS_OK ? code : status_set(error, code, "%s", unread.text);
 }
@@ -47,7 +77,7 @@ void constants_option_warn(const char *command, const struct constants *constant
                                           .runtime = constants->device.runtime,
                                           .tool_version = ASSAY_VERSION}; /* no device is asked */
     if (constants_mismatch_append(&text, constants, &place)) {
-        fprintf(stderr, "assay: %s: %s (%s); calibrate again\n", command, text_string(&text), constants->path);
+        output_warning("assay: %s: %s (%s); calibrate again", command, text_string(&text), constants->path);
     }
     text_release(&text);
 }

@@ -47,18 +47,6 @@ static void heading(const struct question_case *question, struct text *text)
     text_release(&id);
 }
 
-/* What bounds the replay: a line, or nothing. */
-static void bound_line(const struct question_case *question, struct text *text)
-{
-    char rest[SIZE_TEXT_BYTES];
-    if (question->memory_bytes > 0) {
-        text_format(text, "on %s with %s for segments: ", question->gpu != NULL ? question->gpu->name : "a device",
-                    size_format(question->input.memory_bytes, rest));
-        question_taken_words(question, text);
-        text_append(text, "\n");
-    }
-}
-
 /* The document of one case, and lines for people. *document: the caller's to release. */
 static enum status_code case_answer(const struct question_case *question, const char *peak_stage,
                                     struct json **document, struct text *text, struct status *error)
@@ -68,7 +56,7 @@ static enum status_code case_answer(const struct question_case *question, const 
     struct json *estimates = json_object_new();
     struct json *peak = json_null_new();
     heading(question, text);
-    bound_line(question, text);
+    question_bound_line(question, text);
     enum status_code code = case_estimates(input, estimates, text, error);
     if (code == STATUS_OK && peak_stage != NULL) {
         code = case_peak(input, peak_stage, &peak, text, error);
@@ -164,7 +152,7 @@ static void list_heading(const struct question_case *question, int count, struct
 {
     text_format(text, "%d cases of %s, predicted by replay for %s; a single case, or --json, has every estimator\n",
                 count, question->identity.model, question->input.target);
-    bound_line(question, text);
+    question_bound_line(question, text);
     text_format(text, "\n%12s%12s  %-9s %s\n", "allocated", "reserved", "peak in", "case");
 }
 

@@ -200,7 +200,11 @@ int main(int count, char **words)
     struct status error = {0};
     enum status_code code = program_run(count, words, &exit_code, &error);
     if (code != STATUS_OK) {
-        fprintf(stderr, "%s%s\n", is_placed(error.text) ? "" : "assay: ", error.text);
+        if (is_placed(error.text)) {
+            fprintf(stderr, "%s\n", error.text);
+        } else {
+            output_warning("assay: %s", error.text);
+        }
         return (int)exit_code_of(code);
     }
     return (int)exit_code;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "harness/base/name_table.h"
+#include "harness/base/shell_word.h"
 #include "harness/checkpoint/checkpoint.h"
 #include "harness/cli/output.h"
 #include "models/catalogue_names.h"
@@ -21,7 +22,11 @@ enum status_code checkpoint_hint(const char *name, enum status_code code, struct
     if (code == STATUS_INVALID && model_files_find(name, &files) && files.checkpoint[0] != '\0' &&
         checkpoint_open(files.checkpoint, &checkpoint, NULL) == STATUS_OK) {
         const struct status cause = *error;
-        status_set(error, code, "%s; assay weights %s reads what is stored all the same", cause.text, name);
+        struct text word = {0};
+        shell_word_append(&word, name);
+        status_set(error, code, "%s; assay weights %s reads what is stored all the same", cause.text,
+                   text_string(&word));
+        text_release(&word);
         checkpoint_release(checkpoint);
     }
     return code;
@@ -36,7 +41,7 @@ void note_give(const char *command, struct text *notes, const char *format, ...)
     vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
     text_format(&shown, "assay: %s: %s", command, line);
-    output_warning(shown.failed ? line : text_string(&shown));
+    output_warning("%s", shown.failed ? line : text_string(&shown));
     text_release(&shown);
     text_format(notes, "%s\n", line);
 }
@@ -80,7 +85,7 @@ enum status_code config_notes_give(const struct arguments *arguments, const stru
 static void checkpoint_give(const char *command, const struct model *model, struct text *notes)
 {
     const struct checkpoint_check *check = &model->check;
-    struct text counts = {0};
+    struct text counts = {0}, word = {0};
     if (model->checkpoint == NULL || model->inferred.is_inferred || checkpoint_disagreement_count(check) == 0) {
         return;
     }
@@ -90,8 +95,10 @@ static void checkpoint_give(const char *command, const struct model *model, stru
                         finding_kind_name((enum finding_kind)kind));
         }
     }
+    shell_word_append(&word, model->config.name);
     note_give(command, notes, "what %s stores is not what its configuration says (%s); assay weights %s lists it",
-              model->checkpoint->name, text_string(&counts), model->config.name);
+              model->checkpoint->name, text_string(&counts), text_string(&word));
+    text_release(&word);
     text_release(&counts);
 }
 

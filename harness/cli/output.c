@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -54,7 +55,7 @@ void exit_reason_print(const char *command, enum exit_code exit_code, const char
     }
     struct text clean = {0};
     terminal_append(&clean, reason);
-    fprintf(stderr, "assay: %s: exit code %d: %s\n", command, exit_code, text_string(&clean));
+    output_warning("assay: %s: exit code %d: %s", command, exit_code, text_string(&clean));
     text_release(&clean);
 }
 
@@ -78,23 +79,42 @@ static size_t fold_start(const char *line, size_t length, int width)
     return start;
 }
 
-static void line_fold(const char *line, size_t length, int width, struct text *text)
+/* Where the lines below go on: below start, or near the margin where the longest word behind it does not fit there. */
+static int fold_indent(const char *line, size_t length, size_t start, int width)
 {
-    size_t start = fold_start(line, length, width);
-    int indent = width_of(line, start) + (start == strspn(line, " ") ? 2 : 0), column = width_of(line, start);
-    text_append_bytes(text, line, start);
+    enum { INDENT = 2, NEAR_MARGIN = 4 };
+    int indent = width_of(line, start) + (start == strspn(line, " ") ? INDENT : 0), longest = 0;
     for (size_t at = start; at < length;) {
         size_t blanks = strspn(line + at, " "), word = strcspn(line + at + blanks, " \n");
-        int columns = width_of(line + at, blanks + word);
-        if (at > start && column + columns > width) {
+        int columns = width_of(line + at + blanks, word);
+        longest = columns > longest ? columns : longest;
+        at += blanks + word;
+    }
+    return indent + longest <= width || indent <= INDENT ? indent
+           : NEAR_MARGIN + longest <= width              ? NEAR_MARGIN
+                                                         : INDENT;
+}
+
+static void line_fold(const char *line, size_t length, int width, struct text *text)
+{
+    size_t start = fold_start(line, length, width), bare = start; /* without the blanks in front of start */
+    int indent = fold_indent(line, length, start, width);
+    while (bare > 0 && line[bare - 1] == ' ') {
+        bare--;
+    }
+    int column = width_of(line, bare);
+    text_append_bytes(text, line, bare);
+    for (size_t at = bare; at < length;) {
+        size_t blanks = strspn(line + at, " "), word = strcspn(line + at + blanks, " \n");
+        int columns = width_of(line + at + blanks, word), gap = (int)blanks;
+        if (at > 0 && column + gap + columns > width) {
             text_format(text, "\n%*s", indent, "");
-            column = indent + columns - (int)blanks;
-            at += blanks;
-            blanks = 0;
+            column = indent + columns;
         } else {
-            column += columns;
+            text_append_bytes(text, line + at, blanks);
+            column += gap + columns;
         }
-        text_append_bytes(text, line + at, blanks + word);
+        text_append_bytes(text, line + at + blanks, word);
         at += blanks + word;
     }
 }
@@ -124,16 +144,29 @@ enum status_code output_lines(const struct text *text, struct status *error)
     return code;
 }
 
-void output_warning(const char *line)
+void output_warning(const char *format, ...)
 {
     struct text folded = {0};
-    size_t length = strlen(line);
     int width = isatty(fileno(stderr)) == 1 ? terminal_width(stderr) : INT_MAX;
-    if (width_of(line, length) > width) {
-        line_fold(line, length, width, &folded);
+    va_list arguments, again;
+    va_start(arguments, format);
+    va_copy(again, arguments);
+    int length = vsnprintf(NULL, 0, format, arguments);
+    char *line = length > width ? malloc((size_t)length + 1) : NULL;
+    if (line == NULL) { /* short, or no memory to fold it */
+        vfprintf(stderr, format, again);
+    } else {
+        vsnprintf(line, (size_t)length + 1, format, again);
+        if (width_of(line, (size_t)length) > width) {
+            line_fold(line, (size_t)length, width, &folded);
+        }
+        fputs(folded.length > 0 && !folded.failed ? text_string(&folded) : line, stderr);
     }
-    fprintf(stderr, "%s\n", folded.length > 0 && !folded.failed ? text_string(&folded) : line);
+    fputs("\n", stderr);
+    va_end(again);
+    va_end(arguments);
     text_release(&folded);
+    free(line);
 }
 
 enum status_code output_json(const struct json *value, struct status *error)

@@ -20,11 +20,11 @@ enum status_code output_offer(const struct text *text, struct status *error);
 struct text_drain output_drain(void);
 
 /* The same of lines for people: in a terminal those that are longer than it is wide are folded between words, below the column in
- * which their last part begins. A word that is longer stays whole. */
+ * which their last part begins, or further left where a word would not fit there. One that is wider than the terminal stays whole. */
 enum status_code output_lines(const struct text *text, struct status *error);
 
-/* Writes a line to standard error, folded as output_lines does. */
-void output_warning(const char *line);
+/* Writes a line to standard error and ends it; in a terminal folded as output_lines does. */
+void output_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Writes one JSON document and a newline. value may be NULL: memory ran out while it was made. */
 enum status_code output_json(const struct json *value, struct status *error);

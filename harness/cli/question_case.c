@@ -235,6 +235,17 @@ void question_taken_words(const struct question_case *question, struct text *tex
                 overhead->kind == OVERHEAD_MEASURED ? "as measured" : overhead_source(overhead));
 }
 
+void question_bound_line(const struct question_case *question, struct text *text)
+{
+    char rest[SIZE_TEXT_BYTES];
+    if (question->memory_bytes > 0) {
+        text_format(text, "on %s with %s for segments: ", question->gpu != NULL ? question->gpu->name : "a device",
+                    size_format(question_segment_bytes(question), rest));
+        question_taken_words(question, text);
+        text_append(text, "\n");
+    }
+}
+
 void question_case_heading(const struct question_case *question, struct text *text)
 {
     struct text id = {0};

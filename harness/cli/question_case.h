@@ -69,6 +69,9 @@ void question_taken_words(const struct question_case *question, struct text *tex
 /* "gpt2/train/..., predicted for sm_90", a line. */
 void question_case_heading(const struct question_case *question, struct text *text);
 
+/* One line of what bounds an answer, "on NVIDIA L4 with 21.58 GiB for segments: ... taken off ..."; nothing without a device. */
+void question_bound_line(const struct question_case *question, struct text *text);
+
 /* Lines for people: the memory and what it loses to the overhead. */
 void question_memory_lines(const struct question_case *question, struct text *text);
 

@@ -112,17 +112,17 @@ enum status_code report_write_check(const char *folder, struct status *error)
     return code;
 }
 
-enum status_code report_write(const struct report *report, struct arena *arena, const char *folder, const char **page,
-                              struct status *error)
+enum status_code report_write(const struct report *report, struct arena *arena, const struct report_folder *folder,
+                              const char **page, struct status *error)
 {
-    const char *plots = report_plot_folder(arena, folder);
-    const char *html = arena_format(arena, "%s/report.html", folder);
+    const char *plots = report_plot_folder(arena, folder->path);
+    const char *html = arena_format(arena, "%s/report.html", folder->path);
     struct plot_set set = {.link = "plots"};
     struct text notes = {0};
-    struct plot_place place = {.with_png = true, .set = &set, .notes = &notes};
+    struct plot_place place = {.with_png = true, .is_quiet = folder->is_quiet, .set = &set, .notes = &notes};
     enum status_code code = plots == NULL ? memory_error(error) : report_draw(report, &place, error);
     if (code == STATUS_OK) {
-        code = page_write(report, REPORT_MARKDOWN, &set, arena_format(arena, "%s/report.md", folder), error);
+        code = page_write(report, REPORT_MARKDOWN, &set, arena_format(arena, "%s/report.md", folder->path), error);
     }
     if (code == STATUS_OK) {
         code = page_write(report, REPORT_HTML, &set, html, error);

@@ -27,9 +27,14 @@ enum status_code report_draw(const struct report *report, struct plot_place *pla
 /* STATUS_IO with the remedy where report_write could not replace what is in folder now: said before anything is measured. */
 enum status_code report_write_check(const char *folder, struct status *error);
 
+struct report_folder {
+    const char *path;
+    bool is_quiet; /* plots that no case has figures for are not told; what is wrong is */
+};
+
 /* Writes report.md, report.html (whose name is then *page) and the plots into folder; one line to standard error for each plot that
  * could not be drawn. */
-enum status_code report_write(const struct report *report, struct arena *arena, const char *folder, const char **page,
-                              struct status *error);
+enum status_code report_write(const struct report *report, struct arena *arena, const struct report_folder *folder,
+                              const char **page, struct status *error);
 
 #endif

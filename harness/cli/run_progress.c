@@ -35,14 +35,14 @@ static void case_ended(void *context, const struct json *case_line, int done, in
     fprintf(stderr, "[%d/%d] %-7s %6.1f s  %s\n", done, total, status,
             json_real_or(json_get(case_line, "duration_s"), 0), id);
     if (reason[0] != '\0' && strcmp(status, "ok") != 0) {
-        fprintf(stderr, "        %s\n", reason);
+        output_warning("        %s", reason);
     }
 }
 
 static void run_warned(void *context, const char *text)
 {
     (void)context;
-    fprintf(stderr, "assay: run: %s\n", text);
+    output_warning("assay: run: %s", text);
 }
 
 struct run_progress run_progress_terminal(bool is_quiet)

@@ -25,56 +25,84 @@ static struct command_result assay(const char *const *words)
     return command_run(all, NULL);
 }
 
+static const struct {
+    const char *words[WORDS_MAXIMUM];
+    const char *error;
+} refusals[] = {
+    {{"fit", "tiny-gpt2", "--mode", "load", "--memory", "10gb"},
+     "assay: fit: --memory: '10gb' leaves open whether it counts in 1000s or in 1024s; write 10GB (1000s) or 10GiB "
+     "(1024s)\n"},
+    {{"fit", "tiny-gpt2", "--mode", "load"}, "assay: fit: no device is named; add --on GPU or --memory SIZE\n"},
+    {{"fit", "tiny-gpt2", "--mode", "load", "--memory", "0"},
+     "assay: fit: --memory 0 holds nothing; write a size such as 24GiB\n"},
+    {{"fit", "tiny-gpt2", "--mode", "load", "--memory", "1GiB", "--on", "H200"},
+     "assay: fit: --on and --memory name two devices; leave one out\n"},
+    {{"fit", "tiny-gpt2", "--mode", "load", "--on", "A100"},
+     "assay: fit: --on: 'A100' may be \"NVIDIA A100-SXM4-80GB\" or \"NVIDIA A100-SXM4-40GB\"; write the whole "
+     "name, or "
+     "--memory "
+     "SIZE\n"},
+    {{"fit", "tiny-gpt2", "--mode", "load", "--on", "H200", "--for", "sm_80"},
+     "assay: fit: --for sm_80, but the device is of class sm_90; leave --for out\n"},
+    {{"fit", "tiny-gpt2", "--memory", "1GiB"},
+     "assay: fit: the case has no mode; add --mode load, infer, generate or train\n"},
+    {{"limit", "tiny-gpt2", "--mode", "infer", "--memory", "1GiB"},
+     "assay: limit: it is not said of what; add --of batch, seq or new_tokens\n"},
+    {{"limit", "tiny-gpt2", "--mode", "infer", "--memory", "1GiB", "--of", "beams"},
+     "assay: limit: --of beams is not known; write batch, seq or new_tokens\n"},
+    {{"limit", "tiny-gpt2", "--mode", "infer", "--memory", "1GiB", "--of", "batch", "--batch", "3"},
+     "assay: limit: --batch is what is looked for; leave it out\n"},
+    {{"limit", "tiny-gpt2", "--mode", "load", "--memory", "1GiB", "--of", "batch"},
+     "assay: a case of tiny-gpt2 in mode load has no batch; choose another\n"},
+    {{"peaks", "tiny-gpt2", "--mode", "infer"},
+     "assay: peaks: it is not said over what; add --over seq=128..4096, or --over batch=1..64 seq=128..4096\n"},
+    {{"peaks", "tiny-gpt2", "--mode", "infer", "--over", "seq"},
+     "assay: peaks: --over 'seq' has no '=' behind a field; write batch=A..B, seq=A..B or new-tokens=A..B\n"},
+    {{"peaks", "tiny-gpt2", "--mode", "infer", "--over", "sequence=1..8"},
+     "assay: peaks: --over 'sequence=1..8': there is no such field; write batch=A..B, seq=A..B or "
+     "new-tokens=A..B\n"},
+    {{"peaks", "tiny-gpt2", "--mode", "infer", "--over", "seq=8..4"},
+     "assay: peaks: --over seq=8..4 ends before it begins; write seq=4..8\n"},
+    {{"peaks", "tiny-gpt2", "--mode", "infer", "--over", "seq=1..8:0"},
+     "assay: peaks: --over seq=1..8:0: ':0' is too much: the sizes between are found by halving, not by a step; "
+     "write seq=1..8\n"},
+    {{"peaks", "tiny-gpt2", "--mode", "infer", "--over", "seq=1...8"},
+     "assay: peaks: --over seq=1...8 has more than two points; write seq=1..8\n"},
+    {{"peaks", "tiny-gpt2", "--mode", "infer", "--over", "seq=8"},
+     "assay: peaks: --over seq=8 is no range; write seq=A..B, as in seq=1..64\n"},
+    {{"peaks", "tiny-gpt2", "--mode", "infer", "--over", "batch=..8"},
+     "assay: peaks: --over batch=..8 has no beginning; write batch=A..B, as in batch=1..64\n"},
+    {{"peaks", "tiny-gpt2", "--mode", "infer", "--over", "seq=8.."},
+     "assay: peaks: --over seq=8.. has no end; write seq=A..B, as in seq=1..64\n"},
+    {{"peaks", "tiny-gpt2", "--mode", "infer", "--over", "seq=a..8"},
+     "assay: peaks: --over seq=a..8: 'a' is not an integer; write decimal digits, as in 16\n"},
+    {{"peaks", "tiny-gpt2", "--mode", "infer", "--over", "seq=0..8"},
+     "assay: peaks: --over seq=0..8: 0 is out of range; write an integer from 1 to 1048576\n"},
+    {{"peaks", "gpt2", "--mode", "infer", "--over", "seq=1..4000"},
+     "assay: peaks: --over: seq: 4000 is more than the 1024 positions of gpt2; write at most 1024\n"},
+    {{"peaks", "tiny-gpt2", "--mode", "infer", "--over", "seq=1..8,batch=1..8,batch=1..8"},
+     "assay: peaks: --over has 3 ranges; give one or two, as in --over batch=1..64 seq=128..4096\n"},
+    {{"fit", "tiny-gpt2", "--mode", "load", "--on", "80 GB"},
+     "assay: fit: --on: '80 GB' is a size and no GPU; write --memory \"80 GB\"\n"},
+    {{"fit", "tiny-gpt2", "--mode", "load", "--precision", "amp", "--memory", "1GiB"},
+     "assay: --precision: 'amp': it may be two precisions; write amp-float16 or amp-bfloat16\n"},
+    {{"peaks", "tiny-gpt2", "--mode", "infer", "--over", "seq=1..8", "seq=1..9"},
+     "assay: peaks: --over has two ranges of seq; leave one out\n"},
+    {{"peaks", "tiny-gpt2", "--mode", "infer", "--seq", "3", "--over", "seq=1..8"},
+     "assay: peaks: --over gives seq a range; leave the option out\n"},
+    {{"explain", "tiny-gpt2", "--mode", "load", "--by", "layer"},
+     "assay: explain: --by: 'layer' is not known; use tensor, module, category, stage or dtype\n"},
+    {{"explain", "tiny-gpt2", "--mode", "load", "--at", "context"},
+     "assay: explain: --at: 'context' is no stage; use load, forward, backward, step, generate or highest\n"},
+    {{"explain", "tiny-gpt2", "--mode", "load", "--at", "step"}, "assay: the case has no stage step\n"},
+};
+
 static void refusals_say_what_would_be_right(void **state)
 {
     (void)state;
-    static const struct {
-        const char *words[WORDS_MAXIMUM];
-        const char *error;
-    } rows[] = {
-        {{"fit", "tiny-gpt2", "--mode", "load", "--memory", "10gb"},
-         "assay: fit: --memory: '10gb' leaves open whether it counts in 1000s or in 1024s; write 10GB (1000s) or 10GiB "
-         "(1024s)\n"},
-        {{"fit", "tiny-gpt2", "--mode", "load"}, "assay: fit: no device is named; add --on GPU or --memory SIZE\n"},
-        {{"fit", "tiny-gpt2", "--mode", "load", "--memory", "0"},
-         "assay: fit: --memory 0 holds nothing; write a size such as 24GiB\n"},
-        {{"fit", "tiny-gpt2", "--mode", "load", "--memory", "1GiB", "--on", "H200"},
-         "assay: fit: --on and --memory name two devices; leave one out\n"},
-        {{"fit", "tiny-gpt2", "--mode", "load", "--on", "A100"},
-         "assay: fit: --on: 'A100' may be NVIDIA A100-SXM4-80GB or NVIDIA A100-SXM4-40GB; write the whole name, or "
-         "--memory "
-         "SIZE\n"},
-        {{"fit", "tiny-gpt2", "--mode", "load", "--on", "H200", "--for", "sm_80"},
-         "assay: fit: --for sm_80, but the device is of class sm_90; leave --for out\n"},
-        {{"fit", "tiny-gpt2", "--memory", "1GiB"},
-         "assay: fit: the case has no mode; add --mode load, infer, generate or train\n"},
-        {{"limit", "tiny-gpt2", "--mode", "infer", "--memory", "1GiB"},
-         "assay: limit: it is not said of what; add --of batch, seq or new_tokens\n"},
-        {{"limit", "tiny-gpt2", "--mode", "infer", "--memory", "1GiB", "--of", "beams"},
-         "assay: limit: --of beams is not known; write batch, seq or new_tokens\n"},
-        {{"limit", "tiny-gpt2", "--mode", "infer", "--memory", "1GiB", "--of", "batch", "--batch", "3"},
-         "assay: limit: --batch is what is looked for; leave it out\n"},
-        {{"limit", "tiny-gpt2", "--mode", "load", "--memory", "1GiB", "--of", "batch"},
-         "assay: a case of tiny-gpt2 in mode load has no batch; choose another\n"},
-        {{"peaks", "tiny-gpt2", "--mode", "infer"},
-         "assay: peaks: --over takes one range or two, as in --over batch=1..64 seq=128..4096\n"},
-        {{"peaks", "tiny-gpt2", "--mode", "infer", "--over", "seq"},
-         "assay: peaks: --over seq: write batch=A..B, seq=A..B or new_tokens=A..B\n"},
-        {{"peaks", "tiny-gpt2", "--mode", "infer", "--over", "seq=8..4"},
-         "assay: peaks: --over seq=8..4: write a range, as in seq=128..4096\n"},
-        {{"peaks", "tiny-gpt2", "--mode", "infer", "--over", "seq=1..8", "seq=1..9"},
-         "assay: peaks: --over has two ranges of seq; leave one out\n"},
-        {{"peaks", "tiny-gpt2", "--mode", "infer", "--seq", "3", "--over", "seq=1..8"},
-         "assay: peaks: --over gives seq a range; leave the option out\n"},
-        {{"explain", "tiny-gpt2", "--mode", "load", "--by", "layer"},
-         "assay: explain: --by: 'layer' is not known; use tensor, module, category, stage or dtype\n"},
-        {{"explain", "tiny-gpt2", "--mode", "load", "--at", "context"},
-         "assay: explain: --at: 'context' is no stage; use load, forward, backward, step, generate or highest\n"},
-        {{"explain", "tiny-gpt2", "--mode", "load", "--at", "step"}, "assay: the case has no stage step\n"},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct command_result result = assay(rows[i].words);
-        assert_string_equal(text_string(&result.error), rows[i].error);
+    for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
+        struct command_result result = assay(refusals[i].words);
+        assert_string_equal(text_string(&result.error), refusals[i].error);
         assert_string_equal(text_string(&result.output), "");
         assert_int_equal(result.exit_code, 2);
         command_result_release(&result);
@@ -285,6 +313,92 @@ static void ranges_are_words_or_parts_or_given_again(void **state)
     text_release(&first);
 }
 
+static bool says(const char *const *words, const char *part)
+{
+    struct command_result result = assay(words);
+    bool said = strstr(text_string(&result.output), part) != NULL;
+    command_result_release(&result);
+    return said;
+}
+
+/* An option and a field are one name, with '-' or '_', in any case. */
+static void a_field_has_the_spelling_of_its_option_too(void **state)
+{
+    (void)state;
+    static const char *const spellings[] = {"new_tokens=1..4", "new-tokens=1..4", "New-Tokens=1..4"};
+    for (size_t i = 0; i < sizeof spellings / sizeof spellings[0]; i++) {
+        const char *const words[] = {"peaks", "tiny-gpt2", "--mode",     "generate", "--seq",
+                                     "8",     "--over",    spellings[i], NULL};
+        assert_true(says(words, "tiny-gpt2/generate/float32/b1/s8/n4, predicted for sm_90\n"));
+    }
+}
+
+/* Of a size whether it fits, of an explanation what does not: both as fit says. */
+static void peaks_and_explanations_take_a_device(void **state)
+{
+    (void)state;
+    static const char *const peaks[] = {"peaks",       "gpt2",     "--mode", "train", "--over",
+                                        "batch=1..16", "--memory", "4GiB",   NULL};
+    static const char *const peaks_json[] = {"peaks",       "gpt2",     "--mode", "train",  "--over",
+                                             "batch=1..16", "--memory", "4GiB",   "--json", NULL};
+    static const char *const fit[] = {"fit", "gpt2", "--mode", "train", "--memory", "2GiB", "--json", NULL};
+    static const char *const explain[] = {"explain", "gpt2", "--mode", "train", "--memory", "2GiB", "--json", NULL};
+    static const char *const on[] = {"explain", "gpt2", "--mode", "train", "--on", "L4", NULL};
+    assert_true(says(peaks, "  backward\n"));
+    assert_true(says(peaks, "  backward, does not fit\n"));
+    assert_true(says(on, "predicted for sm_89\n"));
+    assert_true(says(on, "on NVIDIA L4 with 21.58 GiB for segments: up to 937.00 MiB taken off"));
+    struct command_result result = assay(peaks_json);
+    struct json *document = document_of(&result);
+    const struct json *span = json_at(json_get(json_at(json_get(document, "rows"), 0), "spans"), 0);
+    assert_true(json_boolean_or(json_get(json_get(span, "first"), "fits"), false));
+    assert_false(json_boolean_or(json_get(json_get(span, "last"), "fits"), true));
+    json_release(document);
+    command_result_release(&result);
+    result = assay(fit);
+    struct command_result other = assay(explain);
+    struct json *verdict = document_of(&result), *explanation = document_of(&other);
+    const struct json *a = json_get(verdict, "refusal"), *b = json_get(json_get(explanation, "peak"), "refusal");
+    struct text first = {0}, second = {0};
+    assert_int_equal(json_kind(a), JSON_KIND_OBJECT);
+    json_write(a, 0, &first, NULL);
+    json_write(b, 0, &second, NULL);
+    assert_string_equal(text_string(&first), text_string(&second));
+    text_release(&first);
+    text_release(&second);
+    json_release(verdict);
+    json_release(explanation);
+    command_result_release(&other);
+    command_result_release(&result);
+}
+
+/* "not even batch 1 fits" is said once. */
+static void what_does_not_fit_is_said_once(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"limit", "gpt2", "--mode", "train", "--memory", "1GiB", "--of", "batch", NULL};
+    struct command_result result = assay(words);
+    assert_non_null(
+        strstr(text_string(&result.output),
+               "\nnot even batch 1 fits (nothing taken off for context and libraries: --overhead SIZE)\n"
+               "  in backward, transformer.h.2.mlp.c_fc.weight wants 9.00 MiB while 1016.00 MiB are held\n"));
+    assert_null(strstr(text_string(&result.output), "does not fit"));
+    assert_null(strstr(text_string(&result.output), "no larger one"));
+    command_result_release(&result);
+}
+
+static void constants_that_are_not_there_list_those_that_are(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"estimate", "tiny-gpt2", "--mode", "load", "--constants", "host", NULL};
+    struct command_result result = assay(words);
+    assert_int_equal(result.exit_code, 2);
+    assert_non_null(strstr(text_string(&result.error),
+                           "give a file that assay calibrate has written, or a name of results/reference: "));
+    assert_non_null(strstr(text_string(&result.error), "host-intel-r-xeon-r-processor"));
+    command_result_release(&result);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -296,6 +410,10 @@ int main(void)
         cmocka_unit_test(nothing_that_fits_exits_with_1),
         cmocka_unit_test(peaks_are_told_by_range_and_as_a_grid),
         cmocka_unit_test(an_explanation_is_a_table_and_stacks),
+        cmocka_unit_test(a_field_has_the_spelling_of_its_option_too),
+        cmocka_unit_test(peaks_and_explanations_take_a_device),
+        cmocka_unit_test(what_does_not_fit_is_said_once),
+        cmocka_unit_test(constants_that_are_not_there_list_those_that_are),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -163,6 +163,36 @@ static void a_device_that_is_not_there_exits_with_77(void **state)
     assert_int_equal(count_of(below("skip"), CASE_STATUS_SKIP), 4);
 }
 
+/* Quiet: no plot that no case has figures for, and no heading that says what nothing is. Not quiet, the plots are told. */
+static void skipped_cases_stand_apart_and_quiet_is_quiet(void **state)
+{
+    (void)state;
+    char setting[160];
+    snprintf(setting, sizeof setting, "ASSAY_PLUGIN_DIR=%s", folder);
+    const char *const environment[] = {setting, NULL};
+    const char *words[] = {program_path(), "run",          small,     "--device", "cuda:0",
+                           "--out",        below("quiet"), "--quiet", NULL};
+    struct command_result result = command_run(words, environment);
+    assert_int_equal(result.exit_code, 77);
+    assert_ptr_equal(strstr(text_string(&result.error), "assay: run: exit code 77: SKIPPED: "),
+                     text_string(&result.error));
+    const char *said = text_string(&result.output);
+    assert_non_null(strstr(said, "\nPeak of allocated bytes: nothing was measured\n\nSkipped, not measured: cuda: the "
+                                 "plug-in libassay_cuda.so is not in "));
+    assert_null(strstr(said, ", measured"));
+    assert_null(strstr(strstr(said, "Skipped, not measured: ") + 1, "Skipped, not measured: ")); /* one reason, once */
+    int count = 0;
+    for (const char *line = strstr(said, "\nskip   "); line != NULL; line = strstr(line + 1, "\nskip   ")) {
+        count++;
+    }
+    assert_int_equal(count, 4);
+    command_result_release(&result);
+    words[7] = NULL;
+    result = command_run(words, environment);
+    assert_non_null(strstr(text_string(&result.error), "plot accuracy.svg: not drawn: no case has "));
+    command_result_release(&result);
+}
+
 /* The one that had no word: nothing failed, nothing is broken, and yet the run is not green. It says so when it is quiet,
  * too. */
 static void a_figure_that_cannot_be_judged_exits_with_3_and_says_why(void **state)
@@ -266,6 +296,7 @@ int main(void)
         cmocka_unit_test(a_wrong_prediction_exits_with_1),
         cmocka_unit_test(out_of_memory_is_a_row_and_exits_with_3),
         cmocka_unit_test(a_device_that_is_not_there_exits_with_77),
+        cmocka_unit_test(skipped_cases_stand_apart_and_quiet_is_quiet),
         cmocka_unit_test(a_figure_that_cannot_be_judged_exits_with_3_and_says_why),
         cmocka_unit_test(wrong_words_exit_with_2_and_write_nothing),
         cmocka_unit_test(an_interrupted_run_keeps_what_is_finished),

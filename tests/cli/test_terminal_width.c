@@ -23,20 +23,28 @@ static void lines_fit_the_terminal(void **state)
         "weights tests/checkpoint/vectors/tiny-llama.gguf",
         "fit gpt2 --mode train --on H200",
         "limit tiny-gpt2 --mode infer --seq 8 --memory 64MiB --of batch",
+        "plan suites/quick.yaml",
+        "estimate gpt2 --mode train --batch 8,16 --precision bf16,fp32",
+        "estimate gpt2 --mode train --peak backward",
+        "hardware",
+        "peaks gpt2 --mode generate --over new-tokens=1..64 --on L4",
+        "compare results/reference/host-intel-r-xeon-r-processor results/reference/host-intel-r-xeon-r-processor",
     };
-    static const int widths[] = {80, 100};
+    static const int widths[] = {60, 80, 100};
+    enum { WIDTH_COUNT = sizeof widths / sizeof widths[0] };
     command_needed("script");
-    for (size_t i = 0; i < sizeof commands / sizeof commands[0] * 2; i++) {
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0] * WIDTH_COUNT; i++) {
         char command[256];
-        snprintf(command, sizeof command, "stty cols %d; %s %s", widths[i % 2], program_path(), commands[i / 2]);
+        snprintf(command, sizeof command, "stty cols %d; NO_COLOR=1 %s %s", widths[i % WIDTH_COUNT], program_path(),
+                 commands[i / WIDTH_COUNT]);
         const char *const words[] = {"script", "-qec", command, "/dev/null", NULL};
         struct command_result result = command_run(words, NULL);
         assert_int_equal(result.exit_code, 0);
         assert_true(result.output.length > 100);
         char *rest = result.output.data, *line;
         while ((line = strsep(&rest, "\r\n")) != NULL) {
-            if (strlen(line) > (size_t)widths[i % 2]) {
-                fail_msg("assay %s: %d columns: %s", commands[i / 2], widths[i % 2], line);
+            if (strlen(line) > (size_t)widths[i % WIDTH_COUNT]) {
+                fail_msg("assay %s: %d columns: %s", commands[i / WIDTH_COUNT], widths[i % WIDTH_COUNT], line);
             }
         }
         command_result_release(&result);
