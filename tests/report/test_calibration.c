@@ -422,20 +422,18 @@ static void versions_do_not_mix(void **state)
 static void revisions_of_a_version_mix(void **state)
 {
     (void)state;
-    static const char first[] = "0.9\",\"revision\":\"aaaaaaa";
-    static const char *const others[][2] = {{first, "aaaaaaa"}, {"0.9\",\"revision\":\"bbbbbbb", ""}, {"0.9", ""}};
-    const struct case_row rows[] = {row_of("a", 100, 10), row_of("b", 100, 10)};
-    const char *const paths[] = {scratch_file_path};
+    static const char first[] = "0.9\",\"revision\":\"aaaaaaa", other[] = "0.9\",\"revision\":\"bbbbbbb";
+    static const char *const others[][2] = {{first, "aaaaaaa"}, {other, ""}, {"0.9", ""}};
+    const struct case_row row = row_of("a", 100, 10);
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         struct constants made;
         FILE *file = fopen(scratch_file_path, "w");
-        assert_non_null(file);
         version_write(file, "r1", "assay", first);
-        case_write(file, &rows[0]);
+        case_write(file, &row);
         version_write(file, "r2", "assay", others[i][0]);
-        case_write(file, &rows[1]);
+        case_write(file, &row);
         assert_int_equal(fclose(file), 0);
-        assert_int_equal(calibration_make(paths, 1, NULL, &made, NULL), STATUS_OK);
+        assert_int_equal(calibration_make(&(const char *){scratch_file_path}, 1, NULL, &made, NULL), STATUS_OK);
         assert_string_equal(made.tool_revision, others[i][1]);
     }
 }
