@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,7 +81,6 @@ void toy_tie(struct toy_model *toy, const char *path, const char *owner)
 {
     struct skeleton_tensor *tensor = &toy->skeleton.tensors[tensor_find(toy, path)];
     tensor->tied_to = tensor_find(toy, owner);
-    /* The toys of accelerate tie tensors of different shapes too; the second name shows the first one's. */
     tensor->element_count = toy->skeleton.tensors[tensor->tied_to].element_count;
 }
 
