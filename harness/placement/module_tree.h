@@ -3,7 +3,7 @@
 #ifndef ASSAY_PLACEMENT_MODULE_TREE_H
 #define ASSAY_PLACEMENT_MODULE_TREE_H
 
-#include "harness/placement/placement.h"
+#include "harness/placement/device_plan.h"
 
 struct tree_node {
     const char *path;

@@ -1,4 +1,4 @@
-/* Plan: the state of infer_auto_device_map, between what prepares it and what reports it (placement.c). */
+/* Plan: the state of infer_auto_device_map, between what prepares it and what reports it (device_plan.c). */
 #ifndef ASSAY_PLACEMENT_PLAN_H
 #define ASSAY_PLACEMENT_PLAN_H
 
@@ -9,7 +9,8 @@ enum { UNPLACED = -1 };
 struct plan {
     const struct placement_request *request;
     const struct module_tree *tree;
-    struct placement *placement; /* its shares are made; placed_bits, reserved_bits and minimum_bits are filled here */
+    struct device_plan
+        *placement; /* its shares are made; placed_bits, reserved_bits and minimum_bits are filled here */
     struct work_list list, search;
     struct largest_layer largest;
     struct tied_cost cost;

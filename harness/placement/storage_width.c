@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "harness/placement/placement.h"
+#include "harness/placement/device_plan.h"
 
 /* What torch has by these names, and CustomDtype of accelerate: fp8, int4, int2. */
 static const struct storage_width widths[] = {

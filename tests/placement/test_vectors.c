@@ -18,18 +18,18 @@ struct expected {
 
 static void map_check(struct toy_model *toy, struct placement_request *request, const struct expected *expected)
 {
-    struct placement placement;
+    struct device_plan placement;
     struct text map = {0};
     struct status error = {0};
     toy_end(toy);
-    if (placement_make(&toy->skeleton, request, &placement, &error) != STATUS_OK) {
+    if (device_plan_make(&toy->skeleton, request, &placement, &error) != STATUS_OK) {
         fail_msg("%s", error.text);
     }
     toy_map_text(&placement.map, &map);
     assert_string_equal(text_string(&map), expected->map);
     assert_int_equal(placement.warnings.length > 0, expected->warns);
     text_release(&map);
-    placement_release(&placement);
+    device_plan_release(&placement);
     toy_release(toy);
 }
 
@@ -280,7 +280,7 @@ static void budgets_are_balanced(void **state)
     for (size_t i = 0; i < sizeof balances / sizeof balances[0]; i++) {
         struct placement_budget budgets[3];
         struct toy_model toy;
-        struct placement placement;
+        struct device_plan placement;
         int count = 0;
         while (count < 3 && balances[i].devices[count] != NULL) {
             budgets[count] = toy_budget(balances[i].devices[count], balances[i].given[count]);
@@ -289,11 +289,11 @@ static void budgets_are_balanced(void **state)
         struct placement_request request = request_of(budgets, count);
         request.strategy = balances[i].strategy;
         plain_model(&toy);
-        assert_int_equal(placement_balance(&toy.skeleton, &request, &placement, NULL), STATUS_OK);
+        assert_int_equal(device_plan_balance(&toy.skeleton, &request, &placement, NULL), STATUS_OK);
         for (int j = 0; j < count; j++) {
             assert_int_equal(placement.budgets[j].bits, balances[i].expected[j] * BITS_PER_BYTE);
         }
-        placement_release(&placement);
+        device_plan_release(&placement);
         toy_release(&toy);
     }
 }
@@ -354,7 +354,7 @@ static void buffers_of_a_model_are_summed(void **state)
     static const int64_t first[] = {10, 10}, second[] = {20, 10};
     const struct placement_budget budgets[] = {toy_budget("0", 4000)};
     struct toy_model toy;
-    struct placement placement;
+    struct device_plan placement;
     (void)state;
     plain_model(&toy);
     toy_end(&toy);
@@ -362,14 +362,14 @@ static void buffers_of_a_model_are_summed(void **state)
     builder_module(&toy.builder, 0, "more", "Buffers");
     toy_buffer(&toy, "first", 2, first, true);
     toy_buffer(&toy, "second", 2, second, true);
-    assert_int_equal(placement_make(&toy.skeleton, &request, &placement, NULL), STATUS_OK);
+    assert_int_equal(device_plan_make(&toy.skeleton, &request, &placement, NULL), STATUS_OK);
     assert_int_equal(placement.shares[0].buffer_bits, 1240 * BITS_PER_BYTE);
     assert_int_equal(placement.shares[0].weight_bits, 196 * BITS_PER_BYTE);
-    placement_release(&placement);
+    device_plan_release(&placement);
     request.width = storage_width_find("torch.float16");
-    assert_int_equal(placement_make(&toy.skeleton, &request, &placement, NULL), STATUS_OK);
+    assert_int_equal(device_plan_make(&toy.skeleton, &request, &placement, NULL), STATUS_OK);
     assert_int_equal(placement.shares[0].buffer_bits, 624 * BITS_PER_BYTE);
-    placement_release(&placement);
+    device_plan_release(&placement);
     toy_release(&toy);
 }
 

@@ -2,7 +2,7 @@
 #ifndef ASSAY_TESTS_PLACEMENT_TOY_MODEL_H
 #define ASSAY_TESTS_PLACEMENT_TOY_MODEL_H
 
-#include "harness/placement/placement.h"
+#include "harness/placement/device_plan.h"
 #include "models/skeleton_builder.h"
 
 struct toy_model {

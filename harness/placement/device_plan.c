@@ -1,5 +1,5 @@
-/* Placement: from a request to a plan and what is said of it: budgets in order, bytes on each device, the map, warnings. */
-#include "harness/placement/placement.h"
+/* Device plan: from a request to a plan and what is said of it: budgets in order, bytes on each device, the map, warnings. */
+#include "harness/placement/device_plan.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static int budget_compare(const void *a, const void *b)
                                   ((const struct placement_budget *)b)->device);
 }
 
-static enum status_code budgets_copy(const struct placement_request *request, struct placement *placement,
+static enum status_code budgets_copy(const struct placement_request *request, struct device_plan *placement,
                                      struct status *error)
 {
     int count = request->budget_count;
@@ -52,7 +52,7 @@ static enum status_code budgets_copy(const struct placement_request *request, st
 
 /* The devices with budgets, and the disk behind them. The first GPU and the cpu keep room for the largest layer, or mps alone where
  * there is one; without a GPU the cpu alone. */
-static enum status_code shares_make(struct placement *placement, struct status *error)
+static enum status_code shares_make(struct device_plan *placement, struct status *error)
 {
     int count = placement->budget_count, bounded = 0;
     bool has_mps = false;
@@ -106,7 +106,7 @@ static enum status_code shares_weigh(const struct plan *plan, struct status *err
 {
     const struct module_tree *tree = plan->tree;
     const struct skeleton *skeleton = tree->skeleton;
-    struct placement *placement = plan->placement;
+    struct device_plan *placement = plan->placement;
     placement->uncovered =
         arena_alloc(&placement->arena, (size_t)skeleton->tensor_count * sizeof *placement->uncovered);
     if (placement->uncovered == NULL) {
@@ -135,7 +135,7 @@ static enum status_code shares_weigh(const struct plan *plan, struct status *err
 
 static enum status_code map_make(const struct plan *plan, struct status *error)
 {
-    struct placement *placement = plan->placement;
+    struct device_plan *placement = plan->placement;
     struct device_map *map = &placement->map;
     map->entries = arena_alloc(&placement->arena, (size_t)plan->order_count * sizeof *map->entries);
     bool made = map->entries != NULL;
@@ -155,7 +155,7 @@ static enum status_code map_make(const struct plan *plan, struct status *error)
  * used. */
 static void buffers_warn(const struct plan *plan)
 {
-    struct placement *placement = plan->placement;
+    struct device_plan *placement = plan->placement;
     int64_t bits = 0;
     bool has_gpu = false, fits = false;
     for (int i = 0; i < placement->share_count; i++) {
@@ -180,7 +180,7 @@ static void buffers_warn(const struct plan *plan)
     }
 }
 
-static void uncovered_warn(struct placement *placement)
+static void uncovered_warn(struct device_plan *placement)
 {
     if (placement->uncovered_count > 0) {
         text_format(&placement->warnings,
@@ -208,7 +208,7 @@ static enum status_code plan_report(const struct plan *plan, struct status *erro
 
 /* Budgets in order, balanced where that is asked for. */
 static enum status_code placement_begin(const struct skeleton *skeleton, const struct placement_request *request,
-                                        struct module_tree *tree, struct placement *placement, struct status *error)
+                                        struct module_tree *tree, struct device_plan *placement, struct status *error)
 {
     enum status_code code = budgets_copy(request, placement, error);
     if (code == STATUS_OK) {
@@ -220,24 +220,24 @@ static enum status_code placement_begin(const struct skeleton *skeleton, const s
     return code;
 }
 
-enum status_code placement_balance(const struct skeleton *skeleton, const struct placement_request *request,
-                                   struct placement *placement, struct status *error)
+enum status_code device_plan_balance(const struct skeleton *skeleton, const struct placement_request *request,
+                                     struct device_plan *placement, struct status *error)
 {
-    struct placement result = {0};
+    struct device_plan result = {0};
     struct module_tree tree;
     enum status_code code = placement_begin(skeleton, request, &tree, &result, error);
     if (code != STATUS_OK) {
-        placement_release(&result);
+        device_plan_release(&result);
         return code;
     }
     *placement = result;
     return STATUS_OK;
 }
 
-enum status_code placement_make(const struct skeleton *skeleton, const struct placement_request *request,
-                                struct placement *placement, struct status *error)
+enum status_code device_plan_make(const struct skeleton *skeleton, const struct placement_request *request,
+                                  struct device_plan *placement, struct status *error)
 {
-    struct placement result = {0};
+    struct device_plan result = {0};
     struct module_tree tree;
     struct plan plan = {.request = request, .tree = &tree, .placement = &result};
     enum status_code code = placement_begin(skeleton, request, &tree, &result, error);
@@ -254,17 +254,17 @@ enum status_code placement_make(const struct skeleton *skeleton, const struct pl
         code = plan_report(&plan, error);
     }
     if (code != STATUS_OK) {
-        placement_release(&result);
+        device_plan_release(&result);
         return code;
     }
     *placement = result;
     return STATUS_OK;
 }
 
-void placement_release(struct placement *placement)
+void device_plan_release(struct device_plan *placement)
 {
     text_release(&placement->warnings);
     text_release(&placement->steps);
     arena_release(&placement->arena);
-    *placement = (struct placement){0};
+    *placement = (struct device_plan){0};
 }

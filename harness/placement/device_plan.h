@@ -1,10 +1,10 @@
-/* Placement: which module goes to which device, decided as accelerate 1.15 decides it.
+/* Device plan: which module goes to which device, decided as accelerate 1.15 decides it.
  *
- * placement_make is get_balanced_memory followed by infer_auto_device_map, as device_map="auto" is, over a skeleton: no
+ * device_plan_make is get_balanced_memory followed by infer_auto_device_map, as device_map="auto" is, over a skeleton: no
  * tensor exists. The maps are the same, key for key, quirks included (docs/decisions/0020). Sizes are counted in bits,
  * because accelerate counts a boolean as an eighth of a byte and int4 as a half: eight of them are a byte. */
-#ifndef ASSAY_PLACEMENT_PLACEMENT_H
-#define ASSAY_PLACEMENT_PLACEMENT_H
+#ifndef ASSAY_PLACEMENT_DEVICE_PLAN_H
+#define ASSAY_PLACEMENT_DEVICE_PLAN_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,7 +33,7 @@ const struct storage_width *storage_width_find(const char *name);
 struct placement_budget {
     struct placement_device device;
     int64_t bits;
-    bool is_float; /* the number is a float in Python: it decides whether fallback_allocate works (placement_make) */
+    bool is_float; /* the number is a float in Python: it decides whether fallback_allocate works (device_plan_make) */
 };
 
 struct special_width {
@@ -77,7 +77,7 @@ struct placement_share {
     bool is_main;     /* one of those that keep room for the largest layer */
 };
 
-struct placement {
+struct device_plan {
     struct arena arena; /* owns everything below but the texts */
     struct placement_budget *budgets;
     int budget_count; /* after balancing, in accelerate's order: GPUs, mps, cpu, disk */
@@ -95,13 +95,13 @@ struct placement {
  * (IndexError), balanced_low_0 with a gap in the GPUs (KeyError), a disk budget while balancing (RuntimeError), fallback
  * with sizes that are no whole numbers in Python (AttributeError). STATUS_OVERFLOW where sizes do not fit. The caller
  * releases the placement; skeleton and request may go before. */
-enum status_code placement_make(const struct skeleton *skeleton, const struct placement_request *request,
-                                struct placement *placement, struct status *error);
-void placement_release(struct placement *placement);
+enum status_code device_plan_make(const struct skeleton *skeleton, const struct placement_request *request,
+                                  struct device_plan *placement, struct status *error);
+void device_plan_release(struct device_plan *placement);
 
 /* get_balanced_memory alone: fills placement's budgets, and nothing else. */
-enum status_code placement_balance(const struct skeleton *skeleton, const struct placement_request *request,
-                                   struct placement *placement, struct status *error);
+enum status_code device_plan_balance(const struct skeleton *skeleton, const struct placement_request *request,
+                                     struct device_plan *placement, struct status *error);
 
 /* Bits as bytes, rounded up. */
 static inline int64_t bits_to_bytes(int64_t bits)
