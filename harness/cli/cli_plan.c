@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/base/ordered_work.h"
 #include "harness/base/shell_word.h"
 #include "harness/base/size.h"
 #include "harness/cli/case_options.h"
@@ -17,7 +18,9 @@
 #include "harness/run/run.h"
 #include "harness/suite/suite.h"
 #include "harness/tape/target.h"
-#include "models/model.h"
+#include "models/model_shelf.h"
+
+enum { DOCUMENT_INDENT = 2 };
 
 static const struct option_row options[] = {
     {"filter", OPTION_VALUE, "GLOB", "only cases whose id or one of whose tags matches"},
@@ -37,24 +40,17 @@ struct plan {
     const char *catalogue, *filter, *target;
     const char *common_target; /* of all cases; NULL: they have several */
     int64_t memory_bytes;      /* --on, --memory: what segments may take; 0: the suite decides */
-    bool with_estimates;
-    int case_count;     /* selected */
-    int unknown_count;  /* of these, without a prediction by some estimator */
-    int refused_count;  /* of these, do not fit */
-    struct json *cases; /* a list; one object for each */
-    struct text text, notes;
+    bool with_estimates, as_json;
+    const struct suite_case **selected; /* by the filter */
+    int selected_count;
+    int unknown_count; /* of these, without a prediction by some estimator */
+    int refused_count; /* of these, do not fit */
+    struct model_shelf *shelf;
+    struct text text; /* lines; of a document the elements of its list of cases */
+    struct text notes;
+    struct status error; /* of the first case that has one */
     struct question_progress progress;
 };
-
-static const struct json *replayed_peak(const struct json *estimates)
-{
-    return json_get(json_get(estimates, "replay"), "allocated_bytes_peak");
-}
-
-static bool is_known(const struct json *figure)
-{
-    return json_kind(figure) == JSON_KIND_INTEGER;
-}
 
 static const char *case_target(const struct plan *plan, const struct suite_case *case_)
 {
@@ -68,115 +64,154 @@ static int64_t case_memory(const struct plan *plan, const struct suite_case *cas
     return plan->memory_bytes > 0 ? plan->memory_bytes : case_->settings->memory_bytes;
 }
 
-/* Whether the replay ran into the bound: an answer, and not a prediction that is missing. */
-static bool is_refused(const struct json *estimates)
-{
-    return strcmp(json_string_or(json_get(json_get(estimates, "replay"), "fits"), ""), "no") == 0;
-}
+/* What one case gives, made by any thread. */
+struct plan_row {
+    struct text text; /* a line, or the element of the document */
+    struct prediction prediction;
+    struct status error; /* the plan ends here */
+};
 
-static enum status_code case_predict(struct plan *plan, const struct suite_case *case_, struct json **estimates,
-                                     struct status *error)
+static enum status_code case_predict(const struct plan *plan, const struct suite_case *case_, struct json **estimates,
+                                     struct plan_row *row)
 {
-    const struct model_places places = {.catalogue_dir = plan->catalogue};
-    struct model model = {0};
-    struct skeleton skeleton = {0};
-    struct status failure = {0};
-    enum status_code code = model_find(&places, case_->identity.model, &model, error);
+    struct shelf_item item = {0};
+    enum status_code code =
+        model_shelf_take(plan->shelf, case_->identity.model, &case_->identity.workload, &item, &row->error);
     if (code == STATUS_OK) {
-        code = model_skeleton(&model, &case_->identity.workload, &skeleton, error);
-    }
-    if (code == STATUS_OK) {
-        struct estimate_input input = {.config = &model.config,
-                                       .checkpoint = model.checkpoint,
-                                       .skeleton = &skeleton,
+        struct estimate_input input = {.config = &item.model->config,
+                                       .checkpoint = item.model->checkpoint,
+                                       .skeleton = item.skeleton,
+                                       .bare = item.bare,
                                        .workload = &case_->identity.workload,
                                        .target = case_target(plan, case_),
                                        .memory_bytes = case_memory(plan, case_)};
-        code = prediction_json(&input, estimates, &failure, error);
+        code = prediction_make(&input, estimates, &row->prediction, &row->error);
     }
-    if (code == STATUS_OK && failure.code == STATUS_OK && is_refused(*estimates)) {
-        plan->refused_count++;
-    } else if (code == STATUS_OK && failure.code == STATUS_OK && !is_known(replayed_peak(*estimates))) {
-        status_set(&failure, STATUS_INVALID, "%s",
-                   json_string_or(json_get(json_get(*estimates, "replay"), "note"), "replay does not say why"));
-    }
-    if (code == STATUS_OK && failure.code != STATUS_OK) {
-        question_progress_end(&plan->progress);
-        output_warning("assay: plan: %s cannot be predicted: %s", case_->id, failure.text);
-        plan->unknown_count++;
-    }
-    skeleton_release(&skeleton);
-    model_release(&model);
+    model_shelf_give_back(plan->shelf, &item);
     return code;
 }
 
-static void case_line(const struct plan *plan, const struct suite_case *case_, const struct json *estimates,
+static void case_line(const struct plan *plan, const struct suite_case *case_, const struct prediction_peak *peak,
                       struct text *text)
 {
     char size[SIZE_TEXT_BYTES];
-    const struct json *peak = replayed_peak(estimates);
-    text_format(text, "%12s  %s", is_known(peak) ? size_format(json_integer_or(peak, 0), size) : "-", case_->id);
+    text_format(text, "%12s  %s", peak->is_known ? size_format(peak->allocated_bytes, size) : "-", case_->id);
     if (plan->common_target == NULL) {
         text_format(text, ", for %s", case_target(plan, case_));
     }
-    text_append(text, is_refused(estimates) ? ": does not fit\n" : "\n");
+    text_append(text, peak->is_refused ? ": does not fit\n" : "\n");
 }
 
-static enum status_code case_add(struct plan *plan, const struct suite_case *case_, struct status *error)
+/* As an element of the list in the document. estimates may be NULL: they were not asked for. */
+static bool case_json(const struct plan *plan, const struct suite_case *case_, struct json *estimates,
+                      struct text *text)
 {
-    struct json *row = json_object_new();
+    int64_t memory_bytes = case_memory(plan, case_);
+    struct json *object = json_object_new();
+    bool made = json_set(object, "id", json_string_new(case_->id)) &&
+                json_set(object, "identity", identity_json(&case_->identity)) &&
+                json_set(object, "target", json_string_new(case_target(plan, case_))) &&
+                json_set(object, "memory_bytes", memory_bytes > 0 ? json_integer_new(memory_bytes) : json_null_new()) &&
+                (estimates == NULL || json_set(object, "estimates", json_share(estimates)));
+    if (made) {
+        json_write_below(object, DOCUMENT_INDENT, 2, text);
+    }
+    json_release(object);
+    return made && !text->failed;
+}
+
+static void case_work(void *context, int index, void *result)
+{
+    const struct plan *plan = context;
+    const struct suite_case *case_ = plan->selected[index];
+    struct plan_row *row = result;
     struct json *estimates = NULL;
-    enum status_code code = plan->with_estimates ? case_predict(plan, case_, &estimates, error) : STATUS_OK;
-    if (code == STATUS_OK && plan->with_estimates) {
-        case_line(plan, case_, estimates, &plan->text);
-    } else if (code == STATUS_OK) {
-        text_format(&plan->text, "%s\n", case_->id);
+    enum status_code code = STATUS_OK;
+    if (plan->with_estimates) {
+        code = case_predict(plan, case_, plan->as_json ? &estimates : NULL, row);
     }
-    bool made = json_set(row, "id", json_string_new(case_->id)) &&
-                json_set(row, "identity", identity_json(&case_->identity)) &&
-                json_set(row, "target", json_string_new(case_target(plan, case_))) &&
-                json_set(row, "memory_bytes",
-                         case_memory(plan, case_) > 0 ? json_integer_new(case_memory(plan, case_)) : json_null_new()) &&
-                (!plan->with_estimates || json_set(row, "estimates", json_share(estimates))) &&
-                json_append(plan->cases, json_share(row));
-    if (code == STATUS_OK && !made) {
-        code = status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for the plan");
+    if (code == STATUS_OK && plan->as_json && !case_json(plan, case_, estimates, &row->text)) {
+        status_set(&row->error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for the plan");
+    } else if (code == STATUS_OK && !plan->as_json && plan->with_estimates) {
+        case_line(plan, case_, &row->prediction.peak, &row->text);
+    } else if (code == STATUS_OK && !plan->as_json) {
+        text_format(&row->text, "%s\n", case_->id);
     }
-    plan->case_count += code == STATUS_OK ? 1 : 0;
     json_release(estimates);
-    json_release(row);
-    return code;
 }
 
-static enum status_code plan_give(const struct plan *plan, bool as_json, struct status *error)
+static void case_drop(void *context, void *result)
 {
-    if (!as_json) {
-        return output_lines(&plan->text, error);
+    struct plan_row *row = result;
+    (void)context;
+    text_release(&row->text);
+}
+
+/* That a case is waited for. */
+static void case_show(struct plan *plan, int index)
+{
+    if (plan->with_estimates && index < plan->selected_count) {
+        question_progress_show(&plan->progress, "[%d/%d] %s", index + 1, plan->selected_count,
+                               plan->selected[index]->id);
     }
+}
+
+static bool case_take(void *context, int index, void *result)
+{
+    struct plan *plan = context;
+    const struct suite_case *case_ = plan->selected[index];
+    struct plan_row *row = result;
+    if (row->error.code != STATUS_OK) {
+        plan->error = row->error;
+    } else if (row->prediction.failure.code != STATUS_OK) {
+        question_progress_end(&plan->progress);
+        output_warning("assay: plan: %s cannot be predicted: %s", case_->id, row->prediction.failure.text);
+        plan->unknown_count++;
+    } else {
+        plan->refused_count += row->prediction.peak.is_refused ? 1 : 0;
+    }
+    if (plan->as_json && plan->error.code == STATUS_OK) {
+        text_format(&plan->text, "%s\n%*s", index > 0 ? "," : "", 2 * DOCUMENT_INDENT, "");
+    }
+    text_append_bytes(&plan->text, text_string(&row->text), row->text.length);
+    case_drop(context, result);
+    case_show(plan, index + 1);
+    return plan->error.code == STATUS_OK && !plan->text.failed;
+}
+
+/* The list of cases stands last. It may be long, and goes out as it is. */
+static enum status_code document_give(struct plan *plan, struct status *error)
+{
+    struct text head = {0};
     struct json *document = json_object_new();
     bool made = json_set(document, "suite", json_string_new(plan->suite->name)) &&
                 json_set(document, "description", json_string_new(plan->suite->description)) &&
                 json_set(document, "plan_hash", json_string_new(plan->suite->plan_hash)) &&
                 json_set(document, "suite_case_count", json_integer_new(plan->suite->case_count)) &&
-                json_set(document, "case_count", json_integer_new(plan->case_count)) &&
-                json_set(document, "notes", notes_json(&plan->notes)) &&
-                json_set(document, "cases", json_share(plan->cases));
-    enum status_code code = output_json(made ? document : NULL, error);
+                json_set(document, "case_count", json_integer_new(plan->selected_count)) &&
+                json_set(document, "notes", notes_json(&plan->notes));
+    enum status_code code = made ? json_write(document, DOCUMENT_INDENT, &head, error)
+                                 : status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory for the output");
+    if (code == STATUS_OK) {
+        head.length -= 2; /* "\n}" comes behind the cases */
+        text_format(&head, ",\n%*s\"cases\": [", DOCUMENT_INDENT, "");
+        text_format(&plan->text, "\n%*s]\n}\n", DOCUMENT_INDENT, "");
+        code = output_text(&head, error);
+    }
+    if (code == STATUS_OK) {
+        code = output_text(&plan->text, error);
+    }
+    text_release(&head);
     json_release(document);
     return code;
 }
 
 static void common_target_find(struct plan *plan)
 {
-    bool first = true;
-    for (int i = 0; i < plan->suite->case_count; i++) {
-        const struct suite_case *case_ = &plan->suite->cases[i];
-        if (suite_case_matches(case_, plan->filter)) {
-            const char *target = case_target(plan, case_);
-            bool same = first || (plan->common_target != NULL && strcmp(plan->common_target, target) == 0);
-            plan->common_target = same ? target : NULL;
-            first = false;
-        }
+    for (int i = 0; i < plan->selected_count; i++) {
+        const char *target = case_target(plan, plan->selected[i]);
+        bool same = i == 0 || (plan->common_target != NULL && strcmp(plan->common_target, target) == 0);
+        plan->common_target = same ? target : NULL;
     }
 }
 
@@ -192,7 +227,42 @@ static void heading(struct plan *plan)
     text_append(&plan->text, "\n");
 }
 
-static enum status_code plan_make(struct plan *plan, struct status *error)
+/* In order, however many of them are made at a time. */
+static enum status_code cases_make(struct plan *plan, struct status *error)
+{
+    const struct ordered_work work = {
+        .count = plan->selected_count,
+        .worker_count = plan->with_estimates ? ordered_work_workers(plan->selected_count) : 0,
+        .result_bytes = sizeof(struct plan_row),
+        .context = plan,
+        .work = case_work,
+        .take = case_take,
+        .drop = case_drop,
+    };
+    case_show(plan, 0);
+    enum status_code code = ordered_work_run(&work, error);
+    question_progress_end(&plan->progress);
+    if (code == STATUS_OK && plan->error.code != STATUS_OK) {
+        code = status_set(error, plan->error.code, "%s", plan->error.text);
+    }
+    return code == STATUS_OK ? text_status(&plan->text, "the plan", error) : code;
+}
+
+static enum status_code cases_select(struct plan *plan, struct arena *arena, struct status *error)
+{
+    plan->selected = arena_alloc(arena, (size_t)plan->suite->case_count * sizeof(const struct suite_case *));
+    if (plan->selected == NULL) {
+        return status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for the plan");
+    }
+    for (int i = 0; i < plan->suite->case_count; i++) {
+        if (suite_case_matches(&plan->suite->cases[i], plan->filter)) {
+            plan->selected[plan->selected_count++] = &plan->suite->cases[i];
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status_code plan_make(struct plan *plan, struct arena *arena, struct status *error)
 {
     const struct target *target = NULL;
     enum status_code code = suite_tolerances_check(plan->suite, &case_runner_measure, error);
@@ -200,24 +270,20 @@ static enum status_code plan_make(struct plan *plan, struct status *error)
         code = target_find(plan->target, &target, error);
         plan->target = code == STATUS_OK ? target->name : plan->target;
     }
-    common_target_find(plan);
-    if (code == STATUS_OK && plan->with_estimates) {
-        heading(plan);
+    if (code == STATUS_OK) {
+        code = cases_select(plan, arena, error);
     }
-    for (int i = 0; i < plan->suite->case_count && code == STATUS_OK; i++) {
-        if (suite_case_matches(&plan->suite->cases[i], plan->filter)) {
-            if (plan->with_estimates) {
-                question_progress_show(&plan->progress, "[%d/%d] %s", i + 1, plan->suite->case_count,
-                                       plan->suite->cases[i].id);
-            }
-            code = case_add(plan, &plan->suite->cases[i], error);
+    if (code == STATUS_OK) {
+        common_target_find(plan);
+        if (plan->with_estimates && !plan->as_json) {
+            heading(plan);
         }
+        code = cases_make(plan, error);
     }
-    question_progress_end(&plan->progress);
-    if (code == STATUS_OK && plan->refused_count > 0) {
-        text_format(&plan->text, "\n%d of %d cases do not fit\n", plan->refused_count, plan->case_count);
+    if (code == STATUS_OK && plan->refused_count > 0 && !plan->as_json) {
+        text_format(&plan->text, "\n%d of %d cases do not fit\n", plan->refused_count, plan->selected_count);
     }
-    if (code == STATUS_OK && plan->case_count == 0) {
+    if (code == STATUS_OK && plan->selected_count == 0) {
         struct text path = {0};
         shell_word_append(&path, plan->suite->path);
         code = status_set(error, STATUS_INVALID, "plan: no case of %s matches '%s'; assay plan %s --ids lists them",
@@ -253,9 +319,10 @@ static enum status_code plan_command(const struct arguments *arguments, enum exi
         .filter = arguments_value(arguments, "filter"),
         .target = arguments_value(arguments, "for"),
         .with_estimates = arguments_value(arguments, "ids") == NULL,
+        .as_json = arguments_value(arguments, "json") != NULL,
         .progress = {.command = "plan", .pause_seconds = 0.1},
-        .cases = json_array_new(),
     };
+    const struct model_places places = {.catalogue_dir = plan.catalogue};
     enum status_code code = plan.catalogue == NULL || path == NULL
                                 ? status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a path")
                             : case_options_given(arguments) ? case_suite_read(arguments, plan.catalogue, &suite, error)
@@ -267,20 +334,23 @@ static enum status_code plan_command(const struct arguments *arguments, enum exi
         code = suite_notes_give(arguments, &suite, plan.catalogue, &plan.notes, error);
     }
     if (code == STATUS_OK) {
-        code = plan_make(&plan, error);
+        code = model_shelf_open(&places, &plan.shelf, error);
     }
     if (code == STATUS_OK) {
-        code = plan_give(&plan, arguments_value(arguments, "json") != NULL, error);
+        code = plan_make(&plan, &arena, error);
+    }
+    if (code == STATUS_OK) {
+        code = plan.as_json ? document_give(&plan, error) : output_lines(&plan.text, error);
     }
     if (code == STATUS_OK && plan.unknown_count > 0) {
         struct text reason = {0};
-        text_format(&reason, "INCONCLUSIVE: %d of %d case%s cannot be predicted", plan.unknown_count, plan.case_count,
-                    plan.case_count == 1 ? "" : "s");
+        text_format(&reason, "INCONCLUSIVE: %d of %d case%s cannot be predicted", plan.unknown_count,
+                    plan.selected_count, plan.selected_count == 1 ? "" : "s");
         *exit_code = EXIT_CODE_INCONCLUSIVE;
         exit_reason_print("plan", *exit_code, text_string(&reason));
         text_release(&reason);
     }
-    json_release(plan.cases);
+    model_shelf_close(plan.shelf);
     text_release(&plan.notes);
     text_release(&plan.text);
     suite_release(&suite);

@@ -161,10 +161,11 @@ enum status_code accelerate_sizes_of(const struct config *config, const struct a
         code = framework_buffers_of(config, release, &buffers, error);
     }
     if (code == STATUS_OK) {
-        code = skeleton_build(config, HEAD_BARE, &skeleton, error);
+        code = options->bare != NULL ? STATUS_OK : skeleton_build(config, HEAD_BARE, &skeleton, error);
     }
     if (code == STATUS_OK) {
-        code = sizes_of_skeleton(&skeleton, &buffers, options->splits_blocks, sizes, error);
+        code = sizes_of_skeleton(options->bare != NULL ? options->bare : &skeleton, &buffers, options->splits_blocks,
+                                 sizes, error);
     }
     skeleton_release(&skeleton);
     return code;
@@ -253,7 +254,8 @@ enum accelerate_dtype accelerate_storage_of(enum precision precision)
 static enum status_code accelerate_compute(const struct estimate_input *input, struct estimate *estimate,
                                            struct status *error)
 {
-    struct accelerate_options options = {.rule = ACCELERATE_RULE_CURRENT, .transformers = "current"};
+    struct accelerate_options options = {
+        .rule = ACCELERATE_RULE_CURRENT, .transformers = "current", .bare = input->bare};
     struct accelerate_sizes sizes;
     enum status_code code = accelerate_sizes_of(input->config, &options, &sizes, error);
     if (code != STATUS_OK) {

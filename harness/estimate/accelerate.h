@@ -36,6 +36,7 @@ struct accelerate_options {
     const char
         *transformers;  /* the release whose buffers count: "4.31", "current"; NULL: the one that wrote the file */
     bool splits_blocks; /* largest layer as before transformers named its blocks: leaves alone */
+    const struct skeleton *bare; /* of the configuration, with HEAD_BARE, where the caller has it; NULL: built */
 };
 
 /* Of the whole model in float32. */

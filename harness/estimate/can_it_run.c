@@ -26,7 +26,8 @@ static enum status_code can_it_run_compute(const struct estimate_input *input, s
                                            struct status *error)
 {
     const struct workload *workload = input->workload;
-    const struct accelerate_options options = {.rule = ACCELERATE_RULE_0_23, .transformers = "current"};
+    const struct accelerate_options options = {
+        .rule = ACCELERATE_RULE_0_23, .transformers = "current", .bare = input->bare};
     struct accelerate_sizes sizes;
     enum status_code code = accelerate_sizes_of(input->config, &options, &sizes, error);
     if (code != STATUS_OK) {

@@ -51,10 +51,16 @@ bool estimator_applies(const struct estimator *estimator, const struct estimate_
 enum status_code estimate_compute(const struct estimator *estimator, const struct estimate_input *input,
                                   struct estimate *estimate, struct status *error)
 {
-    struct estimate result = {.estimator = estimator->name};
+    struct estimate result; /* not cleared as a whole: of its room for quantities few are used */
+    result.estimator = estimator->name;
+    result.count = 0;
+    result.note[0] = '\0';
     enum status_code code = estimator->compute(input, &result, error);
     if (code == STATUS_OK) {
-        *estimate = result;
+        estimate->estimator = result.estimator;
+        estimate->count = result.count;
+        memcpy(estimate->quantities, result.quantities, (size_t)result.count * sizeof result.quantities[0]);
+        memcpy(estimate->note, result.note, sizeof estimate->note);
     } else {
         status_prefix(error, "estimator %s", estimator->name);
     }

@@ -25,6 +25,8 @@ enum { ESTIMATE_QUANTITIES_MAXIMUM = 96, ESTIMATE_NAME_BYTES = 64 };
 struct estimate_input {
     const struct config *config;
     const struct skeleton *skeleton; /* of the workload's head (default: bare for load, lm otherwise) */
+    const struct skeleton
+        *bare; /* of the configuration, with HEAD_BARE, for those who ask for several cases; NULL: built */
     const struct workload *workload;
     const char *target;                  /* --for: "sm_90", "host"; read only by estimators that model a device */
     const struct constants *constants;   /* of the device that is predicted; NULL: none */

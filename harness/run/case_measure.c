@@ -165,7 +165,7 @@ static enum status_code prediction_send(const struct measuring *measuring, struc
                                          .memory_bytes = measuring->memory_bytes,
                                          .constants = measuring->constants};
     struct json *estimates = NULL;
-    enum status_code code = prediction_json(&input, &estimates, NULL, error);
+    enum status_code code = prediction_json(&input, &estimates, error);
     if (code != STATUS_OK) {
         return code;
     }

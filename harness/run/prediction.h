@@ -6,10 +6,26 @@
 #include "harness/base/status.h"
 #include "harness/estimate/estimate.h"
 
-/* An object with one member for each estimator that applies, in the order of the table; null for one that failed. Why
- * the first of these failed is put into *failure, whose code is STATUS_OK where none did; failure may be NULL.
+/* What replay says of a case, without its other figures. */
+struct prediction_peak {
+    bool is_known;
+    int64_t allocated_bytes; /* 0 where it is not known */
+    bool is_refused;         /* it does not fit the bound: an answer, and not a prediction that is missing */
+};
+
+struct prediction {
+    struct prediction_peak peak;
+    /* Why a figure is missing: the reason of the first estimator that failed, or of a peak that is neither known nor refused.
+     * STATUS_OK: nothing is. */
+    struct status failure;
+};
+
+/* An object with one member for each estimator that applies, in the order of the table; null for one that failed.
  * STATUS_OUT_OF_MEMORY. The caller releases *estimates. */
-enum status_code prediction_json(const struct estimate_input *input, struct json **estimates, struct status *failure,
-                                 struct status *error);
+enum status_code prediction_json(const struct estimate_input *input, struct json **estimates, struct status *error);
+
+/* The same, and what a line about the case needs. estimates may be NULL: the estimators are asked, and no object is made. */
+enum status_code prediction_make(const struct estimate_input *input, struct json **estimates,
+                                 struct prediction *prediction, struct status *error);
 
 #endif
