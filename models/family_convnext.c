@@ -191,7 +191,7 @@ static struct value *channels_second(struct tape *tape, struct value *a)
 static struct value *norm(const struct forward *f, const char *path, struct value *a)
 {
     int frame = tape_frame_open(f->tape);
-    struct value *weight = forward_tensor(f, "%s.weight", path), *bias = forward_tensor(f, "%s.bias", path);
+    struct value *weight = part_value(f, path, "weight"), *bias = forward_tensor(f, "%s.bias", path);
     return tape_frame_close(f->tape, frame, tape_layernorm(f->tape, a, weight, bias, NORM_EPSILON));
 }
 
@@ -209,7 +209,7 @@ static struct value *convolution(const struct forward *f, const char *path, stru
                                  int64_t padding, int64_t groups)
 {
     int frame = tape_frame_open(f->tape);
-    struct value *weight = forward_tensor(f, "%s.weight", path), *bias = forward_tensor(f, "%s.bias", path);
+    struct value *weight = part_value(f, path, "weight"), *bias = forward_tensor(f, "%s.bias", path);
     return tape_frame_close(f->tape, frame,
                             tape_convolution_grouped(f->tape, a, weight, bias, stride, padding, groups));
 }
@@ -229,7 +229,7 @@ static struct value *convnext_layer(const struct forward *f, const char *path, s
     features = forward_activation(f, f->config->activation, features);
     snprintf(name, sizeof name, "%s.pwconv2", path);
     value_rebind(tape, &features, forward_linear(f, name, features));
-    struct value *scale = forward_optional(f, "%s.layer_scale_parameter", path);
+    struct value *scale = part_optional(f, path, "layer_scale_parameter");
     if (scale != NULL) {
         value_rebind(tape, &features, tape_multiply(tape, scale, features));
     }

@@ -214,7 +214,7 @@ static struct value *convolution(const struct forward *f, const char *path, stru
 {
     int frame = tape_frame_open(f->tape);
     const char *outside = tape_module_open(f->tape, path);
-    struct value *weight = forward_tensor(f, "%s.weight", path);
+    struct value *weight = part_value(f, path, "weight");
     struct value *out = tape_convolution(f->tape, a, weight, NULL, stride, padding);
     tape_module_close(f->tape, outside);
     return tape_frame_close(f->tape, frame, out);
@@ -225,9 +225,9 @@ static struct value *batchnorm(const struct forward *f, const char *path, struct
     double epsilon = 1e-5, momentum = 0.1;
     int frame = tape_frame_open(f->tape);
     const char *outside = tape_module_open(f->tape, path);
-    struct value *out = tape_batchnorm(f->tape, a, forward_tensor(f, "%s.weight", path),
-                                       forward_tensor(f, "%s.bias", path), forward_tensor(f, "%s.running_mean", path),
-                                       forward_tensor(f, "%s.running_var", path), epsilon, momentum);
+    struct value *out = tape_batchnorm(f->tape, a, part_value(f, path, "weight"), part_value(f, path, "bias"),
+                                       forward_tensor(f, "%s.running_mean", path), part_value(f, path, "running_var"),
+                                       epsilon, momentum);
     tape_module_close(f->tape, outside);
     return tape_frame_close(f->tape, frame, out);
 }

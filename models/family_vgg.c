@@ -162,7 +162,7 @@ static void vgg_skeleton(struct skeleton_builder *builder, enum head head)
 static void unit(const struct forward *f, const char *path, struct value *a, int64_t padding, struct value **out)
 {
     int frame = tape_frame_open(f->tape);
-    struct value *weight = forward_tensor(f, "%s.weight", path), *bias = forward_tensor(f, "%s.bias", path);
+    struct value *weight = part_value(f, path, "weight"), *bias = forward_tensor(f, "%s.bias", path);
     struct value *made = tape_frame_close(f->tape, frame, tape_convolution(f->tape, a, weight, bias, 1, padding));
     value_rebind(f->tape, out, made);
     value_rebind(f->tape, out, tape_relu_(f->tape, *out));

@@ -1,70 +1,24 @@
-/* What the families' forward passes share: parameters by path, layers, attention, the language-model loss.
- * Not here: the order of layers, which is the family's. */
+/* What the families' forward passes share: layers, attention, the language-model loss.
+ * Not here: the order of layers, which is the family's, and how a parameter is found (forward_tensor.c). */
 #include "models/forward.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 
 #include "models/module_visit.h"
 #include "models/prepare_kbit.h"
 #include "models/relative_bias.h"
 
-/* -- parameters */
-
-enum { PATH_BYTES = 256 };
-
-/* NULL where the model has no such tensor, or one that is not quantised. */
-static const struct quantized *quantized_find(const struct forward *forward, const char *path)
-{
-    int index = skeleton_find(forward->skeleton, path);
-    return index >= 0 && forward->quantized[index].codes != NULL ? &forward->quantized[index] : NULL;
-}
-
-static struct value *value_find(const struct forward *forward, const char *path)
-{
-    int index = skeleton_find(forward->skeleton, path);
-    const struct quantized *quantized = quantized_find(forward, path);
-    if (quantized != NULL) {
-        return tape_dequantize(forward->tape, quantized, DTYPE_BFLOAT16);
-    }
-    return index >= 0 ? module_tensor(forward, index, forward->values[index]) : NULL;
-}
-
-struct value *forward_tensor(const struct forward *forward, const char *format, ...)
-{
-    char path[PATH_BYTES];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(path, sizeof path, format, arguments);
-    va_end(arguments);
-    struct value *value = value_find(forward, path);
-    if (value == NULL) {
-        tape_fail(forward->tape, STATUS_INTERNAL, "the model has no tensor '%s'", path);
-    }
-    return value;
-}
-
-struct value *forward_optional(const struct forward *forward, const char *format, ...)
-{
-    char path[PATH_BYTES];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(path, sizeof path, format, arguments);
-    va_end(arguments);
-    return value_find(forward, path);
-}
-
 /* Linear4bit computes in the dtype in which it was quantised, whatever it is given, and answers in that of its input. */
 static struct value *linear_of_quantized(const struct forward *forward, const char *prefix, struct value *a,
                                          const struct quantized *weight)
 {
     struct tape *tape = forward->tape;
-    char path[PATH_BYTES];
-    snprintf(path, sizeof path, "%s.bias", prefix);
+    char path[FORWARD_PATH_BYTES];
+    path_join(path, prefix, "bias");
     int frame = tape_frame_open(tape);
     struct value *input = weight->form == QUANTIZED_NF4 ? tape_cast(tape, a, DTYPE_BFLOAT16) : a;
-    struct value *bias = forward->workload->prepare_kbit ? prepare_kbit_bias(forward, weight, path)
-                                                         : forward_optional(forward, "%s", path);
+    struct value *bias =
+        forward->workload->prepare_kbit ? prepare_kbit_bias(forward, weight, path) : path_value(forward, path);
     struct value *result = tape_linear_quantized(tape, input, weight, bias);
     if (result != NULL) {
         value_rebind(tape, &result, tape_cast(tape, result, value_dtype(a)));
@@ -92,8 +46,8 @@ static struct value *linear_of_values(const struct forward *forward, const char 
 {
     struct tape *tape = forward->tape;
     int frame = tape_frame_open(tape);
-    struct value *weight = forward_tensor(forward, "%s.weight", prefix);
-    struct value *bias = forward_optional(forward, "%s.bias", prefix);
+    struct value *weight = part_value(forward, prefix, "weight");
+    struct value *bias = part_optional(forward, prefix, "bias");
     a = module_argument(forward, a);
     struct value *result = form == LINEAR_APART    ? linear_apart(forward, a, weight, bias)
                            : form == LINEAR_IN_OUT ? tape_linear_t(tape, a, weight, bias)
@@ -137,11 +91,11 @@ static struct value *linear_adapted(const struct forward *forward, const char *p
 static struct value *linear_of(const struct forward *forward, const char *prefix, struct value *a,
                                enum linear_form form)
 {
-    char path[PATH_BYTES];
+    char path[FORWARD_PATH_BYTES];
     const char *outside = tape_module_open(forward->tape, prefix);
     struct module_visit visit = module_enter(forward, prefix);
-    snprintf(path, sizeof path, "%s.weight", prefix);
-    const struct quantized *weight = quantized_find(forward, path);
+    path_join(path, prefix, "weight");
+    const struct quantized *weight = path_quantized(forward, path);
     struct value *result =
         weight != NULL ? linear_of_quantized(forward, prefix, a, weight) : linear_of_values(forward, prefix, a, form);
     result = module_leave(forward, visit, linear_adapted(forward, prefix, weight, a, result));
@@ -169,8 +123,8 @@ struct value *forward_layernorm(const struct forward *forward, const char *prefi
     int frame = tape_frame_open(forward->tape);
     const char *outside = tape_module_open(forward->tape, prefix);
     struct module_visit visit = module_enter(forward, prefix);
-    struct value *weight = forward_tensor(forward, "%s.weight", prefix);
-    struct value *bias = forward_tensor(forward, "%s.bias", prefix);
+    struct value *weight = part_value(forward, prefix, "weight");
+    struct value *bias = part_value(forward, prefix, "bias");
     a = module_argument(forward, a);
     struct value *result = tape_layernorm(forward->tape, a, weight, bias, forward->config->norm_epsilon);
     result = module_leave(forward, visit, result);
@@ -181,12 +135,12 @@ struct value *forward_layernorm(const struct forward *forward, const char *prefi
 struct value *forward_embedding(const struct forward *forward, const char *prefix, struct value *ids,
                                 int64_t padding_id)
 {
-    char path[PATH_BYTES];
-    snprintf(path, sizeof path, "%s.weight", prefix);
-    const struct quantized *table = quantized_find(forward, path);
+    char path[FORWARD_PATH_BYTES];
+    path_join(path, prefix, "weight");
+    const struct quantized *table = path_quantized(forward, path);
     const char *outside = tape_module_open(forward->tape, prefix);
     struct module_visit visit = module_enter(forward, prefix);
-    struct value *weight = table == NULL ? forward_tensor(forward, "%s", path) : NULL;
+    struct value *weight = table == NULL ? part_value(forward, prefix, "weight") : NULL;
     ids = module_argument(forward, ids);
     struct value *result = table != NULL ? tape_embedding_quantized(forward->tape, table, ids, DTYPE_BFLOAT16)
                                          : tape_embedding(forward->tape, weight, ids, padding_id);
@@ -211,7 +165,7 @@ struct value *forward_words(const struct forward *forward, const char *prefix, i
     struct tape *tape = forward->tape;
     int frame = tape_frame_open(tape);
     struct value *words = forward_embedding(forward, prefix, forward->ids, padding_id);
-    struct value *scale = forward_optional(forward, "%s.embed_scale", prefix);
+    struct value *scale = part_optional(forward, prefix, "embed_scale");
     words = tape_frame_close(tape, frame, scale != NULL ? tape_multiply(tape, words, scale) : words);
     if (forward->workload->checkpointing && forward->workload->lora_rank > 0) {
         forward_leaf_begin(forward, words);
@@ -219,33 +173,31 @@ struct value *forward_words(const struct forward *forward, const char *prefix, i
     return words;
 }
 
-enum { LAYER_PATH_BYTES = 192 };
-
 struct value *layer_linear(const struct forward_layer *layer, const char *name, struct value *a)
 {
-    char path[LAYER_PATH_BYTES];
-    snprintf(path, sizeof path, "%s.%s", layer->prefix, name);
+    char path[FORWARD_PATH_BYTES];
+    path_join(path, layer->prefix, name);
     return forward_linear(layer->forward, path, a);
 }
 
 struct value *layer_linear_t(const struct forward_layer *layer, const char *name, struct value *a)
 {
-    char path[LAYER_PATH_BYTES];
-    snprintf(path, sizeof path, "%s.%s", layer->prefix, name);
+    char path[FORWARD_PATH_BYTES];
+    path_join(path, layer->prefix, name);
     return forward_linear_t(layer->forward, path, a);
 }
 
 struct value *layer_linear_apart(const struct forward_layer *layer, const char *name, struct value *a)
 {
-    char path[LAYER_PATH_BYTES];
-    snprintf(path, sizeof path, "%s.%s", layer->prefix, name);
+    char path[FORWARD_PATH_BYTES];
+    path_join(path, layer->prefix, name);
     return forward_linear_apart(layer->forward, path, a);
 }
 
 struct value *layer_layernorm(const struct forward_layer *layer, const char *name, struct value *a)
 {
-    char path[LAYER_PATH_BYTES];
-    snprintf(path, sizeof path, "%s.%s", layer->prefix, name);
+    char path[FORWARD_PATH_BYTES];
+    path_join(path, layer->prefix, name);
     return forward_layernorm(layer->forward, path, a);
 }
 

@@ -30,6 +30,7 @@ struct forward {
     struct value *images;              /* [batch, channels, height, width]; text: NULL */
     struct value *seen;                /* i64 [batch, seq], 1 where a token is not padding; NULL: none is */
     struct value *labels;              /* i64 [batch, seq] or [batch] when training, else NULL */
+    int *near_tensor;                  /* where the tensor that was asked for last stands in the skeleton */
     struct forward_leaves *leaves;     /* where a pass notes the results that it made leaves of */
     /* Generation, else NULL. ids are then those of the new tokens. */
     struct value *positions; /* i64, like ids: where in the sequence they are */
@@ -54,6 +55,15 @@ __attribute__((format(printf, 2, 3))) struct value *forward_tensor(const struct 
 /* Like forward_tensor, but NULL where the model has no such tensor. */
 __attribute__((format(printf, 2, 3))) struct value *forward_optional(const struct forward *forward, const char *format,
                                                                      ...);
+
+/* The same of "prefix.name", or of a whole path, without a format. */
+enum { FORWARD_PATH_BYTES = 256 };
+void path_join(char path[FORWARD_PATH_BYTES], const char *prefix, const char *name);
+struct value *part_value(const struct forward *forward, const char *prefix, const char *name);
+struct value *part_optional(const struct forward *forward, const char *prefix, const char *name);
+struct value *path_value(const struct forward *forward, const char *path); /* NULL where there is none */
+/* NULL where the model has no such tensor, or one that is not quantised. */
+const struct quantized *path_quantized(const struct forward *forward, const char *path);
 
 /* Gives a name to another value, as `name = next` does. */
 static inline void value_rebind(struct tape *tape, struct value **name, struct value *next)

@@ -9,7 +9,7 @@ struct value *forward_rms_norm_with(const struct forward *f, const char *path, s
 {
     struct tape *tape = f->tape;
     struct module_visit visit = module_enter(f, path);
-    struct value *weight = forward_tensor(f, "%s.weight", path);
+    struct value *weight = part_value(f, path, "weight");
     input = module_argument(f, input);
     int frame = tape_frame_open(tape);
     struct value *hidden = tape_cast(tape, input, DTYPE_FLOAT32);
@@ -36,7 +36,7 @@ struct value *forward_rms_norm_promoted(const struct forward *f, const char *pat
 {
     struct tape *tape = f->tape;
     struct module_visit visit = module_enter(f, path);
-    struct value *weight = forward_tensor(f, "%s.weight", path);
+    struct value *weight = part_value(f, path, "weight");
     input = module_argument(f, input);
     int frame = tape_frame_open(tape);
     int inner = tape_frame_open(tape);
@@ -71,7 +71,7 @@ struct value *forward_rms_norm_shifted(const struct forward *f, const char *path
 {
     struct tape *tape = f->tape;
     struct module_visit visit = module_enter(f, path);
-    struct value *kept = forward_tensor(f, "%s.weight", path);
+    struct value *kept = part_value(f, path, "weight");
     input = module_argument(f, input);
     int frame = tape_frame_open(tape);
     struct value *wide = tape_cast(tape, input, DTYPE_FLOAT32);
@@ -91,21 +91,21 @@ struct value *forward_rms_norm_shifted(const struct forward *f, const char *path
 
 struct value *layer_rms_norm(const struct forward_layer *layer, const char *name, struct value *a)
 {
-    char path[160];
-    snprintf(path, sizeof path, "%s.%s", layer->prefix, name);
+    char path[FORWARD_PATH_BYTES];
+    path_join(path, layer->prefix, name);
     return forward_rms_norm(layer->forward, path, a);
 }
 
 struct value *layer_rms_norm_promoted(const struct forward_layer *layer, const char *name, struct value *a)
 {
-    char path[160];
-    snprintf(path, sizeof path, "%s.%s", layer->prefix, name);
+    char path[FORWARD_PATH_BYTES];
+    path_join(path, layer->prefix, name);
     return forward_rms_norm_promoted(layer->forward, path, a);
 }
 
 struct value *layer_rms_norm_shifted(const struct forward_layer *layer, const char *name, struct value *a)
 {
-    char path[160];
-    snprintf(path, sizeof path, "%s.%s", layer->prefix, name);
+    char path[FORWARD_PATH_BYTES];
+    path_join(path, layer->prefix, name);
     return forward_rms_norm_shifted(layer->forward, path, a);
 }

@@ -14,6 +14,7 @@ struct build {
     int parameter_count;
     struct value *scale, *found; /* of the gradient scaler, else NULL */
     struct forward_leaves leaves;
+    int near_tensor;
 };
 
 static inline bool precision_is_amp(enum precision precision)

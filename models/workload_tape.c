@@ -312,6 +312,7 @@ static enum status_code tape_attempt(struct build *build, const struct target *t
         tape_shape(made, build->plan.form, bounds);
         build->forward.tape = made;
         build->forward.leaves = &build->leaves;
+        build->forward.near_tensor = &build->near_tensor;
         tape_tf32(made, workload->tf32, workload->tf32 || workload->tf32_convolutions);
         case_build(build);
         code = tape_finish(made, error);

@@ -138,6 +138,15 @@ static void readings_add(struct estimate *estimate, const struct constants *cons
                process ? &context->process : &context->device);
 }
 
+/* Of storages nothing but sizes and lifetimes is asked here. */
+static enum status_code tape_make(const struct estimate_input *input, const struct target *target, struct tape **tape,
+                                  struct status *error)
+{
+    struct training_plan plan = training_plan_default();
+    plan.form = (struct tape_form){.repeats = true, .bare = true, .unplaced = true};
+    return workload_tape_planned(input->config, input->skeleton, input->workload, target, &plan, tape, error);
+}
+
 static enum status_code replay_compute(const struct estimate_input *input, struct estimate *estimate,
                                        struct status *error)
 {
@@ -152,7 +161,7 @@ static enum status_code replay_compute(const struct estimate_input *input, struc
         return STATUS_OK;
     }
     if (code == STATUS_OK) {
-        code = workload_tape_brief(input->config, input->skeleton, input->workload, target, false, &tape, error);
+        code = tape_make(input, target, &tape, error);
     }
     if (code == STATUS_OK) {
         code = meta_open(input->memory_bytes, &device, error);

@@ -26,8 +26,9 @@ enum status_code tape_new(const struct target *target, struct tape **tape, struc
 
 /* What a tape leaves out. All false: nothing. */
 struct tape_form {
-    bool repeats; /* repetitions are told once (cycles, below) */
-    bool bare;    /* storages and their lifetimes alone: no operation, no operand, no loss */
+    bool repeats;  /* repetitions are told once (cycles, below) */
+    bool bare;     /* storages and their lifetimes alone: no operation, no operand, no loss */
+    bool unplaced; /* storages do not tell their modules */
 };
 
 /* How far cycles may go without building a turn, as far as that is known. Empty at first. A tape whose turns turn out otherwise
@@ -103,7 +104,7 @@ struct tape_cycle tape_cycle_open(struct tape *tape, int64_t period);
  * passed over. */
 int64_t tape_cycle_turn(struct tape_cycle *cycle, int64_t left);
 
-/* -- modules. What is taken from here on is taken by the module with this path (copied). Returns the one before, to be given to
+/* -- modules; nothing where the tape does not tell them. What is taken from here on is taken by the module with this path (copied). Returns the one before, to be given to
  * tape_module_close. A backward function takes for the module that its operation was in. */
 const char *tape_module_open(struct tape *tape, const char *path);
 void tape_module_close(struct tape *tape, const char *before);

@@ -51,7 +51,7 @@ const char *tape_module_open(struct tape *tape, const char *path)
 {
     const char *before = tape->module;
     struct module_names *modules = &tape->modules;
-    if (tape_failed(tape) || (modules->count * 2 >= modules->capacity && !modules_grow(tape))) {
+    if (tape->form.unplaced || tape_failed(tape) || (modules->count * 2 >= modules->capacity && !modules_grow(tape))) {
         return before;
     }
     const char **slot = slot_find(modules, path);

@@ -71,6 +71,7 @@ void event_append(struct tape *tape, enum event_kind kind, int index)
 void tape_shape(struct tape *tape, struct tape_form form, struct cycle_bounds *bounds)
 {
     tape->form = form;
+    tape->module = form.unplaced ? NULL : tape->module;
     tape->bounds = bounds;
 }
 

@@ -160,7 +160,9 @@ static int64_t layer_kept_bytes(struct opened *opened, const char *layer, int64_
     struct tape *tape = NULL;
     size_t count = (size_t)opened->skeleton.tensor_count;
     struct quantized *quantized = calloc(count, sizeof *quantized);
-    struct forward forward = {.config = &opened->config,
+    int near_tensor = 0;
+    struct forward forward = {.near_tensor = &near_tensor,
+                              .config = &opened->config,
                               .skeleton = &opened->skeleton,
                               .workload = &opened->workload,
                               .values = calloc(count, sizeof *forward.values),
