@@ -50,13 +50,8 @@ folder_empty() {
 
 source_words() {
     words=$("$build/assay" --version 2>/dev/null)
-    case $words in
-    *'('*) ;; # it says its revision itself
-    *)
-        commit=$(git rev-parse --short HEAD 2>/dev/null) && words="$words, commit $commit"
-        [ -z "$commit" ] || git diff --quiet HEAD 2>/dev/null || words="$words with changes"
-        ;;
-    esac
+    commit=$(git rev-parse --short HEAD 2>/dev/null) && words="$words, commit $commit"
+    [ -z "$commit" ] || git diff --quiet HEAD 2>/dev/null || words="$words with changes"
     echo "${words:-unknown sources}"
 }
 
