@@ -37,6 +37,58 @@ static void error_append(struct text *text, const struct case_view *view, const 
     text_format(text, "\">%s</span>", row != NULL ? error_word(row->error_known, row->error, word) : "-");
 }
 
+static bool has_column(const struct report *report, const struct html_columns *columns, const struct comparison *row)
+{
+    int index = 0;
+    while (index < report->estimator_count && strcmp(report->estimators[index], row->estimator) != 0) {
+        index++;
+    }
+    return index < report->estimator_count && columns->shown[index];
+}
+
+/* "replay process: predicted 400.00 MiB, measured 488.77 MiB, -18.16 %" */
+static void decisive_append(struct text *text, const struct case_view *view, const struct comparison *row)
+{
+    char word[WORDING_BYTES];
+    text_append(text, row->judgement == JUDGEMENT_FAIL ? "<span class=\"why fail\">" : "<span class=why>");
+    xml_append(text, row->estimator);
+    text_append(text, " ");
+    xml_append(text, quantity_word(row->quantity, word));
+    text_format(text, ": predicted %s", bytes_word(row->predicted_bytes, false, word));
+    text_format(text, ", %s %s", view->basis, bytes_word(row->measured_bytes, false, word));
+    if (row->error_known) {
+        text_format(text, ", %s", error_word(true, row->error, word));
+    }
+    if (row->judgement == JUDGEMENT_NONE) {
+        text_append(text, ", not judged: ");
+        xml_append(text, row->note);
+    }
+    text_append(text, "</span>");
+}
+
+/* What decided that the case did not pass and no column shows: another level than the allocated peak, an estimator without a
+ * column, a figure that could not be judged. */
+static void decisive_list(struct text *text, const struct report *report, const struct html_columns *columns,
+                          const struct case_view *view)
+{
+    enum { SHOWN = 3 };
+    const bool is_open = view->standing == STANDING_OPEN;
+    int count = 0;
+    for (int index = 0; index < view->comparison_count; index++) {
+        const struct comparison *row = &view->comparisons[index];
+        bool decides =
+            row->judgement == JUDGEMENT_FAIL || (is_open && row->judgement == JUDGEMENT_NONE && row->note != NULL);
+        bool is_seen = row->judgement == JUDGEMENT_FAIL && has_column(report, columns, row) &&
+                       row == comparison_of_peak(view, row->estimator);
+        if (decides && !is_seen && count++ < SHOWN) {
+            decisive_append(text, view, row);
+        }
+    }
+    if (count > SHOWN) {
+        text_format(text, "<span class=why>and %d more</span>", count - SHOWN);
+    }
+}
+
 static void row_append(struct text *text, const struct report *report, const struct html_columns *columns,
                        const struct case_view *view)
 {
@@ -44,6 +96,7 @@ static void row_append(struct text *text, const struct report *report, const str
     int place = 0;
     text_append(text, "<summary class=row><span>");
     xml_append(text, view->title);
+    decisive_list(text, report, columns, view);
     text_format(text, "</span><span class=\"s %s\">", status_class(case_word(view)));
     xml_append(text, case_word(view));
     text_append(text, view->invalid ? " <span class=\"invalid\">invalid readings</span>" : "");

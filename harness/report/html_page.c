@@ -34,6 +34,7 @@ static const char head_style[] =
     ".too{background:var(--too)}.close{background:var(--fit)}.wasteful{background:var(--waste)}\n"
     ".row{display:flex;gap:.6rem;align-items:baseline;padding:.25rem 0;border-top:1px solid var(--line)}\n"
     ".row>:first-child{flex:1 1 12rem;min-width:0}.row>.n{flex:0 0 6.6rem}.row>.s{flex:0 0 4.2rem}\n"
+    ".why{display:block;font-weight:400;font-size:.9em;padding-left:1rem}\n"
     ".head{font-weight:600;border-top:0;border-bottom:2px solid var(--rule)}\n"
     "summary{cursor:pointer}summary>:first-child::before{content:'\\25B8\\00A0'}\n"
     "details[open]>summary>:first-child::before{content:'\\25BE\\00A0'}\n"

@@ -69,6 +69,43 @@ static void what_failed_is_seen_at_every_width(void **state)
     report_release(report);
 }
 
+static void expect_row(const char *estimates, const char *comparisons, const char *part)
+{
+    struct text page = {0};
+    struct report *report = report_of(estimates, comparisons, "fail");
+    assert_int_equal(report_render(report, REPORT_HTML, NULL, &page, NULL), STATUS_OK);
+    const char *row = strstr(text_string(&page), "<summary"), *end = row != NULL ? strstr(row, "</summary>") : NULL;
+    const char *found = row != NULL ? strstr(row, part) : NULL;
+    if (found == NULL || found > end) {
+        fail_msg("'%s' is not in the row: %.600s", part, row != NULL ? row : "(none)");
+    }
+    text_release(&page);
+    report_release(report);
+}
+
+#define VERDICT(estimator, quantity, predicted, measured, error, pass, note)                                           \
+    "{\"estimator\":\"" estimator "\",\"quantity\":\"" quantity "\",\"predicted\":" predicted                          \
+    ",\"measured\":" measured ",\"signed_error_bytes\":null,\"signed_error\":" error                                   \
+    ",\"tolerance\":{\"bytes\":0},\"pass\":" pass ",\"note\":" note "}"
+
+/* The allocated peak is right and the process is not: the row of the case says which level failed, and by how much. */
+static void the_level_that_failed_is_in_the_row(void **state)
+{
+    (void)state;
+    static const char replay[] = "{\"replay\":{\"allocated_bytes_peak\":1000}}";
+    static const char right[] = VERDICT("replay", "allocated_bytes_peak", "1000", "1000", "0.0", "true", "null");
+    struct text both = {0};
+    text_format(&both, "[%s,%s]", right,
+                VERDICT("replay", "process_bytes", "3145728", "4194304", "-0.25", "false", "null"));
+    expect_row(replay, text_string(&both),
+               "<span class=\"why fail\">replay process: predicted 3.00 MiB, measured 4.00 MiB, -25.00 %</span>");
+    text_release(&both);
+    text_format(&both, "[%s,%s]", right,
+                VERDICT("replay", "footprint_bytes", "2097152", "1048576", "1.0", "false", "null"));
+    expect_row(replay, text_string(&both), "replay footprint: predicted 2.00 MiB, measured 1.00 MiB, +100.00 %</span>");
+    text_release(&both);
+}
+
 /* A case that is there and has one stage is not called missing. */
 static void a_timeline_says_why_it_is_not_drawn(void **state)
 {
@@ -167,8 +204,11 @@ static void cases_are_in_the_order_of_what_is_shown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(errors_beyond_the_scale_are_marked),      cmocka_unit_test(what_failed_is_seen_at_every_width),
-        cmocka_unit_test(a_timeline_says_why_it_is_not_drawn),     cmocka_unit_test(pages_of_a_figure_are_numbered),
+        cmocka_unit_test(errors_beyond_the_scale_are_marked),
+        cmocka_unit_test(what_failed_is_seen_at_every_width),
+        cmocka_unit_test(the_level_that_failed_is_in_the_row),
+        cmocka_unit_test(a_timeline_says_why_it_is_not_drawn),
+        cmocka_unit_test(pages_of_a_figure_are_numbered),
         cmocka_unit_test(cases_are_in_the_order_of_what_is_shown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
