@@ -91,12 +91,45 @@ static char unit_meant(const char *name, bool *binary)
     return *rest == '\0' ? meant[letter - letters] : '\0';
 }
 
+/* NULL: there is none of this name. */
+static const struct unit *unit_find(const char *name)
+{
+    if (*name == '\0') {
+        return &units[0];
+    }
+    for (size_t i = 0; i < UNIT_COUNT; i++) {
+        if (strcmp(name, units[i].name) == 0) {
+            return &units[i];
+        }
+    }
+    return NULL;
+}
+
+/* Whether a unit ends before a blank, a comma or a sign, and something follows: "GB,16GB", "GiB 8GiB". */
+static bool is_several(const char *name)
+{
+    size_t length = strcspn(name, " ,;+/");
+    bool found = false;
+    for (size_t i = 0; i < UNIT_COUNT && length > 0 && name[length] != '\0'; i++) {
+        found = found || (strlen(units[i].name) == length && strncasecmp(units[i].name, name, length) == 0);
+    }
+    return found;
+}
+
 static enum status_code unit_refuse(const char *text, const struct decimal *number, const char *name,
                                     struct status *error)
 {
     bool binary = false;
     int length = (int)number->length;
     char letter = unit_meant(name, &binary);
+    if (letter == '\0' && is_several(name)) {
+        return status_set(error, STATUS_INVALID, "'%s' is more than one size; write one, as in 24GiB", text);
+    }
+    size_t comma = *name == ',' ? strspn(name + 1, digits) : 0;
+    if (comma > 0 && unit_find(name + 1 + comma) != NULL) {
+        return status_set(error, STATUS_INVALID, "'%s' has a comma in its number; write %.*s.%s", text, length, text,
+                          name + 1);
+    }
     if (letter == '\0') {
         return status_set(error, STATUS_INVALID,
                           "'%s' has no unit that is known here; write B, KiB, MiB, GiB, TiB (binary) or kB, MB, GB, TB "
@@ -111,20 +144,6 @@ static enum status_code unit_refuse(const char *text, const struct decimal *numb
         error, STATUS_INVALID,
         "'%s' leaves open whether it counts in 1000s or in 1024s; write %.*s%cB (1000s) or %.*s%ciB (1024s)", text,
         length, text, letter, length, text, letter);
-}
-
-/* NULL: there is none of this name. */
-static const struct unit *unit_find(const char *name)
-{
-    if (*name == '\0') {
-        return &units[0];
-    }
-    for (size_t i = 0; i < UNIT_COUNT; i++) {
-        if (strcmp(name, units[i].name) == 0) {
-            return &units[i];
-        }
-    }
-    return NULL;
 }
 
 /* Of a text whose number was read. */

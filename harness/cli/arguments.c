@@ -83,7 +83,8 @@ static enum status_code list_take(const struct command *command, const char *nam
         }
     }
     if (arguments->list_count == before) {
-        return status_set(error, STATUS_INVALID, "%s: --%s needs at least one value", command->name, name);
+        return status_set(error, STATUS_INVALID, "%s: --%s needs at least one value; assay %s --help lists them",
+                          command->name, name, command->name);
     }
     if (arguments->list_count == LIST_COUNT_MAXIMUM) {
         return status_set(error, STATUS_INVALID, "%s: --%s has too many values; give fewer than %d", command->name,
@@ -156,10 +157,27 @@ static enum status_code option_take(const struct command *command, const char *w
     return STATUS_OK;
 }
 
+/* The row of a switch that was given just before, "--padding"; NULL: there was none. */
+static const struct option_row *switch_named(const struct command *command, const char *previous)
+{
+    bool is_option = previous != NULL && strncmp(previous, "--", 2) == 0;
+    int row = is_option ? row_find(command->options, previous + 2, strlen(previous + 2)) : -1;
+    return row >= 0 && command->options[row].kind == OPTION_BOOLEAN ? &command->options[row] : NULL;
+}
+
 static enum status_code operand_refuse(const struct command *command, const char *word, const char *previous,
                                        struct status *error)
 {
     struct text meant = {0};
+    const struct option_row *option = switch_named(command, previous);
+    if (option != NULL) {
+        return status_set(error, STATUS_INVALID, "%s: --%s: '%s' is not known; write true or false", command->name,
+                          option->name, word);
+    }
+    if (command->operand_maximum == 0) {
+        return status_set(error, STATUS_INVALID, "%s: '%s' is one operand too many; assay %s takes none", command->name,
+                          word, command->name);
+    }
     enum status_code code =
         operand_suggest(word, previous, command->options, &meant)
             ? status_set(error, STATUS_INVALID, "%s: '%s' is one operand too many; %s", command->name, word,

@@ -2,8 +2,12 @@
 #include "harness/cli/case_suite.h"
 
 #include <string.h>
+#include <unistd.h>
 
+#include "harness/base/arena.h"
+#include "harness/base/shell_word.h"
 #include "harness/base/text.h"
+#include "harness/cli/resource_path.h"
 #include "models/workload.h"
 
 static const char origin[] = "options";
@@ -65,4 +69,35 @@ enum status_code case_suite_read(const struct arguments *arguments, const char *
     }
     text_release(&yaml);
     return code;
+}
+
+static bool has_mode(const struct option_row *options)
+{
+    while (options->name != NULL && strcmp(options->name, "mode") != 0) {
+        options++;
+    }
+    return options->name != NULL;
+}
+
+void suite_hint(const struct arguments *arguments, struct status *error)
+{
+    const char *name = arguments->operands[0];
+    struct arena arena = {0};
+    struct text hint = {0};
+    const char *file = arena_format(&arena, "suites/%s.yaml", name);
+    const char *path = file != NULL ? suite_path(&arena, file) : NULL;
+    if (access(name, F_OK) == 0) { /* it is there, and wrong for another reason */
+        arena_release(&arena);
+        return;
+    }
+    if (path != NULL && strchr(name, '/') == NULL && access(path, F_OK) == 0) {
+        text_append(&hint, ", as ");
+        shell_word_append(&hint, file);
+    } else if (has_mode(arguments->command->options) && strstr(name, ".y") == NULL) { /* no .yaml, no .yml */
+        text_append(&hint, ", or a model with the options of a case, as --mode load");
+    }
+    const struct status cause = *error;
+    status_set(error, cause.code, "%s%s", cause.text, text_string(&hint));
+    text_release(&hint);
+    arena_release(&arena);
 }

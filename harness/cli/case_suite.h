@@ -9,4 +9,8 @@
 enum status_code case_suite_read(const struct arguments *arguments, const char *catalogue_dir, struct suite *suite,
                                  struct status *error);
 
+/* Appends to the error of a suite that cannot be opened what was probably meant: a suite that comes with the program, or, of a command
+ * that takes a model too, the options that make cases of it. */
+void suite_hint(const struct arguments *arguments, struct status *error);
+
 #endif

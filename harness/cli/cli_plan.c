@@ -269,6 +269,9 @@ static enum status_code plan_make(struct plan *plan, struct arena *arena, struct
     if (code == STATUS_OK && plan->target != NULL) {
         code = target_find(plan->target, &target, error);
         plan->target = code == STATUS_OK ? target->name : plan->target;
+        if (code != STATUS_OK) {
+            status_prefix(error, "plan: --for");
+        }
     }
     if (code == STATUS_OK) {
         code = cases_select(plan, arena, error);
@@ -327,6 +330,9 @@ static enum status_code plan_command(const struct arguments *arguments, enum exi
                                 ? status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a path")
                             : case_options_given(arguments) ? case_suite_read(arguments, plan.catalogue, &suite, error)
                                                             : suite_read(path, plan.catalogue, &suite, error);
+    if (code == STATUS_INVALID && path != NULL && !case_options_given(arguments)) {
+        suite_hint(arguments, error);
+    }
     if (code == STATUS_OK) {
         code = device_read(arguments, &plan, error);
     }

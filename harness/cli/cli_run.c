@@ -8,6 +8,7 @@
 
 #include "harness/base/shell_word.h"
 #include "harness/base/size.h"
+#include "harness/cli/case_suite.h"
 #include "harness/cli/command.h"
 #include "harness/cli/constants_option.h"
 #include "harness/cli/model_notes.h"
@@ -273,6 +274,9 @@ static enum status_code run_command(const struct arguments *arguments, enum exit
     }
     if (code == STATUS_OK) {
         code = suite_read(path, run.catalogue_dir, &suite, error);
+        if (code == STATUS_INVALID) {
+            suite_hint(arguments, error);
+        }
     }
     /* Who reads the progress, or the beginning of it alone (2>&1 | head), does not decide what is measured. */
     signal(SIGPIPE, SIG_IGN);

@@ -50,7 +50,22 @@ static void option_help(const struct option_row *option, struct text *text)
     }
 }
 
-void command_help(const struct command *command, struct text *text)
+/* The details as they stand; or, where their lines are wider than width, each paragraph as one line, which is folded as one. A line
+ * that is indented begins a paragraph of its own. */
+static void details_append(const char *details, int width, struct text *text)
+{
+    bool is_wide = false;
+    for (const char *line = details; *line != '\0'; line += strcspn(line, "\n") + 1) {
+        is_wide = is_wide || strcspn(line, "\n") > (size_t)width;
+    }
+    for (const char *byte = details; *byte != '\0'; byte++) {
+        bool joins = is_wide && *byte == '\n' && byte > details && byte[-1] != '\n' && byte[1] != '\n' &&
+                     byte[1] != ' ' && byte[1] != '\0';
+        text_append_bytes(text, joins ? " " : byte, 1);
+    }
+}
+
+void command_help(const struct command *command, int width, struct text *text)
 {
     bool has_operands = command->operands[0] != '\0';
     text_format(text, "usage: assay %s%s%s [options]\n\n%s\n\n", command->name, has_operands ? " " : "",
@@ -60,6 +75,7 @@ void command_help(const struct command *command, struct text *text)
     }
     text_format(text, "  %-*s%s\n", LEFT_COLUMN - 2, "--help", "this text");
     if (command->details[0] != '\0') {
-        text_format(text, "\n%s", command->details);
+        text_append(text, "\n");
+        details_append(command->details, width, text);
     }
 }

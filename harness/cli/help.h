@@ -7,6 +7,7 @@
 
 /* commands is ended by NULL. */
 void program_help(const struct command *const *commands, struct text *text);
-void command_help(const struct command *command, struct text *text);
+/* width: of the terminal, for paragraphs that are wider (INT_MAX: there is none). Lines are not folded here. */
+void command_help(const struct command *command, int width, struct text *text);
 
 #endif

@@ -77,7 +77,7 @@ static enum status_code help_print(const struct command *command, struct status 
 {
     struct text text = {0};
     if (command != NULL) {
-        command_help(command, &text);
+        command_help(command, table_width(), &text);
     } else {
         program_help(commands, &text);
     }
@@ -152,7 +152,7 @@ static enum status_code program_run(int count, char **words, enum exit_code *exi
         waiting_threads_sleep(words);
     }
     code = command->run(&arguments, exit_code, error);
-    if (code == STATUS_INVALID) {
+    if (code == STATUS_INVALID || code == STATUS_OVERFLOW) {
         case_options_reword(&arguments, error);
     }
     return code;

@@ -82,8 +82,9 @@ static size_t fold_start(const char *line, size_t length, int width)
 /* Where the lines below go on: below start, or near the margin where the longest word behind it does not fit there. */
 static int fold_indent(const char *line, size_t length, size_t start, int width)
 {
-    enum { INDENT = 2, NEAR_MARGIN = 4 };
-    int indent = width_of(line, start) + (start == strspn(line, " ") ? INDENT : 0), longest = 0;
+    enum { INDENT = 2, NEAR_MARGIN = 4, COLUMN_LEAST = 16 };
+    bool is_text = start == strspn(line, " ") && start < COLUMN_LEAST; /* else what is right of other columns */
+    int indent = width_of(line, start) + (is_text ? INDENT : 0), longest = 0;
     for (size_t at = start; at < length;) {
         size_t blanks = strspn(line + at, " "), word = strcspn(line + at + blanks, " \n");
         int columns = width_of(line + at + blanks, word);

@@ -115,6 +115,9 @@ static enum status_code target_choose(const struct arguments *arguments, struct 
     }
     if (name != NULL || own != NULL) {
         code = target_find(name != NULL ? name : own, &target, error);
+        if (code != STATUS_OK && name != NULL) {
+            status_prefix(error, "%s: --for", arguments->command->name);
+        }
     }
     question->input.target = target->name;
     return code;
@@ -238,7 +241,12 @@ void question_taken_words(const struct question_case *question, struct text *tex
 void question_bound_line(const struct question_case *question, struct text *text)
 {
     char rest[SIZE_TEXT_BYTES];
-    if (question->memory_bytes > 0) {
+    if (question->memory_bytes > 0 && question->overhead.high_bytes >= question->memory_bytes) {
+        char taken[SIZE_TEXT_BYTES];
+        text_format(text, "on %s of %s: nothing is left for segments, context and libraries take %s\n",
+                    question->gpu != NULL ? question->gpu->name : "a device", size_format(question->memory_bytes, rest),
+                    size_format(question->overhead.high_bytes, taken));
+    } else if (question->memory_bytes > 0) {
         text_format(text, "on %s with %s for segments: ", question->gpu != NULL ? question->gpu->name : "a device",
                     size_format(question_segment_bytes(question), rest));
         question_taken_words(question, text);

@@ -33,6 +33,9 @@ static enum status_code rule_open(const struct arguments *arguments, struct repo
     enum status_code code = factor_parse(arguments_value(arguments, "rule"), &factor, error);
     if (code == STATUS_OK && wasteful_text != NULL) {
         code = percentage_parse(wasteful_text, &wasteful, error);
+        if (code != STATUS_OK) {
+            status_prefix(error, "report: --wasteful");
+        }
     }
     return code == STATUS_OK
                ? weights_rule_make(page->reports, page->report_count, factor, wasteful, &page->rule, error)

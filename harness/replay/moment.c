@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "harness/base/size.h"
+#include "harness/base/text.h"
 #include "harness/memory/allocator.h"
 #include "harness/tape/tape_walk.h"
 
@@ -134,6 +135,20 @@ static enum status_code walk_on(struct walk *walk, bool *more, struct status *er
     return code;
 }
 
+static enum status_code stage_refuse(const struct walk *walk, enum stage stage, struct status *error)
+{
+    struct text known = {0};
+    for (int i = STAGE_LOAD; i < STAGE_COUNT; i++) {
+        if (walk->last_begin[i] >= 0) {
+            text_format(&known, "%s%s", known.length > 0 ? ", " : "", stage_name((enum stage)i));
+        }
+    }
+    enum status_code code = status_set(error, STATUS_INVALID, "the case has no stage %s; it has %s",
+                                       stage == STAGE_COUNT ? "" : stage_name(stage), text_string(&known));
+    text_release(&known);
+    return code;
+}
+
 /* The number of steps up to the moment. */
 static enum status_code place_find(const struct tape_view *tape, enum stage stage, int64_t bound_bytes,
                                    int64_t *step_count, struct status *error)
@@ -162,8 +177,7 @@ static enum status_code place_find(const struct tape_view *tape, enum stage stag
     }
     walk_close(&walk);
     if (code == STATUS_OK && reserved_bytes < 0) {
-        code = status_set(error, STATUS_INVALID, "the case has no stage %s",
-                          stage == STAGE_COUNT ? "" : stage_name(stage));
+        code = stage_refuse(&walk, stage, error);
     }
     return code;
 }

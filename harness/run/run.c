@@ -130,7 +130,7 @@ static enum status_code options_check(const struct run_options *options, int *to
         *total += case_selected(options, i) ? options->suite->cases[i].settings->repeat : 0;
     }
     if (*total == 0) {
-        return status_set(error, STATUS_INVALID, "no case of %s matches '%s'; assay plan lists their ids",
+        return status_set(error, STATUS_INVALID, "no case of %s matches '%s'; assay plan SUITE --ids lists them",
                           options->suite->path, options->filter != NULL ? options->filter : "*");
     }
     return STATUS_OK;

@@ -299,17 +299,20 @@ enum status_code gpu_find(const char *name, const struct gpu **gpu, struct statu
     struct text begun = {0};
     char buffer[PLAIN_BYTES];
     const char *wanted = name_plain(name, buffer);
+    int begun_rows[GPU_COUNT], count = 0;
     for (int i = 0; i < (int)GPU_COUNT; i++) {
         enum match match = gpu_match(wanted, &gpus[i]);
         if (match == MATCH_WHOLE) {
             *gpu = &gpus[i];
-            text_release(&begun);
             return STATUS_OK;
         }
         if (match == MATCH_BEGIN) {
-            text_append(&begun, begun.length > 0 ? " or " : "");
-            shell_word_append(&begun, gpus[i].name);
+            begun_rows[count++] = i;
         }
+    }
+    for (int i = 0; i < count; i++) {
+        text_append(&begun, i == 0 ? "" : i == count - 1 ? " or " : ", ");
+        shell_word_append(&begun, gpus[begun_rows[i]].name);
     }
     enum status_code code = name_refuse(name, text_string(&begun), error);
     text_release(&begun);

@@ -58,53 +58,83 @@ static void help_and_version_work_in_every_place(void **state)
     }
 }
 
+static const struct {
+    const char *words[WORDS_MAXIMUM];
+    const char *error;
+} suggestions[] = {
+    {{"list"}, "assay: unknown command 'list'; did you mean models?\n"},
+    {{"estimate-memory", "gpt2"}, "assay: unknown command 'estimate-memory'; did you mean estimate?\n"},
+    {{"help", "modles"}, "assay: unknown command 'modles'; did you mean models?\n"},
+    {{"plot"}, "assay: unknown command 'plot'; assay --help lists them\n"},
+    {{"estimate", "gpt2", "--lora", "8"},
+     "assay: estimate: unknown option '--lora'; did you mean --lora-rank or --lora-targets?\n"},
+    {{"estimate", "gpt2", "--batch-size", "8"},
+     "assay: estimate: unknown option '--batch-size'; did you mean --batch?\n"},
+    {{"estimate", "gpt2", "--max_new_tokens=8"},
+     "assay: estimate: unknown option '--max_new_tokens'; did you mean --new-tokens?\n"},
+    {{"estimate", "gpt2", "--dtype", "bf16"},
+     "assay: estimate: unknown option '--dtype'; did you mean --precision or --dtypes?\n"},
+    {{"estimate", "gpt2", "--quantum", "8"},
+     "assay: estimate: unknown option '--quantum'; assay estimate --help lists them\n"},
+    {{"fit", "gpt2", "--gpu", "h100"}, "assay: fit: unknown option '--gpu'; did you mean --on?\n"},
+    {{"run", "suites/quick.yaml", "--wait-device", "5d"},
+     "assay: run: --wait-device: '5d' is not an integer; write digits alone, without 'd'\n"},
+    {{"run", "suites/quick.yaml", "--wait-device", "8000h"},
+     "assay: run: --wait-device 8000h: 8000 is out of range; write an integer from 0 to 168\n"},
+    {{"fit", "gpt2", "--mode", "load", "--on", "24GiB"},
+     "assay: fit: --on: '24GiB' is a size and no GPU; write --memory 24GiB\n"},
+    {{"fit", "gpt2", "--mode", "load", "--memory", "24"},
+     "assay: fit: --memory: '24' has no unit; write 24GiB (1024s) or 24GB (1000s)\n"},
+    {{"fit", "gpt2", "--mode", "load", "--memory", "24GiB", "--overhead", "800"},
+     "assay: fit: --overhead: '800' has no unit; write 800MiB (1024s) or 800MB (1000s)\n"},
+    {{"fit", "gpt2", "--mode", "load", "--memory", "80G"},
+     "assay: fit: --memory: '80G' leaves open whether it counts in 1000s or in 1024s; write 80GB (1000s) or 80GiB "
+     "(1024s)\n"},
+    {{"estimate", "gpt2", "--mode", "train", "--batch", "8", "16"},
+     "assay: estimate: '16' is one operand too many; write lists with commas: 8,16\n"},
+    {{"estimate", "gpt2", "training"}, "assay: estimate: 'training' is one operand too many; write --mode train\n"},
+    {{"fit", "gpt2", "h200"}, "assay: fit: 'h200' is one operand too many; write --on \"NVIDIA H200\"\n"},
+    {{"limit", "gpt2", "--mode", "train", "--memory", "24GiB", "--of", "batch_size"},
+     "assay: limit: --of batch_size is not known; did you mean batch?\n"},
+    {{"fit", "gpt2", "--mode", "load", "--memory", "24GB,16GB"},
+     "assay: fit: --memory: '24GB,16GB' is more than one size; write one, as in 24GiB\n"},
+    {{"fit", "gpt2", "--mode", "load", "--memory", "24 GB GB"},
+     "assay: fit: --memory: '24 GB GB' is more than one size; write one, as in 24GiB\n"},
+    {{"fit", "gpt2", "--mode", "load", "--memory", "24,5GiB"},
+     "assay: fit: --memory: '24,5GiB' has a comma in its number; write 24.5GiB\n"},
+    {{"estimate", "gpt2", "--mode", "infer", "--batch", "99999999999999999999"},
+     "assay: --batch: '99999999999999999999' does not fit 63 bits; write at most 1048576\n"},
+    {{"estimate", "gpt2", "--mode", "infer", "--padding", "yes"},
+     "assay: estimate: --padding: 'yes' is not known; write true or false\n"},
+    {{"gpus", "h100"}, "assay: gpus: 'h100' is one operand too many; assay gpus takes none\n"},
+    {{"run", "quick"},
+     "assay: quick: cannot be opened: No such file or directory; name a suite file, as suites/quick.yaml\n"},
+    {{"plan", "gpt2"},
+     "assay: gpt2: cannot be opened: No such file or directory; name a suite file, or a model with the options of "
+     "a "
+     "case, as --mode load\n"},
+    {{"report", "results/reference/host-intel-r-xeon-r-processor", "--rule", "1.2", "--wasteful", "10"},
+     "assay: report: --wasteful: '10' is not a percentage below 1000; write one such as 0.5%\n"},
+    {{"estimate", "gpt2", "--mode", "infer", "--for", "sm_999"},
+     "assay: estimate: --for: 'sm_999' is not a device class; it is one of sm_90, sm_70, sm_75, sm_80, sm_86, "
+     "sm_87, sm_89, sm_100, sm_103, sm_110, sm_120, sm_121, host, or a GPU of assay gpus\n"},
+    {{"fit", "gpt2", "--mode", "load", "--on", "507"},
+     "assay: fit: --on: '507' may be \"NVIDIA GeForce RTX 5070\" or \"NVIDIA GeForce RTX 5070 Ti\"; write the "
+     "whole "
+     "name, or --memory SIZE\n"},
+    {{"fit", "gpt2", "--mode", "load", "--on", "1080 ti"},
+     "assay: fit: --on: '1080 ti' is no GPU whose memory is known here; assay gpus lists those that are, or write "
+     "its memory as --memory SIZE\n"},
+    {{"estimate", "gpt2", "--mode", "infer", "--seq", "4k"},
+     "assay: --seq: '4k' is not an integer; write 4000 or 4096\n"},
+};
+
 static void suggestions_are_right_or_there_are_none(void **state)
 {
     (void)state;
-    static const struct {
-        const char *words[WORDS_MAXIMUM];
-        const char *error;
-    } rows[] = {
-        {{"list"}, "assay: unknown command 'list'; did you mean models?\n"},
-        {{"estimate-memory", "gpt2"}, "assay: unknown command 'estimate-memory'; did you mean estimate?\n"},
-        {{"help", "modles"}, "assay: unknown command 'modles'; did you mean models?\n"},
-        {{"plot"}, "assay: unknown command 'plot'; assay --help lists them\n"},
-        {{"estimate", "gpt2", "--lora", "8"},
-         "assay: estimate: unknown option '--lora'; did you mean --lora-rank or --lora-targets?\n"},
-        {{"estimate", "gpt2", "--batch-size", "8"},
-         "assay: estimate: unknown option '--batch-size'; did you mean --batch?\n"},
-        {{"estimate", "gpt2", "--max_new_tokens=8"},
-         "assay: estimate: unknown option '--max_new_tokens'; did you mean --new-tokens?\n"},
-        {{"estimate", "gpt2", "--dtype", "bf16"},
-         "assay: estimate: unknown option '--dtype'; did you mean --precision or --dtypes?\n"},
-        {{"estimate", "gpt2", "--quantum", "8"},
-         "assay: estimate: unknown option '--quantum'; assay estimate --help lists them\n"},
-        {{"fit", "gpt2", "--gpu", "h100"}, "assay: fit: unknown option '--gpu'; did you mean --on?\n"},
-        {{"run", "suites/quick.yaml", "--wait-device", "5d"},
-         "assay: run: --wait-device: '5d' is not an integer; write digits alone, without 'd'\n"},
-        {{"run", "suites/quick.yaml", "--wait-device", "8000h"},
-         "assay: run: --wait-device 8000h: 8000 is out of range; write an integer from 0 to 168\n"},
-        {{"fit", "gpt2", "--mode", "load", "--on", "24GiB"},
-         "assay: fit: --on: '24GiB' is a size and no GPU; write --memory 24GiB\n"},
-        {{"fit", "gpt2", "--mode", "load", "--memory", "24"},
-         "assay: fit: --memory: '24' has no unit; write 24GiB (1024s) or 24GB (1000s)\n"},
-        {{"fit", "gpt2", "--mode", "load", "--memory", "24GiB", "--overhead", "800"},
-         "assay: fit: --overhead: '800' has no unit; write 800MiB (1024s) or 800MB (1000s)\n"},
-        {{"fit", "gpt2", "--mode", "load", "--memory", "80G"},
-         "assay: fit: --memory: '80G' leaves open whether it counts in 1000s or in 1024s; write 80GB (1000s) or 80GiB "
-         "(1024s)\n"},
-        {{"estimate", "gpt2", "--mode", "train", "--batch", "8", "16"},
-         "assay: estimate: '16' is one operand too many; write lists with commas: 8,16\n"},
-        {{"estimate", "gpt2", "training"}, "assay: estimate: 'training' is one operand too many; write --mode train\n"},
-        {{"fit", "gpt2", "h200"}, "assay: fit: 'h200' is one operand too many; write --on \"NVIDIA H200\"\n"},
-        {{"limit", "gpt2", "--mode", "train", "--memory", "24GiB", "--of", "batch_size"},
-         "assay: limit: --of batch_size is not known; did you mean batch?\n"},
-        {{"estimate", "gpt2", "--mode", "infer", "--seq", "4k"},
-         "assay: --seq: '4k' is not an integer; write 4000 or 4096\n"},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct command_result result = assay(rows[i].words);
-        assert_string_equal(text_string(&result.error), rows[i].error);
+    for (size_t i = 0; i < sizeof suggestions / sizeof suggestions[0]; i++) {
+        struct command_result result = assay(suggestions[i].words);
+        assert_string_equal(text_string(&result.error), suggestions[i].error);
         assert_string_equal(text_string(&result.output), "");
         assert_int_equal(result.exit_code, 2);
         command_result_release(&result);

@@ -94,7 +94,7 @@ static const struct {
      "assay: explain: --by: 'layer' is not known; use tensor, module, category, stage or dtype\n"},
     {{"explain", "tiny-gpt2", "--mode", "load", "--at", "context"},
      "assay: explain: --at: 'context' is no stage; use load, forward, backward, step, generate or highest\n"},
-    {{"explain", "tiny-gpt2", "--mode", "load", "--at", "step"}, "assay: the case has no stage step\n"},
+    {{"explain", "tiny-gpt2", "--mode", "load", "--at", "step"}, "assay: the case has no stage step; it has load\n"},
 };
 
 static void refusals_say_what_would_be_right(void **state)

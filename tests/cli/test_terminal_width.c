@@ -19,6 +19,7 @@ static void lines_fit_the_terminal(void **state)
         "models deepseek-ai/DeepSeek-V3",
         "estimators",
         "estimate --help",
+        "run --help",
         "estimate gpt2 --mode train",
         "weights tests/checkpoint/vectors/tiny-llama.gguf",
         "fit gpt2 --mode train --on H200",
@@ -66,11 +67,52 @@ static void no_word_is_lost(void **state)
     command_result_release(&result);
 }
 
+/* Paragraphs of the help are folded as a whole: no line of a few words between full ones. In a pipe they stand as they were written. */
+static void help_is_folded_by_paragraph(void **state)
+{
+    (void)state;
+    command_needed("script");
+    char command[256];
+    snprintf(command, sizeof command, "stty cols 60; %s run --help", program_path());
+    const char *const words[] = {"script", "-qec", command, "/dev/null", NULL};
+    struct command_result result = command_run(words, NULL);
+    assert_non_null(strstr(text_string(&result.output),
+                           "process of its own. DIR/records.jsonl is appended to; the\r\n  report and its plots"));
+    command_result_release(&result);
+    const char *const piped[] = {program_path(), "run", "--help", NULL};
+    result = command_run(piped, NULL);
+    assert_non_null(strstr(text_string(&result.output), "DIR/records.jsonl is appended\nto; the report"));
+    command_result_release(&result);
+}
+
+/* What is longer than the room beside its figures goes to the line below, near the margin; errors are folded too. */
+static void long_names_go_below_and_errors_fold(void **state)
+{
+    (void)state;
+    command_needed("script");
+    static const struct {
+        const char *command, *part;
+    } rows[] = {
+        {"plan suites/quick.yaml", "  223.76 MiB\r\n    timm/resnet18.a1_in1k/train/float32/b1/sgd-momentum\r\n"},
+        {"peaks gpt2", "assay: peaks: it is not said over what; add --over\r\n  seq=128..4096, or "},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char command[256];
+        snprintf(command, sizeof command, "stty cols 60; NO_COLOR=1 %s %s", program_path(), rows[i].command);
+        const char *const words[] = {"script", "-qec", command, "/dev/null", NULL};
+        struct command_result result = command_run(words, NULL);
+        assert_non_null(strstr(text_string(&result.output), rows[i].part));
+        command_result_release(&result);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_fit_the_terminal),
         cmocka_unit_test(no_word_is_lost),
+        cmocka_unit_test(help_is_folded_by_paragraph),
+        cmocka_unit_test(long_names_go_below_and_errors_fold),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -89,7 +89,7 @@ static void a_stage_that_is_not_there_is_refused(void **state)
     struct moment moment;
     struct status error = {0};
     assert_int_equal(moment_find(&tape, STAGE_STEP, &moment, &error), STATUS_INVALID);
-    assert_string_equal(error.text, "the case has no stage step");
+    assert_string_equal(error.text, "the case has no stage step; it has load, forward");
 }
 
 /* 49 MiB: the 30 MiB of the first forward pass do not go beside the segment of 20. */
