@@ -241,7 +241,7 @@ static void a_filter_selects_and_one_without_matches_is_an_error(void **state)
     assert_int_equal(scene->records.runs[0].case_count, 1);
     options.filter = "nothing*";
     assert_int_equal(run_suite(&options, &scene->result, &scene->error), STATUS_INVALID);
-    assert_string_equal(scene->error.text, "no case of s.yaml matches 'nothing*'; assay plan lists their ids");
+    assert_string_equal(scene->error.text, "no case of s.yaml matches 'nothing*'; assay plan SUITE --ids lists them");
     options.filter = NULL;
     options.jobs = 0;
     assert_int_equal(run_suite(&options, &scene->result, &scene->error), STATUS_INVALID);
