@@ -137,6 +137,16 @@ $(call object,$(wildcard harness/hub/*.c)): C_FLAGS += $(if $(CURL_WHY_NOT),-DAS
 PREFIX_NOTE := $(BUILD)/prefix
 $(shell mkdir -p $(BUILD); echo '$(PREFIX)' | cmp -s - $(PREFIX_NOTE) || echo '$(PREFIX)' >$(PREFIX_NOTE))
 $(call object,harness/cli/resource_path.c harness/device/plugin.c): $(PREFIX_NOTE)
+# Which state of the sources it is, as git tells it: nothing where there is no repository, what was built last where git does not
+# tell (somebody else's repository, as in `sudo make install`). One object is compiled again when it changes.
+REVISION_NOTE := $(BUILD)/revision
+ifeq ($(origin REVISION),undefined)
+REVISION   := $(if $(wildcard .git),$(or $(shell git describe --always --dirty 2>/dev/null | tr -cd 'A-Za-z0-9._/+-'),\
+              $(shell cat $(REVISION_NOTE) 2>/dev/null)))
+endif
+$(shell mkdir -p $(BUILD); echo '$(REVISION)' | cmp -s - $(REVISION_NOTE) || echo '$(REVISION)' >$(REVISION_NOTE))
+$(BUILD)/obj/harness/cli/program_revision.o: $(REVISION_NOTE)
+$(BUILD)/obj/harness/cli/program_revision.o: C_FLAGS += -DASSAY_REVISION='"$(REVISION)"'
 $(call object,$(CLI_C)): C_FLAGS += -DASSAY_DATADIR='"$(PREFIX)/share/assay"'
 $(BUILD)/obj/harness/device/plugin.o: C_FLAGS += -DASSAY_LIBRARY_DIRECTORY='"$(PREFIX)/lib/assay"'
 

@@ -9,7 +9,7 @@ BEGIN {
     floor["models"] = 2; floor["device"] = 2;  floor["report"] = 2
     floor["suite"] = 3;  floor["memory"] = 3
     floor["replay"] = 4
-    floor["estimate"] = 5
+    floor["estimate"] = 5; floor["placement"] = 5
     floor["run"] = 6;    floor["question"] = 6
     floor["cli"] = 7
 

@@ -50,8 +50,13 @@ folder_empty() {
 
 source_words() {
     words=$("$build/assay" --version 2>/dev/null)
-    commit=$(git rev-parse --short HEAD 2>/dev/null) && words="$words, commit $commit"
-    [ -z "$commit" ] || git diff --quiet HEAD 2>/dev/null || words="$words with changes"
+    case $words in
+    *'('*) ;; # it says its revision itself
+    *)
+        commit=$(git rev-parse --short HEAD 2>/dev/null) && words="$words, commit $commit"
+        [ -z "$commit" ] || git diff --quiet HEAD 2>/dev/null || words="$words with changes"
+        ;;
+    esac
     echo "${words:-unknown sources}"
 }
 

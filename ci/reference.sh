@@ -128,9 +128,11 @@ device_section() {
     folder=results/reference/$1
     records=$folder/records.jsonl
     driver=$(member driver "$records" device)
+    word=driver
+    [ "$(member kind "$records" device)" != host ] || word=kernel
     printf '\n## %s\n\n' "$1"
     printf '%s, measured %s by %s%s. ' "$(member name "$records" device)" "$(member started "$records" | cut -c 1-10)" \
-        "assay $(member version "$records" tool)" "${driver:+, driver $driver}"
+        "assay $(member version "$records" tool)" "${driver:+, $word $driver}"
     printf 'Kept in [%s](../%s):' "$folder" "$folder"
     for path in "$folder"/*; do
         case $path in */plots) ;; *) printf ' [%s](../%s)' "${path##*/}" "$path" ;; esac

@@ -37,6 +37,34 @@ static const char timm_keys[] =
     " architecture global_pool label_descriptions label_names library_name license model_args num_classes "
     " num_features pretrained_cfg ";
 
+/* Within rope_parameters and rope_scaling, and within quantization_config. */
+static const char rope_keys[] =
+    " attention_factor beta_fast beta_slow factor finetuned high_freq_factor long_factor low_freq_factor "
+    " mrope_interleaved mrope_section mscale mscale_all_dim original_max_position_embeddings "
+    " partial_rotary_factor rope_theta rope_type short_factor truncate type ";
+static const char quantization_keys[] =
+    " _load_in_4bit _load_in_8bit act_group_aware activation_dtype activation_scale_rule "
+    " activation_scale_ub activation_scheme activations axis backend backward_dtype batch_size beta1 beta2 "
+    " bits block_name_to_quantize bnb_4bit_compute_dtype bnb_4bit_quant_storage bnb_4bit_quant_type "
+    " bnb_4bit_use_double_quant cache_block_outputs checkpoint_format config_for_layers config_groups "
+    " custom_mode damp_percent dataset dequantize desc_act do_fuse dtype dynamic_config enable_proxy_error "
+    " exllama_config expert_dtype export fmt format forward_dtype forward_method fuse_max_seq_len "
+    " gguf_file global_compression_ratio gradient_dtype gradient_scale_rule group_size hadamard_group_size "
+    " hadamard_size ignore ignored_layers in_group_size include_input_output_embeddings json_export_config "
+    " keep_master_weights kv_cache_scheme layout legacy linear_class linear_weights_not_to_quantize "
+    " llm_int8_enable_fp32_cpu_offload llm_int8_has_fp16_weight llm_int8_skip_modules llm_int8_threshold "
+    " load_in_4bit load_in_8bit matmul_backend max_input_length meta method model_seqlen "
+    " module_config_overrides module_name_preceding_first_block module_quant_configs "
+    " modules_in_block_to_quantize modules_to_convert modules_to_fuse modules_to_not_convert nbits "
+    " nbits_per_codebook num_bits num_codebooks out_group_size output_dtype p packing_format pad_token_id "
+    " pseudoquantization quant_config quant_method quant_type quant_type_kwargs quantization_config "
+    " quantization_mode quantization_status quantize_backend quantize_embeddings rms_norm_eps "
+    " run_compressed scale_fmt scale_rule shapes shared_layer_config skip_modules sparsity_config "
+    " store_master_weights sym tiling_mode tokenizer transform_init true_sequential tune_metadata "
+    " untie_embedding_weights use_cuda_fp16 use_exllama use_optimized_inference use_rms_norm version "
+    " view_as_float weight_block_size weight_dtype weight_scale_2d weight_scale_rule weights zero_point "
+    " zero_point_domain ";
+
 static const char bert_keys[] =
     " attention_probs_dropout_prob classifier_dropout hidden_act hidden_dropout_prob hidden_size "
     " initializer_range intermediate_size layer_norm_eps max_position_embeddings num_attention_heads "
@@ -218,6 +246,16 @@ const char *config_common_keys(void)
 const char *config_timm_keys(void)
 {
     return timm_keys;
+}
+
+const char *config_rope_keys(void)
+{
+    return rope_keys;
+}
+
+const char *config_quantization_keys(void)
+{
+    return quantization_keys;
 }
 
 const struct config_keys *config_keys_at(size_t index)

@@ -27,6 +27,10 @@ const struct config_keys *config_keys_at(size_t index);
 const char *config_common_keys(void);
 const char *config_timm_keys(void);
 
+/* Keys within rope_parameters and rope_scaling, and within quantization_config, of any method. */
+const char *config_rope_keys(void);
+const char *config_quantization_keys(void);
+
 /* The row of a model_type; NULL where it has none, as timm's families. */
 const struct config_keys *config_keys_of(const char *model_type);
 

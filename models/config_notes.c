@@ -140,26 +140,31 @@ static void word_meant(const char *words, const char *key, int *least, char best
     }
 }
 
-/* "; did you mean 'use_cache'?" into text: of the keys that the class has, though nothing here reads them. */
-static void class_key_meant(const struct field_reader *reader, const char *key, char text[96])
+/* Where a key is looked for, and what is known there. Words are lists as in config_keys.h; "" has none. */
+struct key_place {
+    const struct json *object;
+    const char *parent;             /* the way to it, "/rope_parameters"; "" for the document */
+    const char *words, *more_words; /* keys that are known */
+    const char *reader;             /* who would read them: "LlamaConfig" */
+};
+
+/* The key of the lists that was probably meant; "" where none resembles it. */
+static void listed_key_meant(const struct key_place *place, const char *key, char best[64])
 {
-    char best[64] = "";
     int least = edits_allowed(key);
-    text[0] = '\0';
+    best[0] = '\0';
     if (least > 0) {
-        word_meant(reader->keys != NULL ? reader->keys->keys : config_timm_keys(), key, &least, best);
-        word_meant(reader->keys != NULL ? config_common_keys() : "", key, &least, best);
-    }
-    if (best[0] != '\0') {
-        snprintf(text, 96, "; did you mean '%s'?", best);
+        word_meant(place->words, key, &least, best);
+        word_meant(place->more_words, key, &least, best);
     }
 }
 
-static void place_write(const struct field_reader *reader, const char *key, char *place, size_t size)
+static void place_write(const struct field_reader *reader, const char *parent, const char *key, char *place,
+                        size_t size)
 {
     struct json_place found;
-    char pointer[128];
-    snprintf(pointer, sizeof pointer, "/%.120s", key);
+    char pointer[256];
+    snprintf(pointer, sizeof pointer, "%.120s/%.120s", parent, key);
     if (json_place_find(reader->path, pointer, &found)) {
         snprintf(place, size, "%s:%d:%d", reader->path, found.line, found.column);
     } else {
@@ -167,43 +172,87 @@ static void place_write(const struct field_reader *reader, const char *key, char
     }
 }
 
-/* Of the keys that nobody knows: those that resemble one that is read, or the others. */
-static void unknown_take(const struct field_reader *reader, bool resembling, struct config *config)
+/* Of the keys that nobody knows: those that resemble one that is known, or the others. */
+static void unknown_take(const struct field_reader *reader, const struct key_place *at, bool resembling,
+                         struct config *config)
 {
-    char place[CONFIG_NOTE_BYTES];
+    char place[CONFIG_NOTE_BYTES], listed[64], within[80] = "";
+    bool is_document = at->parent[0] == '\0';
     int looked_at = 0;
-    const char *key = json_key_after(reader->object, NULL);
+    const char *key = json_key_after(at->object, NULL);
+    if (!is_document) {
+        snprintf(within, sizeof within, " in %.64s", at->parent + 1);
+    }
     for (; key != NULL && looked_at < CONFIG_KEYS_LOOKED_AT && config->note_count < CONFIG_NOTES_MAXIMUM;
-         key = json_key_after(reader->object, key)) {
-        if (is_read(reader, key) || config_key_is_known(reader->keys, key)) {
+         key = json_key_after(at->object, key)) {
+        if ((is_document && is_read(reader, key)) || words_have(at->words, key) || words_have(at->more_words, key)) {
             continue;
         }
         looked_at++;
-        const char *meant = key_meant(reader, key);
+        listed_key_meant(at, key, listed);
+        const char *meant = is_document ? key_meant(reader, key) : NULL;
+        meant = meant == NULL && listed[0] != '\0' ? listed : meant;
         if ((meant != NULL) != resembling) {
             continue;
         }
-        place_write(reader, key, place, sizeof place);
+        place_write(reader, at->parent, key, place, sizeof place);
         if (resembling) {
-            note_add(config, CONFIG_NOTE_RESEMBLES, key, place, "unknown key '%.*s'; did you mean '%s'?", KEY_SHOWN,
-                     key, meant);
+            note_add(config, CONFIG_NOTE_RESEMBLES, key, place, "unknown key '%.*s'%s; did you mean '%s'?", KEY_SHOWN,
+                     key, within, meant);
         } else {
-            char meant_here[96];
-            class_key_meant(reader, key, meant_here);
-            note_add(config, CONFIG_NOTE_UNKNOWN, key, place, "unknown key '%.*s'; neither %s nor assay reads it%s",
-                     KEY_SHOWN, key, reader->keys != NULL ? reader->keys->class_name : "timm", meant_here);
+            note_add(config, CONFIG_NOTE_UNKNOWN, key, place, "unknown key '%.*s'%s; neither %s nor assay reads it",
+                     KEY_SHOWN, key, within, at->reader);
         }
+    }
+}
+
+/* Objects within: since transformers 5 that of the positions has one for each kind of layer. */
+static void inner_take(const struct field_reader *reader, bool resembling, struct config *config)
+{
+    static const char *const ropes[] = {"rope_parameters", "rope_scaling"};
+    static const char *const kinds[] = {"full_attention", "sliding_attention"};
+    const struct json *document = reader->object;
+    for (int i = 0; i < 2; i++) {
+        struct key_place rope = {json_get(document, ropes[i]), "", config_rope_keys(), "", "transformers"};
+        char parent[64];
+        bool is_by_kind = false;
+        for (int kind = 0; kind < 2; kind++) {
+            struct key_place inner = rope;
+            inner.object = json_get(rope.object, kinds[kind]);
+            inner.parent = parent;
+            snprintf(parent, sizeof parent, "/%s/%s", ropes[i], kinds[kind]);
+            is_by_kind = is_by_kind || inner.object != NULL;
+            unknown_take(reader, &inner, resembling, config);
+        }
+        snprintf(parent, sizeof parent, "/%s", ropes[i]);
+        rope.parent = parent;
+        rope.more_words = is_by_kind ? " full_attention sliding_attention " : "";
+        unknown_take(reader, &rope, resembling, config);
+    }
+    const struct key_place quantization = {json_get(document, "quantization_config"), "/quantization_config",
+                                           config_quantization_keys(), "", "transformers"};
+    unknown_take(reader, &quantization, resembling, config);
+    const struct json *text = json_get(document, "text_config");
+    const struct config_keys *keys = config_keys_of(json_string_or(json_get(text, "model_type"), config->model_type));
+    if (keys != NULL) {
+        const struct key_place inner = {text, "/text_config", keys->keys, config_common_keys(), keys->class_name};
+        unknown_take(reader, &inner, resembling, config);
     }
 }
 
 void config_notes_take(const struct field_reader *reader, struct config *config)
 {
     const struct field_record *record = reader->record;
-    unknown_take(reader, true, config);
+    const struct key_place document = {
+        reader->object, "", reader->keys != NULL ? reader->keys->keys : config_timm_keys(),
+        reader->keys != NULL ? config_common_keys() : "", reader->keys != NULL ? reader->keys->class_name : "timm"};
+    unknown_take(reader, &document, true, config);
+    inner_take(reader, true, config);
     for (int i = 0; i < record->missing_count; i++) {
         const char *key = record->missing[i].key;
         note_add(config, CONFIG_NOTE_MISSING, key, reader->path, "%s is missing; %s is taken, the default of %s", key,
                  record->missing[i].taken, reader->keys != NULL ? reader->keys->class_name : "timm");
     }
-    unknown_take(reader, false, config);
+    unknown_take(reader, &document, false, config);
+    inner_take(reader, false, config);
 }

@@ -9,62 +9,20 @@
 #include "harness/base/json.h"
 #include "models/config_keys.h"
 #include "models/stored_precision.h"
-#include "models/tensor_family.h"
+#include "models/tensor_facts.h"
 
-enum { NAME_BYTES = 256, GEMMA_TOKENS = 256000 };
-
-struct heads {
-    int64_t count, elements;
-    bool is_exact;
-};
-
-/* number: of the layer that '#' stands for. */
-static const struct checkpoint_tensor *tensor_at(const struct checkpoint *checkpoint, const char *prefix,
-                                                 const char *name, int number)
-{
-    char path[NAME_BYTES];
-    const char *mark = strchr(name, '#');
-    const char *front = name[0] == '/' ? "" : prefix;
-    name += name[0] == '/' ? 1 : 0;
-    if (mark == NULL) {
-        snprintf(path, sizeof path, "%s%s", front, name);
-    } else {
-        snprintf(path, sizeof path, "%s%.*s%d%s", front, (int)(mark - name), name, number, mark + 1);
-    }
-    return checkpoint_find(checkpoint, path);
-}
-
-static int64_t size_of(const struct checkpoint *checkpoint, const char *prefix, const char *name, int axis)
-{
-    const struct checkpoint_tensor *tensor = name != NULL ? tensor_at(checkpoint, prefix, name, 0) : NULL;
-    return tensor != NULL && axis < tensor->rank ? tensor->shape[axis] : 0;
-}
-
-static bool prefix_fits(const struct checkpoint *checkpoint, const struct tensor_family *family, const char *prefix)
-{
-    for (const char *const *name = family->needs; *name != NULL; name++) {
-        if (tensor_at(checkpoint, prefix, *name, 0) == NULL) {
-            return false;
-        }
-    }
-    for (const char *const *name = family->lacks; *name != NULL; name++) {
-        if (tensor_at(checkpoint, prefix, *name, 0) != NULL) {
-            return false;
-        }
-    }
-    return true;
-}
+enum { GEMMA_TOKENS = 256000, HEAD_WIDEST = 256 };
 
 /* The first row that fits and is of the type that is asked for, if one is. */
 static const struct tensor_family *family_look(const struct checkpoint *checkpoint, const char *type,
-                                               const char **prefix)
+                                               struct tensor_place *place)
 {
     const struct tensor_family *family;
     for (int i = 0; (family = tensor_family_at(i)) != NULL; i++) {
         bool is_meant = type != NULL ? strcmp(family->model_type, type) == 0 : !family->only_asked;
         for (const char *const *one = family->prefixes; is_meant && *one != NULL; one++) {
-            if (prefix_fits(checkpoint, family, *one)) {
-                *prefix = *one;
+            *place = tensor_place_of(checkpoint, *one);
+            if (tensor_family_fits(place, family)) {
                 return family;
             }
         }
@@ -72,89 +30,13 @@ static const struct tensor_family *family_look(const struct checkpoint *checkpoi
     return NULL;
 }
 
-static int64_t layers_count(const struct checkpoint *checkpoint, const char *prefix, const char *name)
-{
-    int count = 0;
-    while (count < checkpoint->tensor_count && tensor_at(checkpoint, prefix, name, count) != NULL) {
-        count++;
-    }
-    return count;
-}
-
-/* The side of an image whose patches have a row each, beside that of the class; 0: they make no square. */
-static int64_t image_side(int64_t rows, int64_t patch)
-{
-    int64_t side = 1;
-    while (side < 65536 && side * side < rows - 1) {
-        side++;
-    }
-    return side * side == rows - 1 && patch > 0 && patch < 65536 ? side * patch : 0;
-}
-
-static bool number_add(struct json *document, const char *key, int64_t number)
-{
-    return number <= 0 || json_set(document, key, json_integer_new(number));
-}
-
-static bool fact_add(const struct checkpoint *checkpoint, const char *prefix, const struct tensor_fact *fact,
-                     struct json *document)
-{
-    bool is_there = tensor_at(checkpoint, prefix, fact->tensor, 0) != NULL;
-    bool is_beside = fact->tensor[0] == '/' && prefix[0] == '\0'; /* a model without its head says nothing of it */
-    int64_t size = size_of(checkpoint, prefix, fact->tensor, fact->axis);
-    switch (fact->kind) {
-    case TENSOR_SIZE:
-        return number_add(document, fact->key, (size - fact->less) / (fact->divisor > 0 ? fact->divisor : 1));
-    case TENSOR_COUNT:
-        return number_add(document, fact->key, layers_count(checkpoint, prefix, fact->tensor));
-    case TENSOR_PRESENT:
-        return json_set(document, fact->key, json_boolean_new(is_there));
-    case TENSOR_ABSENT:
-        return (is_beside && !is_there) || json_set(document, fact->key, json_boolean_new(!is_there));
-    case TENSOR_TEXT:
-        return !is_there || json_set(document, fact->key, json_string_new(fact->text));
-    case TENSOR_IMAGE:
-        return number_add(document, fact->key, image_side(size, json_integer_or(json_get(document, "patch_size"), 0)));
-    }
-    return false;
-}
-
-static struct heads heads_of(const struct checkpoint *checkpoint, const char *prefix, const struct tensor_heads *from,
-                             int64_t *keys)
-{
-    int64_t queries = size_of(checkpoint, prefix, from->queries, from->queries_axis);
-    int64_t exact = size_of(checkpoint, prefix, from->exact, 0), count = size_of(checkpoint, prefix, from->count, 1);
-    int64_t usual = from->usual > 0 ? from->usual : queries >= from->wide_from ? 128 : 64;
-    struct heads heads = {.is_exact = true};
-    *keys = from->keys != NULL ? size_of(checkpoint, prefix, from->keys, 0) : queries;
-    *keys = from->keys_are_rest ? (*keys - queries) / 2 : *keys;
-    if (queries <= 0 || *keys <= 0) {
-        return heads;
-    }
-    if (exact > 0 && exact <= queries / from->exact_factor) {
-        heads.elements = exact * from->exact_factor;
-    } else if (count > 0) {
-        heads.elements = queries / count;
-    } else {
-        heads.is_exact = false;
-        for (heads.elements = usual; heads.elements > 1;) {
-            if (queries % heads.elements == 0 && *keys % heads.elements == 0) {
-                break;
-            }
-            heads.elements = heads.elements % 3 == 0 ? 128 : heads.elements / 2; /* 96 is Phi-3-mini's alone */
-        }
-    }
-    heads.count = heads.elements > 0 ? queries / heads.elements : 0;
-    return heads;
-}
-
 /* What is being told from which file. */
 struct telling {
     const struct checkpoint *checkpoint;
     const char *name, *type; /* type: the one that is asked for, or NULL */
     const struct tensor_family *family;
-    const char *prefix;
-    struct heads heads;
+    struct tensor_place place;
+    struct tensor_heads_found heads;
     struct json *document;
 };
 
@@ -170,30 +52,50 @@ static bool is_doubtful(const struct telling *telling)
 static bool is_roberta(const struct telling *telling)
 {
     int64_t rows = json_integer_or(json_get(telling->document, "max_position_embeddings"), 0);
-    return telling->type == NULL && strcmp(telling->family->model_type, "bert") == 0 && telling->prefix[0] == '\0' &&
+    return telling->type == NULL && strcmp(telling->family->model_type, "bert") == 0 &&
+           telling->place.prefix[0] == '\0' &&
            (json_integer_or(json_get(telling->document, "type_vocab_size"), 0) == 1 ||
             (rows > 2 && (rows - 2) % 64 == 0));
 }
 
-static void inferred_write(const struct tensor_family *family, const char *prefix, bool is_exact,
-                           const struct config *config, struct inferred *inferred)
+/* "12 heads of 64; 4 of 60 experts for each token; ", what is assumed of a model's sizes. */
+static void assumed_write(const struct telling *telling, const struct config *config, char *text, size_t size)
 {
+    size_t length = 0;
+    text[0] = '\0';
+    if (!telling->heads.is_exact && config->kv_heads != config->heads) {
+        length =
+            (size_t)snprintf(text, size, "%" PRId64 " heads of %" PRId64 ", %" PRId64 " key-value %s; ", config->heads,
+                             config->head_dim, config->kv_heads, config->kv_heads == 1 ? "head" : "heads");
+    } else if (!telling->heads.is_exact) {
+        length = (size_t)snprintf(text, size, "%" PRId64 " %s of %" PRId64 "; ", config->heads,
+                                  config->heads == 1 ? "head" : "heads", config->head_dim);
+    }
+    if (config->experts > 0 && length < size) {
+        snprintf(text + length, size - length, "%" PRId64 " of %" PRId64 " experts for each token; ",
+                 config->active_experts, config->experts);
+    }
+}
+
+static void inferred_write(const struct telling *telling, const struct config *config, struct inferred *inferred)
+{
+    const struct tensor_family *family = telling->family;
     const struct config_keys *keys = config_keys_of(family->model_type);
-    char tokens[48] = "", counted[128] = "";
+    char size[96] = "", counted[192], first[TENSOR_NAME_BYTES], second[TENSOR_NAME_BYTES];
+    if (config->layers > 0) {
+        snprintf(size, sizeof size, "; %" PRId64 " %s, %" PRId64 " wide", config->layers,
+                 config->layers == 1 ? "layer" : "layers", config->hidden);
+    }
     if (config->vocab > 0) {
-        snprintf(tokens, sizeof tokens, ", %" PRId64 " tokens", config->vocab);
+        size_t length = strlen(size);
+        snprintf(size + length, sizeof size - length, ", %" PRId64 " tokens", config->vocab);
     }
-    if (!is_exact && config->kv_heads != config->heads) {
-        snprintf(counted, sizeof counted, "%" PRId64 " heads of %" PRId64 ", %" PRId64 " key-value %s; ", config->heads,
-                 config->head_dim, config->kv_heads, config->kv_heads == 1 ? "head" : "heads");
-    } else if (!is_exact) {
-        snprintf(counted, sizeof counted, "%" PRId64 " %s of %" PRId64 "; ", config->heads,
-                 config->heads == 1 ? "head" : "heads", config->head_dim);
-    }
+    assumed_write(telling, config, counted, sizeof counted);
+    tensor_name_write(&telling->place, family->needs[0], 0, first);
+    tensor_name_write(&telling->place, family->needs[1], 0, second);
     inferred->is_inferred = true;
-    snprintf(inferred->evidence, sizeof inferred->evidence, "%s%s, %s%s: %s; %" PRId64 " %s, %" PRId64 " wide%s",
-             prefix, family->needs[0], prefix, family->needs[1], family->model_type, config->layers,
-             config->layers == 1 ? "layer" : "layers", config->hidden, tokens);
+    snprintf(inferred->evidence, sizeof inferred->evidence, "%.100s, %.100s: %s%s", first, second, family->model_type,
+             size);
     snprintf(inferred->assumed, sizeof inferred->assumed, "%swhat else a config.json says, as %s has it by default%s%s",
              counted, keys != NULL ? keys->class_name : family->model_type, family->also != NULL ? "; " : "",
              family->also != NULL ? family->also : "");
@@ -202,51 +104,77 @@ static void inferred_write(const struct tensor_family *family, const char *prefi
 /* What the tensors say, as a config.json would. */
 static enum status_code document_fill(struct telling *telling, struct status *error)
 {
-    const struct tensor_family *family = telling->family;
     const struct stored_precision stored = stored_precision_of(telling->checkpoint);
     struct json *document = telling->document;
-    int64_t keys = 0;
-    telling->heads = heads_of(telling->checkpoint, telling->prefix, &family->heads, &keys);
-    int64_t elements = telling->heads.elements;
-    bool made = json_set(document, "model_type", json_string_new(family->model_type));
-    for (const struct tensor_fact *fact = family->facts; fact->key != NULL && made; fact++) {
-        made = fact_add(telling->checkpoint, telling->prefix, fact, document);
-    }
-    made = made && number_add(document, family->heads.heads_key, telling->heads.count) &&
-           (family->heads.kv_key == NULL || elements == 0 ||
-            number_add(document, family->heads.kv_key, keys / elements)) &&
-           (family->heads.dim_key == NULL || number_add(document, family->heads.dim_key, elements)) &&
-           (!stored.is_precision || json_set(document, "dtype", json_string_new(precision_name(stored.precision))));
+    bool made =
+        json_set(document, "model_type", json_string_new(telling->family->model_type)) &&
+        tensor_facts_add(&telling->place, telling->family, &telling->heads, document) &&
+        (!stored.is_precision || json_set(document, "dtype", json_string_new(precision_name(stored.precision))));
     return made ? STATUS_OK
                 : status_set(error, STATUS_OUT_OF_MEMORY, "%s: no host memory for its configuration",
                              telling->checkpoint->name);
 }
 
+/* Names of timm and torchvision, which say what kind of network it is and not which. */
+static const struct {
+    const char *tensors[2], *what;
+} networks[] = {
+    {{"layer1.0.conv1.weight", "bn1.weight"},
+     "a ResNet of timm or torchvision, which assay builds from timm's config.json"},
+    {{"features.0.weight", "features.2.weight"},
+     "a VGG of timm or torchvision, which assay builds from timm's config.json"},
+    {{"stages.0.blocks.0.conv_dw.weight", "stem.0.weight"}, "a ConvNeXt of timm, which assay does not build"},
+    {{"blocks.0.attn.qkv.weight", "patch_embed.proj.weight"},
+     "a vision transformer of timm, which assay does not build"},
+    {{"convnextv2.encoder.stages.0.layers.0.dwconv.weight", "convnextv2.encoder.stages.0.layers.0.grn.weight"},
+     "a ConvNeXt V2, which assay does not build"},
+};
+
 static enum status_code unknown_fail(const struct checkpoint *checkpoint, const char *type, struct status *error)
 {
-    return type != NULL
-               ? status_set(error, STATUS_INVALID,
-                            "%s: there is no config.json beside it, and its tensors are not those of %s; put the "
-                            "model's config.json beside it",
-                            checkpoint->name, type)
-               : status_set(error, STATUS_INVALID,
-                            "%s: there is no config.json beside it, and its tensors do not tell what the model is; put "
-                            "the model's config.json beside it",
-                            checkpoint->name);
+    char whose[192];
+    snprintf(whose, sizeof whose, "do not tell what the model is");
+    if (type != NULL) {
+        snprintf(whose, sizeof whose, "are not those of %.64s", type);
+    }
+    for (size_t i = 0; type == NULL && i < sizeof networks / sizeof networks[0]; i++) {
+        if (checkpoint_find(checkpoint, networks[i].tensors[0]) != NULL &&
+            checkpoint_find(checkpoint, networks[i].tensors[1]) != NULL) {
+            return status_set(error, STATUS_INVALID, "%s: there is no config.json beside it, and by %s it is %s",
+                              checkpoint->name, networks[i].tensors[0], networks[i].what);
+        }
+    }
+    return status_set(
+        error, STATUS_INVALID,
+        "%s: there is no config.json beside it, and its tensors %s; put the model's config.json beside it",
+        checkpoint->name, whose);
+}
+
+/* One head of keys would be wider than any is: several, then, and no tensor says how many. */
+static enum status_code keys_check(const struct telling *telling, struct status *error)
+{
+    if (telling->family->heads.kind != HEADS_ONE_KEY || telling->heads.keys <= HEAD_WIDEST) {
+        return STATUS_OK;
+    }
+    return status_set(error, STATUS_INVALID,
+                      "%s: there is no config.json beside it, and its tensors are those of a %s with %" PRId64
+                      " elements of keys, in heads that they do not tell; put the model's config.json beside it",
+                      telling->checkpoint->name, telling->family->model_type, telling->heads.keys);
 }
 
 static enum status_code family_tell(struct telling *telling, struct status *error)
 {
     const char *type = telling->type;
-    telling->family = family_look(telling->checkpoint, type, &telling->prefix);
+    telling->family = family_look(telling->checkpoint, type, &telling->place);
     if (telling->family == NULL) {
         return unknown_fail(telling->checkpoint, type, error);
     }
     enum status_code code = document_fill(telling, error);
     if (code == STATUS_OK && is_roberta(telling)) {
-        telling->family = family_look(telling->checkpoint, "roberta", &telling->prefix);
+        telling->family = family_look(telling->checkpoint, "roberta", &telling->place);
         code = document_fill(telling, error);
     }
+    code = code == STATUS_OK ? keys_check(telling, error) : code;
     if (code == STATUS_OK && is_doubtful(telling)) {
         code =
             status_set(error, STATUS_INVALID,
@@ -261,11 +189,8 @@ enum status_code config_infer(const struct checkpoint *checkpoint, const char *n
                               struct inferred *inferred, struct status *error)
 {
     char bare[CONFIG_NAME_BYTES];
-    struct telling telling = {.checkpoint = checkpoint,
-                              .name = name,
-                              .type = config_read_as(name, bare),
-                              .prefix = "",
-                              .document = json_object_new()};
+    struct telling telling = {
+        .checkpoint = checkpoint, .name = name, .type = config_read_as(name, bare), .document = json_object_new()};
     struct text path = {0};
     enum status_code code = family_tell(&telling, error);
     text_format(&path, "%s, by its tensors", checkpoint->name);
@@ -274,7 +199,7 @@ enum status_code config_infer(const struct checkpoint *checkpoint, const char *n
     }
     if (code == STATUS_OK) {
         *inferred = (struct inferred){0};
-        inferred_write(telling.family, telling.prefix, telling.heads.is_exact, config, inferred);
+        inferred_write(&telling, config, inferred);
     }
     text_release(&path);
     json_release(telling.document);

@@ -1,5 +1,4 @@
-/* Tensor families: the table. Families that are not here (Falcon, DeepSeek, the networks of timm) are not told by their tensors:
- * too much of them stands in their configurations alone. */
+/* Tensor families: the table. The networks of timm are not here: what they are stands in their configurations alone. */
 #include "models/tensor_family.h"
 
 #include <stddef.h>
@@ -20,6 +19,14 @@
     {                                                                                                                  \
         TENSOR_ABSENT, tensor, key, 0, 0, 0, NULL                                                                      \
     }
+#define FACT(kind, key, tensor, number)                                                                                \
+    {                                                                                                                  \
+        kind, tensor, key, 0, number, 0, NULL                                                                          \
+    }
+#define ELSE(key, tensor, number)    FACT(TENSOR_SIZE_ELSE, key, tensor, number)
+#define ASSUMED(key, tensor, number) FACT(TENSOR_ASSUMED, key, tensor, number)
+#define FIRST(key, tensor)           FACT(TENSOR_FIRST, key, tensor, 0)
+#define LAYERS(key, tensor)          FACT(TENSOR_LAYERS, key, tensor, 0)
 #define FACT_END                                                                                                       \
     {                                                                                                                  \
         TENSOR_SIZE, NULL, NULL, 0, 0, 0, NULL                                                                         \
@@ -82,24 +89,69 @@ static const struct tensor_fact mixtral_facts[] = {
     DECODER_FACTS,
     SIZE("num_local_experts", "layers.0.block_sparse_moe.gate.weight", 0),
     SIZE("intermediate_size", "layers.0.block_sparse_moe.experts.0.w1.weight", 0),
+    ASSUMED("num_experts_per_tok", "layers.0.block_sparse_moe.gate.weight", 2),
     FACT_END,
 };
 
-#define EXPERTS       "layers.0.mlp.experts.0.gate_proj.weight"
-#define SHARED_EXPERT "layers.0.mlp.shared_expert.gate_proj.weight"
-#define MIXTURE_FACTS                                                                                                  \
-    DECODER_FACTS, SIZE("num_experts", "layers.0.mlp.gate.weight", 0), SIZE("moe_intermediate_size", EXPERTS, 0)
+#define EXPERT        "layers.@.mlp.experts.0.gate_proj.weight"
+#define ROUTER        "layers.@.mlp.gate.weight"
+#define SHARED_EXPERT "layers.@.mlp.shared_expert.gate_proj.weight"
+#define MIXTURE_FACTS(ffn)                                                                                             \
+    DECODER_FACTS, SIZE("num_experts", ROUTER, 0), SIZE("moe_intermediate_size", EXPERT, 0),                           \
+        ELSE("intermediate_size", "layers.~.mlp.gate_proj.weight", ffn), LAYERS("mlp_only_layers", TENSOR_DENSE)
 
+/* What decides nothing where no layer is dense has the default of the class, as every config.json has some number there. */
 static const struct tensor_fact qwen2_moe_facts[] = {
-    MIXTURE_FACTS,
+    MIXTURE_FACTS(5632),
     SIZE("shared_expert_intermediate_size", SHARED_EXPERT, 0),
     PRESENT("qkv_bias", "layers.0.self_attn.q_proj.bias"),
+    ASSUMED("num_experts_per_tok", ROUTER, 4),
     FACT_END,
 };
 
 static const struct tensor_fact qwen3_moe_facts[] = {
-    MIXTURE_FACTS,
+    MIXTURE_FACTS(6144),
     PRESENT("attention_bias", "layers.0.self_attn.o_proj.bias"),
+    ASSUMED("num_experts_per_tok", ROUTER, 8),
+    FACT_END,
+};
+
+#define LATENT "layers.0.self_attn.kv_a_proj_with_mqa."
+#define DEEPSEEK_FACTS(ffn, active)                                                                                    \
+    DECODER_FACTS, SIZE("n_routed_experts", ROUTER, 0), SIZE("moe_intermediate_size", EXPERT, 0),                      \
+        ELSE("intermediate_size", "layers.~.mlp.gate_proj.weight", ffn), FIRST("first_k_dense_replace", ROUTER),       \
+        ELSE("q_lora_rank", "layers.0.self_attn.q_a_proj.weight", 0), PRESENT("attention_bias", LATENT "bias"),        \
+        ASSUMED("num_experts_per_tok", ROUTER, active)
+
+static const struct tensor_fact deepseek_v2_facts[] = {DEEPSEEK_FACTS(11008, 6), FACT_END};
+static const struct tensor_fact deepseek_v3_facts[] = {DEEPSEEK_FACTS(18432, 8), FACT_END};
+
+#define FALCON_FACTS                                                                                                   \
+    SIZE("vocab_size", "word_embeddings.weight", 0), SIZE("hidden_size", "word_embeddings.weight", 1),                 \
+        COUNT("num_hidden_layers", "h.#.self_attention.query_key_value.weight"),                                       \
+        SIZE("ffn_hidden_size", "h.0.mlp.dense_h_to_4h.weight", 0),                                                    \
+        PRESENT("bias", "h.0.self_attention.query_key_value.bias"), ABSENT("tie_word_embeddings", "/lm_head.weight")
+
+#define FALCON_QKV        "h.0.self_attention.query_key_value.weight"
+#define FALCON_TWO_NORMS  "h.0.ln_attn.weight"
+#define FALCON_SEQUENTIAL "h.0.post_attention_layernorm.weight"
+static const struct tensor_fact falcon_facts[] = {
+    FALCON_FACTS,
+    PRESENT("new_decoder_architecture", FALCON_TWO_NORMS),
+    ABSENT("parallel_attn", FALCON_SEQUENTIAL),
+    ABSENT("multi_query", FALCON_SEQUENTIAL),
+    PRESENT("alibi", FALCON_SEQUENTIAL),
+    FACT_END,
+};
+
+#define CONVNEXT_LAYERS "encoder.stages.#.layers.*."
+static const struct tensor_fact convnext_facts[] = {
+    SIZE("num_channels", "embeddings.patch_embeddings.weight", 1),
+    SIZE("patch_size", "embeddings.patch_embeddings.weight", 2),
+    COUNT("num_stages", "encoder.stages.#.layers.0.dwconv.weight"),
+    {TENSOR_DEPTHS, CONVNEXT_LAYERS "dwconv.weight", "depths", 0, 0, 0, NULL},
+    {TENSOR_WIDTHS, CONVNEXT_LAYERS "dwconv.weight", "hidden_sizes", 0, 0, 0, NULL},
+    SIZE("num_labels", "/classifier.weight", 0),
     FACT_END,
 };
 
@@ -172,11 +224,19 @@ static const struct tensor_fact vit_facts[] = {
 #define LLAMA_HEADS(exact, factor, usual, wide)                                                                        \
     {                                                                                                                  \
         "num_attention_heads", "num_key_value_heads", "head_dim", LLAMA_ATTENTION "q_proj.weight", 0,                  \
-            LLAMA_ATTENTION "k_proj.weight", false, exact, factor, NULL, usual, wide                                   \
+            LLAMA_ATTENTION "k_proj.weight", HEADS_PLAIN, exact, factor, NULL, usual, wide                             \
     }
 #define PLAIN_HEADS(key, tensor, axis, wide)                                                                           \
     {                                                                                                                  \
-        key, NULL, NULL, tensor, axis, NULL, false, NULL, 0, NULL, 0, wide                                             \
+        key, NULL, NULL, tensor, axis, NULL, HEADS_PLAIN, NULL, 0, NULL, 0, wide                                       \
+    }
+#define LATENT_HEADS                                                                                                   \
+    {                                                                                                                  \
+        "num_attention_heads", "num_key_value_heads", NULL, NULL, 0, NULL, HEADS_LATENT, NULL, 0, NULL, 0, 0           \
+    }
+#define NO_HEADS                                                                                                       \
+    {                                                                                                                  \
+        NULL, NULL, NULL, NULL, 0, NULL, HEADS_PLAIN, NULL, 0, NULL, 0, 0                                              \
     }
 #define Q_NORM      LLAMA_ATTENTION "q_norm.weight"
 #define K_BIAS      LLAMA_ATTENTION "k_proj.bias"
@@ -248,7 +308,7 @@ static const struct tensor_family families[] = {
      NULL,
      LLAMA_PREFIXES,
      {Q_NORM, LLAMA_NEEDS, NULL},
-     {MORE_NORMS, NULL},
+     {MORE_NORMS, ROUTER, NULL},
      biased_facts,
      LLAMA_HEADS(Q_NORM, 1, 128, 0)},
     {"qwen2",
@@ -256,7 +316,7 @@ static const struct tensor_family families[] = {
      NULL,
      LLAMA_PREFIXES,
      {K_BIAS, LLAMA_NEEDS, NULL},
-     {Q_NORM, MORE_NORMS, O_BIAS, NULL},
+     {ROUTER, Q_NORM, MORE_NORMS, O_BIAS, NULL},
      dense_facts,
      LLAMA_HEADS(FREQUENCIES, 2, 0, 1024)},
     {"llama",
@@ -264,7 +324,7 @@ static const struct tensor_family families[] = {
      "mistral has the same tensors; #mistral behind the name reads it so",
      LLAMA_PREFIXES,
      {LLAMA_NEEDS, NULL},
-     {Q_NORM, MORE_NORMS, NULL},
+     {ROUTER, Q_NORM, MORE_NORMS, NULL},
      llama_facts,
      LLAMA_HEADS(FREQUENCIES, 2, 0, WIDE)},
     {"mistral",
@@ -291,7 +351,7 @@ static const struct tensor_family families[] = {
      {NULL},
      phi3_facts,
      {"num_attention_heads", "num_key_value_heads", NULL, LLAMA_ATTENTION "o_proj.weight", 1,
-      LLAMA_ATTENTION "qkv_proj.weight", true, NULL, 0, NULL, 96, 0}},
+      LLAMA_ATTENTION "qkv_proj.weight", HEADS_REST, NULL, 0, NULL, 96, 0}},
     {"mixtral",
      false,
      NULL,
@@ -305,7 +365,7 @@ static const struct tensor_family families[] = {
      false,
      NULL,
      LLAMA_PREFIXES,
-     {SHARED_EXPERT, EXPERTS, "embed_tokens.weight", NULL},
+     {SHARED_EXPERT, EXPERT, "embed_tokens.weight", NULL},
      {Q_NORM, NULL},
      qwen2_moe_facts,
      LLAMA_HEADS(NULL, 0, 128, 0)},
@@ -313,10 +373,61 @@ static const struct tensor_family families[] = {
      false,
      NULL,
      LLAMA_PREFIXES,
-     {Q_NORM, EXPERTS, "embed_tokens.weight", NULL},
+     {Q_NORM, EXPERT, "embed_tokens.weight", NULL},
      {SHARED_EXPERT, NULL},
      qwen3_moe_facts,
      LLAMA_HEADS(Q_NORM, 1, 128, 0)},
+    {"deepseek_v3",
+     false,
+     "the groups of its experts are those of DeepSeek-V3, or one where these do not divide them",
+     LLAMA_PREFIXES,
+     {LATENT "weight", "layers.@.mlp.gate.e_score_correction_bias", EXPERT, ROUTER, "embed_tokens.weight", NULL},
+     {NULL},
+     deepseek_v3_facts,
+     LATENT_HEADS},
+    {"deepseek_v2",
+     false,
+     "experts are chosen greedily, without groups, as DeepSeek-V2-Lite's are",
+     LLAMA_PREFIXES,
+     {LATENT "weight", EXPERT, ROUTER, "embed_tokens.weight", NULL},
+     {"layers.@.mlp.gate.e_score_correction_bias", NULL},
+     deepseek_v2_facts,
+     LATENT_HEADS},
+    {"falcon",
+     false,
+     NULL,
+     {"transformer.", "", NULL},
+     {FALCON_TWO_NORMS, FALCON_QKV, "word_embeddings.weight", "h.0.ln_mlp.weight", NULL},
+     {FALCON_SEQUENTIAL, NULL},
+     falcon_facts,
+     {"num_attention_heads", "num_kv_heads", NULL, "h.0.self_attention.dense.weight", 1, FALCON_QKV, HEADS_REST, NULL,
+      0, NULL, 64, 0}},
+    {"falcon",
+     false,
+     "alibi is taken for its positions, as Falcon-RW has it",
+     {"transformer.", "", NULL},
+     {FALCON_SEQUENTIAL, FALCON_QKV, "word_embeddings.weight", "h.0.input_layernorm.weight", NULL},
+     {FALCON_TWO_NORMS, "word_embeddings_layernorm.weight", NULL},
+     falcon_facts,
+     PLAIN_HEADS("num_attention_heads", "word_embeddings.weight", 1, NEVER_WIDE)},
+    {"falcon",
+     false,
+     "Falcon2-11B has the same names",
+     {"transformer.", "", NULL},
+     {FALCON_QKV, "h.0.input_layernorm.weight", "word_embeddings.weight", "h.0.mlp.dense_h_to_4h.weight", NULL},
+     {FALCON_TWO_NORMS, FALCON_SEQUENTIAL, "word_embeddings_layernorm.weight", NULL},
+     falcon_facts,
+     {"num_attention_heads", NULL, NULL, "h.0.self_attention.dense.weight", 1, FALCON_QKV, HEADS_ONE_KEY, NULL, 0, NULL,
+      0, 0}},
+    {"convnext",
+     false,
+     NULL,
+     {"convnext.", "", NULL},
+     {"embeddings.patch_embeddings.weight", "encoder.stages.0.layers.0.dwconv.weight",
+      "encoder.stages.0.layers.0.layer_scale_parameter", NULL},
+     {"embeddings.cls_token", NULL},
+     convnext_facts,
+     NO_HEADS},
     {"gpt_neox",
      false,
      NULL,
@@ -349,8 +460,8 @@ static const struct tensor_family families[] = {
      {"shared.weight", T5_SELF "q.weight", T5_SELF "relative_attention_bias.weight", NULL},
      {NULL},
      t5_facts,
-     {"num_heads", NULL, "d_kv", T5_SELF "q.weight", 0, NULL, false, NULL, 0, T5_SELF "relative_attention_bias.weight",
-      64, 0}},
+     {"num_heads", NULL, "d_kv", T5_SELF "q.weight", 0, NULL, HEADS_PLAIN, NULL, 0,
+      T5_SELF "relative_attention_bias.weight", 64, 0}},
     {"vit",
      false,
      NULL,

@@ -13,6 +13,7 @@
 #include "harness/cli/constants_option.h"
 #include "harness/cli/model_notes.h"
 #include "harness/cli/output.h"
+#include "harness/cli/program_revision.h"
 #include "harness/cli/report_files.h"
 #include "harness/cli/resource_path.h"
 #include "harness/cli/run_progress.h"
@@ -170,6 +171,7 @@ static enum status_code options_read(const struct arguments *arguments, char dev
     run->filter = arguments_value(arguments, "filter");
     run->runner = &case_runner_measure;
     run->version = ASSAY_VERSION;
+    run->revision = program_revision();
     run->jobs = 1;
     run->share_device = arguments_value(arguments, "share-device") != NULL;
     run->lock_folder = lock_folder != NULL && lock_folder[0] != '\0' ? lock_folder : NULL;

@@ -11,6 +11,7 @@
 #include "harness/cli/command.h"
 #include "harness/cli/help.h"
 #include "harness/cli/output.h"
+#include "harness/cli/program_revision.h"
 #include "harness/cli/suggestion.h"
 
 static const struct command *const commands[] = {
@@ -95,10 +96,33 @@ static enum status_code help_of(const char *word, struct status *error)
     return code == STATUS_OK ? help_print(command, error) : code;
 }
 
-static enum status_code version_print(struct status *error)
+static enum status_code version_document_print(struct status *error)
+{
+    const char *revision = program_revision();
+    struct json *document = json_object_new();
+    bool made = json_set(document, "name", json_string_new("assay")) &&
+                json_set(document, "version", json_string_new(ASSAY_VERSION)) &&
+                json_set(document, "revision", revision != NULL ? json_string_new(revision) : json_null_new());
+    enum status_code code =
+        made ? output_json(document, error) : status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory");
+    json_release(document);
+    return code;
+}
+
+/* words: what was given besides, NULL at the end. */
+static enum status_code version_print(char *const *words, struct status *error)
 {
     struct text text = {0};
-    text_append(&text, "assay " ASSAY_VERSION "\n");
+    for (; *words != NULL; words++) {
+        if (strcmp(*words, "--json") == 0) {
+            return version_document_print(error);
+        }
+    }
+    text_append(&text, "assay " ASSAY_VERSION);
+    if (program_revision() != NULL) {
+        text_format(&text, " (%s)", program_revision());
+    }
+    text_append(&text, "\n");
     enum status_code code = output_text(&text, error);
     text_release(&text);
     return code;
@@ -125,7 +149,7 @@ static enum status_code program_run(int count, char **words, enum exit_code *exi
         return help_of(count > 2 ? words[2] : NULL, error);
     }
     if (is_one_of(words[1], version_words)) {
-        return version_print(error);
+        return version_print(words + 2, error);
     }
     if (words[1][0] == '-') {
         return status_set(error, STATUS_INVALID,
@@ -136,7 +160,7 @@ static enum status_code program_run(int count, char **words, enum exit_code *exi
     enum status_code code = command_find(words[1], &command, error);
     for (int i = 2; i < count && code == STATUS_OK && strcmp(words[i], "--") != 0; i++) {
         if (words[i][0] == '-' && is_one_of(words[i], version_words)) {
-            return version_print(error);
+            return version_print(words + 2, error);
         }
     }
     if (code == STATUS_OK) {

@@ -32,12 +32,28 @@ bool constants_are_of(const struct constants *constants, const char *kind, const
     return strcmp(device->kind, kind) == 0 && strcmp(device->name, name) == 0 && device->thread_count == thread_count;
 }
 
+const char *driver_word(const char *kind)
+{
+    return strcmp(kind, "host") == 0 ? "kernel" : "driver";
+}
+
+bool constants_revision_append(struct text *text, const struct constants *constants, const char *revision)
+{
+    bool differs = constants->tool_revision[0] != '\0' && revision != NULL && revision[0] != '\0' &&
+                   strcmp(constants->tool_revision, revision) != 0;
+    if (differs) {
+        text_format(text, "the constants were measured by revision %s of program %s, and this is %s",
+                    constants->tool_revision, constants->tool_version, revision);
+    }
+    return differs;
+}
+
 bool constants_mismatch_append(struct text *text, const struct constants *constants,
                                const struct constants_place *place)
 {
     const struct {
         const char *what, *there, *here;
-    } rows[] = {{"driver", constants->device.driver, place->driver},
+    } rows[] = {{driver_word(constants->device.kind), constants->device.driver, place->driver},
                 {"runtime", constants->device.runtime, place->runtime},
                 {"program", constants->tool_version, place->tool_version}};
     bool found = false;
@@ -134,8 +150,10 @@ static struct json *schema_json(void)
 static struct json *tool_json(const struct constants *constants)
 {
     struct json *tool = json_object_new();
-    bool made = json_set(tool, "name", json_string_new("assay")) &&
-                json_set(tool, "version", json_string_new(constants->tool_version));
+    bool made =
+        json_set(tool, "name", json_string_new("assay")) &&
+        json_set(tool, "version", json_string_new(constants->tool_version)) &&
+        (constants->tool_revision[0] == '\0' || json_set(tool, "revision", json_string_new(constants->tool_revision)));
     return json_made(tool, made);
 }
 
@@ -178,9 +196,9 @@ void constants_origin_append(struct text *text, const struct constants *constant
 {
     const struct constants_device *device = &constants->device;
     char words[CONSTANTS_WORDS_BYTES];
-    text_format(text, "%s, measured under driver %s, runtime %s, program %s (%s)",
+    text_format(text, "%s, measured under %s %s, runtime %s, program %s (%s)",
                 constants_device_words(device->kind, device->name, device->thread_count, words),
-                device->driver[0] != '\0' ? device->driver : "unknown",
+                driver_word(device->kind), device->driver[0] != '\0' ? device->driver : "unknown",
                 device->runtime[0] != '\0' ? device->runtime : "unknown", constants->tool_version, constants->path);
 }
 
@@ -196,7 +214,8 @@ struct json *constants_origin_json(const struct constants *constants)
                          device->thread_count > 0 ? json_integer_new(device->thread_count) : json_null_new()) &&
                 json_set(object, "driver", text_or_null(device->driver)) &&
                 json_set(object, "runtime", text_or_null(device->runtime)) &&
-                json_set(object, "program", text_or_null(constants->tool_version));
+                json_set(object, "program", text_or_null(constants->tool_version)) &&
+                json_set(object, "revision", text_or_null(constants->tool_revision));
     return json_made(object, made);
 }
 

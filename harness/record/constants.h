@@ -56,7 +56,8 @@ struct constants_device {
 struct constants {
     struct constants_device device;
     char tool_version[CONSTANTS_NAME_BYTES];
-    struct constants_levels context; /* device: less what was used before the context was made */
+    char tool_revision[CONSTANTS_NAME_BYTES]; /* of the sources of that version; "": unknown, or several */
+    struct constants_levels context;          /* device: less what was used before the context was made */
     struct constants_growth growth[CONSTANTS_MODES_MAXIMUM];
     int growth_count;
     char cases[CONSTANTS_CASES_MAXIMUM][CONSTANTS_ID_BYTES]; /* ids of the cases that calibrated them, sorted */
@@ -80,11 +81,18 @@ struct constants_place {
     const char *driver, *runtime, *tool_version;
 };
 
+/* What a device of that kind calls the software below it: "kernel" of a host, else "driver". */
+const char *driver_word(const char *kind);
+
 /* Appends "the constants were measured under driver 570.124.06, not 580.65.06, and program 0.1.0, not 0.2.0", where a driver,
  * a runtime or a program is another one, or is known on one side alone: then a context and the libraries in it may have
  * another size, and nothing should be judged by them. False, and nothing appended, where there is no such thing. */
 bool constants_mismatch_append(struct text *text, const struct constants *constants,
                                const struct constants_place *place);
+
+/* Appends "the constants were measured by revision 4692a72 of program 0.1.0, and this is a35b9e5", where both are known and
+ * not equal. They are judged all the same: docs/FORMAT.md, Constants. False, and nothing appended, where it is not so. */
+bool constants_revision_append(struct text *text, const struct constants *constants, const char *revision);
 
 /* "cuda 'NVIDIA H200'", "host 'a CPU' with 2 threads". Returns words. */
 enum { CONSTANTS_WORDS_BYTES = 320 };
@@ -95,7 +103,7 @@ const char *constants_device_words(const char *kind, const char *name, int64_t t
  * read are of. */
 void constants_origin_append(struct text *text, const struct constants *constants);
 
-/* {"path", "hash", "kind", "name", "threads", "driver", "runtime", "program"}, null where not known. NULL where memory ran
+/* {"path", "hash", "kind", "name", "threads", "driver", "runtime", "program", "revision"}, null where not known. NULL where memory ran
  * out. */
 struct json *constants_origin_json(const struct constants *constants);
 

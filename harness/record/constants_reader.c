@@ -193,6 +193,9 @@ static void document_read(struct reader *reader, const struct json *document, st
     schema_check(reader, document);
     const struct json *tool = member_read(reader, document, "", "tool", JSON_KIND_OBJECT, false, where);
     text_read(reader, tool, "/tool", "version", false, constants->tool_version);
+    if (json_get(tool, "revision") != NULL) { /* files before it have none */
+        text_read(reader, tool, "/tool", "revision", true, constants->tool_revision);
+    }
     const struct json *device = member_read(reader, document, "", "device", JSON_KIND_OBJECT, false, where);
     text_read(reader, device, "/device", "kind", false, constants->device.kind);
     text_read(reader, device, "/device", "name", true, constants->device.name);

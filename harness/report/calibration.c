@@ -3,104 +3,31 @@
 
 #include <fnmatch.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/record/record.h"
+#include "harness/report/calibration_reading.h"
 #include "harness/report/headline.h"
 #include "harness/report/selection.h"
 
-struct figure {
-    bool known;
-    int64_t bytes;
-};
-
-enum { FIGURE_CONTEXT_PROCESS, FIGURE_CONTEXT_DEVICE, FIGURE_GROWTH_PROCESS, FIGURE_GROWTH_DEVICE, FIGURE_COUNT };
-
-struct reading {
-    const char *mode; /* borrowed from the case line */
-    struct figure figures[FIGURE_COUNT];
-};
-
 struct calibration {
-    struct record_file files[CALIBRATION_FILES_MAXIMUM];
     const char *const *paths;
     const char *filter;
-    bool by_tag;    /* the filter named a case by a tag alone */
-    int file_count; /* that were read */
+    bool by_tag; /* the filter named a case by a tag alone */
+    struct selection selections[CALIBRATION_FILES_MAXIMUM];
+    struct arena arena; /* of run_ids */
+    struct name_table run_ids;
+    struct json *tool; /* of the run that is being read; NULL: it does not say */
     struct reading *readings;
     int64_t *sorted; /* as many as readings */
-    int reading_count;
+    int reading_count, reading_room;
     struct constants made;
     struct status *error;
 };
-
-/* ---- one reading ---- */
-
-/* Unknown too where it is so large that a difference of two might not be written to a file of constants: no machine has so
- * much memory. */
-static struct figure figure_of(const struct json *object, const char *key)
-{
-    int64_t bytes = json_integer_or(json_get(object, key), -1);
-    bool known = bytes >= 0 && bytes <= CONSTANTS_BYTES_MAXIMUM / 2;
-    return (struct figure){.known = known, .bytes = known ? bytes : 0};
-}
-
-static struct figure figure_less(struct figure figure, struct figure other)
-{
-    return (struct figure){.known = figure.known && other.known, .bytes = figure.bytes - other.bytes};
-}
-
-/* What a stage's reading exceeds its segments by, where that reading is the highest of those seen so far; of equal
- * readings the one with more segments counts. */
-static void highest_take(const struct json *stage, const char *key, const char *reserved_key, struct figure *highest,
-                         struct figure *beyond)
-{
-    struct figure reading = figure_of(stage, key);
-    struct figure more = figure_less(reading, figure_of(stage, reserved_key));
-    if (!more.known || (highest->known && reading.bytes < highest->bytes)) {
-        return;
-    }
-    if (!highest->known || reading.bytes > highest->bytes || more.bytes < beyond->bytes) {
-        *highest = reading;
-        *beyond = more;
-    }
-}
-
-/* key, peak_key: a level's readings; peak_key may be NULL. */
-static struct figure growth_of(const struct json *line, const char *key, const char *peak_key)
-{
-    const struct json *stages = json_get(line, "stages");
-    struct figure highest = {0}, beyond = {0};
-    bool is_object = json_kind(stages) == JSON_KIND_OBJECT;
-    for (const char *name = is_object ? json_key_after(stages, NULL) : NULL; name != NULL;
-         name = json_key_after(stages, name)) {
-        const struct json *stage = json_get(stages, name);
-        highest_take(stage, key, "reserved_bytes", &highest, &beyond);
-        if (peak_key != NULL) {
-            highest_take(stage, peak_key, "reserved_bytes_peak", &highest, &beyond);
-        }
-    }
-    return figure_less(beyond, figure_of(json_get(line, "context"), key));
-}
-
-static struct reading reading_of(const struct json *line)
-{
-    const struct json *context = json_get(line, "context");
-    struct reading reading = {.mode = json_string_or(json_get(json_get(line, "identity"), "mode"), "")};
-    struct figure *figures = reading.figures;
-    figures[FIGURE_CONTEXT_PROCESS] = figure_of(context, "process_bytes");
-    figures[FIGURE_CONTEXT_DEVICE] =
-        figure_less(figure_of(context, "device_bytes"), figure_of(context, "baseline_bytes"));
-    if (figures[FIGURE_CONTEXT_DEVICE].bytes < 0) { /* somebody else gave memory back meanwhile */
-        figures[FIGURE_CONTEXT_DEVICE].known = false;
-    }
-    figures[FIGURE_GROWTH_PROCESS] = growth_of(line, "process_bytes", "process_bytes_peak");
-    figures[FIGURE_GROWTH_DEVICE] = growth_of(line, "device_bytes", NULL);
-    return reading;
-}
 
 /* ---- what may calibrate ---- */
 
@@ -189,17 +116,17 @@ static enum status_code device_add(struct calibration *calibration, int file, co
 {
     struct constants_device *device = &calibration->made.device;
     const struct {
-        const char *key;
+        const char *key, *words;
         char *text;
-    } rows[] = {{"kind", device->kind},
-                {"name", device->name},
-                {"target", device->target},
-                {"driver", device->driver},
-                {"runtime", device->runtime}};
+    } rows[] = {{"kind", "kind", device->kind},
+                {"name", "name", device->name},
+                {"target", "target", device->target},
+                {"driver", driver_word(device->kind), device->driver},
+                {"runtime", "runtime", device->runtime}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const char *text = json_string_or(json_get(json_get(line, "device"), rows[i].key), "");
         if (strlen(text) >= CONSTANTS_NAME_BYTES) {
-            return case_refuse(calibration, file, line, "the device's %s has more than %d bytes", rows[i].key,
+            return case_refuse(calibration, file, line, "the device's %s has more than %d bytes", rows[i].words,
                                CONSTANTS_NAME_BYTES - 1);
         }
         if (is_first) {
@@ -207,8 +134,8 @@ static enum status_code device_add(struct calibration *calibration, int file, co
         } else if (strcmp(rows[i].text, text) != 0) {
             return case_refuse(calibration, file, line,
                                "the %s of its device is '%s', of the cases before '%s'; calibrate one class of devices "
-                               "under one driver at a time",
-                               rows[i].key, text, rows[i].text);
+                               "under one %s at a time",
+                               rows[i].words, text, rows[i].text, driver_word(device->kind));
         }
     }
     return STATUS_OK;
@@ -231,6 +158,28 @@ static enum status_code threads_add(struct calibration *calibration, int file, c
     return STATUS_OK;
 }
 
+static enum status_code memory_fail(const struct calibration *calibration, int file)
+{
+    return status_set(calibration->error, STATUS_OUT_OF_MEMORY, "%s: no memory for its cases",
+                      calibration->paths[file]);
+}
+
+static enum status_code reading_add(struct calibration *calibration, int file, const struct json *line)
+{
+    if (calibration->reading_count == calibration->reading_room) {
+        int room = calibration->reading_room > 0 ? calibration->reading_room : 64;
+        struct reading *readings =
+            room <= INT_MAX / 2 ? realloc(calibration->readings, 2 * (size_t)room * sizeof *readings) : NULL;
+        if (readings == NULL) {
+            return memory_fail(calibration, file);
+        }
+        calibration->readings = readings;
+        calibration->reading_room = 2 * room;
+    }
+    calibration->readings[calibration->reading_count++] = reading_of(line);
+    return STATUS_OK;
+}
+
 static enum status_code line_take(struct calibration *calibration, int file, const struct json *line)
 {
     enum status_code code = measured_check(calibration, file, line);
@@ -247,35 +196,29 @@ static enum status_code line_take(struct calibration *calibration, int file, con
         code = mode_add(calibration, file, line);
     }
     if (code == STATUS_OK) {
-        calibration->readings[calibration->reading_count++] = reading_of(line);
+        code = reading_add(calibration, file, line);
     }
     return code;
 }
 
-/* Its readings would count twice. */
-static enum status_code repetition_check(const struct calibration *calibration, int file, int run)
+/* Of several revisions none is told. */
+static void revision_add(struct calibration *calibration, const char *revision)
 {
-    const char *id = json_string_or(json_get(calibration->files[file].runs[run].run, "run_id"), "");
-    for (int i = 0; i <= file; i++) {
-        int end = i < file ? calibration->files[i].run_count : run;
-        for (int j = 0; j < end; j++) {
-            if (strcmp(json_string_or(json_get(calibration->files[i].runs[j].run, "run_id"), ""), id) == 0) {
-                return status_set(calibration->error, STATUS_INVALID,
-                                  "%s: run %.64s is there twice; name each result once", calibration->paths[file], id);
-            }
-        }
+    char *known = calibration->made.tool_revision;
+    if (calibration->reading_count == 0) {
+        snprintf(known, CONSTANTS_NAME_BYTES, "%.64s", revision);
+    } else if (strcmp(known, revision) != 0) {
+        known[0] = '\0';
     }
-    return STATUS_OK;
 }
 
 /* Another program on the same device (PyTorch's records) has a context and libraries of its own, and another version of ours
  * may have other kernels. The constants are of the version that measured, whichever calibrates. */
-static enum status_code tool_add(struct calibration *calibration, int file, const struct json *run,
-                                 const struct json *line)
+static enum status_code tool_add(struct calibration *calibration, int file, const struct json *line)
 {
     char *known = calibration->made.tool_version;
-    const char *tool = json_string_or(json_get(json_get(run, "tool"), "name"), "assay");
-    const char *version = json_string_or(json_get(json_get(run, "tool"), "version"), "unknown");
+    const char *tool = json_string_or(json_get(calibration->tool, "name"), "assay");
+    const char *version = json_string_or(json_get(calibration->tool, "version"), "unknown");
     if (strcmp(tool, "assay") != 0) {
         return case_refuse(calibration, file, line,
                            "was measured by %.64s; constants are of assay's own process: name "
@@ -288,47 +231,62 @@ static enum status_code tool_add(struct calibration *calibration, int file, cons
                            version, known);
     }
     snprintf(known, CONSTANTS_NAME_BYTES, "%.64s", version);
+    revision_add(calibration, json_string_or(json_get(calibration->tool, "revision"), ""));
     return STATUS_OK;
 }
 
+/* A run that is there twice: its readings would count twice. */
+static enum status_code run_add(struct calibration *calibration, int file, const struct json *run)
+{
+    const char *id = json_string_or(json_get(run, "run_id"), "");
+    const struct json *tool = json_get(run, "tool");
+    size_t known = calibration->run_ids.count;
+    int number = name_table_add(&calibration->run_ids, &calibration->arena, id);
+    json_release(calibration->tool);
+    calibration->tool = tool != NULL ? json_copy_new(tool) : NULL;
+    if (number < 0 || (tool != NULL && calibration->tool == NULL)) {
+        return memory_fail(calibration, file);
+    }
+    if ((size_t)number < known) {
+        return status_set(calibration->error, STATUS_INVALID, "%s: run %.64s is there twice; name each result once",
+                          calibration->paths[file], id);
+    }
+    return STATUS_OK;
+}
+
+static enum status_code case_take(struct calibration *calibration, int file, const struct json *line)
+{
+    if (!line_matches(line, calibration->filter)) {
+        return STATUS_OK;
+    }
+    calibration->by_tag =
+        calibration->by_tag || !id_matches(json_string_or(json_get(line, "id"), ""), calibration->filter);
+    enum status_code code = tool_add(calibration, file, line);
+    return code == STATUS_OK ? line_take(calibration, file, line) : code;
+}
+
+/* Line by line: of a case its reading is kept, and its name to see what is missing. */
 static enum status_code file_take(struct calibration *calibration, int file)
 {
-    const struct record_file *records = &calibration->files[file];
-    enum status_code code = STATUS_OK;
-    for (int i = 0; i < records->run_count && code == STATUS_OK; i++) {
-        code = repetition_check(calibration, file, i);
-        for (int j = 0; j < records->runs[i].case_count && code == STATUS_OK; j++) {
-            const struct json *line = records->runs[i].cases[j];
-            if (line_matches(line, calibration->filter)) {
-                const char *id = json_string_or(json_get(line, "id"), "");
-                calibration->by_tag = calibration->by_tag || !id_matches(id, calibration->filter);
-                code = tool_add(calibration, file, records->runs[i].run, line);
-                code = code == STATUS_OK ? line_take(calibration, file, line) : code;
-            }
+    struct record_stream *stream = NULL;
+    struct record_line line = {.type = RECORD_LINE_RUN};
+    enum status_code code = record_stream_open(calibration->paths[file], &stream, calibration->error);
+    while (code == STATUS_OK && line.type != RECORD_LINE_NONE) {
+        code = record_stream_next(stream, &line, calibration->error);
+        if (code == STATUS_OK) {
+            selection_add(&calibration->selections[file], &line);
+        }
+        if (code == STATUS_OK && line.type == RECORD_LINE_RUN) {
+            code = run_add(calibration, file, line.value);
+        } else if (code == STATUS_OK && line.type == RECORD_LINE_CASE) {
+            code = case_take(calibration, file, line.value);
         }
     }
+    record_stream_close(stream);
     return code;
 }
 
 /* ---- what is missing ---- */
-
-static void runs_select(const struct record_file *file, struct selection *selection)
-{
-    for (int i = 0; i < file->run_count; i++) {
-        const struct record_run *run = &file->runs[i];
-        selection_add(selection, &(struct record_line){.type = RECORD_LINE_RUN, .value = run->run, .run = i});
-        for (size_t j = 0; run->selected != NULL && j < json_count(run->selected); j++) {
-            const struct json *line = json_at(run->selected, j);
-            selection_add(selection, &(struct record_line){.type = RECORD_LINE_SELECTED, .value = line, .run = i});
-        }
-        for (int j = 0; j < run->case_count; j++) {
-            selection_add(selection, &(struct record_line){.type = RECORD_LINE_CASE, .value = run->cases[j], .run = i});
-        }
-        if (run->end != NULL) {
-            selection_add(selection, &(struct record_line){.type = RECORD_LINE_END, .value = run->end, .run = i});
-        }
-    }
-}
 
 /* Takes out of the report what the filter passes over. The tags of a case that was not made are not recorded: where the filter
  * names cases by a tag, each of them may have it. */
@@ -361,22 +319,18 @@ static enum status_code missing_refuse(const struct calibration *calibration, in
 }
 
 /* Constants of half a suite lack modes, or have a spread that is too small, and nobody sees it. */
-static enum status_code completeness_check(const struct calibration *calibration, int file)
+static enum status_code completeness_check(struct calibration *calibration, int file)
 {
-    struct selection selection = {0};
     struct report report = {0}; /* holds what is missing, and nothing else */
     enum status_code code = STATUS_OK;
-    runs_select(&calibration->files[file], &selection);
-    if (!selection_settle(&selection, &report)) {
-        code = status_set(calibration->error, STATUS_OUT_OF_MEMORY, "%s: no memory for its cases",
-                          calibration->paths[file]);
+    if (!selection_settle(&calibration->selections[file], &report)) {
+        code = memory_fail(calibration, file);
     } else {
         missing_filter(calibration, &report);
         if (report.missing_count + report.unnamed_missing_count > 0) {
             code = missing_refuse(calibration, file, &report);
         }
     }
-    selection_release(&selection);
     arena_release(&report.arena);
     free(report.missing);
     return code;
@@ -422,6 +376,10 @@ static int name_order(const void *left, const void *right)
 static enum status_code spreads_make(struct calibration *calibration)
 {
     struct constants *made = &calibration->made;
+    calibration->sorted = calloc((size_t)calibration->reading_count + 1, sizeof *calibration->sorted);
+    if (calibration->sorted == NULL) {
+        return memory_fail(calibration, 0);
+    }
     made->context.process = figure_spread(calibration, FIGURE_CONTEXT_PROCESS, NULL);
     made->context.device = figure_spread(calibration, FIGURE_CONTEXT_DEVICE, NULL);
     bool known = made->context.process.known || made->context.device.known;
@@ -447,27 +405,6 @@ static enum status_code spreads_make(struct calibration *calibration)
     return STATUS_OK;
 }
 
-static enum status_code files_read(struct calibration *calibration, int count)
-{
-    size_t lines = 1; /* room is never of size 0 */
-    for (int i = 0; i < count; i++) {
-        enum status_code code = record_file_read(calibration->paths[i], &calibration->files[i], calibration->error);
-        if (code != STATUS_OK) {
-            return code;
-        }
-        calibration->file_count++;
-        for (int j = 0; j < calibration->files[i].run_count; j++) {
-            lines += (size_t)calibration->files[i].runs[j].case_count;
-        }
-    }
-    calibration->readings = calloc(lines, sizeof *calibration->readings);
-    calibration->sorted = calloc(lines, sizeof *calibration->sorted);
-    if (calibration->readings == NULL || calibration->sorted == NULL) {
-        return status_set(calibration->error, STATUS_OUT_OF_MEMORY, "no memory for %zu readings", lines);
-    }
-    return STATUS_OK;
-}
-
 enum status_code calibration_make(const char *const *paths, int count, const char *filter, struct constants *constants,
                                   struct status *error)
 {
@@ -475,7 +412,7 @@ enum status_code calibration_make(const char *const *paths, int count, const cha
     if (count < 1 || count > CALIBRATION_FILES_MAXIMUM) {
         return status_set(error, STATUS_INVALID, "%d results; name 1 to %d", count, CALIBRATION_FILES_MAXIMUM);
     }
-    enum status_code code = files_read(&calibration, count);
+    enum status_code code = STATUS_OK;
     for (int i = 0; i < count && code == STATUS_OK; i++) {
         code = file_take(&calibration, i);
     }
@@ -488,9 +425,12 @@ enum status_code calibration_make(const char *const *paths, int count, const cha
     if (code == STATUS_OK) {
         *constants = calibration.made;
     }
-    for (int i = 0; i < calibration.file_count; i++) {
-        record_file_release(&calibration.files[i]);
+    for (int i = 0; i < count; i++) {
+        selection_release(&calibration.selections[i]);
     }
+    name_table_release(&calibration.run_ids);
+    arena_release(&calibration.arena);
+    json_release(calibration.tool);
     free(calibration.readings);
     free(calibration.sorted);
     return code;

@@ -21,7 +21,7 @@ enum { CALIBRATION_FILES_MAXIMUM = 10 };
  * STATUS_INVALID, with the file and the case: more than CONSTANTS_CASES_MAXIMUM cases, one that was not measured, a row
  * whose validity is denied, none that matches the filter, cases of another program than assay, of several versions of it, devices,
  * numbers of threads, drivers or targets, a run that is there twice, no reading at all; and everything that
- * record_file_read refuses. */
+ * record_stream_next refuses. The files are read line by line: 200 bytes of memory for each attempt. */
 enum status_code calibration_make(const char *const *paths, int count, const char *filter, struct constants *constants,
                                   struct status *error);
 

@@ -28,6 +28,12 @@ static void device_format(const struct case_view *view, char text[VALUE_BYTES])
     }
 }
 
+/* A host's driver is its kernel, which is told as such. */
+static bool driver_is_kernel(const struct case_view *view)
+{
+    return view->device_kind != NULL && strcmp(view->device_kind, "host") == 0;
+}
+
 /* The libraries that a run found with its devices: "cuBLAS 12.4.5, glibc 2.36". */
 static void libraries_format(const struct json *run, char text[VALUE_BYTES])
 {
@@ -76,19 +82,25 @@ static void value_format(enum environment property, const struct report *report,
             snprintf(text, VALUE_BYTES, "%s", bytes_word(view->device_total_bytes, false, word));
         } else if (property == ENVIRONMENT_THREADS && view->device_threads > 0) {
             snprintf(text, VALUE_BYTES, "%" PRId64, view->device_threads);
-        } else if (property == ENVIRONMENT_DRIVER || property == ENVIRONMENT_RUNTIME) {
+        } else if (property == ENVIRONMENT_RUNTIME || (property == ENVIRONMENT_DRIVER && !driver_is_kernel(view))) {
             const char *version = property == ENVIRONMENT_DRIVER ? view->device_driver : view->device_runtime;
             snprintf(text, VALUE_BYTES, "%.200s", version != NULL ? version : "");
         }
         return;
     case ENVIRONMENT_KERNEL:
         members_format(json_get(run, "host"), "system", "kernel", text);
+        if (text[0] == '\0' && view != NULL && driver_is_kernel(view)) {
+            snprintf(text, VALUE_BYTES, "%.200s", view->device_driver != NULL ? view->device_driver : "");
+        }
         return;
     case ENVIRONMENT_LIBRARIES:
         libraries_format(run, text);
         return;
     case ENVIRONMENT_PROGRAM:
         members_format(json_get(run, "tool"), "name", "version", text);
+        return;
+    case ENVIRONMENT_REVISION:
+        members_format(json_get(run, "tool"), "revision", NULL, text);
         return;
     case ENVIRONMENT_SUITE:
         members_format(json_get(run, "suite"), "name", NULL, text);

@@ -3,6 +3,7 @@
 
 #include "harness/report/difference_view.h"
 #include "harness/report/escape.h"
+#include "harness/report/note_groups.h"
 
 struct page {
     const struct difference *difference;
@@ -111,59 +112,111 @@ static void levels_append(const struct page *page)
     }
 }
 
-/* The first two cells: the case and what became of it, in its first row alone. */
-static void case_cells_append(const struct page *page, const struct case_pair *pair, bool *first)
+static void title_append(const struct page *page, const struct case_view *view, const char *state)
 {
     text_append(page->text, "| ");
-    markdown_append(page->text, *first ? pair->base->title : "");
-    text_format(page->text, " | %s | ", *first ? pair_state_name(pair->state) : "");
-    *first = false;
+    markdown_append(page->text, view->title);
+    text_format(page->text, " | %s", state);
 }
 
-static void figure_append(const struct page *page, const struct case_pair *pair, const struct figure *figure,
-                          bool *first)
+static bool stands_out(const struct figures *figures, int index)
 {
-    int64_t base = figure->base_bytes, other = figure->other_bytes;
-    bool known = base > 0 && other != BYTES_UNKNOWN;
+    const struct figure *figure = &figures->rows[index];
+    bool is_told = figure->state == FIGURE_BEYOND || figure->state == FIGURE_OPEN;
+    bool gone = figure->kind == FIGURE_PEAK && figure->other_bytes == BYTES_UNKNOWN;
+    return is_told && (gone || figure_is_shown(figures, index));
+}
+
+/* The figure that a row shows: the first that is beyond, else the first that is not judged, else the allocated peak. -1: none. */
+static int lead_find(const struct figures *figures)
+{
+    int open = -1, allocated = -1;
+    for (int i = 0; i < figures->count; i++) {
+        const struct figure *figure = &figures->rows[i];
+        if (stands_out(figures, i) && figure->state == FIGURE_BEYOND) {
+            return i;
+        }
+        open = open < 0 && stands_out(figures, i) ? i : open;
+        allocated = figure->kind == FIGURE_PEAK && figure->level == LEVEL_ALLOCATED ? i : allocated;
+    }
+    return open >= 0 ? open : allocated;
+}
+
+static double change_of(const struct figure *figure, bool *known)
+{
+    *known = figure->base_bytes > 0 && figure->other_bytes != BYTES_UNKNOWN;
+    return *known ? (double)(figure->other_bytes - figure->base_bytes) / (double)figure->base_bytes : 0.0;
+}
+
+static void lead_append(const struct page *page, const struct figure *figure)
+{
     struct text name = {0};
     char word[WORDING_BYTES];
-    case_cells_append(page, pair, first);
+    bool known;
+    double change = change_of(figure, &known);
+    text_append(page->text, " | ");
     markdown_append(page->text, figure_name(figure, &name));
-    text_format(page->text, " | %s", bytes_word(base, false, word));
-    text_format(page->text, " | %s", bytes_word(other, false, word));
-    text_format(page->text, " | %s", difference_word(base, other, word));
-    text_format(page->text, " | %s", error_word(known, known ? (double)(other - base) / (double)base : 0.0, word));
-    text_format(page->text, " | %s |\n",
-                figure->state == FIGURE_BEYOND ? "**beyond**"
-                : figure->state == FIGURE_OPEN ? "not judged"
-                                               : "");
+    text_format(page->text, " | %s", bytes_word(figure->base_bytes, false, word));
+    text_format(page->text, " | %s", bytes_word(figure->other_bytes, false, word));
+    text_format(page->text, " | %s", difference_word(figure->base_bytes, figure->other_bytes, word));
+    text_format(page->text, " | %s | ", error_word(known, change, word));
     text_release(&name);
+}
+
+/* "reserved peak +2.00 MiB (+1.92 %)" */
+static void other_append(const struct page *page, const struct figure *figure)
+{
+    struct text words = {0};
+    char word[WORDING_BYTES];
+    bool known;
+    double change = change_of(figure, &known);
+    figure_name(figure, &words);
+    if (figure->other_bytes == BYTES_UNKNOWN) {
+        text_append(&words, " is gone");
+    } else {
+        text_format(&words, " %s", difference_word(figure->base_bytes, figure->other_bytes, word));
+        text_format(&words, known ? " (%s)" : "", error_word(known, change, word));
+    }
+    text_append(&words, figure->state == FIGURE_OPEN ? ", not judged" : "");
+    words_append(page, &words);
+}
+
+/* The figures beside the one that the row shows: the first by name, since stages mostly say what peaks said. */
+static void others_append(const struct page *page, const struct figures *figures, int lead)
+{
+    enum { NAMED = 2 };
+    int count = 0;
+    for (int i = 0; i < figures->count; i++) {
+        if (i != lead && stands_out(figures, i) && count++ < NAMED) {
+            text_append(page->text, count > 1 ? "; " : "");
+            other_append(page, &figures->rows[i]);
+        }
+    }
+    if (count > NAMED) {
+        text_format(page->text, "; %d more figure%s", count - NAMED, count - NAMED == 1 ? "" : "s");
+    }
 }
 
 static void pair_append(const struct page *page, const struct case_pair *pair)
 {
+    static const char *const states[] = {
+        [PAIR_SAME] = "same", [PAIR_CHANGED] = "**changed**", [PAIR_OPEN] = "not judged"};
     struct figures figures;
-    bool first = true;
     figures_list(page->difference->rules, pair, &figures);
+    title_append(page, pair->base, states[pair->state]);
     if (strcmp(pair->base->status, pair->other->status) != 0) {
-        case_cells_append(page, pair, &first);
-        text_append(page->text, "status | ");
+        text_append(page->text, ": ");
         markdown_append(page->text, pair->base->status);
-        text_append(page->text, " | ");
+        text_append(page->text, " → ");
         markdown_append(page->text, pair->other->status);
-        text_append(page->text, " | | | |\n");
     }
-    for (int i = 0; i < figures.count; i++) {
-        const struct figure *figure = &figures.rows[i];
-        bool stands_out = figure->state == FIGURE_BEYOND || figure->state == FIGURE_OPEN;
-        bool gone = stands_out && figure->kind == FIGURE_PEAK && figure->other_bytes == BYTES_UNKNOWN;
-        if (gone || (figure_is_shown(&figures, i) && (stands_out || !page->only_changed))) {
-            figure_append(page, pair, figure, &first);
-        }
-    }
-    if (first) {
-        case_cells_append(page, pair, &first);
-        text_append(page->text, "| | | | | |\n");
+    int lead = lead_find(&figures);
+    if (lead >= 0) {
+        lead_append(page, &figures.rows[lead]);
+        others_append(page, &figures, lead);
+        text_append(page->text, " |\n");
+    } else {
+        text_append(page->text, " | | | | | | |\n");
     }
 }
 
@@ -171,21 +224,16 @@ static void missing_append(const struct page *page)
 {
     for (int at = 0; at < page->difference->missing_count; at++) {
         const struct case_absence *absence = &page->difference->missing[at];
-        text_append(page->text, "| ");
-        markdown_append(page->text, absence->view->title);
-        text_append(page->text, " | missing | ");
+        title_append(page, absence->view, "missing | | | | | | ");
         markdown_append(page->text, absence->reason != NULL ? absence->reason : "");
-        text_append(page->text, absence->reason != NULL && absence->reason[0] != '\0' ? " |" : "|");
-        text_append(page->text, " | | | | |\n");
+        text_append(page->text, " |\n");
     }
 }
 
 static void appeared_append(const struct page *page)
 {
     for (int at = 0; at < page->difference->appeared_count; at++) {
-        text_append(page->text, "| ");
-        markdown_append(page->text, page->difference->appeared[at]->title);
-        text_append(page->text, " | new | | | | | | |\n");
+        title_append(page, page->difference->appeared[at], "new | | | | | | |\n");
     }
 }
 
@@ -195,7 +243,7 @@ static void cases_append(const struct page *page)
     int hidden = page->only_changed ? difference->same_count : 0;
     text_append(page->text, "\n## Cases\n\n");
     if (difference->pair_count - hidden + difference->missing_count + difference->appeared_count > 0) {
-        text_append(page->text, "| case | | figure | old | new | difference | change | |\n"
+        text_append(page->text, "| case | | figure | old | new | difference | change | besides |\n"
                                 "|---|---|---|--:|--:|--:|--:|---|\n");
     }
     for (int at = 0; at < difference->pair_count; at++) {
@@ -211,24 +259,21 @@ static void cases_append(const struct page *page)
     }
 }
 
-/* Why a case, or its readings, are not judged, one line for each. */
+/* Why a case, or its readings, are not judged. */
 static void obstacles_append(const struct page *page)
 {
-    bool any = false;
+    struct note_groups notes = {0};
     for (int at = 0; at < page->difference->pair_count; at++) {
         const struct case_pair *pair = &page->difference->pairs[at];
         struct text words = {0};
-        pair_obstacle_append(&words, pair);
-        if (words.length > 0 && (pair->state != PAIR_SAME || !page->only_changed)) {
-            text_append(page->text, any ? "- " : "\n## What is not judged\n\n- ");
-            any = true;
-            markdown_append(page->text, pair->base->label);
-            text_append(page->text, ": ");
-            markdown_append(page->text, text_string(&words));
-            text_append(page->text, "\n");
+        if (pair->state != PAIR_SAME || !page->only_changed) {
+            pair_obstacle_append(&words, pair);
+            note_groups_add(&notes, pair->base->label, text_string(&words));
         }
         text_release(&words);
     }
+    note_groups_markdown(page->text, &notes, "What is not judged");
+    note_groups_release(&notes);
 }
 
 void difference_markdown_write(const struct difference *difference, const struct difference_style *style,

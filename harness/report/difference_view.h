@@ -16,6 +16,7 @@
     X(KERNEL, "kernel", "kernel of the host")                                                                          \
     X(LIBRARIES, "libraries", "libraries")                                                                             \
     X(PROGRAM, "program", "program")                                                                                   \
+    X(REVISION, "revision", "program revision")                                                                        \
     X(SUITE, "suite", "suite")                                                                                         \
     X(PLAN_HASH, "plan_hash", "suite hash")                                                                            \
     X(MEMORY, "memory", "device memory")                                                                               \

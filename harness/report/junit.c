@@ -249,6 +249,7 @@ static void suite_append(struct text *text, const struct report *report)
     text_release(&outcome);
     property_append(text, "basis", report->basis);
     property_append(text, "version", json_string_or(json_get(json_get(run, "tool"), "version"), NULL));
+    property_append(text, "revision", json_string_or(json_get(json_get(run, "tool"), "revision"), NULL));
     text_append(text, "    </properties>\n");
     struct text headline = {0};
     headline_append(&headline, report);

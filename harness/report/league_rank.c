@@ -84,6 +84,9 @@ static void ranks_give(struct league_scope *scope)
         if (!row->few && !row->partial) {
             bool equal = index > 0 && merit_order(&scope->rows[index - 1], row) == 0;
             row->rank = equal ? scope->rows[index - 1].rank : index + 1;
+            if (equal) {
+                row->is_shared = scope->rows[index - 1].is_shared = true;
+            }
         }
     }
 }

@@ -17,10 +17,11 @@ struct league_figures {
 };
 
 struct league_row {
-    int estimator; /* index into the league's */
-    int rank;      /* from 1; 0: not ranked, because few or partial */
-    bool few;      /* answers fewer than LEAGUE_FEW cases */
-    bool partial;  /* answers fewer than half of the cases */
+    int estimator;  /* index into the league's */
+    int rank;       /* from 1; 0: not ranked, because few or partial */
+    bool few;       /* answers fewer than LEAGUE_FEW cases */
+    bool partial;   /* answers fewer than half of the cases */
+    bool is_shared; /* its rank is that of another row, too */
     struct league_figures all;
     struct league_figures common; /* of the cases that all ranked rows answer; of ranked rows alone */
 };

@@ -12,7 +12,8 @@ const char league_rule_words[] =
     "±5 %: cases at most so far off. * needs measurements of other cases.";
 
 const char league_rank_words[] =
-    "Ranked by the median, ties by p90, then by the worst case. No rank for who answers fewer than 5 cases (few) or "
+    "Ranked by the median, ties by p90, then by the worst case; 5= is shared by equals. No rank for who answers fewer "
+    "than 5 cases (few) or "
     "fewer "
     "than half of them (part): easy cases alone do not win. Common: median over the cases that all ranked ones answer.";
 
@@ -46,7 +47,7 @@ const char *signed_word(bool known, double error, char text[WORDING_BYTES])
 const char *rank_word(const struct league_row *row, char text[WORDING_BYTES])
 {
     if (row->rank > 0) {
-        snprintf(text, WORDING_BYTES, "%d", row->rank);
+        snprintf(text, WORDING_BYTES, "%d%s", row->rank, row->is_shared ? "=" : "");
     } else {
         snprintf(text, WORDING_BYTES, "%s", row->few ? "few" : "part");
     }

@@ -3,6 +3,7 @@
 #include "harness/report/case_view.h"
 #include "harness/report/escape.h"
 #include "harness/report/headline.h"
+#include "harness/report/note_groups.h"
 #include "harness/report/plot_set.h"
 #include "harness/report/provenance.h"
 #include "harness/report/spread.h"
@@ -112,51 +113,37 @@ static void summary_append(struct text *text, const struct report *report, const
     text_release(&uncounted);
 }
 
-static void bullet_append(struct text *text, bool *any, const char *title, const char *label, const struct text *words)
-{
-    if (words->length == 0) {
-        return;
-    }
-    if (!*any) {
-        text_format(text, "\n## %s\n\n", title);
-        *any = true;
-    }
-    text_append(text, "- ");
-    text_append(text, label[0] == '-' || label[0] == '+' || label[0] == '=' ? "\\" : ""); /* no list in the list */
-    markdown_append(text, label);
-    text_append(text, ": ");
-    markdown_append(text, text_string(words));
-    text_append(text, "\n");
-}
-
 static void causes_list(const struct page *page)
 {
-    bool any = false;
+    struct note_groups notes = {0};
     for (int at = 0; at < page->order.shown_count; at++) {
         const struct case_view *view = page->order.cases[at];
         struct text words = {0};
         causes_append(&words, &view->measured.stages[STAGE_LOAD], &view->causes_at_load);
-        bullet_append(page->text, &any, "From requested to reserved, after loading", view->title, &words);
+        note_groups_add(&notes, view->title, text_string(&words));
         text_release(&words);
     }
+    note_groups_markdown(page->text, &notes, "From requested to reserved, after loading");
+    note_groups_release(&notes);
 }
 
 static void spreads_list(const struct page *page)
 {
-    bool any = false;
+    struct note_groups notes = {0};
     for (int at = 0; at < page->order.shown_count; at++) {
         const struct case_view *view = page->order.cases[at];
         struct text words = {0};
         spread_append(&words, &view->spread);
-        bullet_append(page->text, &any, "Spread over attempts, each in a process of its own: highest less lowest",
-                      view->title, &words);
+        note_groups_add(&notes, view->title, text_string(&words));
         text_release(&words);
     }
+    note_groups_markdown(page->text, &notes, "Spread over attempts, each in a process of its own: highest less lowest");
+    note_groups_release(&notes);
 }
 
 static void items_list(const struct page *page)
 {
-    bool any = false;
+    struct note_groups notes = {0};
     for (int at = 0; at < page->order.shown_count; at++) {
         const struct case_view *view = page->order.cases[at];
         struct text words = {0}, items = {0};
@@ -164,10 +151,12 @@ static void items_list(const struct page *page)
         if (level != LEVEL_COUNT) {
             text_format(&words, "%s %s", level_name(level), text_string(&items));
         }
-        bullet_append(page->text, &any, "What driver or kernel counted, by cause", view->title, &words);
+        note_groups_add(&notes, view->title, text_string(&words));
         text_release(&items);
         text_release(&words);
     }
+    note_groups_markdown(page->text, &notes, "What driver or kernel counted, by cause");
+    note_groups_release(&notes);
 }
 
 /* What was to be expected of a case that gave no figure to hold it against. */
@@ -183,7 +172,7 @@ static void prediction_append(struct text *words, const struct case_view *view)
 /* Why the failures failed, or why others were skipped or are invalid. */
 static void reasons_list(const struct page *page, const char *title, int first, int end)
 {
-    bool any = false;
+    struct note_groups notes = {0};
     for (int at = first; at < end; at++) {
         const struct case_view *view = page->order.cases[at];
         struct text words = {0};
@@ -194,9 +183,11 @@ static void reasons_list(const struct page *page, const char *title, int first, 
         }
         text_append(&words, view->invalid && words.length > 0 ? "; " : "");
         validity_append(&words, view);
-        bullet_append(page->text, &any, title, view->title, &words);
+        note_groups_add(&notes, view->title, text_string(&words));
         text_release(&words);
     }
+    note_groups_markdown(page->text, &notes, title);
+    note_groups_release(&notes);
 }
 
 static void figures_append(const struct page *page, const struct report_style *style)

@@ -22,7 +22,7 @@ struct device {
 
 struct provenance {
     struct device devices;
-    struct words suites, versions, drivers, runtimes;
+    struct words suites, versions, revisions, drivers, runtimes;
     const char *first_day, *last_day; /* of ISO 8601; the days are the first ten bytes */
 };
 
@@ -82,6 +82,7 @@ static void provenance_collect(struct provenance *all, struct report *const *rep
             const struct json *run = json_at(report->runs, at);
             word_add(&all->suites, json_string_or(json_get(json_get(run, "suite"), "name"), NULL));
             word_add(&all->versions, json_string_or(json_get(json_get(run, "tool"), "version"), NULL));
+            word_add(&all->revisions, json_string_or(json_get(json_get(run, "tool"), "revision"), NULL));
             day_add(all, json_string_or(json_get(run, "started"), NULL));
         }
         for (int at = 0; at < report->case_count; at++) {
@@ -128,6 +129,8 @@ void provenance_append(struct text *text, struct report *const *reports, int rep
     words_append(&line, line.length > 0 ? "; " : "", all.suites.count > 1 ? "suites " : "suite ", &all.suites);
     days_append(&line, line.length > 0 ? "; " : "", &all);
     words_append(&line, line.length > 0 ? "; " : "", "assay ", &all.versions);
+    words_append(&line, " (", "", &all.revisions);
+    text_append(&line, all.revisions.count > 0 ? ")" : "");
     words_append(&line, line.length > 0 ? ", " : "", "", &all.drivers);
     words_append(&line, line.length > 0 ? ", " : "", "", &all.runtimes);
     text_append(text, text_string(&line));

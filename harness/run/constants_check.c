@@ -30,6 +30,10 @@ static void mismatch_warn(const struct run_options *options, const struct consta
                     "--constants none",
                     constants->path);
         options->progress.warned(options->progress.context, text_string(&text));
+    } else if (text.length == 0 && constants_revision_append(&text, constants, options->revision) &&
+               options->progress.warned != NULL) {
+        text_format(&text, " (%s); they are judged all the same, as of one version", constants->path);
+        options->progress.warned(options->progress.context, text_string(&text));
     }
     text_release(&text);
 }

@@ -46,6 +46,7 @@ struct json *constants_json(const struct constants *constants, const char *id, c
                 json_set(object, "kind", text_or_null(device->kind)) &&
                 json_set(object, "name", text_or_null(device->name)) &&
                 json_set(object, "driver", text_or_null(device->driver)) &&
+                json_set(object, "revision", text_or_null(constants->tool_revision)) &&
                 json_set(object, "calibrated", json_boolean_new(constants_have_case(constants, id))) &&
                 json_set(object, "mismatch", text_or_null(mismatch));
     return json_made(object, made);

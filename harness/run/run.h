@@ -73,6 +73,7 @@ struct run_options {
     const struct constants *constants;
     const char *reference_dir; /* results/reference */
     const char *version;       /* of the program */
+    const char *revision;      /* of its sources; NULL: unknown */
     struct json *hardware;     /* for the run line; borrowed; NULL: unknown */
     struct run_progress progress;
 };

@@ -39,8 +39,10 @@ static const char *run_id_text(char text[RUN_ID_BYTES])
 static struct json *tool_json(const struct run_options *options)
 {
     struct json *tool = json_object_new();
-    bool made = json_set(tool, "name", json_string_new("assay")) &&
-                json_set(tool, "version", json_string_new(options->version != NULL ? options->version : "unknown"));
+    bool made =
+        json_set(tool, "name", json_string_new("assay")) &&
+        json_set(tool, "version", json_string_new(options->version != NULL ? options->version : "unknown")) &&
+        json_set(tool, "revision", options->revision != NULL ? json_string_new(options->revision) : json_null_new());
     return json_made(tool, made);
 }
 

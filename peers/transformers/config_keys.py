@@ -39,6 +39,10 @@ OLDER_OF_TYPES = {
     "t5": "n_positions",
 }
 
+# What stands in older files of rope_scaling, and in quantization_config of other writers of the same methods.
+OLDER_ROPE = "factor finetuned mrope_interleaved mrope_section rope_theta rope_type type".split()
+OLDER_QUANTIZATION = "fmt ignored_layers _load_in_4bit _load_in_8bit quant_method".split()
+
 # save_config_for_hf of timm 1.0.31
 TIMM = """architecture num_classes num_features global_pool pretrained_cfg model_args label_names label_descriptions
 license library_name""".split()
@@ -67,6 +71,20 @@ common = set(parameters(PretrainedConfig)) | set(PretrainedConfig().to_dict()) |
 common |= set(popped(inspect.getsource(getattr(PretrainedConfig, "__post_init__", PretrainedConfig.__init__))))
 if hasattr(base, "RotaryEmbeddingConfigMixin"):
     common |= set(popped(inspect.getsource(base.RotaryEmbeddingConfigMixin.convert_rope_params_to_dict)))
+import transformers.modeling_rope_utils as rope
+rope_source = inspect.getsource(rope)
+rope_keys = set(getattr(getattr(rope, "RopeParameters", None), "__annotations__", {}))
+for names in re.findall(r"(?:required_keys|optional_keys)[^=\n]*= ?{([^}]*)}", rope_source):
+    rope_keys |= set(re.findall(r"[a-z_]+", names))
+rope_keys |= set(re.findall(r"(?:rope_parameters|rope_scaling)[^\n(\[]*(?:\.get\(|\[)[\"']([a-z_]+)[\"']", rope_source))
+
+from transformers.quantizers.auto import AUTO_QUANTIZATION_CONFIG_MAPPING
+quantization_keys = set()
+for cls in AUTO_QUANTIZATION_CONFIG_MAPPING.values():
+    quantization_keys |= set(inspect.signature(cls.__init__).parameters) - {"self", "kwargs"}
+    quantization_keys |= set(parameters(cls)) | set(popped(inspect.getsource(cls)))
+    quantization_keys |= set(re.findall(r"self\.([a-z][a-z_0-9]*) *(?::[^=\n]*)?=", inspect.getsource(cls)))
+
 types = {}
 for name in sys.argv[1:]:
     cls = CONFIG_MAPPING[name]
@@ -80,7 +98,8 @@ for name in sys.argv[1:]:
         aliases.update({one: other} if one not in fields else {other: one})
     types[name] = {"class": cls.__name__, "keys": sorted(known), "aliases": aliases,
                    "defaults": {key: plain(getattr(made, key)) for key in fields}}
-json.dump({"version": transformers.__version__, "common": sorted(common), "types": types}, sys.stdout)
+json.dump({"version": transformers.__version__, "common": sorted(common), "types": types,
+           "rope": sorted(rope_keys), "quantization": sorted(quantization_keys)}, sys.stdout)
 '''
 
 
@@ -110,6 +129,10 @@ def table(newer, older):
 /* Of every configuration. */
 """
     text += words("common_keys", common) + "\n/* Of timm's files. */\n" + words("timm_keys", TIMM) + "\n"
+    text += "/* Within rope_parameters and rope_scaling, and within quantization_config. */\n"
+    text += words("rope_keys", set(newer["rope"]) | set(older["rope"]) | set(OLDER_ROPE))
+    text += words("quantization_keys", set(newer["quantization"]) | set(older["quantization"]) | set(OLDER_QUANTIZATION))
+    text += "\n"
     rows = ""
     for name, found in newer["types"].items():
         keys = (set(found["keys"]) | set(older["types"].get(name, {"keys": []})["keys"])) - common
@@ -133,6 +156,16 @@ const char *config_common_keys(void)
 const char *config_timm_keys(void)
 {
     return timm_keys;
+}
+
+const char *config_rope_keys(void)
+{
+    return rope_keys;
+}
+
+const char *config_quantization_keys(void)
+{
+    return quantization_keys;
 }
 
 const struct config_keys *config_keys_at(size_t index)

@@ -122,7 +122,7 @@ static void the_slice_of_peers_measures_what_is_not_there(void **state)
 static void a_failure_is_the_exit_code_and_is_listed(void **state)
 {
     const struct gpu_scene *scene = *state;
-    gpu_scene_suite(scene, "adam-gpu", "  - {model: tiny-gpt2, mode: load, expect: {allocated_bytes_peak: 1}}\n");
+    gpu_scene_suite(scene, "adam-gpu", "  - {model: tiny-gpt2, mode: load, expect: {allocated_bytes_peak: 1B}}\n");
     struct command_result result = run(scene, OPTIONS("--slice", "suites"));
     assert_non_null(strstr(text_string(&result.output), "expected: allocated peak 1 B predicted"));
     gpu_scene_expect(scene, &result, 1, "FAIL: adam");

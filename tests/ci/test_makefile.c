@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/support/command_run.h"
 #include "tests/support/scratch_folder.h"
@@ -144,12 +145,68 @@ static void what_was_built_for_others_is_built_anew(void **state)
     expect(make_run(scene, shown, object), "sm_", false); /* what is here is among them */
 }
 
+/* make of the program's revision; git is a program that says what it is told to, and nothing for "". */
+static void revision_expect(const struct scene *scene, const char *described, const char *found, bool is_built)
+{
+    char object[192], other[192], body[96], command[512];
+    snprintf(object, sizeof object, "%s/build/obj/harness/cli/program_revision.o", scene->folder);
+    snprintf(other, sizeof other, "%s/build/obj/harness/base/size.o", scene->folder);
+    snprintf(body, sizeof body, described[0] != '\0' ? "echo '%s'" : "exit 128%s", described);
+    script_write(scene->folder, "git", body);
+    expect(make_run(scene, hidden, WORDS("-n", object, other)), "program_revision.c", is_built);
+    expect(make_run(scene, hidden, WORDS("-n", object, other)), "size.c", false);
+    text_release(&(struct text[]){make_run(scene, hidden, WORDS(object, other))}[0]);
+    snprintf(command, sizeof command, "strings -a %s | grep -qx '%s'", object, found);
+    struct command_result result = command_run((const char *const[]){"sh", "-c", command, NULL}, NULL);
+    assert_int_equal(result.exit_code, 0);
+    command_result_release(&result);
+}
+
+/* What another commit builds anew, where git is asked and has an answer. A tag may have any name. */
+static void a_commit_compiles_one_file_anew(void **state)
+{
+    const struct scene *scene = *state;
+    char other[192];
+    if (access(".git", F_OK) != 0) {
+        skip();
+    }
+    snprintf(other, sizeof other, "%s/build/obj/harness/base/size.o", scene->folder);
+    text_release(&(struct text[]){make_run(scene, hidden, WORDS(other))}[0]);
+    revision_expect(scene, "v9-1-gaaaaaaa", "v9-1-gaaaaaaa", true);
+    revision_expect(scene, "v9-1-gaaaaaaa", "v9-1-gaaaaaaa", false);
+    revision_expect(scene, "v9-2-gbbbbbbb-dirty", "v9-2-gbbbbbbb-dirty", true);
+    revision_expect(scene, "", "v9-2-gbbbbbbb-dirty", false); /* as root, whom git does not tell */
+    revision_expect(scene, "v\"$(touch x)`;-3", "vtouchx-3", true);
+}
+
+/* The folder of a release has no .git, whatever lies above it. */
+static void a_release_is_built_without_a_revision(void **state)
+{
+    const struct scene *scene = *state;
+    char command[1024];
+    script_write(scene->folder, "git", "echo v9");
+    snprintf(command, sizeof command,
+             "mkdir -p %s/release/harness && cp -r Makefile ci %s/release && cp -r harness/cli harness/base "
+             "%s/release/harness && "
+             "cd %s/release && env -u MAKEFLAGS -u MAKELEVEL make -s CUDA=no BUILD=b "
+             "b/obj/harness/cli/program_revision.o && "
+             "test -e b/revision && test -z \"$(cat b/revision)\" && ! strings -a b/obj/harness/cli/program_revision.o "
+             "| grep -qx v9",
+             scene->folder, scene->folder, scene->folder, scene->folder);
+    const char *const environment[] = {scene->path, NULL};
+    struct command_result result = command_run((const char *const[]){"sh", "-c", command, NULL}, environment);
+    assert_int_equal(result.exit_code, 0);
+    command_result_release(&result);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(it_is_built_for_the_gpu_that_is_here, scene_make, scene_remove),
         cmocka_unit_test_setup_teardown(a_run_without_a_gpu_compiles_no_kernel, scene_make, scene_remove),
         cmocka_unit_test_setup_teardown(what_was_built_for_others_is_built_anew, scene_make, scene_remove),
+        cmocka_unit_test_setup_teardown(a_commit_compiles_one_file_anew, scene_make, scene_remove),
+        cmocka_unit_test_setup_teardown(a_release_is_built_without_a_revision, scene_make, scene_remove),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -238,7 +238,7 @@ static void a_device_finds_its_constants(void **state)
 static void found_constants_are_warned_of_where_they_judge(void **state)
 {
     (void)state;
-    static const char says[] = "the constants were measured under driver Linux 0.99";
+    static const char says[] = "the constants were measured under kernel Linux 0.99";
     char place[PATH_MAX], here[PATH_MAX], command[3 * PATH_MAX + 512], slug[CONSTANTS_NAME_BYTES];
     struct constants constants = constants_at("base.json");
     assert_non_null(realpath(program_path(), place));
@@ -267,7 +267,7 @@ static void found_constants_are_warned_of_where_they_judge(void **state)
 static void constants_of_another_driver_judge_nothing(void **state)
 {
     (void)state;
-    static const char says[] = "the constants were measured under driver Linux 0.99, not Linux ";
+    static const char says[] = "the constants were measured under kernel Linux 0.99, not Linux ";
     struct constants constants = constants_at("base.json");
     struct record_file file = {0};
     struct text text = {0};
@@ -288,12 +288,44 @@ static void constants_of_another_driver_judge_nothing(void **state)
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
         const char *const words[] = {program_path(), "report",   below("stale"),  "--format",
                                      formats[i],     "--output", below("report"), NULL};
-        const char *const look[] = {"grep", "-q", "measured under driver", below("report"), NULL};
+        const char *const look[] = {"grep", "-q", "measured under kernel", below("report"), NULL};
         assay(words, NULL);
         assert_int_equal(assay(look, NULL), 0);
     }
     file_save(below("suite.yaml"), "version: 1\nname: t\ncases:\n  - {model: tiny-bert, mode: infer, seq: 8}\n");
     assert_int_equal(suite_run("unjudged", "host", below("old.json"), says), 0);
+}
+
+/* base.json as another commit of the same version left it: judged, and told where the program knows its own. */
+static void constants_of_another_revision_judge(void **state)
+{
+    (void)state;
+    struct constants constants = constants_at("base.json");
+    struct record_file file = {0};
+    struct text text = {0};
+    struct json *version = NULL;
+    const char *const asked[] = {program_path(), "version", "--json", NULL};
+    struct command_result result = command_run(asked, NULL);
+    assert_int_equal(json_parse_text("version", text_string(&result.output), result.output.length, &version, NULL), 0);
+    bool is_known = json_kind(json_get(version, "revision")) == JSON_KIND_STRING;
+    assert_string_equal(constants.tool_revision, json_string_or(json_get(version, "revision"), ""));
+    snprintf(constants.tool_revision, sizeof constants.tool_revision, "0ther");
+    struct json *document = constants_to_json(&constants);
+    assert_int_equal(json_write(document, 2, &text, NULL), STATUS_OK);
+    file_save(below("revision.json"), text_string(&text));
+    file_save(below("suite.yaml"), CASES("2"));
+    assert_int_equal(suite_run("revision", "host", below("revision.json"),
+                               is_known ? "measured by revision 0ther of program " : NULL),
+                     0);
+    const struct json *line = case_last("revision", &file);
+    assert_true(json_boolean_or(json_get(footprint_of(line), "pass"), false));
+    assert_int_equal(json_kind(json_get(json_get(line, "constants"), "mismatch")), JSON_KIND_NULL);
+    assert_string_equal(text_at(json_get(line, "constants"), "revision"), "0ther");
+    record_file_release(&file);
+    json_release(document);
+    json_release(version);
+    text_release(&text);
+    command_result_release(&result);
 }
 
 static void constants_of_another_device_are_refused(void **state)
@@ -378,7 +410,7 @@ static void a_question_says_what_its_constants_are_of(void **state)
     (void)state;
     struct constants constants = constants_at("base.json");
     char origin[1024];
-    snprintf(origin, sizeof origin, "host '%s' with 2 threads, measured under driver %s, runtime %s, program %s (",
+    snprintf(origin, sizeof origin, "host '%s' with 2 threads, measured under kernel %s, runtime %s, program %s (",
              constants.device.name, constants.device.driver, constants.device.runtime, constants.tool_version);
     const char *const commands[][2] = {{"estimate", NULL}, {"fit", "--memory=1GiB"}};
     for (size_t i = 0; i < 2; i++) {
@@ -415,6 +447,7 @@ int main(void)
         cmocka_unit_test(a_device_finds_its_constants),
         cmocka_unit_test(found_constants_are_warned_of_where_they_judge),
         cmocka_unit_test(constants_of_another_driver_judge_nothing),
+        cmocka_unit_test(constants_of_another_revision_judge),
         cmocka_unit_test(constants_of_another_device_are_refused),
         cmocka_unit_test(wrong_files_exit_with_2_and_their_place),
         cmocka_unit_test(a_case_is_estimated_for_the_device),

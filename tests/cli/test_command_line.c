@@ -51,7 +51,6 @@ static void output_equals_golden_files(void **state)
 {
     (void)state;
     static const struct golden_row rows[] = {
-        {"version.txt", {"--version"}},
         {"models-help.txt", {"models", "--help"}},
         {"estimate-help.txt", {"estimate", "--help"}},
         {"estimate-bert.txt", {"estimate", "bert-base-cased"}},

@@ -1,5 +1,5 @@
 /* assay compare as its callers see it: what is read first, exit codes, formats, and which cases a terminal lists. The nights
- * are the reference records and copies of them with another driver, or more bytes in every reading of the process. */
+ * are the reference records and copies of them with another kernel, or more bytes in every reading of the process. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 #include "tests/support/scratch_folder.h"
 
 static char folder[] = "/tmp/assay-compare-XXXXXX";
-static char driver[64], grown[64]; /* below the folder */
+static char kernel[64], grown[64]; /* below the folder */
 
 #define BASE "results/reference/host-intel-r-xeon-r-processor/records.jsonl"
 
@@ -32,15 +32,15 @@ static void copy_make(const char *path, const char *first, const char *second)
 
 static int copies_make(void **state)
 {
-    static const char other_driver[] = "s/\"driver\": \"Linux [^\"]*\"/\"driver\": \"Linux 9.99\"/";
+    static const char other_kernel[] = "s/\"kernel\": \"[^\"]*\"/\"kernel\": \"9.99\"/";
     (void)state;
     if (mkdtemp(folder) == NULL) {
         return -1;
     }
-    snprintf(driver, sizeof driver, "%s/driver.jsonl", folder);
+    snprintf(kernel, sizeof kernel, "%s/kernel.jsonl", folder);
     snprintf(grown, sizeof grown, "%s/grown.jsonl", folder);
-    copy_make(driver, other_driver, "");
-    copy_make(grown, other_driver, "s/\"(process_bytes|process_bytes_peak)\": ([0-9])/\"\\1\": 1\\2/g");
+    copy_make(kernel, other_kernel, "");
+    copy_make(grown, other_kernel, "s/\"(process_bytes|process_bytes_peak)\": ([0-9])/\"\\1\": 1\\2/g");
     return 0;
 }
 
@@ -77,11 +77,11 @@ static void the_environment_is_read_before_the_cases(void **state)
     compare_check(BASE, NULL, NULL, 0,
                   (const char *const[]){"environment: no difference is recorded", "same     ",
                                         "same: no figure is beyond its tolerance\n", NULL});
-    compare_check(driver, NULL, NULL, 0,
-                  (const char *const[]){"environment: 1 difference", "driver ", " -> Linux 9.99", "same     ",
-                                        "the environment differs in driver\n", NULL});
+    compare_check(kernel, NULL, NULL, 0,
+                  (const char *const[]){"environment: 1 difference", "kernel of the host ", " -> Linux 9.99",
+                                        "same     ", "the environment differs in kernel of the host\n", NULL});
     compare_check(grown, NULL, NULL, 1,
-                  (const char *const[]){"environment: 1 difference", "driver ", "changed  ", "beyond",
+                  (const char *const[]){"environment: 1 difference", "kernel of the host ", "changed  ", "beyond",
                                         "changed: process beyond 4.00 MiB in ", NULL});
     compare_check(grown, "--tolerance", "process=none", 0, (const char *const[]){"process: not judged", NULL});
     compare_check(grown, "--within", "0%", 0, (const char *const[]){"0 allocated peaks beyond 0 %", NULL});
@@ -127,7 +127,7 @@ static void a_terminal_lists_what_changed(void **state)
     char command[256];
     (void)state;
     command_needed("script");
-    snprintf(command, sizeof command, "%s compare " BASE " %s", program_path(), driver);
+    snprintf(command, sizeof command, "%s compare " BASE " %s", program_path(), kernel);
     const char *const words[] = {"script", "-qec", command, "/dev/null", NULL};
     struct command_result result = command_run(words, NULL);
     assert_int_equal(result.exit_code, 0);
@@ -135,7 +135,7 @@ static void a_terminal_lists_what_changed(void **state)
     assert_non_null(strstr(text_string(&result.output), "without a change are not listed"));
     command_result_release(&result);
     compare_check(
-        driver, "--only-changed", NULL, 0,
+        kernel, "--only-changed", NULL, 0,
         (const char *const[]){"cases without a change are not listed (--only-changed false lists them)", NULL});
 }
 

@@ -114,6 +114,7 @@ static void every_page_keeps_little_of_a_record(void **state)
     memory_grows_less_than_the_file(*state, "report", "--league", NULL);
     memory_grows_less_than_the_file(*state, "report", "--rule", "1.2");
     memory_grows_less_than_the_file(*state, "compare", NULL, NULL);
+    memory_grows_less_than_the_file(*state, "calibrate", "--filter", "no case of these");
 }
 
 /* What a pipe gives is the same report, records as they were recorded included. */

@@ -5,10 +5,12 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/json.h"
 #include "tests/support/command_run.h"
 #include "tests/support/whole_file.h"
 
@@ -24,17 +26,13 @@ static struct command_result assay(const char *const *words)
     return command_run(all, environment);
 }
 
-static void help_and_version_work_in_every_place(void **state)
+static void help_works_in_every_place(void **state)
 {
     (void)state;
     static const struct {
         const char *golden; /* a file of tests/cli/golden */
         const char *words[WORDS_MAXIMUM];
     } rows[] = {
-        {"version.txt", {"-V"}},
-        {"version.txt", {"version"}},
-        {"version.txt", {"estimate", "gpt2", "-V"}},
-        {"version.txt", {"run", "--version"}},
         {"estimate-help.txt", {"help", "estimate"}},
         {"estimate-help.txt", {"estimate", "-h"}},
         {"estimate-help.txt", {"estimate", "gpt2", "--mode", "-h"}},
@@ -56,6 +54,37 @@ static void help_and_version_work_in_every_place(void **state)
         free(expected);
         command_result_release(&result);
     }
+}
+
+/* With the revision that the build noted, which is another one at each commit, and none in a release. */
+static void the_version_works_in_every_place(void **state)
+{
+    (void)state;
+    static const char *const rows[][WORDS_MAXIMUM] = {
+        {"--version"}, {"-V"}, {"version"}, {"estimate", "gpt2", "-V"}, {"run", "--version"}};
+    const char *const asked[WORDS_MAXIMUM] = {"version", "--json"};
+    struct command_result result = assay(asked);
+    struct json *document = NULL;
+    assert_int_equal(json_parse_text("version", text_string(&result.output), result.output.length, &document, NULL), 0);
+    assert_string_equal(json_string_or(json_get(document, "name"), ""), "assay");
+    assert_string_equal(json_string_or(json_get(document, "version"), ""), "0.1.0");
+    const char *revision = json_string_or(json_get(document, "revision"), NULL);
+    char expected[256], note[PATH_MAX];
+    snprintf(expected, sizeof expected, revision != NULL ? "assay 0.1.0 (%s)\n" : "assay 0.1.0\n", revision);
+    snprintf(note, sizeof note, "%.*s/revision", (int)(strrchr(program_path(), '/') - program_path()), program_path());
+    char *noted = whole_file_read(note);
+    noted[strcspn(noted, "\n")] = '\0';
+    assert_string_equal(noted, revision != NULL ? revision : "");
+    free(noted);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct command_result said = assay(rows[i]);
+        assert_string_equal(text_string(&said.output), expected);
+        assert_string_equal(text_string(&said.error), "");
+        assert_int_equal(said.exit_code, 0);
+        command_result_release(&said);
+    }
+    json_release(document);
+    command_result_release(&result);
 }
 
 static const struct {
@@ -224,7 +253,8 @@ static void a_twin_is_said_to_be_one(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(help_and_version_work_in_every_place),
+        cmocka_unit_test(help_works_in_every_place),
+        cmocka_unit_test(the_version_works_in_every_place),
         cmocka_unit_test(suggestions_are_right_or_there_are_none),
         cmocka_unit_test(words_of_other_tools_are_understood),
         cmocka_unit_test(models_are_filtered_by_a_part_of_a_name),

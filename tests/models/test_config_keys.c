@@ -203,6 +203,48 @@ static void slips_are_told_with_their_place(void **state)
     assert_int_equal(config.hidden, 4096);
 }
 
+#define WHOLE                                                                                                          \
+    "{\"model_type\": \"llama\", \"vocab_size\": 7, \"hidden_size\": 64, \"num_hidden_layers\": 2, "                   \
+    "\"num_attention_heads\": 4, \"intermediate_size\": 8"
+
+/* A slip of a key that decides nothing here is a slip all the same; a key that resembles none is not told of as one. */
+static void slips_of_keys_that_are_not_read_are_told(void **state)
+{
+    (void)state;
+    struct config config = config_of(WHOLE ",\n \"use_cach\": true, \"my_own\": 1}");
+    assert_string_equal(text_of(&config, CONFIG_NOTE_RESEMBLES, "use_cach"),
+                        ":2:14: unknown key 'use_cach'; did you mean 'use_cache'?");
+    assert_string_equal(text_of(&config, CONFIG_NOTE_UNKNOWN, "my_own"),
+                        ":2:30: unknown key 'my_own'; neither LlamaConfig nor assay reads it");
+    assert_int_equal(config.note_count, 2);
+}
+
+static void objects_within_are_looked_at(void **state)
+{
+    (void)state;
+    struct config config =
+        config_of(WHOLE ",\n \"rope_scaling\": {\"rope_typ\": \"linear\", \"factor\": 2.0, \"weird\": 1},\n"
+                        " \"quantization_config\": {\"quant_method\": \"fp8\", \"weight_block_siz\": 1},\n"
+                        " \"text_config\": {\"model_type\": \"gpt2\", \"n_embed\": 4, \"n_layer\": 2}}");
+    assert_string_equal(text_of(&config, CONFIG_NOTE_RESEMBLES, "rope_typ"),
+                        ":2:31: unknown key 'rope_typ' in rope_scaling; did you mean 'rope_type'?");
+    assert_string_equal(
+        text_of(&config, CONFIG_NOTE_RESEMBLES, "weight_block_siz"),
+        ":3:69: unknown key 'weight_block_siz' in quantization_config; did you mean 'weight_block_size'?");
+    assert_string_equal(text_of(&config, CONFIG_NOTE_RESEMBLES, "n_embed"),
+                        ":4:51: unknown key 'n_embed' in text_config; did you mean 'n_embd'?");
+    assert_string_equal(text_of(&config, CONFIG_NOTE_UNKNOWN, "weird"),
+                        ":2:66: unknown key 'weird' in rope_scaling; neither transformers nor assay reads it");
+    struct config kinds = config_of(WHOLE ", \"rope_parameters\": {\"full_attention\": {\"rope_tetha\": 1e4},\n"
+                                          "\"sliding_attention\": {\"rope_type\": \"default\"}}}");
+    assert_non_null(strstr(text_of(&kinds, CONFIG_NOTE_RESEMBLES, "rope_tetha"),
+                           "in rope_parameters/full_attention; did you mean 'rope_theta'?"));
+    assert_int_equal(kinds.note_count, 1);
+    assert_int_equal(
+        config_of(WHOLE ", \"rope_scaling\": null, \"text_config\": [1], \"quantization_config\": null}").note_count,
+        1); /* text_config itself */
+}
+
 /* What decides nothing, or follows from what is there, is not missed. */
 static void what_follows_is_not_missed(void **state)
 {
@@ -246,6 +288,8 @@ int main(void)
         cmocka_unit_test(defaults_are_those_of_the_classes),
         cmocka_unit_test(other_names_are_those_of_the_classes),
         cmocka_unit_test(slips_are_told_with_their_place),
+        cmocka_unit_test(slips_of_keys_that_are_not_read_are_told),
+        cmocka_unit_test(objects_within_are_looked_at),
         cmocka_unit_test(what_follows_is_not_missed),
         cmocka_unit_test(notes_are_bounded),
     };

@@ -18,6 +18,7 @@ static struct constants example(void)
 {
     struct constants made = {.device = {"cuda", "NVIDIA H200", 0, "sm_90", "570.1", ""},
                              .tool_version = "0.1.0",
+                             .tool_revision = "4692a72",
                              .context = {.process = {true, 600, 500, 700, 10}, .device = {true, 650, 650, 650, 10}},
                              .growth = {{.mode = "infer", .levels = {.device = {true, -3, -5, 9, 4}}},
                                         {.mode = "train", .levels = {.process = {true, 7, 7, 7, 1}}}},
@@ -78,6 +79,7 @@ static void what_is_written_is_read_back(void **state)
     assert_string_equal(read.device.driver, "570.1");
     assert_string_equal(read.device.runtime, "");
     assert_string_equal(read.tool_version, "0.1.0");
+    assert_string_equal(read.tool_revision, "4692a72");
     expect_spread(&read.context.process, &made.context.process);
     expect_spread(&read.context.device, &made.context.device);
     expect_spread(&constants_growth_of(&read, "infer")->device, &made.growth[0].levels.device);
@@ -276,6 +278,41 @@ static void what_they_were_measured_under_is_held_against_here(void **state)
                    "the constants were measured under driver 570.1, not unknown");
 }
 
+/* A host has no driver but its kernel. */
+static void the_software_below_a_host_is_its_kernel(void **state)
+{
+    (void)state;
+    struct constants made = example();
+    struct text text = {0};
+    snprintf(made.device.kind, sizeof made.device.kind, "host");
+    snprintf(made.device.driver, sizeof made.device.driver, "Linux 6.1");
+    assert_true(constants_mismatch_append(&text, &made, &(struct constants_place){"Linux 6.2", "", "0.1.0"}));
+    assert_string_equal(text_string(&text), "the constants were measured under kernel Linux 6.1, not Linux 6.2");
+    text_release(&text);
+    constants_origin_append(&text, &made);
+    assert_non_null(strstr(text_string(&text), ", measured under kernel Linux 6.1, runtime "));
+    text_release(&text);
+}
+
+/* One is known on each side, or there is nothing to say. */
+static void another_revision_is_told_and_is_no_mismatch(void **state)
+{
+    (void)state;
+    struct constants made = example();
+    struct text text = {0};
+    static const char *const silent[] = {"4692a72", "", NULL};
+    for (size_t i = 0; i < sizeof silent / sizeof silent[0]; i++) {
+        assert_false(constants_revision_append(&text, &made, silent[i]));
+        assert_int_equal(text.length, 0);
+    }
+    assert_true(constants_revision_append(&text, &made, "a35b9e5-dirty"));
+    assert_string_equal(text_string(&text),
+                        "the constants were measured by revision 4692a72 of program 0.1.0, and this is a35b9e5-dirty");
+    text_release(&text);
+    made.tool_revision[0] = '\0';
+    assert_false(constants_revision_append(&text, &made, "a35b9e5"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -287,6 +324,8 @@ int main(void)
         cmocka_unit_test(members_of_a_later_minor_version_are_accepted),
         cmocka_unit_test(a_device_finds_its_own),
         cmocka_unit_test(what_they_were_measured_under_is_held_against_here),
+        cmocka_unit_test(the_software_below_a_host_is_its_kernel),
+        cmocka_unit_test(another_revision_is_told_and_is_no_mismatch),
     };
     return cmocka_run_group_tests(tests, scratch_file_make, scratch_file_remove);
 }

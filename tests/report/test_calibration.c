@@ -312,7 +312,8 @@ static void devices_and_drivers_do_not_mix(void **state)
         {"{\"kind\":\"host\",\"name\":\"a CPU\",\"target\":\"sm_90\",\"driver\":\"Linux\",\"runtime\":null",
          "the target of its device is 'sm_90'"},
         {"{\"kind\":\"host\",\"name\":\"a CPU\",\"target\":\"host\",\"driver\":null,\"runtime\":null",
-         "the driver of its device is '', of the cases before 'Linux'"},
+         "the kernel of its device is '', of the cases before 'Linux'; calibrate one class of devices under one "
+         "kernel at a time"},
         {"{\"threads\":16,\"kind\":\"host\",\"name\":\"a "
          "CPU\",\"target\":\"host\",\"driver\":\"Linux\",\"runtime\":null",
          "its device had 16 threads, that of the cases before 2; calibrate one number of threads at a time"},
@@ -417,6 +418,26 @@ static void versions_do_not_mix(void **state)
     assert_non_null(strstr(error.text, "case b: was measured by assay 1.0, the cases before by 0.9; calibrate one"));
 }
 
+/* Revisions of one version calibrate together. One that all have is told. */
+static void revisions_of_a_version_mix(void **state)
+{
+    (void)state;
+    static const char first[] = "0.9\",\"revision\":\"aaaaaaa", other[] = "0.9\",\"revision\":\"bbbbbbb";
+    static const char *const others[][2] = {{first, "aaaaaaa"}, {other, ""}, {"0.9", ""}};
+    const struct case_row row = row_of("a", 100, 10);
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        struct constants made;
+        FILE *file = fopen(scratch_file_path, "w");
+        version_write(file, "r1", "assay", first);
+        case_write(file, &row);
+        version_write(file, "r2", "assay", others[i][0]);
+        case_write(file, &row);
+        assert_int_equal(fclose(file), 0);
+        assert_int_equal(calibration_make(&(const char *){scratch_file_path}, 1, NULL, &made, NULL), STATUS_OK);
+        assert_string_equal(made.tool_revision, others[i][1]);
+    }
+}
+
 /* A run of two cases that made the first, in a mode of its own. */
 static void incomplete_write(const char *selected, const char *end, int case_count)
 {
@@ -486,6 +507,7 @@ int main(void)
         cmocka_unit_test(order_does_not_matter_and_the_spread_holds_the_median),
         cmocka_unit_test(eleven_cases_are_one_too_many),
         cmocka_unit_test(versions_do_not_mix),
+        cmocka_unit_test(revisions_of_a_version_mix),
         cmocka_unit_test(what_was_not_measured_or_is_not_valid_is_refused),
         cmocka_unit_test(devices_and_drivers_do_not_mix),
         cmocka_unit_test(records_without_a_reading_calibrate_nothing),

@@ -161,6 +161,10 @@ static void ties_are_broken_by_the_90th_percentile(void **state)
     struct scene scene = scene_of(rows, 10);
     assert_int_equal(overall(&scene, "tame")->rank, 1);
     assert_int_equal(overall(&scene, "twin")->rank, 1);
+    char word[WORDING_BYTES];
+    assert_string_equal(rank_word(overall(&scene, "tame"), word), "1=");
+    assert_string_equal(rank_word(overall(&scene, "twin"), word), "1=");
+    assert_string_equal(rank_word(overall(&scene, "wild"), word), "3");
     assert_int_equal(overall(&scene, "wild")->rank, 3);
     assert_int_equal(overall(&scene, "worse")->rank, 4);
     scene_release(&scene);

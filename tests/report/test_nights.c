@@ -328,6 +328,37 @@ static void cases_without_a_change_are_counted(void **state)
     }
 }
 
+static int occurrences_count(const char *text, const char *part)
+{
+    int count = 0;
+    for (const char *at = text; (at = strstr(at, part)) != NULL; at++) {
+        count++;
+    }
+    return count;
+}
+
+/* However much of a case changed, it is one row: its status, the first figure that is beyond, two others, and how many more. */
+static void a_changed_case_is_one_row_of_markdown(void **state)
+{
+    const struct nights *nights = *state;
+    const struct difference_style style = {.format = DIFFERENCE_MARKDOWN, .only_changed = true};
+    enum difference_outcome outcome;
+    night_write(nights->base, &usual);
+    night_write(nights->other,
+                &(struct night){.allocated_bytes = 512, .forward_bytes = 64 * MIB, .total_bytes = 1, .status = "fail"});
+    struct text text = nights_compared(nights, NULL, &style, &outcome);
+    assert_int_equal(outcome, DIFFERENCE_CHANGED);
+    const char *cases = strstr(text_string(&text), "## Cases");
+    assert_non_null(cases);
+    assert_int_equal(occurrences_count(cases, "\n| "), 1 + 2); /* the head of the table, and two cases */
+    assert_non_null(strstr(cases,
+                           "| gpt2 infer float32 b8 s512 | **changed**: ok → fail | allocated peak | 100.00 MiB | "
+                           "100.00 MiB | +512 B | +0.00 % | "));
+    assert_non_null(strstr(cases, "process peak +24.00 MiB (+3.97 %); "));
+    assert_non_null(strstr(cases, " more figure"));
+    text_release(&text);
+}
+
 /* Records come from anywhere: what they say of a driver moves no cursor, forges no row and opens no tag. */
 static void words_of_records_are_harmless(void **state)
 {
@@ -438,6 +469,7 @@ int main(void)
         TEST(repeated_cases_know_their_noise),
         TEST(a_file_of_two_runs_has_two_drivers),
         TEST(cases_without_a_change_are_counted),
+        TEST(a_changed_case_is_one_row_of_markdown),
         TEST(words_of_records_are_harmless),
         TEST(pages_are_as_they_were_read),
         TEST(the_document_says_it_in_figures),

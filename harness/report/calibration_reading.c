@@ -1,0 +1,70 @@
+/* Calibration readings: out of one line. Which of them count is decided in calibration.c. */
+#include "harness/report/calibration_reading.h"
+
+#include <stdio.h>
+
+#include "harness/record/constants.h"
+
+/* Unknown too where it is so large that a difference of two might not be written to a file of constants: no machine has so
+ * much memory. */
+static struct figure figure_of(const struct json *object, const char *key)
+{
+    int64_t bytes = json_integer_or(json_get(object, key), -1);
+    bool known = bytes >= 0 && bytes <= CONSTANTS_BYTES_MAXIMUM / 2;
+    return (struct figure){.known = known, .bytes = known ? bytes : 0};
+}
+
+static struct figure figure_less(struct figure figure, struct figure other)
+{
+    return (struct figure){.known = figure.known && other.known, .bytes = figure.bytes - other.bytes};
+}
+
+/* What a stage's reading exceeds its segments by, where that reading is the highest of those seen so far; of equal
+ * readings the one with more segments counts. */
+static void highest_take(const struct json *stage, const char *key, const char *reserved_key, struct figure *highest,
+                         struct figure *beyond)
+{
+    struct figure reading = figure_of(stage, key);
+    struct figure more = figure_less(reading, figure_of(stage, reserved_key));
+    if (!more.known || (highest->known && reading.bytes < highest->bytes)) {
+        return;
+    }
+    if (!highest->known || reading.bytes > highest->bytes || more.bytes < beyond->bytes) {
+        *highest = reading;
+        *beyond = more;
+    }
+}
+
+/* key, peak_key: a level's readings; peak_key may be NULL. */
+static struct figure growth_of(const struct json *line, const char *key, const char *peak_key)
+{
+    const struct json *stages = json_get(line, "stages");
+    struct figure highest = {0}, beyond = {0};
+    bool is_object = json_kind(stages) == JSON_KIND_OBJECT;
+    for (const char *name = is_object ? json_key_after(stages, NULL) : NULL; name != NULL;
+         name = json_key_after(stages, name)) {
+        const struct json *stage = json_get(stages, name);
+        highest_take(stage, key, "reserved_bytes", &highest, &beyond);
+        if (peak_key != NULL) {
+            highest_take(stage, peak_key, "reserved_bytes_peak", &highest, &beyond);
+        }
+    }
+    return figure_less(beyond, figure_of(json_get(line, "context"), key));
+}
+
+struct reading reading_of(const struct json *line)
+{
+    const struct json *context = json_get(line, "context");
+    struct reading reading = {0};
+    snprintf(reading.mode, sizeof reading.mode, "%s", json_string_or(json_get(json_get(line, "identity"), "mode"), ""));
+    struct figure *figures = reading.figures;
+    figures[FIGURE_CONTEXT_PROCESS] = figure_of(context, "process_bytes");
+    figures[FIGURE_CONTEXT_DEVICE] =
+        figure_less(figure_of(context, "device_bytes"), figure_of(context, "baseline_bytes"));
+    if (figures[FIGURE_CONTEXT_DEVICE].bytes < 0) { /* somebody else gave memory back meanwhile */
+        figures[FIGURE_CONTEXT_DEVICE].known = false;
+    }
+    figures[FIGURE_GROWTH_PROCESS] = growth_of(line, "process_bytes", "process_bytes_peak");
+    figures[FIGURE_GROWTH_DEVICE] = growth_of(line, "device_bytes", NULL);
+    return reading;
+}

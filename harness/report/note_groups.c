@@ -1,0 +1,89 @@
+/* Note groups: a name table of the notes, and the first titles of each. */
+#include "harness/report/note_groups.h"
+
+#include <stdlib.h>
+
+#include "harness/report/escape.h"
+
+enum { TITLES_MAXIMUM = 12 /* named in a line; the others are counted */ };
+
+struct note_group {
+    const char *titles[TITLES_MAXIMUM];
+    int count;
+};
+
+/* Room for one more. */
+static bool groups_grow(struct note_groups *notes)
+{
+    if (notes->count < notes->room) {
+        return true;
+    }
+    int room = notes->room > 0 ? 2 * notes->room : 16;
+    struct note_group *groups = realloc(notes->groups, (size_t)room * sizeof *groups);
+    if (groups == NULL) {
+        return false;
+    }
+    notes->groups = groups;
+    notes->room = room;
+    return true;
+}
+
+void note_groups_add(struct note_groups *notes, const char *title, const char *words)
+{
+    if (words[0] == '\0') {
+        return;
+    }
+    int number = name_table_add(&notes->words, &notes->arena, words);
+    const char *copy = arena_format(&notes->arena, "%s", title);
+    if (number < 0 || copy == NULL || !groups_grow(notes)) {
+        notes->failed = true;
+        return;
+    }
+    if (number == notes->count) {
+        notes->groups[notes->count++] = (struct note_group){.count = 0};
+    }
+    struct note_group *group = &notes->groups[number];
+    if (group->count < TITLES_MAXIMUM) {
+        group->titles[group->count] = copy;
+    }
+    group->count++;
+}
+
+static void titles_append(struct text *text, const struct note_group *group)
+{
+    int named = group->count < TITLES_MAXIMUM ? group->count : TITLES_MAXIMUM;
+    for (int at = 0; at < named; at++) {
+        const char *title = group->titles[at];
+        text_append(text, at == 0 ? "" : at == group->count - 1 ? " and " : ", ");
+        text_append(text, at == 0 && (title[0] == '-' || title[0] == '+' || title[0] == '=')
+                              ? "\\"
+                              : ""); /* no list in the list */
+        markdown_append(text, title);
+    }
+    if (group->count > named) {
+        text_format(text, " and %d more", group->count - named);
+    }
+}
+
+void note_groups_markdown(struct text *text, const struct note_groups *notes, const char *heading)
+{
+    if (notes->count > 0) {
+        text_format(text, "\n## %s\n\n", heading);
+    }
+    for (int at = 0; at < notes->count; at++) {
+        text_append(text, "- ");
+        titles_append(text, &notes->groups[at]);
+        text_append(text, ": ");
+        markdown_append(text, notes->words.entries[at].text);
+        text_append(text, "\n");
+    }
+    text->failed = text->failed || notes->failed;
+}
+
+void note_groups_release(struct note_groups *notes)
+{
+    name_table_release(&notes->words);
+    arena_release(&notes->arena);
+    free(notes->groups);
+    *notes = (struct note_groups){0};
+}
