@@ -234,7 +234,7 @@ static void objects_within_are_looked_at(void **state)
     assert_string_equal(text_of(&config, CONFIG_NOTE_RESEMBLES, "n_embed"),
                         ":4:51: unknown key 'n_embed' in text_config; did you mean 'n_embd'?");
     assert_string_equal(text_of(&config, CONFIG_NOTE_UNKNOWN, "weird"),
-                        ":2:66: unknown key 'weird' in rope_scaling; neither transformers nor assay reads it");
+                        ":2:65: unknown key 'weird' in rope_scaling; neither transformers nor assay reads it");
     struct config kinds = config_of(WHOLE ", \"rope_parameters\": {\"full_attention\": {\"rope_tetha\": 1e4},\n"
                                           "\"sliding_attention\": {\"rope_type\": \"default\"}}}");
     assert_non_null(strstr(text_of(&kinds, CONFIG_NOTE_RESEMBLES, "rope_tetha"),
