@@ -17,6 +17,17 @@ static const char *const hub_owners[] = {"google-bert/", "openai-community/", "d
 /* Endings that may be left out: the hub's format, and the recipe of timm's weights. */
 static const char *const endings[] = {"-hf", ".a1_in1k", ".tv_in1k"};
 
+/* Looked up elsewhere, and equal to the twin in the sizes that were shown:
+ *   Llama-3.1-8B-Instruct      its modules as printed in nlp_models/llama3/README.md of github.com/Retruth/deontic: 128,256 tokens, 32
+ *                              layers, 4,096 and 14,336 wide, 1,024 of keys
+ *   Meta-Llama-3-8B-Instruct,  configurations that public programs carry under these names: 4,096 and 14,336 wide, 32 layers, 8 key
+ *   Llama-3.2-1B-Instruct,     heads; 2,048 and 8,192 wide, 16 layers, 8 key heads, tied; 4,544 wide, 32 layers, 71 heads, one of
+ *   falcon-7b-instruct         keys
+ *   Mistral-7B-Instruct-v0.1,  their cards on the hub: "based on Mistral-7B-v0.1", "fine-tuned version of the Mistral-7B-v0.3", which
+ *   Mistral-7B-Instruct-v0.3   has 32,768 tokens
+ *   DeepSeek-V2-Chat,          the table of DeepSeek-V2's card: as many parameters as their bases, in all and active
+ *   DeepSeek-V2-Lite-Chat
+ * The configurations of the others were not seen. An answer for a twin says that it is one. */
 static const struct {
     const char *typed, *name;
 } twins[] = {
