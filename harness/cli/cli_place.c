@@ -1,0 +1,133 @@
+/* assay place: which module goes to which device, as accelerate decides it. Touches no device. */
+#include <string.h>
+
+#include "harness/base/size.h"
+#include "harness/cli/command.h"
+#include "harness/cli/model_notes.h"
+#include "harness/cli/output.h"
+#include "harness/cli/place_check.h"
+#include "harness/cli/place_options.h"
+#include "harness/cli/place_table.h"
+#include "harness/placement/plan_json.h"
+
+static const struct option_row options[] = {
+    {"max-memory", OPTION_VALUE, "DEVICE=SIZE,...", "budgets: 0=10GB,1=10GiB,cpu=50GB; sizes as accelerate reads them"},
+    {"on", OPTION_VALUE, "GPU", "instead: GPUs by their name, \"RTX 4090\", \"A100 80GB x4\""},
+    {"head", OPTION_VALUE, "bare|lm", "without or with the head of the task (default: lm)"},
+    {"precision", OPTION_VALUE, "P", "as stored, else float32; or float16, bfloat16, int8, int4, fp8"},
+    {"no-split", OPTION_LIST, "CLASS", "classes that stay whole (default: the model's own); none: nothing does"},
+    {"special-dtypes", OPTION_VALUE, "NAME=DTYPE,...", "tensors of another type, as lm_head.weight=float32"},
+    {"balanced", OPTION_FLAG, NULL, "all GPUs get about as much (default), as device_map=\"auto\""},
+    {"balanced-low-0", OPTION_FLAG, NULL, "the same, and GPU 0 only what the others leave"},
+    {"sequential", OPTION_FLAG, NULL, "fill one GPU after the other"},
+    {"offload-buffers", OPTION_FLAG, NULL, "buffers of modules on cpu and disk lie there too"},
+    {"fallback", OPTION_FLAG, NULL, "look for something smaller for a device that would stay empty"},
+    {"no-clean", OPTION_FLAG, NULL, "keep every key, also where all below a module go to one device"},
+    {"check", OPTION_VALUE, "FILE.json", "instead of planning: whether this device map covers the model"},
+    {"verbose", OPTION_FLAG, NULL, "tell each step and why"},
+    STRICT_OPTION_ROW,
+    {"json", OPTION_FLAG, NULL, "print one JSON document"},
+    {NULL, OPTION_FLAG, NULL, NULL},
+};
+
+enum { PYTHON_COLUMNS = 96 };
+
+static const char *strategy_name(enum placement_strategy strategy)
+{
+    return strategy == PLACEMENT_BALANCED         ? "balanced"
+           : strategy == PLACEMENT_BALANCED_LOW_0 ? "balanced_low_0"
+                                                  : "sequential";
+}
+
+static enum status_code json_print(const struct place_case *place, const struct device_plan *plan, struct status *error)
+{
+    struct json *document = json_object_new();
+    bool made = device_plan_set(plan, document) &&
+                json_set(document, "strategy", json_string_new(strategy_name(place->request.strategy))) &&
+                json_set(document, "model", json_string_new(place->model.config.name)) &&
+                json_set(document, "head", json_string_new(head_name(place->skeleton.head))) &&
+                json_set(document, "precision", json_string_new(place->request.width->name)) &&
+                json_set(document, "warnings", notes_json(&plan->warnings)) &&
+                json_set(document, "notes", notes_json(&place->notes));
+    if (place->request.wants_steps) {
+        made = made && json_set(document, "steps", notes_json(&plan->steps));
+    }
+    document = json_made(document, made);
+    enum status_code code = output_json(document, error);
+    json_release(document);
+    return code;
+}
+
+static enum status_code lines_print(const struct place_case *place, const struct device_plan *plan,
+                                    struct status *error)
+{
+    struct text text = {0};
+    char size[SIZE_TEXT_BYTES];
+    int64_t bits = 0;
+    int columns = table_width();
+    for (int i = 0; i < plan->share_count; i++) {
+        const struct placement_share *share = &plan->shares[i];
+        bits =
+            size_add(bits, share->weight_bits, &bits) && size_add(bits, share->buffer_bits, &bits) ? bits : INT64_MAX;
+    }
+    if (place->request.wants_steps) {
+        text_format(&text, "%s\n", text_string(&plan->steps));
+    }
+    text_format(&text, "%s (%s) in %s, %s: %s of weights and buffers\n\n", place->model.config.name,
+                place->skeleton.head == HEAD_BARE ? "bare" : "with head", place->request.width->name,
+                strategy_name(place->request.strategy), size_format(bits_to_bytes(bits), size));
+    place_table_append(plan, &text);
+    text_append(&text, "\n");
+    place_python_append(&plan->map, columns < PYTHON_COLUMNS ? columns : PYTHON_COLUMNS, &text);
+    enum status_code code = output_lines(&text, error);
+    text_release(&text);
+    return code;
+}
+
+static enum status_code plan_print(const struct arguments *arguments, struct place_case *place, struct status *error)
+{
+    struct device_plan plan;
+    enum status_code code = device_plan_make(&place->skeleton, &place->request, &plan, error);
+    if (code != STATUS_OK) {
+        status_prefix(error, "place");
+        return code;
+    }
+    for (const char *line = text_string(&plan.warnings); *line != '\0';) {
+        int length = (int)strcspn(line, "\n");
+        output_warning("assay: place: %.*s", length, line);
+        line += length + (line[length] == '\n' ? 1 : 0);
+    }
+    code =
+        arguments_value(arguments, "json") != NULL ? json_print(place, &plan, error) : lines_print(place, &plan, error);
+    device_plan_release(&plan);
+    return code;
+}
+
+static enum status_code place_run(const struct arguments *arguments, enum exit_code *exit_code, struct status *error)
+{
+    struct place_case place;
+    bool is_check = arguments_value(arguments, "check") != NULL;
+    enum status_code code = place_case_open(arguments, !is_check, &place, error);
+    if (code != STATUS_OK) {
+        return code;
+    }
+    code = is_check ? place_check(arguments, &place, exit_code, error) : plan_print(arguments, &place, error);
+    place_case_close(&place);
+    return code;
+}
+
+const struct command command_place = {
+    .name = "place",
+    .operands = "MODEL",
+    .summary = "which module goes to which device, as accelerate decides it",
+    .details =
+        "The device map is that of get_balanced_memory and infer_auto_device_map (accelerate 1.15), key for key.\n"
+        "placed: as the planner counts it. kept free: room for the largest layer that was still to come, on the\n"
+        "first GPU and the cpu. Without a budget for the cpu, what the GPUs do not hold goes to the disk. Where\n"
+        "accelerate raises an exception, the message names it, and the exit code is 2. Exit code 1: with --check,\n"
+        "tensors have no device.\n",
+    .options = options,
+    .operand_minimum = 1,
+    .operand_maximum = 1,
+    .run = place_run,
+};
