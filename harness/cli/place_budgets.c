@@ -19,12 +19,13 @@ static enum status_code size_read(const char *text, int64_t *bytes, struct statu
     bool is_bits = false;
     enum status_code code = accelerate_size_parse(text, &accelerate_bytes, &is_bits, NULL);
     if (code == STATUS_OK && is_bits) {
-        int length = (int)strlen(text);
+        int length = (int)strlen(text) - 2;
+        char letter = (char)toupper((unsigned char)text[length]);
         return status_set(error, STATUS_INVALID,
-                          "'%s' ends in a small b, so that accelerate reads bits: %" PRId64 " bytes; write %.*s%cB for "
-                          "the eightfold, or %" PRId64 "B",
-                          text, accelerate_bytes, length - 2, text, toupper((unsigned char)text[length - 2]),
-                          accelerate_bytes);
+                          "'%s' ends in a small b: accelerate reads bits, %" PRId64
+                          " bytes, where %.*s%cB is eight times "
+                          "as much; write %.*s%cB or %" PRId64 "B",
+                          text, accelerate_bytes, length, text, letter, length, text, letter, accelerate_bytes);
     }
     if (code != STATUS_OK) {
         return size_parse(text, bytes, error);

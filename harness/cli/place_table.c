@@ -57,19 +57,24 @@ static void paths_append(const struct device_map *map, struct placement_device d
         }
         separator = ", ";
     }
+    if (separator[0] == '\0') {
+        text_append(text, "nothing");
+    }
 }
 
 static void share_line(const struct device_plan *plan, const struct placement_share *share, struct text *text)
 {
     char device[DEVICE_TEXT_BYTES], budget[SIZE_TEXT_BYTES], placed[SIZE_TEXT_BYTES], kept[SIZE_TEXT_BYTES],
         left[SIZE_TEXT_BYTES];
-    bool is_bounded = share->budget_bits >= 0;
+    bool is_bounded = share->budget_bits >= 0, is_empty = share->minimum_bits >= 0 && share->placed_bits == 0;
     text_format(text, "%-6s %11s %11s %11s %11s  ", placement_device_name(share->device, device),
                 is_bounded ? bits_format(share->budget_bits, budget) : "-", bits_format(share->placed_bits, placed),
-                share->is_main ? bits_format(share->reserved_bits, kept) : "-",
-                is_bounded ? bits_format(share->budget_bits - share->placed_bits - share->reserved_bits, left) : "-");
-    if (share->minimum_bits >= 0 && share->placed_bits == 0) {
-        text_format(text, "nothing; it would have taken %s", bits_format(share->minimum_bits, placed));
+                share->is_main && !is_empty ? bits_format(share->reserved_bits, kept) : "-",
+                is_bounded && !is_empty
+                    ? bits_format(share->budget_bits - share->placed_bits - share->reserved_bits, left)
+                    : "-");
+    if (is_empty) {
+        text_format(text, "nothing: it would have taken %s", bits_format(share->minimum_bits, placed));
     } else {
         paths_append(&plan->map, share->device, text);
     }

@@ -175,12 +175,11 @@ static enum status_code owners_find(const struct work_list *list, int node, stru
         const struct tree_node *parameter = &nodes[cost->parameters[i]];
         int owner = work_list_around(list, cost->parameters[i]);
         if (owner < 0) {
-            return status_set(
-                error, STATUS_INVALID,
-                "%s: %s is tied to %s, which is in no module that is still to be placed: accelerate 1.15 "
-                "raises IndexError: list index out of range here; give the device more memory, or name the "
-                "class around both in --no-split",
-                list->tree->skeleton->config->name, nodes[node].path, parameter->path);
+            return status_set(error, STATUS_INVALID,
+                              "%s: %s is tied to %s, which is in no module that is still to be placed: accelerate 1.15 "
+                              "raises IndexError: list index out of range here; other budgets "
+                              "may avoid it",
+                              list->tree->skeleton->config->name, nodes[node].path, parameter->path);
         }
         cost->owners[i] = owner;
         cost->is_float = cost->is_float || nodes[owner].is_float || parameter->is_float;
