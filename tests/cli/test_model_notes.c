@@ -172,11 +172,13 @@ static void foreign_keys_are_named_when_strict(void **state)
     command_result_release(&result);
     static const char near[] = "{\"model_type\": \"llama\", " SIZES "\"intermediate_size\": 8, \"use_cach\": true}";
     file_write("config.json", near, sizeof near - 1);
+    result = ASSAY("explain", path, "--mode", "load");
+    assert_int_equal(result.exit_code, 0); /* a slip of a key that decides nothing is told all the same */
+    assert_non_null(strstr(text_string(&result.error), "unknown key 'use_cach'; did you mean 'use_cache'?\n"));
+    command_result_release(&result);
     result = ASSAY("explain", path, "--mode", "load", "--strict");
     assert_int_equal(result.exit_code, 2);
-    assert_non_null(strstr(text_string(&result.error),
-                           "unknown key 'use_cach'; neither LlamaConfig nor assay reads it; "
-                           "did you mean 'use_cache'?\n"));
+    assert_non_null(strstr(text_string(&result.error), "unknown key 'use_cach'; did you mean 'use_cache'?\n"));
     command_result_release(&result);
     file_write("config.json", plain, sizeof plain - 1);
     result = ASSAY("explain", path, "--mode", "load", "--strict");
