@@ -5,6 +5,8 @@ kept_files='records.jsonl truth.jsonl compare.txt conformance.txt timing.tsv env
 kept_bytes_maximum=6291456
 log_bytes_maximum=2097152
 room_is_missing=no
+copies_maximum=5
+copy_mark=COPY
 
 # Refuses a folder with files of others in it, and one that another run writes to.
 folder_open() {
@@ -38,7 +40,54 @@ measured_keep() {
         echo "gpu.sh: what was measured before cannot be kept in $aside; make room, or choose another folder with --out" >&2
         return 1
     }
+    {
+        echo "a copy that ci/gpu.sh made; it goes when there are $copies_maximum newer ones of its device, unless a file in it changes or joins it"
+        copy_sums "$aside"
+    } >"$aside/$copy_mark"
     echo "gpu.sh: what was measured before is kept in $aside" >&2
+    copies_prune
+}
+
+# shellcheck disable=SC2086
+copy_sums() {
+    (cd "$1" && cksum $kept_files 2>/dev/null)
+}
+
+# Whether a folder is a copy of ours as it was made: its name, its mark, and no file changed, added or taken away.
+is_own_copy() {
+    name=${1#"$out".}
+    case $name in
+    [0-9][0-9][0-9][0-9][0-9][0-9][0-9][0-9]T[0-9][0-9][0-9][0-9][0-9][0-9]Z*) ;;
+    *) return 1 ;;
+    esac
+    [ -d "$1" ] && [ ! -L "$1" ] && [ -f "$1/$copy_mark" ] || return 1
+    for path in "$1"/* "$1"/.[!.]*; do
+        [ -e "$path" ] || [ -L "$path" ] || continue
+        [ -f "$path" ] && [ ! -L "$path" ] || return 1
+        case " $kept_files $copy_mark " in *" ${path##*/} "*) ;; *) return 1 ;; esac
+    done
+    [ "$(tail -n +2 "$1/$copy_mark")" = "$(copy_sums "$1")" ]
+}
+
+# The device that a folder's figures are of.
+device_of() {
+    head -n 1 "$1/environment.txt" 2>/dev/null | cut -d , -f 1
+}
+
+# Of the copies of one device the newest stay, and so does each that somebody has touched. A run without a GPU takes nothing away
+# from those with one. Names sort by time.
+copies_prune() {
+    own_count=0
+    for copy in "$out".[0-9]*Z*; do
+        if is_own_copy "$copy" && [ "$(device_of "$copy")" = "$(device_of "$aside")" ]; then own_count=$((own_count + 1)); fi
+    done
+    for copy in "$out".[0-9]*Z*; do
+        [ "$own_count" -gt "$copies_maximum" ] || return 0
+        is_own_copy "$copy" && [ "$(device_of "$copy")" = "$(device_of "$aside")" ] || continue
+        for name in $kept_files "$copy_mark"; do rm -f "$copy/$name"; done
+        rmdir "$copy" && echo "gpu.sh: $copy is removed; $copies_maximum newer ones of its device are kept" >&2
+        own_count=$((own_count - 1))
+    done
 }
 
 # Names of files that stay.

@@ -103,6 +103,10 @@ static void outcome_append(struct text *text, const struct case_view *view)
     }
     struct text message = {0};
     text_append(&message, view->reason);
+    if (view->standing == STANDING_OPEN && view->constants_mismatch != NULL &&
+        strstr(view->reason, view->constants_mismatch) != NULL) {
+        text_append(&message, ": calibrate again, or run with --constants none");
+    }
     oom_append(&message, view);
     text_format(text, "      <%s", element);
     attribute_append(text, "message", message.length > 0 ? text_string(&message) : case_word(view));

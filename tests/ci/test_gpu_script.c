@@ -107,6 +107,32 @@ static void a_second_run_takes_the_place_of_the_first(void **state)
     assert_int_equal(count_in(scene, "timing.tsv", "\n"), 11);
 }
 
+/* Copies of two devices, made by the script's own function: seven of the second, one of which somebody has written into, one has
+ * lost a file, and one has a link in it. Those of the other device and what has no mark stay. */
+static void the_newest_copies_stay_and_what_is_touched(void **state)
+{
+    const struct gpu_scene *scene = *state;
+    static const char script[] =
+        "cd \"$1\" && out=\"$1/a b\" && . \"$2/ci/gpu-folder.sh\" && mkdir \"$out\" && "
+        "copy() { echo \"$1, assay\" >\"$out/environment.txt\"; echo \"$2\" >\"$out/records.jsonl\"; measured_keep "
+        "2>>said; "
+        "mv \"$aside\" \"$out.2019112${2}T000000Z\" 2>/dev/null; }; "
+        "copies_maximum=3; copy GPU 0; mkdir \"$out.20180101T000000Z\"; echo x "
+        ">\"$out.20180101T000000Z/records.jsonl\"; "
+        "for n in 1 2 3; do copy none $n; done; echo mine >>\"$out.20191121T000000Z/records.jsonl\"; "
+        "echo mine >\"$out.20191122T000000Z/notes\"; rm \"$out.20191123T000000Z/environment.txt\"; "
+        "for n in 4 5 6 7 8; do copy none $n; done; ls -d \"$out\".* | sed 's/.*2019112//; s/T0.*//'; grep -c 'is "
+        "removed' said";
+    char here[4096];
+    assert_non_null(getcwd(here, sizeof here));
+    const char *const words[] = {"sh", "-c", script, "sh", scene->folder, here, NULL};
+    struct command_result result = command_run(words, NULL);
+    const char *said = text_string(&result.output);
+    const char *first = strchr(said, '\n') + 1; /* behind the one without a mark */
+    assert_string_equal(first, "0\n1\n2\n3\n6\n7\n8\n2\n");
+    command_result_release(&result);
+}
+
 static void the_slice_of_peers_measures_what_is_not_there(void **state)
 {
     const struct gpu_scene *scene = *state;
@@ -235,6 +261,7 @@ int main(void)
         SCENE_TEST(without_a_gpu_it_runs_to_its_end),
         SCENE_TEST(carried_libraries_are_found),
         SCENE_TEST(a_second_run_takes_the_place_of_the_first),
+        SCENE_TEST(the_newest_copies_stay_and_what_is_touched),
         SCENE_TEST(the_slice_of_peers_measures_what_is_not_there),
         SCENE_TEST(a_failure_is_the_exit_code_and_is_listed),
         SCENE_TEST(a_gpu_that_is_asked_for_must_be_there),

@@ -6,9 +6,11 @@
 
 #include <cmocka.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/support/command_run.h"
+#include "tests/support/scratch_folder.h"
 
 /* In a terminal, which util-linux's script is here: nothing wider than it, and no word lost. Not in a pipe. */
 static void lines_fit_the_terminal(void **state)
@@ -106,6 +108,44 @@ static void long_names_go_below_and_errors_fold(void **state)
     }
 }
 
+/* The case that is running stands on one line, which each next word takes the place of; a log has whole lines alone, and with
+ * --quiet there is nothing of either. */
+static void a_run_has_a_moving_line_in_a_terminal_alone(void **state)
+{
+    (void)state;
+    static const char run[] =
+        "run tests/cli/data/small-suite.yaml --filter '*/load/*' --device meta --records-only --out";
+    static const char begun[] = "[1/", cleared[] = "\r\033[K";
+    char folder[] = "/tmp/assay-progress-XXXXXX", command[512];
+    command_needed("script");
+    assert_non_null(mkdtemp(folder));
+    for (int quiet = 0; quiet < 2; quiet++) {
+        snprintf(command, sizeof command, "stty cols 80; TERM=xterm %s %s %s%s >/dev/null", program_path(), run, folder,
+                 quiet ? " --quiet" : "");
+        struct command_result live =
+            command_run((const char *const[]){"script", "-qec", command, "/dev/null", NULL}, NULL);
+        const char *first = strstr(text_string(&live.output), begun);
+        assert_true((first != NULL) == (quiet == 0));
+        if (first != NULL) {
+            assert_true(first - text_string(&live.output) >= 4 && memcmp(first - 4, cleared, 4) == 0);
+            assert_null(memchr(first, '\n', strcspn(first, "\r"))); /* the moving line has no end of its own */
+            const char *ended = strstr(first + 1, begun);           /* and the ended case stands in its place */
+            assert_non_null(ended);
+            assert_memory_equal(ended - 4, cleared, 4);
+            assert_non_null(strstr(ended, " s  "));
+        }
+        command_result_release(&live);
+        snprintf(command, sizeof command, "%s %s %s%s 2>&1 >/dev/null", program_path(), run, folder,
+                 quiet ? " --quiet" : "");
+        struct command_result log = command_run((const char *const[]){"sh", "-c", command, NULL}, NULL);
+        assert_null(strchr(text_string(&log.output), '\r'));
+        assert_null(strchr(text_string(&log.output), '\033'));
+        assert_true((strstr(text_string(&log.output), begun) == text_string(&log.output)) == (quiet == 0));
+        command_result_release(&log);
+    }
+    assert_int_equal(scratch_folder_remove(folder), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -113,6 +153,7 @@ int main(void)
         cmocka_unit_test(no_word_is_lost),
         cmocka_unit_test(help_is_folded_by_paragraph),
         cmocka_unit_test(long_names_go_below_and_errors_fold),
+        cmocka_unit_test(a_run_has_a_moving_line_in_a_terminal_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,6 +15,8 @@ int fuzz_config(const uint8_t *data, size_t size);      /* a config.json, and th
 int fuzz_safetensors(const uint8_t *data, size_t size); /* a file, and the same bytes as an index of shards */
 int fuzz_gguf(const uint8_t *data, size_t size);        /* a file, its configuration, and the two held together */
 int fuzz_yaml(const uint8_t *data, size_t size);        /* a suite */
+int fuzz_json_scan(const uint8_t *data, size_t size);   /* a text, held against the parser's word on it */
+int fuzz_records(const uint8_t *data, size_t size);     /* a file of records, and its reports */
 
 static inline void fuzz_require(bool holds)
 {

@@ -71,13 +71,23 @@ static void suites(void **state)
     corpus_run("tests/fuzz/corpus/yaml", fuzz_yaml);
 }
 
+static void texts_of_json(void **state)
+{
+    (void)state;
+    corpus_run("tests/fuzz/corpus/json_scan", fuzz_json_scan);
+}
+
+static void files_of_records(void **state)
+{
+    (void)state;
+    corpus_run("tests/fuzz/corpus/records", fuzz_records);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(configurations),
-        cmocka_unit_test(files_of_safetensors),
-        cmocka_unit_test(files_of_gguf),
-        cmocka_unit_test(suites),
+        cmocka_unit_test(configurations), cmocka_unit_test(files_of_safetensors), cmocka_unit_test(files_of_gguf),
+        cmocka_unit_test(suites),         cmocka_unit_test(texts_of_json),        cmocka_unit_test(files_of_records),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

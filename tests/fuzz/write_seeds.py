@@ -146,10 +146,65 @@ def yaml_seeds():
     yield "empty", ""
 
 
+def json_seeds():
+    yield "numbers", b'[0,-0,1.5,-2e10,1E-3,123456789012345678,9223372036854775807,0.1e+1]'
+    yield "too-large", b'{"a":9223372036854775808}'
+    yield "words", b'{"a":null,"b":true,"c":false}'
+    yield "escapes", '{"a\\u0041":"\\"\\\\\\/\\b\\f\\n\\r\\t\\u00e4\\ud83d\\ude00 \u00e4\u20ac"}'.encode()
+    yield "nested", b'{"a":[{"b":[[],{}]},[1,[2,[3]]]]}'
+    yield "deep", b"[" * 70 + b"]" * 70
+    yield "double", b'{"a":1,"b":2,"a":3}'
+    yield "mark", b'\xef\xbb\xbf{"a":1}'
+    yield "cut", b'{"a":["b'
+    yield "behind", b'{"a":1} x'
+    yield "bad-utf-8", b'{"a":"\xc3("}'
+    yield "zero", b'{"a":"\\u0000"}'
+    yield "blanks", b' \t\r\n [ 1 , 2 ] \n'
+    yield "many", json.dumps({f"k{i}": i for i in range(70)}).encode()
+
+
+def record_seeds():
+    run = {"type": "run", "schema": {"name": "assay-record", "major": 1, "minor": 4}, "run_id": "r1", "started": "2026-01-01T00:00:00Z",
+           "tool": {"name": "assay", "version": "0.1.0", "revision": None},
+           "suite": {"name": "t", "path": "t", "plan_hash": "0", "case_count": 2, "selected_count": 2}}
+    stage = {"requested_bytes": 4, "requested_bytes_peak": 4, "allocated_bytes": 512, "allocated_bytes_peak": 512,
+             "reserved_bytes": 2097152, "reserved_bytes_peak": 2097152, "device_bytes": None, "process_bytes": 7,
+             "process_bytes_peak": None, "seconds": 0.1, "categories_at_peak": {"weights": 4}}
+    case = {"type": "case", "id": "m/infer", "identity": {"model": "m", "mode": "infer", "precision": "float32", "batch": 1, "seq": 8,
+                                                         "attention": "sdpa", "optimizer": None, "checkpointing": None,
+                                                         "accumulate": None, "logits": "all", "head": "lm"},
+            "status": "ok", "reason": None, "attempt": 1, "duration_s": 0.25, "device": None, "stages": {"load": stage, "forward": stage},
+            "context": None, "allocated_bytes_peak": 512, "peak_stage": "load", "categories_at_peak": {"weights": 4}, "causes": None,
+            "saved_for_backward_bytes": None, "loss": None, "sequence_hash": "00ff", "oom": None,
+            "estimates": {"replay": {"allocated_bytes_peak": 510}},
+            "verdicts": [{"estimator": "replay", "quantity": "allocated_bytes_peak", "predicted": 510, "measured": 512,
+                          "signed_error_bytes": -2, "signed_error": -0.0039, "tolerance": {"bytes": 0}, "pass": False}]}
+    end = {"type": "end", "finished": "2026-01-01T00:00:01Z", "interrupted": False, "counts": {"ok": 2}, "outcome": "pass"}
+    selected = {"type": "selected", "ids": ["m/infer", "m/load"], "attempts": [1, 1]}
+    words = [json.dumps(line, separators=(",", ":")).encode() + b"\n" for line in (run, selected, case, end)]
+    yield "whole", b"".join(words)
+    yield "killed", words[0] + words[1] + words[2]
+    yield "cut", words[0] + words[2] + words[2][:90]
+    yield "cut-first", words[0][:60]
+    yield "tail", words[2][200:] + words[3]
+    yield "joined", words[0] + words[2][:-1] + words[0] + words[2]
+    yield "joined-cut", words[0] + words[2][:90] + words[0] + words[2]
+    yield "mark", b"\xef\xbb\xbf" + words[0] + words[2]
+    yield "twice", b"".join(words) * 2
+    yield "older", b"".join(words[i] for i in (0, 2, 3))
+    yield "failing", words[0] + words[2].replace(b'"ok"', b'"fail"').replace(b'"reason":null', b'"reason":"a \\u001b[31m b"')
+    yield "oom", words[0] + words[2].replace(b'"ok"', b'"oom"').replace(
+        b'"oom":null', b'"oom":{"wanted_bytes":1,"free_bytes":null,"held_bytes":2,"stage":"load","label":"w"}')
+    yield "gzip", b"\x1f\x8b\x08\x00"
+    yield "suite", b"version: 1\nname: a\n"
+    yield "document", b'{\n  "runs": []\n}\n'
+    yield "newer", words[0].replace(b'"major":1', b'"major":2')
+
+
 def main():
     root = Path(__file__).resolve().parent.parent.parent
     for kind, seeds in (("safetensors", safetensors_seeds()), ("safetensors", told_seeds()), ("gguf", gguf_seeds()), ("config", config_seeds(root)),
-                        ("yaml", yaml_seeds())):
+                        ("yaml", yaml_seeds()), ("json_scan", json_seeds()), ("records", record_seeds())):
         folder = Path(sys.argv[1]) / kind
         folder.mkdir(parents=True, exist_ok=True)
         for name, data in seeds:
