@@ -76,7 +76,7 @@ static enum status_code lines_print(const struct place_case *place, const struct
     text_format(&text, "%s (%s) in %s, %s: %s of weights and buffers\n\n", place->model.config.name,
                 place->skeleton.head == HEAD_BARE ? "bare" : "with head", place->request.width->name,
                 strategy_name(place->request.strategy), size_format(bits_to_bytes(bits), size));
-    place_table_append(plan, &text);
+    place_table_append(plan, columns, &text);
     text_append(&text, "\n");
     place_python_append(&plan->map, columns < PYTHON_COLUMNS ? columns : PYTHON_COLUMNS, &text);
     enum status_code code = output_lines(&text, error);

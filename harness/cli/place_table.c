@@ -62,17 +62,27 @@ static void paths_append(const struct device_map *map, struct placement_device d
     }
 }
 
-static void share_line(const struct device_plan *plan, const struct placement_share *share, struct text *text)
+enum { MODULES_BESIDE_COLUMNS = 80 };
+
+/* Between the figures and the modules. */
+static const char *modules_separator(int columns)
+{
+    return columns < MODULES_BESIDE_COLUMNS ? "\n    " : "  ";
+}
+
+static void share_line(const struct device_plan *plan, const struct placement_share *share, int columns,
+                       struct text *text)
 {
     char device[DEVICE_TEXT_BYTES], budget[SIZE_TEXT_BYTES], placed[SIZE_TEXT_BYTES], kept[SIZE_TEXT_BYTES],
         left[SIZE_TEXT_BYTES];
     bool is_bounded = share->budget_bits >= 0, is_empty = share->minimum_bits >= 0 && share->placed_bits == 0;
-    text_format(text, "%-6s %11s %11s %11s %11s  ", placement_device_name(share->device, device),
+    text_format(text, "%-6s %11s %11s %11s %11s%s", placement_device_name(share->device, device),
                 is_bounded ? bits_format(share->budget_bits, budget) : "-", bits_format(share->placed_bits, placed),
                 share->is_main && !is_empty ? bits_format(share->reserved_bits, kept) : "-",
                 is_bounded && !is_empty
                     ? bits_format(share->budget_bits - share->placed_bits - share->reserved_bits, left)
-                    : "-");
+                    : "-",
+                modules_separator(columns));
     if (is_empty) {
         text_format(text, "nothing: it would have taken %s", bits_format(share->minimum_bits, placed));
     } else {
@@ -81,9 +91,10 @@ static void share_line(const struct device_plan *plan, const struct placement_sh
     text_append(text, "\n");
 }
 
-void place_table_append(const struct device_plan *plan, struct text *text)
+void place_table_append(const struct device_plan *plan, int columns, struct text *text)
 {
-    text_format(text, "%-6s %11s %11s %11s %11s  %s\n", "device", "budget", "placed", "kept free", "left", "modules");
+    text_format(text, "%-6s %11s %11s %11s %11s%s%s\n", "device", "budget", "placed", "kept free", "left",
+                modules_separator(columns), "modules");
     for (int i = 0; i < plan->share_count; i++) {
         const struct placement_share *share = &plan->shares[i];
         bool is_used = share->budget_bits >= 0 || share->placed_bits > 0;
@@ -91,7 +102,7 @@ void place_table_append(const struct device_plan *plan, struct text *text)
             is_used = placement_device_equal(plan->map.entries[j].device, share->device);
         }
         if (is_used) {
-            share_line(plan, share, text);
+            share_line(plan, share, columns, text);
         }
     }
 }

@@ -13,13 +13,13 @@ struct synonym {
 };
 
 static const struct synonym command_synonyms[] = {
-    {"list", "models"},       {"ls", "models"},     {"catalogue", "models"}, {"catalog", "models"},
-    {"search", "models"},     {"info", "models"},   {"show", "models"},      {"predict", "estimate"},
-    {"memory", "estimate"},   {"size", "estimate"}, {"train", "estimate"},   {"infer", "estimate"},
-    {"generate", "estimate"}, {"load", "estimate"}, {"check", "fit"},        {"max", "limit"},
-    {"largest", "limit"},     {"measure", "run"},   {"bench", "run"},        {"benchmark", "run"},
-    {"test", "run"},          {"diff", "compare"},  {"gpu", "gpus"},         {"devices", "hardware"},
-    {"trace", "replay"},      {NULL, NULL},
+    {"list", "models"},       {"ls", "models"},        {"catalogue", "models"}, {"catalog", "models"},
+    {"search", "models"},     {"info", "models"},      {"show", "models"},      {"predict", "estimate"},
+    {"memory", "estimate"},   {"size", "estimate"},    {"train", "estimate"},   {"infer", "estimate"},
+    {"generate", "estimate"}, {"load", "estimate"},    {"check", "fit"},        {"max", "limit"},
+    {"largest", "limit"},     {"measure", "run"},      {"bench", "run"},        {"benchmark", "run"},
+    {"test", "run"},          {"diff", "compare"},     {"gpu", "gpus"},         {"devices", "hardware"},
+    {"trace", "replay"},      {"device-map", "place"}, {"dispatch", "place"},   {NULL, NULL},
 };
 
 /* Those of transformers, PyTorch, vLLM, llama.cpp and torchrun; the first that a command has are meant. */
