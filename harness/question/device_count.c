@@ -22,10 +22,11 @@ static enum status_code undivided_of(const struct tape_view *tape, int64_t *undi
     struct walk_step step;
     int64_t bytes = 0, most_bytes = 0;
     enum status_code code = tape_walk_open(tape, &walk, error);
+    walk.ends_only = true;
     while (code == STATUS_OK && tape_walk_next(&walk, &step)) {
         if (step.change_bytes != 0 && !is_divided(tape->storages[step.event.index].category)) {
             bytes += step.change_bytes;
-            most_bytes = bytes > most_bytes ? bytes : most_bytes;
+            most_bytes = step.kind == WALK_EVENT && bytes > most_bytes ? bytes : most_bytes;
         }
     }
     tape_walk_close(&walk);

@@ -18,12 +18,13 @@ static enum status_code moment_find(const struct tape_view *tape, enum stage sta
     bool lasts = stage == STAGE_CONTEXT;
     enum status_code code = tape_walk_open(tape, &walk, error);
     *moment = -1;
+    walk.ends_only = true;
     while (code == STATUS_OK && tape_walk_next(&walk, &step)) {
         bool changes = step.kind == WALK_EVENT && step.event.kind == EVENT_STAGE;
         bool begins = changes && step.event.index == (int)stage;
         lasts = changes ? begins : lasts;
         live_bytes += step.change_bytes;
-        if (begins || (lasts && live_bytes > peak_bytes)) {
+        if (begins || (lasts && step.kind == WALK_EVENT && live_bytes > peak_bytes)) {
             peak_bytes = live_bytes;
             *moment = walk.step_count;
         }
@@ -73,11 +74,12 @@ static enum status_code tensors_collect(const struct tape_view *tape, int64_t mo
     struct walk_step step;
     enum status_code code = tape_walk_open(tape, &walk, error);
     *count = 0;
+    walk.ends_only = true;
     while (code == STATUS_OK && walk.step_count < moment && tape_walk_next(&walk, &step)) {
         if (step.kind == WALK_CARRY) {
             alive[step.carry.to] = alive[step.carry.from];
             alive[step.carry.from] = false;
-        } else if (step.event.kind == EVENT_ALLOC || step.event.kind == EVENT_FREE) {
+        } else if (step.kind == WALK_EVENT && (step.event.kind == EVENT_ALLOC || step.event.kind == EVENT_FREE)) {
             alive[step.event.index] = step.event.kind == EVENT_ALLOC;
         }
     }

@@ -34,9 +34,28 @@ static void repeat_turn(struct tape_walk *walk, int number)
     }
     walk->repeat = number;
     walk->repetition++;
+    walk->left_out = walk->ends_only && walk->repetition == 2 ? repeat->count - 2 : 0;
+    walk->repetition += walk->left_out;
     walk->event = repeat->first_event;
     walk->carry = repeat->first_carry;
     walk->carries = true;
+}
+
+/* What the repetitions that were left out have left, storage by storage; then nothing is told of them any more. */
+static bool left_out_take(struct tape_walk *walk, struct walk_step *step)
+{
+    const struct repeat *repeat = &walk->tape->repeats[walk->repeat];
+    if (walk->left_out == 0 || walk->carry == repeat->first_carry + repeat->carry_count) {
+        walk->carry = walk->left_out > 0 ? repeat->first_carry : walk->carry;
+        walk->left_out = 0;
+        return false;
+    }
+    int storage = walk->tape->carries[walk->carry++].from;
+    int64_t change = walk->tape->storages[storage].growth_bytes * walk->left_out;
+    *step = (struct walk_step){
+        .kind = WALK_LEFT_OUT, .event = {.kind = EVENT_ALLOC, .index = storage}, .change_bytes = change};
+    walk->bytes[storage] += change;
+    return true;
 }
 
 /* Whether a carry is left of those with which a repetition begins. */
@@ -67,7 +86,7 @@ bool tape_walk_next(struct tape_walk *walk, struct walk_step *step)
     while (walk->event < tape->event_count && tape->events[walk->event].kind == EVENT_REPEAT) {
         repeat_turn(walk, tape->events[walk->event].index);
     }
-    if (carry_take(walk, step)) {
+    if (left_out_take(walk, step) || carry_take(walk, step)) {
         walk->step_count++;
         return true;
     }

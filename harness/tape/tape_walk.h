@@ -7,7 +7,9 @@
 
 enum walk_kind {
     WALK_EVENT,
-    WALK_CARRY /* before a repetition: what is known of one storage is from here on known of another (struct carry) */
+    WALK_CARRY, /* before a repetition: what is known of one storage is from here on known of another (struct carry) */
+    /* Repetitions have been left out (ends_only): event.index is a storage that they have left larger, change_bytes by how much. */
+    WALK_LEFT_OUT
 };
 
 struct walk_step {
@@ -20,6 +22,10 @@ struct walk_step {
 
 struct tape_walk {
     const struct tape_view *tape;
+    /* To be set behind tape_walk_open by who looks for the highest sum of live bytes: of a body that is repeated the first and the last
+     * repetition are walked. Whatever is summed up to some event of the body is linear in the repetition, since every storage is, so
+     * it is highest in one of the two, and between them nowhere as high for the first time. */
+    bool ends_only;
     int64_t *bytes;     /* by storage: of those that were taken, what they had when they were taken */
     int64_t step_count; /* taken so far */
     /* -- the walk's own */
@@ -27,6 +33,7 @@ struct tape_walk {
     int repeat;         /* that is carried out */
     int64_t repetition; /* 1 to its count; 0: events are taken as they stand */
     bool carries;       /* come first */
+    int64_t left_out;   /* repetitions that have just been, and are being told */
 };
 
 /* At the beginning of a tape that replays. STATUS_OUT_OF_MEMORY. Released with tape_walk_close. */

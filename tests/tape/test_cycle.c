@@ -110,6 +110,23 @@ static int changes_of(const struct tape *tape, int64_t *changes)
     return count;
 }
 
+/* The highest sum, and the sum at the end. */
+static void sums_of(const struct tape *tape, bool ends_only, int64_t sums[2])
+{
+    struct tape_view view = tape_view(tape);
+    struct tape_walk walk;
+    struct walk_step step;
+    assert_int_equal(tape_walk_open(&view, &walk, NULL), STATUS_OK);
+    walk.ends_only = ends_only;
+    sums[0] = sums[1] = 0;
+    while (tape_walk_next(&walk, &step)) {
+        sums[1] += step.change_bytes;
+        sums[0] = step.kind == WALK_EVENT && sums[1] > sums[0] ? sums[1] : sums[0];
+    }
+    assert_true(!ends_only || view.repeat_count == 0 || walk.step_count < 4 * TURNS - 1);
+    tape_walk_close(&walk);
+}
+
 /* Returns how many storages the brief tape has. */
 static int loop_check(const struct loop *loop, int *attempts)
 {
@@ -120,6 +137,10 @@ static int loop_check(const struct loop *loop, int *attempts)
     assert_int_equal(count, 4 * TURNS - 1); /* the last one is kept */
     assert_int_equal(changes_of(tape, brief), count);
     assert_memory_equal(recorded, brief, (size_t)count * sizeof recorded[0]);
+    int64_t sums[2], sums_at_ends[2];
+    sums_of(whole, false, sums);
+    sums_of(tape, true, sums_at_ends);
+    assert_memory_equal(sums, sums_at_ends, sizeof sums);
     int storages = tape_view(tape).storage_count;
     tape_release(whole);
     tape_release(tape);
