@@ -203,7 +203,7 @@ enum status_code allocator_close(struct allocator *allocator, struct status *err
 }
 
 /* Adds (sign 1) or removes (sign -1) a block's part of the counters. */
-static void counters_change(struct allocator_counters *counters, const struct block *block, int sign)
+void counters_change(struct allocator_counters *counters, const struct block *block, int sign)
 {
     int64_t remainder_bytes = block->bytes - block->rounded_bytes;
     counters->requested_bytes += sign * block->requested_bytes;
@@ -299,6 +299,26 @@ void allocator_suppose_end(struct allocator *allocator, const struct allocator_c
     counters->allocated_bytes = before->allocated_bytes;
     counters->allocated_bytes_peak = before->allocated_bytes_peak;
     counters->alloc_count = before->alloc_count;
+}
+
+void allocator_suppose_peaks(struct allocator *allocator, const struct allocator_counters *before)
+{
+    struct allocator_counters *counters = &allocator->counters;
+    counters->requested_bytes_peak = before->requested_bytes_peak;
+    counters->allocated_bytes_peak = before->allocated_bytes_peak;
+    peak_raise(&counters->requested_bytes_peak, counters->requested_bytes);
+    peak_raise(&counters->allocated_bytes_peak, counters->allocated_bytes);
+}
+
+void allocator_block_grow(struct allocator *allocator, struct block *block, int64_t bytes)
+{
+    struct allocator_counters *counters = &allocator->counters;
+    counters_change(counters, block, -1);
+    block->requested_bytes = bytes;
+    block->rounded_bytes = (bytes + ALLOCATOR_UNIT_BYTES - 1) / ALLOCATOR_UNIT_BYTES * ALLOCATOR_UNIT_BYTES;
+    counters_change(counters, block, 1);
+    peak_raise(&counters->requested_bytes_peak, counters->requested_bytes);
+    peak_raise(&counters->allocated_bytes_peak, counters->allocated_bytes);
 }
 
 int64_t allocator_free_segment_bytes(const struct allocator *allocator)

@@ -110,6 +110,11 @@ void allocator_suppose(struct allocator *allocator, int64_t requested_bytes, int
 /* Sets what allocator_suppose changes, and alloc_count, back to what they were: after requests that only made good what had been
  * supposed. */
 void allocator_suppose_end(struct allocator *allocator, const struct allocator_counters *before);
+/* Sets the peaks of requested and allocated bytes back to what they were: after requests whose sums were not those of the sequence. */
+void allocator_suppose_peaks(struct allocator *allocator, const struct allocator_counters *before);
+/* A live block of the caching policy is that of a request of other bytes, which it is large enough for: of the repetitions that were
+ * left out the last one took it (pool_forecast.h). */
+void allocator_block_grow(struct allocator *allocator, struct block *block, int64_t bytes);
 
 /* Bytes of the segments that are wholly free: what a trim would give back. */
 int64_t allocator_free_segment_bytes(const struct allocator *allocator);

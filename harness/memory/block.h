@@ -17,11 +17,12 @@ enum pool { POOL_SMALL, POOL_LARGE, POOL_COUNT };
 
 struct segment {
     struct segment *previous, *next; /* all segments of the allocator */
-    struct block *first;             /* at offset 0; the same struct for the life of the segment */
+    struct block *first;             /* at offset 0 */
     void *address;
     int64_t position;
     int64_t bytes;
     enum pool pool;
+    int number; /* in a picture of the pool */
 };
 
 struct block {
@@ -33,6 +34,7 @@ struct block {
     int64_t bytes;
     int64_t requested_bytes, rounded_bytes; /* of a live block */
     bool live;
+    int mark; /* while a picture of the pool is taken: whose it is; else 0 */
 };
 
 static inline bool segment_is_free(const struct segment *segment)
@@ -104,6 +106,9 @@ void segment_note_used(struct allocator *allocator, struct segment *segment);
 
 /* A block that is in no list yet; NULL where the host has no memory. */
 struct block *block_new(struct allocator *allocator, struct segment *segment, int64_t offset, int64_t bytes);
+
+/* Adds a live block to the counters (sign 1), or takes it out (-1). */
+void counters_change(struct allocator_counters *counters, const struct block *block, int sign);
 
 /* Takes back the struct of a block that has ceased to be. It stays readable as one that is not live. */
 void block_recycle(struct allocator *allocator, struct block *block);

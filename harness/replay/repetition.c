@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "harness/replay/leap.h"
 #include "harness/tape/tape_walk.h"
 
 enum { ROUNDS = 16 }; /* that are remembered: the longest circle that is found is one shorter */
@@ -117,8 +118,31 @@ static enum status_code body_free(struct repetition *repetition, const struct bo
                : code;
 }
 
+enum status_code small_event_make(struct repetition *repetition, const struct body_event *event, struct status *error)
+{
+    struct storage_block *slot = body_block(repetition, event);
+    enum status_code code = STATUS_OK;
+    if ((event->kind != EVENT_ALLOC && event->kind != EVENT_FREE) || !repetition->is_small[event->own]) {
+        return STATUS_OK;
+    }
+    if (event->kind == EVENT_FREE) {
+        code = allocator_free(repetition->replay->allocator, slot->block, error);
+        slot->state = STORAGE_DEAD;
+    } else {
+        int64_t bytes = repetition->bytes[event->own];
+        code = allocator_alloc(repetition->replay->allocator, bytes, &slot->block, error);
+        slot->state = STORAGE_LIVE;
+        slot->bytes = bytes;
+        slot->block_bytes = block_bytes(slot->block);
+    }
+    return code;
+}
+
 enum status_code body_event_make(struct repetition *repetition, const struct body_event *event, struct status *error)
 {
+    if (repetition->is_bare) {
+        return small_event_make(repetition, event, error);
+    }
     switch (event->kind) {
     case EVENT_ALLOC:
         return body_alloc(repetition, event, error);
@@ -157,7 +181,7 @@ static void sizes_renew(struct repetition *repetition)
     if (!changes || repetition->growing_count == 0) {
         return;
     }
-    repetition->stable_to = INT64_MAX;
+    repetition->stable_to = repetition->pools_to = INT64_MAX;
     bool *is_small = repetition->is_small;
     for (int i = 0; i < repetition->repeat->storage_count; i++) {
         const struct storage *storage = &repetition->storages[i];
@@ -166,6 +190,10 @@ static void sizes_renew(struct repetition *repetition)
                        : storage->growth_bytes > 0 && is_small[i] ? rounding_lasts(storage, repetition->bytes[i])
                                                                   : INT64_MAX;
         repetition->stable_to = last < repetition->stable_to ? last : repetition->stable_to;
+        if (storage->growth_bytes > 0 && is_small[i]) {
+            int64_t small_to = (ALLOCATOR_SMALL_BYTES - storage->bytes) / storage->growth_bytes;
+            repetition->pools_to = small_to < repetition->pools_to ? small_to : repetition->pools_to;
+        }
     }
     sections_look(repetition);
 }
@@ -175,12 +203,15 @@ static void storages_carry(struct repetition *repetition)
     struct storage_block *blocks = repetition->replay->blocks;
     for (int i = 0; i < repetition->repeat->carry_count; i++) {
         struct carry carry = repetition->carries[i];
+        if (repetition->is_bare && !repetition->is_small[carry.from - repetition->repeat->first_storage]) {
+            continue; /* stays where it was until the leap ends */
+        }
         blocks[carry.to] = blocks[carry.from];
         blocks[carry.from].state = STORAGE_UNTOUCHED;
     }
 }
 
-static enum status_code body_run(struct repetition *repetition, struct status *error)
+enum status_code body_run(struct repetition *repetition, struct status *error)
 {
     enum status_code code = STATUS_OK;
     int run = 0, event = 0;
@@ -245,6 +276,7 @@ static bool rounds_leave_out(struct repetition *repetition, struct round *rounds
     if (circle > 0) {
         int64_t left_out = (repetition->repeat->count - repetition->at) / circle * circle;
         repetition->replay->result.token_count += left_out * repetition->token_count;
+        repetition->replay->result.left_out_count += left_out;
         repetition->at += left_out;
     }
     return circle > 0;
@@ -255,13 +287,17 @@ enum status_code repetition_run(struct replay *replay, const struct repeat *repe
     struct repetition repetition;
     struct round rounds[ROUNDS];
     enum status_code code = repetition_open(replay, repeat, &repetition, error);
-    bool leaves_out = repetition.growing_count == 0 && !replay->properties.computes;
+    bool leaves_out = repetition.growing_count == 0 && !replay->properties.computes && !replay->walks;
     code = code == STATUS_OK ? rounds_open(&repetition, rounds, error) : code;
+    struct leap *leap = code == STATUS_OK && !replay->walks && replay->observer == NULL ? leap_open(&repetition) : NULL;
     replay->repetition = &repetition;
     for (repetition.at = 1; repetition.at <= repeat->count && code == STATUS_OK; repetition.at++) {
         code = body_run(&repetition, error);
         if (code == STATUS_OK && leaves_out) {
             leaves_out = !rounds_leave_out(&repetition, rounds);
+        }
+        if (code == STATUS_OK && leap != NULL) {
+            code = leap_make(leap, &repetition, error);
         }
     }
     if (code == STATUS_OK) {
@@ -270,6 +306,7 @@ enum status_code repetition_run(struct replay *replay, const struct repeat *repe
         status_prefix(error, "repetition %lld", (long long)repetition.at);
     }
     replay->repetition = NULL;
+    leap_close(leap);
     arena_release(&repetition.arena);
     return code;
 }

@@ -9,7 +9,7 @@
  *   Sizes grow (tokens): the layers of a model repeat each other inside the body (section.h). Small requests (up to 1 MiB) have
  *   a pool of their own; in it, layers go in circles after the first few, and their small requests are supposed instead of made.
  *   A block of the small pool has exactly the rounded bytes, since any rest of a whole unit is split off. Those of the large pool,
- *   whose sizes grow with every token, are always made. When the layers are through, what was supposed is made good: so many of
+ *   whose sizes grow with every token, are made, or forecast (leap.h). When the layers are through, what was supposed is made good: so many of
  *   the last sections are made that everything lies where it would.
  * Where the device refuses memory the allocator gives back what both pools cache: before that, what is supposed is made good too.
  * Requested bytes are counted in the order of the tape, supposed or made. */

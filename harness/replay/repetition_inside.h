@@ -5,6 +5,9 @@
 #include "harness/base/arena.h"
 #include "harness/replay/repetition.h"
 
+/* Beyond it, sums are not supposed: they are checked request by request. */
+#define REPETITION_SUPPOSED_BYTES (INT64_C(1) << 62)
+
 /* An event of the body. own: the storage as a number of the body, also where the lap before took it. */
 struct body_event {
     enum event_kind kind;
@@ -56,8 +59,10 @@ struct repetition {
         *freed_at; /* by storage: the event; freed_at of the body itself, event_count where it is not freed in it */
     int *growing;  /* storages of the body whose bytes change */
     int growing_count;
-    int64_t at;        /* the repetition that is carried out */
-    int64_t stable_to; /* the last one in which small storages have the rounded sizes, and the pools, of now */
+    int64_t at; /* the repetition that is carried out */
+    /* The last one in which small storages have the rounded sizes, and the pools, of now; the last in which they have the pools. */
+    int64_t stable_to, pools_to;
+    bool is_bare; /* the small pool alone is carried out: what the large one does is known (leap.h) */
     struct section_run *runs;
     int run_count;
     struct section_place *places; /* where the last sections ended, in turn */
@@ -69,8 +74,14 @@ struct repetition {
     struct arena arena;
 };
 
-/* One event, made. */
+/* One event, made; while is_bare, as small_event_make. */
 enum status_code body_event_make(struct repetition *repetition, const struct body_event *event, struct status *error);
+
+/* One event of the small pool, without sums; of the large pool nothing. */
+enum status_code small_event_make(struct repetition *repetition, const struct body_event *event, struct status *error);
+
+/* The repetition of `at`. */
+enum status_code body_run(struct repetition *repetition, struct status *error);
 
 static inline struct storage_block *body_block(const struct repetition *repetition, const struct body_event *event)
 {

@@ -8,7 +8,16 @@
 
 #include "harness/base/size.h"
 #include "harness/replay/operand_view.h"
-#include "harness/replay/repetition.h"
+#include "harness/replay/repetition_inside.h"
+
+void replay_stop_note(struct replay *replay, const struct repeat *repeat, int64_t at)
+{
+    replay->is_stopped = true;
+    replay->walks = replay->stop_count == REPLAY_STOPS;
+    if (!replay->walks) {
+        replay->stops[replay->stop_count++] = (struct replay_stop){repeat, at};
+    }
+}
 
 /* Segments that come or go, of each pool: the size tells which one it is. */
 static void segment_count_change(struct replay *replay, int64_t bytes, enum status_code code)
@@ -24,7 +33,10 @@ static enum status_code device_segment_alloc(void *context, int64_t bytes, void 
     struct replay *replay = context;
     enum status_code code = replay->device->table->segment_alloc(replay->device, bytes, address, error);
     replay->refused_segment_bytes = code == STATUS_OUT_OF_MEMORY ? bytes : replay->refused_segment_bytes;
-    if (code == STATUS_OUT_OF_MEMORY && replay->repetition != NULL) {
+    if (code == STATUS_OUT_OF_MEMORY && replay->repetition != NULL && replay->repetition->is_bare) {
+        replay_stop_note(replay, replay->repetition->repeat, replay->repetition->at);
+        code = status_set(error, STATUS_INTERNAL, "memory is refused in a repetition that was to be left out");
+    } else if (code == STATUS_OUT_OF_MEMORY && replay->repetition != NULL) {
         /* What is cached is given back next: blocks must be where they would be. */
         enum status_code made = repetition_make_good(replay->repetition, error);
         code = made == STATUS_OK ? code : made;
@@ -388,31 +400,54 @@ enum status_code replay_blocks_new(const struct tape_view *tape, struct storage_
                : status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory to replay %zu storages", count);
 }
 
+static enum status_code replay_carry_out(struct replay *replay, struct replay_result *result, struct status *error)
+{
+    enum status_code code = replay_blocks_new(replay->tape, &replay->blocks, error);
+    if (code == STATUS_OK) {
+        code = replay_open(replay, ALLOCATOR_CACHING, error);
+    }
+    if (code == STATUS_OK) {
+        code = tape_play(replay, error);
+    }
+    if (code == STATUS_OUT_OF_MEMORY && !replay->refusal_noted) {
+        replay_refusal_note(replay, 0, NULL, error);
+    }
+    uint64_t sequence_hash = replay->ledger.sequence_hash; /* of the tape's own events */
+    if (code == STATUS_OK) {
+        code = remaining_free(replay, error);
+    }
+    /* Also on failure: the first error stays, later ones are of no use to anybody. */
+    enum status_code closing = allocator_close(replay->allocator, code == STATUS_OK ? error : NULL);
+    code = code == STATUS_OK ? closing : code;
+    free(replay->blocks);
+    if (code == STATUS_OK || code == STATUS_OUT_OF_MEMORY) {
+        replay_result_complete(replay, sequence_hash);
+        *result = replay->result;
+    }
+    return code;
+}
+
 enum status_code replay_run(const struct tape_view *tape, struct device *device, const struct replay_observer *observer,
                             struct replay_result *result, struct status *error)
 {
     struct replay replay = {.tape = tape, .device = device, .observer = observer, .ledger = ledger_new()};
-    enum status_code code = replay_blocks_new(tape, &replay.blocks, error);
-    if (code == STATUS_OK) {
-        code = replay_open(&replay, ALLOCATOR_CACHING, error);
-    }
-    if (code == STATUS_OK) {
-        code = tape_play(&replay, error);
-    }
-    if (code == STATUS_OUT_OF_MEMORY && !replay.refusal_noted) {
-        replay_refusal_note(&replay, 0, NULL, error);
-    }
-    uint64_t sequence_hash = replay.ledger.sequence_hash; /* of the tape's own events */
-    if (code == STATUS_OK) {
-        code = remaining_free(&replay, error);
-    }
-    /* Also on failure: the first error stays, later ones are of no use to anybody. */
-    enum status_code closing = allocator_close(replay.allocator, code == STATUS_OK ? error : NULL);
-    code = code == STATUS_OK ? closing : code;
-    free(replay.blocks);
-    if (code == STATUS_OK || code == STATUS_OUT_OF_MEMORY) {
-        replay_result_complete(&replay, sequence_hash);
-        *result = replay.result;
+    enum status_code code = replay_carry_out(&replay, result, error);
+    while (replay.is_stopped) {
+        struct replay again = {.tape = tape,
+                               .device = device,
+                               .ledger = ledger_new(),
+                               .walks = replay.walks,
+                               .stop_count = replay.stop_count};
+        memcpy(again.stops, replay.stops, sizeof again.stops);
+        replay = again;
+        code = replay_carry_out(&replay, result, error);
     }
     return code;
+}
+
+enum status_code replay_run_walked(const struct tape_view *tape, struct device *device, struct replay_result *result,
+                                   struct status *error)
+{
+    struct replay replay = {.tape = tape, .device = device, .walks = true, .ledger = ledger_new()};
+    return replay_carry_out(&replay, result, error);
 }

@@ -46,6 +46,7 @@ struct replay_result {
     int64_t segment_count;         /* live at the end of the last stage that ended */
     int64_t alloc_count;           /* allocations of the tape that were made */
     int64_t token_count;           /* EVENT_TOKEN that were passed */
+    int64_t left_out_count;        /* repetitions that were not carried out, because what they do is known */
     /* Of every alloc and free in order: storage, bytes, position of the block. Of what the tape tells as a repetition, of how often. */
     uint64_t sequence_hash;
     bool loss_valid;
@@ -75,5 +76,9 @@ struct replay_observer {
  * oom_* fields; on other errors it is not written. */
 enum status_code replay_run(const struct tape_view *tape, struct device *device, const struct replay_observer *observer,
                             struct replay_result *result, struct status *error);
+
+/* The same with every repetition carried out: what the one above is held against. */
+enum status_code replay_run_walked(const struct tape_view *tape, struct device *device, struct replay_result *result,
+                                   struct status *error);
 
 #endif

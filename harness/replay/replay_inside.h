@@ -16,10 +16,22 @@ struct storage_block {
 
 struct repetition;
 
+/* A repetition in which the device refused memory while only the small pool was carried out: it is not to be left out. */
+struct replay_stop {
+    const struct repeat *repeat;
+    int64_t at;
+};
+
+enum { REPLAY_STOPS = 16 };
+
 struct replay {
     const struct tape_view *tape;
     const struct replay_observer *observer;
     struct device *device;
+    bool walks; /* every repetition is carried out */
+    struct replay_stop stops[REPLAY_STOPS];
+    int stop_count;
+    bool is_stopped; /* the last of them has just been noted: the replay begins anew */
     struct device_properties properties;
     struct allocator *allocator;
     struct ledger ledger;
@@ -46,6 +58,9 @@ enum status_code replay_operand_resolve(const struct replay *replay, int index, 
                                         struct status *error);
 /* The figures over all stages. */
 void replay_result_complete(struct replay *replay, uint64_t sequence_hash);
+
+/* Memory is refused where a leap has no place for it: notes the stop. */
+void replay_stop_note(struct replay *replay, const struct repeat *repeat, int64_t at);
 
 /* Runs an operation of the tape on the device. */
 enum status_code replay_op_run(struct replay *replay, int index, struct status *error);

@@ -2,9 +2,6 @@
  * requests of the rest are supposed, gap by gap between the large ones. Which parts are equal is section_find.c's. */
 #include "harness/replay/repetition_inside.h"
 
-/* Beyond it, sums are not supposed: they are checked request by request. */
-static const int64_t bytes_supposed_maximum = INT64_C(1) << 62;
-
 static const struct body_event *section_event(const struct repetition *repetition, const struct section_run *run,
                                               int section, int event)
 {
@@ -20,27 +17,6 @@ static struct storage_block *tail_block(const struct repetition *repetition, con
 }
 
 /* -- making good: the small pool alone, and the blocks alone; everything else is known already */
-
-static enum status_code small_event_make(struct repetition *repetition, const struct body_event *event,
-                                         struct status *error)
-{
-    struct storage_block *slot = body_block(repetition, event);
-    enum status_code code = STATUS_OK;
-    if (!repetition->is_small[event->own]) {
-        return STATUS_OK;
-    }
-    if (event->kind == EVENT_FREE) {
-        code = allocator_free(repetition->replay->allocator, slot->block, error);
-        slot->state = STORAGE_DEAD;
-    } else {
-        int64_t bytes = repetition->bytes[event->own];
-        code = allocator_alloc(repetition->replay->allocator, bytes, &slot->block, error);
-        slot->state = STORAGE_LIVE;
-        slot->bytes = bytes;
-        slot->block_bytes = block_bytes(slot->block);
-    }
-    return code;
-}
 
 /* What lies where a section has ended lies there for another one: the storages change, the blocks stay. */
 static void tail_rename(struct repetition *repetition, const struct section_run *run, int from, int to)
@@ -65,9 +41,7 @@ enum status_code repetition_make_good(struct repetition *repetition, struct stat
     const struct allocator_counters before = *allocator_counters(replay->allocator);
     int64_t changes = replay->segment_changes;
     int whole = repetition->section - 1 - repetition->suppose_from;
-    /* As many as whole rounds leave, and those that took what is alive. */
-    int least = whole < run->depth ? whole : run->depth;
-    int made = whole - (whole - least) / repetition->circle * repetition->circle;
+    int made = whole % repetition->circle; /* what whole rounds leave: they end in the same places */
     int last = repetition->section - made - 1;
     enum status_code code = STATUS_OK;
     repetition->supposed = NULL;
@@ -117,7 +91,7 @@ static void circle_look(struct repetition *repetition, const struct section_run 
 {
     int first = run->depth - 1; /* before it, what is alive is not all of sections */
     if (section < first || section + 1 == run->count ||
-        ledger_bytes(&repetition->replay->ledger) > bytes_supposed_maximum) {
+        ledger_bytes(&repetition->replay->ledger) > REPETITION_SUPPOSED_BYTES) {
         return;
     }
     place_note(repetition, run, section);
@@ -169,12 +143,15 @@ enum status_code sections_run(struct repetition *repetition, struct section_run 
 {
     enum status_code code = STATUS_OK;
     repetition->supposed = NULL;
-    if (run->grows) {
+    if (run->grows && !repetition->is_bare) {
         section_gaps_fill(repetition, run);
     }
     for (int section = 0; section < run->count && code == STATUS_OK; section++) {
         int event = 0;
         repetition->section = section;
+        if (repetition->supposed != NULL && repetition->is_bare) {
+            break; /* no request lies between small ones */
+        }
         if (repetition->supposed != NULL) {
             code = section_suppose(repetition, run, &event, error);
         }
