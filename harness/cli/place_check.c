@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include "harness/base/json.h"
+#include "harness/base/json_place.h"
 #include "harness/cli/model_notes.h"
 #include "harness/cli/output.h"
+#include "harness/cli/weights_json.h"
 #include "harness/placement/plan_json.h"
 
 enum { MAP_BYTES_MAXIMUM = 16 << 20, NAMES_SHOWN = 20 };
@@ -26,6 +28,21 @@ static bool device_of(const struct json *value, struct placement_device *device)
     return placement_device_from_name(strncmp(name, "cuda:", 5) == 0 ? name + 5 : name, device);
 }
 
+/* A value that names no device, with its place in the file. */
+static enum status_code device_refuse(const char *path, bool is_member, const char *key, struct status *error)
+{
+    struct text pointer = {0};
+    enum status_code code = status_set(
+        error, STATUS_INVALID,
+        "%s: %s has no device of accelerate; write a number for a GPU, \"cpu\", \"mps\" or \"disk\"", path, key);
+    text_format(&pointer, "%s/%s", is_member ? "/device_map" : "", key);
+    if (error != NULL && !pointer.failed) {
+        json_place_add(path, text_string(&pointer), error);
+    }
+    text_release(&pointer);
+    return code;
+}
+
 static enum status_code map_read(const char *path, const struct json *document, struct arena *arena,
                                  struct device_map *map, struct status *error)
 {
@@ -42,10 +59,7 @@ static enum status_code map_read(const char *path, const struct json *document, 
         struct device_map_entry *entry = &map->entries[map->count++];
         entry->path = key;
         if (!device_of(json_get(object, key), &entry->device)) {
-            return status_set(error, STATUS_INVALID,
-                              "%s: %s has no device of accelerate; write a number for a GPU, \"cpu\", \"mps\" or "
-                              "\"disk\"",
-                              path, key);
+            return device_refuse(path, object != document, key, error);
         }
     }
     return STATUS_OK;
@@ -103,7 +117,8 @@ static void unknown_note(struct place_case *place, const struct device_map *map,
 {
     struct text names = {0};
     for (int i = 0; i < check->unknown_count && i < NAMES_SHOWN; i++) {
-        text_format(&names, "%s%s", i > 0 ? ", " : "", check->unknown[i]);
+        text_append(&names, i > 0 ? ", " : "");
+        printable_append(check->unknown[i], &names);
     }
     if (check->unknown_count > 0) {
         note_give("place", &place->notes,

@@ -181,8 +181,15 @@ static void a_device_map_is_checked(void **state)
     result = PLACE("gpt2", "--check", scratch_file_path);
     assert_int_equal(result.exit_code, 0);
     command_result_release(&result);
-    file_write("{\"\": \"gpu\"}");
-    refused(PLACE("gpt2", "--check", scratch_file_path), "has no device of accelerate");
+    file_write("{\n  \"lm_head\": 0,\n  \"transformer\": \"gpu\"}");
+    refused(PLACE("gpt2", "--check", scratch_file_path), ":3:18: transformer has no device of accelerate");
+    file_write("{\"device_map\": {\"lm_head\": -1}}");
+    refused(PLACE("gpt2", "--check", scratch_file_path), ":1:28: lm_head has no device of accelerate");
+    file_write("{\"\": 0, \"a\\u001b[31m\": 1}");
+    result = PLACE("gpt2", "--check", scratch_file_path);
+    assert_int_equal(result.exit_code, 0);
+    assert_null(strchr(text_string(&result.error), '\x1b'));
+    command_result_release(&result);
     file_write("[1]");
     refused(PLACE("gpt2", "--check", scratch_file_path), "a device map is an object");
 }
