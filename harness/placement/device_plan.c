@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "harness/base/size.h"
 #include "harness/placement/balance.h"
@@ -81,13 +82,34 @@ static enum status_code shares_make(struct device_plan *placement, struct status
     return STATUS_OK;
 }
 
-/* The share of a tensor: its own, or that of the module around it; UNPLACED: a split module's own buffer. */
+/* Whether a key is the path, or that of a module around it. */
+static bool key_covers(const char *key, const char *path)
+{
+    size_t length = strlen(key);
+    return length == 0 || (strncmp(key, path, length) == 0 && (path[length] == '\0' || path[length] == '.'));
+}
+
+/* The share that the map gives a buffer which was never treated: cleaning may have made a key of the module that was split. */
+static int covering_share(const struct device_plan *plan, const char *path)
+{
+    for (int i = 0; i < plan->map.count; i++) {
+        for (int share = 0; share < plan->share_count && key_covers(plan->map.entries[i].path, path); share++) {
+            if (placement_device_equal(plan->shares[share].device, plan->map.entries[i].device)) {
+                return share;
+            }
+        }
+    }
+    return UNPLACED;
+}
+
+/* The share of a tensor: its own, or that of the module around it; UNPLACED: an own buffer of a module that was split. */
 static int tensor_share(const struct plan *plan, int node)
 {
-    while (node >= 0 && plan->share_of[node] == UNPLACED) {
-        node = plan->tree->nodes[node].parent;
+    int around = node;
+    while (around >= 0 && plan->share_of[around] == UNPLACED) {
+        around = plan->tree->nodes[around].parent;
     }
-    return node < 0 ? UNPLACED : plan->share_of[node];
+    return around < 0 ? covering_share(plan->placement, plan->tree->nodes[node].path) : plan->share_of[around];
 }
 
 /* Whether the storage of a tensor is on the share already, under an earlier name. */
@@ -194,9 +216,9 @@ static void uncovered_warn(struct device_plan *placement)
 
 static enum status_code plan_report(const struct plan *plan, struct status *error)
 {
-    enum status_code code = shares_weigh(plan, error);
+    enum status_code code = map_make(plan, error);
     if (code == STATUS_OK) {
-        code = map_make(plan, error);
+        code = shares_weigh(plan, error);
     }
     if (code == STATUS_OK) {
         buffers_warn(plan);

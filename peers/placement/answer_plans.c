@@ -1,8 +1,6 @@
 /* Answers requests for plans, for device_maps.py to hold against accelerate: one line in, one line of JSON out.
  *   model NAME bare|lm                   the model that the next requests are about, of models/catalogue
- *   toy                                  a model of its own: the lines that follow, up to "end"
- *     module PARENT NAME CLASS           PARENT: index of a module, -1 and "." for the root
- *     tensor p|b|t NAME DTYPE COUNT TIED parameter, buffer or transient buffer of the newest module; TIED: index of a tensor, or -1
+ *   toy                                  a model of its own: the lines that follow, up to "end" (tests/placement/request_line.h)
  *   plan STRATEGY WIDTH CLASSES FLAGS BUDGETS      see tests/placement/request_line.h
  * Runs in the root of the repository. Not a test: it knows nothing of what is right. */
 #include <inttypes.h>
@@ -47,28 +45,6 @@ static void model_open(const char *line, struct subject *subject)
     puts("{}");
 }
 
-static void toy_line(const char *line, struct skeleton_builder *builder)
-{
-    char kind, name[64], other[64];
-    int parent, tied;
-    int64_t count;
-    enum dtype dtype;
-    if (sscanf(line, "module %d %63s %63s", &parent, name, other) == 3) {
-        builder_module(builder, parent, strcmp(name, ".") == 0 ? "" : name,
-                       arena_copy(&builder->skeleton->arena, other));
-    } else if (sscanf(line, "tensor %c %63s %63s %" SCNd64 " %d", &kind, name, other, &count, &tied) == 5 &&
-               dtype_from_name(other, &dtype)) {
-        const struct buffer_kind buffer = {.dtype = dtype, .persistent = kind == 'b'};
-        if (kind == 'p') {
-            builder_vector(builder, name, (struct initial){0.0, 0.0}, count);
-            builder->skeleton->tensors[builder->skeleton->tensor_count - 1].dtype = dtype;
-        } else {
-            builder_buffer(builder, name, &buffer, 1, &count);
-        }
-        builder->skeleton->tensors[builder->skeleton->tensor_count - 1].tied_to = tied;
-    }
-}
-
 static void toy_open(struct subject *subject)
 {
     char line[1024];
@@ -77,7 +53,7 @@ static void toy_open(struct subject *subject)
     skeleton_release(&subject->skeleton);
     subject->skeleton = (struct skeleton){.config = &subject->config};
     while (fgets(line, sizeof line, stdin) != NULL && strcmp(line, "end\n") != 0) {
-        toy_line(line, &builder);
+        request_toy_line(line, &builder);
     }
     puts(builder.code == STATUS_OK ? "{}" : "{\"error\": \"toy\"}");
 }

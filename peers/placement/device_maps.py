@@ -3,9 +3,10 @@
 
 Every model of the catalogue is built on the meta device, without and with its head, and planned for twenty budgets that are
 made relative to its size, by each strategy. dtypes, classes (those that the model never splits, or none), fallback and offloaded
-buffers make 24 combinations, which take turns: eight of them for each budget and strategy of a small model, one for each of a large one. Compared are the
-device map, the budgets after balancing, whether accelerate warns of buffers, what it says an empty device would have needed, and
-the exception where it raises one. --toys N makes N random modules instead, with odd names, ties and buffers.
+buffers make 24 combinations, which take turns: eight of them for each budget and strategy of a small model, one for each of a
+large one. Compared are the device map, the budgets after balancing, whether accelerate warns of buffers, what it says an empty
+device would have needed, and the exception where it raises one. --toys N makes N random modules instead, with odd names, ties,
+buffers and special dtypes.
 
 Run in the root of the repository, after make: python3 peers/placement/device_maps.py [--jobs N] [--golden FILE] [--toys N] [MODEL ...]
 Needs torch, transformers, timm and accelerate. Exit 1 where anything differs. --golden writes what accelerate said of small models
@@ -40,7 +41,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "transfo
 from compare_skeletons import CATALOGUE, real_model  # noqa: E402
 
 DTYPES = {"-": None, "float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16, "int8": torch.int8,
-          "int4": CustomDtype.INT4}
+          "int4": CustomDtype.INT4, "fp8": CustomDtype.FP8, "float64": torch.float64, "bool": torch.bool}
 STRATEGIES = ("balanced", "balanced_low_0", "sequential")
 OPTIONS = tuple(itertools.product(("float32", "bfloat16", "int8", "int4"), ("own", "none"), ("-", "f", "b")))
 LARGE_IN_GOLDEN = ("gpt2", "bert-base-cased", "google-t5/t5-small", "meta-llama/Llama-3.1-70B", "timm/resnet50.a1_in1k")
@@ -109,7 +110,8 @@ class Minimums(logging.Handler):
 
 def real_plan(model, request):
     """What accelerate answers: a dict, or the name of its exception."""
-    strategy, width, classes, flags, budgets = request
+    strategy, width, classes, flags, budgets, *rest = request
+    specials = {path: DTYPES[name] for path, name in rest[0].items()} if rest else None
     memory = {int(name) if name.isdigit() else name: size for name, size in budgets.items()}
     if classes == "own":
         whole = list(getattr(model, "_no_split_modules", None) or [])
@@ -122,9 +124,10 @@ def real_plan(model, request):
         try:
             with time_limit(MAXIMUM_SECONDS):
                 if strategy != "sequential":
-                    memory = get_balanced_memory(model, dict(memory), whole, DTYPES[width], low_zero=strategy == "balanced_low_0")
+                    memory = get_balanced_memory(model, dict(memory), whole, DTYPES[width], specials,
+                                                 low_zero=strategy == "balanced_low_0")
                 kept = dict(memory)
-                device_map = infer_auto_device_map(model, dict(memory), whole, DTYPES[width], clean_result="k" not in flags,
+                device_map = infer_auto_device_map(model, dict(memory), whole, DTYPES[width], specials, clean_result="k" not in flags,
                                                    offload_buffers="b" in flags, fallback_allocation="f" in flags)
         except Endless:
             return {"error": "endless"}
@@ -146,6 +149,32 @@ def hash_of(answer):
     for byte in text.encode():
         value = (value ^ byte) * 0x100000001b3 % 2**64
     return f"{value:016x}"
+
+
+def real_plan_ordered(model, request):
+    """The same with the groups of ties in registration order. accelerate takes them out of a set of names, in an order that changes
+    with the hash seed, and with it which of several tied modules is split."""
+    unordered = modeling.find_tied_parameters
+    order = {name: index for index, (name, _) in enumerate(model.named_parameters())}
+    def place(group):
+        return min(order.get(name, len(order)) for name in group)
+    modeling.find_tied_parameters = lambda model: sorted(unordered(model), key=place)
+    try:
+        return real_plan(model, request)
+    finally:
+        modeling.find_tied_parameters = unordered
+
+
+def hold(ours, model, request, counts):
+    """(what accelerate answers, what differs or None)."""
+    real, answer = real_plan(model, request), ours.plan(request)
+    wrong = difference(answer, real)
+    if wrong:
+        real = real_plan_ordered(model, request)
+        counts["ordered"] += not difference(answer, real)
+        wrong = difference(answer, real)
+    counts["different" if wrong else "equal"] += 1
+    return real, wrong
 
 
 class Ours:
@@ -170,8 +199,9 @@ class Ours:
 
 
 def line_of(request):
-    strategy, width, classes, flags, budgets = request
-    return " ".join((strategy, width, classes, flags, ",".join(f"{name}={size}" for name, size in budgets.items())))
+    strategy, width, classes, flags, *pairs = request
+    return " ".join((strategy, width, classes, flags,
+                     ";".join(",".join(f"{name}={value}" for name, value in some.items()) for some in pairs)))
 
 
 def difference(ours, real):
@@ -205,9 +235,7 @@ def compare(ours, model, requests):
     """(counts, lines of differences, lines for the golden file) of one model."""
     counts, differences, golden = collections.Counter(), [], []
     for request in requests:
-        real = real_plan(model, request)
-        wrong = difference(ours.plan(request), real)
-        counts["different" if wrong else "equal"] += 1
+        real, wrong = hold(ours, model, request, counts)
         counts["raised"] += "error" in real
         if wrong:
             differences += [f"    {line_of(request)}", f"        {wrong}"]
@@ -276,15 +304,16 @@ def toy_model(rng):
     return root, "\n".join(lines + ["end"])
 
 
-def toys(ours, count, seed):
-    """Random models, each with a few random requests."""
-    rng = random.Random(seed)
+def toys(ours, count, seed, golden_path):
+    """Random models, each with a few random requests. What depends on the order of ties is no golden answer."""
+    rng, golden = random.Random(seed), []
     counts = collections.Counter()
     for number in range(count):
         model, text = toy_model(rng)
         ours.ask(text)
+        golden.append(text)
         for _ in range(8):
-            width = rng.choice(("-", "float32", "float16", "int8", "int4"))
+            width = rng.choice(("-", "float32", "float16", "int8", "int4", "fp8"))
             total = int(modeling.compute_module_sizes(model, dtype=DTYPES[width])[""])
             devices = rng.sample(("0", "1", "2", "3"), rng.choice((0, 1, 2, 2, 3))) + rng.choice(([], ["cpu"]))
             budgets = {name: rng.choice((0, total // 3, total // 2, rng.randrange(total + 2))) for name in devices}
@@ -293,15 +322,21 @@ def toys(ours, count, seed):
             if not budgets:
                 continue
             request = (rng.choice(STRATEGIES), width, classes, flags, budgets)
-            real = real_plan(model, request)
-            wrong = difference(ours.plan(request), real)
-            counts["different" if wrong else "equal"] += 1
+            paths = [path for path, _ in modeling.named_module_tensors(model, recurse=True)] + ["weight", "mean", "no.such"]
+            if rng.random() < 0.3:
+                request += ({path: rng.choice(tuple(DTYPES)[1:]) for path in rng.sample(paths, min(3, len(paths)))},)
+            ordered = counts["ordered"]
+            real, wrong = hold(ours, model, request, counts)
             counts[real.get("error", "maps")] += 1
+            if not wrong and counts["ordered"] == ordered:
+                golden.append(line_of(request) + " " + (real.get("error") or hash_of(real)))
             if wrong and counts["different"] <= 5:
                 print(f"    toy {number} of seed {seed}\n{text}\nplan {line_of(request)}\n        {wrong}")
-    detail = ", ".join(f"{key} {value}" for key, value in sorted(counts.items()) if key not in ("equal", "different"))
+    if golden_path is not None:
+        pathlib.Path(golden_path).write_text("\n".join(golden) + "\n")
+    detail = ", ".join(f"{key} {value}" for key, value in sorted(counts.items()) if key not in ("equal", "different", "ordered"))
     print(f"{'DIFFERENT' if counts['different'] else 'equal'} {count} toys of seed {seed}: {counts['equal']} equal, "
-          f"{counts['different']} different ({detail})", flush=True)
+          f"{counts['ordered']} of them with ties in registration order, {counts['different']} different ({detail})", flush=True)
     return counts["different"]
 
 
@@ -338,7 +373,8 @@ def catalogue(program, names, golden_path, jobs):
             golden += answers
     if golden_path is not None:
         pathlib.Path(golden_path).write_text("\n".join(golden) + "\n")
-    print(f"{total['equal']} equal, {total['different']} different; accelerate raised in {total['raised']}")
+    ordered = f" ({total['ordered']} of them with ties in registration order)" if total["ordered"] else ""
+    print(f"{total['equal']} equal{ordered}, {total['different']} different; accelerate raised in {total['raised']}")
     return total["different"]
 
 
@@ -364,7 +400,7 @@ def main():
                         "-pthread", "-fopenmp"], check=True)
         if arguments.toys > 0:
             ours = Ours(program)
-            different = toys(ours, arguments.toys, arguments.seed)
+            different = toys(ours, arguments.toys, arguments.seed, arguments.golden)
             ours.process.stdin.close()
             ours.process.wait()
         else:

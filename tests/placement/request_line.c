@@ -31,6 +31,25 @@ static bool budgets_read(char *text, struct request_line *line)
     return true;
 }
 
+static bool specials_read(char *text, struct request_line *line)
+{
+    char *rest = text;
+    while (rest != NULL && *rest != '\0') {
+        char *path = strsep(&rest, ","), *type = strchr(path, '=');
+        if (type == NULL || line->request.special_count == REQUEST_SPECIALS_MAXIMUM) {
+            return false;
+        }
+        *type = '\0';
+        struct special_width *special = &line->specials[line->request.special_count++];
+        *special = (struct special_width){path, storage_width_find(type + 1)};
+        if (special->width == NULL) {
+            return false;
+        }
+    }
+    line->request.specials = line->specials;
+    return true;
+}
+
 static bool classes_read(char *text, struct request_line *line)
 {
     if (strcmp(text, "own") == 0) {
@@ -61,13 +80,39 @@ bool request_line_read(const char *text, struct request_line *line)
     if (count != 5 || strategy == 3) {
         return false;
     }
+    char *specials = strchr(words[4], ';');
+    if (specials != NULL) {
+        *specials++ = '\0';
+    }
     line->request.strategy = (enum placement_strategy)strategy;
     line->request.width = storage_width_find(words[1]);
     line->request.fallback = strchr(words[3], 'f') != NULL;
     line->request.offload_buffers = strchr(words[3], 'b') != NULL;
     line->request.keeps_keys = strchr(words[3], 'k') != NULL;
     return (line->request.width != NULL || strcmp(words[1], "-") == 0) && classes_read(words[2], line) &&
-           budgets_read(words[4], line);
+           budgets_read(words[4], line) && specials_read(specials, line);
+}
+
+void request_toy_line(const char *line, struct skeleton_builder *builder)
+{
+    char kind, name[64], other[64];
+    int parent, tied;
+    int64_t count;
+    enum dtype dtype;
+    if (sscanf(line, "module %d %63s %63s", &parent, name, other) == 3) {
+        builder_module(builder, parent, strcmp(name, ".") == 0 ? "" : name,
+                       arena_copy(&builder->skeleton->arena, other));
+    } else if (sscanf(line, "tensor %c %63s %63s %" SCNd64 " %d", &kind, name, other, &count, &tied) == 5 &&
+               dtype_from_name(other, &dtype)) {
+        const struct buffer_kind buffer = {.dtype = dtype, .persistent = kind == 'b'};
+        if (kind == 'p') {
+            builder_vector(builder, name, (struct initial){0.0, 0.0}, count);
+            builder->skeleton->tensors[builder->skeleton->tensor_count - 1].dtype = dtype;
+        } else {
+            builder_buffer(builder, name, &buffer, 1, &count);
+        }
+        builder->skeleton->tensors[builder->skeleton->tensor_count - 1].tied_to = tied;
+    }
 }
 
 void exception_name(const struct status *error, char word[32])

@@ -173,6 +173,31 @@ static void weight_and_bias_tied_to_one_module(void **state)
     two_devices(&toy, 250, 400, "{linear1: 0, linear2: 1, linear3: 0, linear4: 1}");
 }
 
+static void tied_pair_in(int64_t bytes, const char *map)
+{
+    const struct placement_budget budgets[] = {toy_budget("0", bytes)};
+    struct placement_request request = request_of(budgets, 1);
+    struct toy_model toy;
+    toy_begin(&toy, "Module");
+    int a = builder_module(&toy.builder, 0, "a", "Module");
+    toy_linear(&toy, a, "x", 4, 4);
+    toy_linear(&toy, a, "y", 4, 4);
+    toy_linear(&toy, 0, "b", 4, 4);
+    toy_tie(&toy, "b.weight", "a.x.weight");
+    map_check(&toy, &request, &(struct expected){.map = map});
+}
+
+/* a is 160 bytes, and 16 are kept free for b, which is tied to a.x and adds 16. Of 176 bytes a alone fits exactly: it is split, and its
+ * parts fit. Of 177 it fits with a byte to spare, is not split, and goes on. So more memory can put a model on the disk, as it
+ * does in accelerate 1.15. */
+static void what_fits_exactly_but_for_its_ties_is_split(void **state)
+{
+    (void)state;
+    tied_pair_in(175, "{: disk}");
+    tied_pair_in(176, "{: 0}");
+    tied_pair_in(177, "{: disk}");
+}
+
 /* Buffers of 10 x 2, 10 x 3 and 10 x 3 elements on the three leaves. */
 static void model_with_buffers(struct toy_model *toy)
 {
@@ -385,6 +410,7 @@ int main(void)
         cmocka_unit_test(three_tied_weights_pull_theirs),
         cmocka_unit_test(two_groups_of_ties_pull_theirs),
         cmocka_unit_test(weight_and_bias_tied_to_one_module),
+        cmocka_unit_test(what_fits_exactly_but_for_its_ties_is_split),
         cmocka_unit_test(buffers_of_the_cpu_that_fit_no_gpu_are_warned_of),
         cmocka_unit_test(a_fallback_fills_a_gpu_that_would_stay_empty),
         cmocka_unit_test(a_fallback_takes_tied_layers_together),
