@@ -3,7 +3,9 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "models/module_visit.h"
 #include "models/rotary.h"
 
 bool decoder_has_layers(const struct config *config, bool windowed)
@@ -184,5 +186,7 @@ struct value *decoder_forward(const struct forward *f, decoder_model *model, con
         return model(f, "");
     }
     int frame = tape_frame_open(f->tape);
-    return tape_frame_close(f->tape, frame, decoder_head(f, model(f, root)));
+    char module[64];
+    snprintf(module, sizeof module, "%.*s", (int)strcspn(root, "."), root);
+    return tape_frame_close(f->tape, frame, decoder_head(f, module_run(f, module, model, root)));
 }

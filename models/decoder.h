@@ -4,6 +4,7 @@
 #define ASSAY_MODELS_DECODER_H
 
 #include "models/forward.h"
+#include "models/module_visit.h"
 
 /* Index 0: of layers that see every key; 1: of those with the sliding window. What a model does not have is NULL. */
 struct decoder_tables {
@@ -57,7 +58,7 @@ struct value *decoder_gated_feed_forward(const struct forward_layer *layer, stru
 struct value *decoder_head(const struct forward *f, struct value *hidden);
 
 /* The last hidden state of the model below root: "" where it is bare, its name in the model with a head else. */
-typedef struct value *decoder_model(const struct forward *f, const char *root);
+typedef module_body decoder_model;
 /* The model, and decoder_head where the skeleton has one; root: "model.", "transformer.", ... */
 struct value *decoder_forward(const struct forward *f, decoder_model *model, const char *root);
 

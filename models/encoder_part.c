@@ -2,6 +2,9 @@
 #include "models/encoder_part.h"
 
 #include <math.h>
+#include <stdio.h>
+
+#include "models/module_visit.h"
 
 struct value *encoder_attention(const struct forward_layer *layer, const char *const paths[3], const char *output,
                                 struct value *hidden)
@@ -31,11 +34,31 @@ struct value *masked_head_run(const struct forward *f, const struct masked_head 
                               struct value *hidden)
 {
     struct tape *tape = f->tape;
+    struct module_visit visits[2] = {{.before = -1}, {.before = -1}};
+    for (int i = 0; i < 2 && head->modules[i] != NULL; i++) {
+        visits[i] = module_enter(f, head->modules[i]);
+        hidden = module_argument(f, visits[i], hidden);
+    }
     int frame = tape_frame_open(tape);
     struct value *transformed = forward_linear(f, head->dense, hidden);
     transformed = forward_activation(f, activation, transformed);
     value_rebind(tape, &transformed, forward_layernorm(f, head->norm, transformed));
     struct value *logits = forward_linear(f, head->decoder, transformed);
     tape_drop(tape, transformed);
-    return tape_frame_close(tape, frame, f->labels == NULL ? logits : forward_language_loss(f, logits, false));
+    logits = tape_frame_close(tape, frame, f->labels == NULL ? logits : forward_language_loss(f, logits, false));
+    return module_leave(f, visits[0], module_leave(f, visits[1], logits));
+}
+
+struct value *encoder_stack(struct forward_layer *layer, tape_block *block, const char *root, const char *stack,
+                            struct value *input)
+{
+    const struct forward *f = layer->forward;
+    char path[96], blocks[32];
+    snprintf(path, sizeof path, "%s%s", root, stack);
+    snprintf(blocks, sizeof blocks, "%s.layer.", stack);
+    struct module_visit visit = module_enter(f, path);
+    struct value *here = module_argument(f, visit, input);
+    layer->mask = module_argument(f, visit, layer->mask);
+    struct value *hidden = forward_layers(block, layer, root, blocks, &layer->mask, 1, here);
+    return module_leave(f, visit, hidden);
 }

@@ -11,8 +11,13 @@ struct value *encoder_attention(const struct forward_layer *layer, const char *c
 
 /* Paths of a masked-language head: dense, activation, norm, decoder. */
 struct masked_head {
+    const char *modules[2]; /* that it lies in, from outside; NULL: no more */
     const char *dense, *norm, *decoder;
 };
+
+/* The layers of a stack that is a module of its own ("encoder." of BERT): over input, which keeps its name. */
+struct value *encoder_stack(struct forward_layer *layer, tape_block *block, const char *root, const char *stack,
+                            struct value *input);
 
 /* Logits of all rows, or the loss where there are labels. */
 struct value *masked_head_run(const struct forward *forward, const struct masked_head *head, enum activation activation,

@@ -16,6 +16,7 @@
 #include "models/config_part.h"
 #include "models/encoder_part.h"
 #include "models/forward.h"
+#include "models/module_visit.h"
 #include "models/skeleton_builder.h"
 
 /* -- the configuration */
@@ -308,10 +309,12 @@ static struct value *embeddings(const struct forward *f, const char *root)
 static struct value *encoder(const struct forward *f, const char *root)
 {
     /* The embeddings and the mask keep their names until the model returns. */
-    struct value *embedded = embeddings(f, root);
+    char path[64];
+    snprintf(path, sizeof path, "%sembeddings", root);
+    struct value *embedded = module_run(f, path, embeddings, root);
     struct forward_layer layer = {.forward = f, .mask = forward_mask(f, embedded, false)};
     tape_checkpoint_argument(f->tape, layer.mask);
-    return forward_layers(bert_layer, &layer, root, "encoder.layer.", &layer.mask, 1, embedded);
+    return encoder_stack(&layer, bert_layer, root, "encoder", embedded);
 }
 
 static struct value *bert_forward(const struct forward *f)
@@ -320,7 +323,9 @@ static struct value *bert_forward(const struct forward *f)
     int frame = tape_frame_open(tape);
     bool bare = f->skeleton->head == HEAD_BARE;
     const char *root = bare ? "" : is_roberta(f->config) ? "roberta." : "bert.";
-    struct value *hidden = encoder(f, root);
+    struct value *hidden = bare                    ? encoder(f, root)
+                           : is_roberta(f->config) ? module_run(f, "roberta", encoder, root)
+                                                   : module_run(f, "bert", encoder, root);
     if (bare) {
         forward_pooler(f, hidden);
     }
@@ -328,9 +333,12 @@ static struct value *bert_forward(const struct forward *f)
     if (bare) {
         return hidden;
     }
-    static const struct masked_head bert_head = {"cls.predictions.transform.dense",
-                                                 "cls.predictions.transform.LayerNorm", "cls.predictions.decoder"};
-    static const struct masked_head roberta_head = {"lm_head.dense", "lm_head.layer_norm", "lm_head.decoder"};
+    static const struct masked_head bert_head = {{"cls", "cls.predictions"},
+                                                 "cls.predictions.transform.dense",
+                                                 "cls.predictions.transform.LayerNorm",
+                                                 "cls.predictions.decoder"};
+    static const struct masked_head roberta_head = {
+        {"lm_head"}, "lm_head.dense", "lm_head.layer_norm", "lm_head.decoder"};
     const struct config *config = f->config;
     return is_roberta(config) ? masked_head_run(f, &roberta_head, ACTIVATION_GELU, hidden)
                               : masked_head_run(f, &bert_head, config->activation, hidden);

@@ -9,6 +9,7 @@
 #include "models/config_part.h"
 #include "models/encoder_part.h"
 #include "models/forward.h"
+#include "models/module_visit.h"
 #include "models/skeleton_builder.h"
 
 /* -- the configuration */
@@ -149,21 +150,26 @@ static struct value *embeddings(const struct forward *f, const char *root)
     return tape_frame_close(tape, frame, sum);
 }
 
-static struct value *distilbert_forward(const struct forward *f)
+static struct value *model(const struct forward *f, const char *root)
 {
-    static const struct masked_head head = {"vocab_transform", "vocab_layer_norm", "vocab_projector"};
     struct tape *tape = f->tape;
-    bool bare = f->skeleton->head == HEAD_BARE;
-    const char *root = bare ? "" : "distilbert.";
+    char path[64];
     int frame = tape_frame_open(tape);
     /* The embeddings and the mask keep their names until the model returns. */
-    struct value *embedded = embeddings(f, root);
+    snprintf(path, sizeof path, "%sembeddings", root);
+    struct value *embedded = module_run(f, path, embeddings, root);
     struct forward_layer layer = {.forward = f, .mask = forward_mask(f, embedded, false)};
     tape_checkpoint_argument(tape, layer.mask);
-    struct value *hidden =
-        forward_layers(distilbert_layer, &layer, root, "transformer.layer.", &layer.mask, 1, embedded);
-    hidden = tape_frame_close(tape, frame, hidden);
-    return bare ? hidden : masked_head_run(f, &head, f->config->activation, hidden);
+    return tape_frame_close(tape, frame, encoder_stack(&layer, distilbert_layer, root, "transformer", embedded));
+}
+
+static struct value *distilbert_forward(const struct forward *f)
+{
+    static const struct masked_head head = {{NULL}, "vocab_transform", "vocab_layer_norm", "vocab_projector"};
+    if (f->skeleton->head == HEAD_BARE) {
+        return model(f, "");
+    }
+    return masked_head_run(f, &head, f->config->activation, module_run(f, "distilbert", model, "distilbert."));
 }
 
 static const char *const model_types[] = {"distilbert", NULL};

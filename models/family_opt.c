@@ -10,6 +10,7 @@
 
 #include "models/config_part.h"
 #include "models/forward.h"
+#include "models/module_visit.h"
 #include "models/skeleton_builder.h"
 
 /* -- the configuration */
@@ -236,7 +237,12 @@ static struct value *embeddings(const struct forward *f, const char *root, struc
         snprintf(path, sizeof path, "%sdecoder.project_in", root);
         value_rebind(tape, &words, forward_linear(f, path, words));
     }
-    return tape_add(tape, words, places);
+    struct value *near = tape_move(tape, places, value_place(tape, words)); /* .to(inputs_embeds.device): has no name */
+    struct value *sum = tape_add(tape, words, near);
+    if (near != places) {
+        tape_drop(tape, near);
+    }
+    return sum;
 }
 
 static struct value *decoder(const struct forward *f, const char *root)
@@ -263,13 +269,21 @@ static struct value *decoder(const struct forward *f, const char *root)
     return tape_frame_close(tape, frame, hidden);
 }
 
+/* OPTModel: its decoder is a module of its own. */
+static struct value *model(const struct forward *f, const char *root)
+{
+    char path[64];
+    snprintf(path, sizeof path, "%sdecoder", root);
+    return module_run(f, path, decoder, root);
+}
+
 static struct value *opt_forward(const struct forward *f)
 {
     if (f->skeleton->head == HEAD_BARE) {
-        return decoder(f, "");
+        return model(f, "");
     }
     int frame = tape_frame_open(f->tape);
-    struct value *hidden = decoder(f, "model.");
+    struct value *hidden = module_run(f, "model", model, "model.");
     struct value *logits = forward_linear(f, "lm_head", forward_rows(f, hidden));
     if (f->labels == NULL) {
         return tape_frame_close(f->tape, frame, logits);

@@ -41,14 +41,14 @@ static struct value *linear_apart(const struct forward *forward, struct value *a
 }
 
 /* What is dequantised for a call goes with its frame. */
-static struct value *linear_of_values(const struct forward *forward, const char *prefix, struct value *a,
-                                      enum linear_form form)
+static struct value *linear_of_values(const struct forward *forward, struct module_visit visit, const char *prefix,
+                                      struct value *a, enum linear_form form)
 {
     struct tape *tape = forward->tape;
     int frame = tape_frame_open(tape);
     struct value *weight = part_value(forward, prefix, "weight");
     struct value *bias = part_optional(forward, prefix, "bias");
-    a = module_argument(forward, a);
+    a = module_argument(forward, visit, a);
     struct value *result = form == LINEAR_APART    ? linear_apart(forward, a, weight, bias)
                            : form == LINEAR_IN_OUT ? tape_linear_t(tape, a, weight, bias)
                                                    : tape_linear(tape, a, weight, bias);
@@ -96,8 +96,8 @@ static struct value *linear_of(const struct forward *forward, const char *prefix
     struct module_visit visit = module_enter(forward, prefix);
     path_join(path, prefix, "weight");
     const struct quantized *weight = path_quantized(forward, path);
-    struct value *result =
-        weight != NULL ? linear_of_quantized(forward, prefix, a, weight) : linear_of_values(forward, prefix, a, form);
+    struct value *result = weight != NULL ? linear_of_quantized(forward, prefix, a, weight)
+                                          : linear_of_values(forward, visit, prefix, a, form);
     result = module_leave(forward, visit, linear_adapted(forward, prefix, weight, a, result));
     tape_module_close(forward->tape, outside);
     return result;
@@ -125,7 +125,7 @@ struct value *forward_layernorm(const struct forward *forward, const char *prefi
     struct module_visit visit = module_enter(forward, prefix);
     struct value *weight = part_value(forward, prefix, "weight");
     struct value *bias = part_value(forward, prefix, "bias");
-    a = module_argument(forward, a);
+    a = module_argument(forward, visit, a);
     struct value *result = tape_layernorm(forward->tape, a, weight, bias, forward->config->norm_epsilon);
     result = module_leave(forward, visit, result);
     tape_module_close(forward->tape, outside);
@@ -141,7 +141,7 @@ struct value *forward_embedding(const struct forward *forward, const char *prefi
     const char *outside = tape_module_open(forward->tape, prefix);
     struct module_visit visit = module_enter(forward, prefix);
     struct value *weight = table == NULL ? part_value(forward, prefix, "weight") : NULL;
-    ids = module_argument(forward, ids);
+    ids = module_argument(forward, visit, ids);
     struct value *result = table != NULL ? tape_embedding_quantized(forward->tape, table, ids, DTYPE_BFLOAT16)
                                          : tape_embedding(forward->tape, weight, ids, padding_id);
     result = module_leave(forward, visit, result);

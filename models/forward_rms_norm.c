@@ -10,7 +10,7 @@ struct value *forward_rms_norm_with(const struct forward *f, const char *path, s
     struct tape *tape = f->tape;
     struct module_visit visit = module_enter(f, path);
     struct value *weight = part_value(f, path, "weight");
-    input = module_argument(f, input);
+    input = module_argument(f, visit, input);
     int frame = tape_frame_open(tape);
     struct value *hidden = tape_cast(tape, input, DTYPE_FLOAT32);
     struct value *square = tape_power(tape, hidden, 2.0);
@@ -37,7 +37,7 @@ struct value *forward_rms_norm_promoted(const struct forward *f, const char *pat
     struct tape *tape = f->tape;
     struct module_visit visit = module_enter(f, path);
     struct value *weight = part_value(f, path, "weight");
-    input = module_argument(f, input);
+    input = module_argument(f, visit, input);
     int frame = tape_frame_open(tape);
     int inner = tape_frame_open(tape);
     struct value *wide = tape_cast(tape, input, DTYPE_FLOAT32);
@@ -72,7 +72,7 @@ struct value *forward_rms_norm_shifted(const struct forward *f, const char *path
     struct tape *tape = f->tape;
     struct module_visit visit = module_enter(f, path);
     struct value *kept = part_value(f, path, "weight");
-    input = module_argument(f, input);
+    input = module_argument(f, visit, input);
     int frame = tape_frame_open(tape);
     struct value *wide = tape_cast(tape, input, DTYPE_FLOAT32);
     struct value *output = normalise(f, wide);

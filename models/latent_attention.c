@@ -21,8 +21,8 @@ static void circle_make(const struct forward *f, struct decoder_tables *tables, 
     snprintf(module, sizeof module, "%srotary_emb", root);
     struct module_visit visit = module_enter(f, module);
     int frame = tape_frame_open(tape);
-    module_argument(f, hidden);
-    struct value *positions = module_argument(f, tables->positions);
+    module_argument(f, visit, hidden);
+    struct value *positions = module_argument(f, visit, tables->positions);
     int64_t batch = value_size(tables->positions, 0), rows = value_size(f->ids, 1);
     int64_t column[] = {batch, rows, 1}, wide[] = {batch, 1, rows, f->config->rotary_dim / 2, 2};
     struct value *places = tape_cast(tape, tape_reshape(tape, positions, 3, column), DTYPE_FLOAT32);

@@ -30,9 +30,9 @@ struct module_visit module_enter(const struct forward *forward, const char *path
     return visit;
 }
 
-struct value *module_argument(const struct forward *forward, struct value *a)
+struct value *module_argument(const struct forward *forward, struct module_visit visit, struct value *a)
 {
-    return is_placed(forward) ? tape_move(forward->tape, a, tape_place_now(forward->tape)) : a;
+    return visit.before >= 0 ? tape_move(forward->tape, a, tape_place_now(forward->tape)) : a;
 }
 
 struct value *module_leave(const struct forward *forward, struct module_visit visit, struct value *result)
@@ -60,6 +60,18 @@ struct value *module_tensor(const struct forward *forward, int tensor, struct va
         tape_trim(tape, runs);
     }
     return here;
+}
+
+struct value *module_run(const struct forward *forward, const char *path, module_body *body, const char *root)
+{
+    struct module_visit visit = module_enter(forward, path);
+    if (visit.before < 0) {
+        return body(forward, root);
+    }
+    struct forward inside = *forward;
+    inside.ids = module_argument(forward, visit, forward->ids);
+    inside.seen = module_argument(forward, visit, forward->seen);
+    return module_leave(forward, visit, body(&inside, root));
 }
 
 /* Every place of the context that names `from` names `to` then. A context is a struct of pointers and numbers, and a pointer
@@ -90,9 +102,9 @@ struct value *module_block(const struct forward *forward, tape_block *block, con
         return module_leave(forward, visit, NULL);
     }
     memcpy(renamed, context, (size_t)context_bytes);
-    input = module_argument(forward, input);
+    input = module_argument(forward, visit, input);
     for (int i = 0; i < held_count; i++) {
-        struct value *moved = module_argument(forward, held[i]);
+        struct value *moved = module_argument(forward, visit, held[i]);
         if (moved != held[i]) {
             context_rename(renamed, context_bytes, held[i], moved);
         }

@@ -3,7 +3,7 @@
  *
  *     struct module_visit visit = module_enter(f, path);
  *     ... the module's weights, by forward_tensor and forward_optional ...
- *     a = module_argument(f, a);
+ *     a = module_argument(f, visit, a);
  *     ... its operations ...
  *     return module_leave(f, visit, result);
  *
@@ -19,8 +19,13 @@ struct module_visit {
 
 struct module_visit module_enter(const struct forward *forward, const char *path);
 
-/* a where the module that was entered runs: a itself, or a copy of the open frame. NULL is accepted. */
-struct value *module_argument(const struct forward *forward, struct value *a);
+/* a where the visited module runs: a itself, or a copy of the open frame. A module without a hook takes it where it is. NULL is
+ * accepted. */
+struct value *module_argument(const struct forward *forward, struct module_visit visit, struct value *a);
+
+/* The call of a module that is given the model's inputs: the ids, and which tokens are not padding, are moved to where it runs. */
+typedef struct value *module_body(const struct forward *forward, const char *root);
+struct value *module_run(const struct forward *forward, const char *path, module_body *body, const char *root);
 
 /* result moves to the frame outside; NULL: nothing does. */
 struct value *module_leave(const struct forward *forward, struct module_visit visit, struct value *result);

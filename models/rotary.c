@@ -69,8 +69,8 @@ void rotary_make(struct forward_layer *layer, const char *root, const char *buff
     snprintf(module, sizeof module, "%srotary_emb", root);
     struct module_visit visit = module_enter(f, module);
     int frame = tape_frame_open(tape);
-    module_argument(f, like); /* it goes along as an argument: its dtype is what is wanted of it */
-    positions = module_argument(f, positions);
+    module_argument(f, visit, like); /* it goes along as an argument: its dtype is what is wanted of it */
+    positions = module_argument(f, visit, positions);
     int64_t batch = value_size(positions, 0);
     int64_t column[] = {batch, value_size(f->ids, 1), 1};
     struct value *places = tape_cast(tape, tape_reshape(tape, positions, 3, column), DTYPE_FLOAT32);
