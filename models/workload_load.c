@@ -83,7 +83,9 @@ static void tensor_load(struct build *build, int index)
     }
     build->forward.values[index] = tape_hold(tape, value);
     tape_frame_close(tape, frame, NULL);
-    tape_place(tape, before);
+    if (build->forward.placement != NULL) {
+        tape_place(tape, before);
+    }
 }
 
 /* As transformers loads for bitsandbytes: the 16-bit tensor comes to the device, is quantised there, and goes. */

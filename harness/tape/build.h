@@ -109,7 +109,8 @@ int64_t tape_cycle_turn(struct tape_cycle *cycle, int64_t left);
 const char *tape_module_open(struct tape *tape, const char *path);
 void tape_module_close(struct tape *tape, const char *before);
 
-/* -- places (place.c): where storages lie, if there is more than one memory. Without these calls everything lies in place 0.
+/* -- places (place.c): where storages lie, if there is more than one memory. Without these calls everything lies in place 0; the
+ * first tape_place comes before the first operation.
  * What an operation takes lies where the things lie that it reads; reading from two places is an error, as in PyTorch. What
  * is made of nothing, and the workspace of a product, lie in the tape's own place. */
 int tape_place(struct tape *tape, int place); /* the tape's own place from here on; returns the one before */

@@ -146,6 +146,7 @@ struct tape {
     int64_t saved_bytes, saved_for_backward_bytes;
     struct workspaces forward_workspaces[PLACE_MAXIMUM], backward_workspaces;
     int place;                    /* the tape's own: of what is made of nothing */
+    bool has_places;              /* tape_place was called: otherwise nobody asks where a storage lies */
     struct value *moment_maps[2]; /* of 8-bit Adam, signed and unsigned; NULL until it is needed */
     struct value *one;            /* the gradient of the loss itself, while its graph runs */
     int loss_operand;

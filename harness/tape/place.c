@@ -7,8 +7,11 @@ int tape_place(struct tape *tape, int place)
     int before = tape->place;
     if (place < 0 || place >= PLACE_MAXIMUM) {
         tape_fail(tape, STATUS_INTERNAL, "place %d is beyond the %d that a tape has", place, PLACE_MAXIMUM);
+    } else if (!tape->has_places && tape->op_count > 0) {
+        tape_fail(tape, STATUS_INTERNAL, "places are spoken of after the first operation");
     } else {
         tape->place = place;
+        tape->has_places = true;
     }
     return before;
 }

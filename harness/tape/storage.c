@@ -436,7 +436,7 @@ void tape_run(struct tape *tape, enum opcode opcode, const struct operation_attr
             return;
         }
     }
-    if (places_settle(tape, opcode, count, values)) {
+    if (!tape->has_places || places_settle(tape, opcode, count, values)) {
         operation_append(tape, opcode, attributes, input_count, count, values);
     }
 }
