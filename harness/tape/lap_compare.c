@@ -24,8 +24,9 @@ static bool texts_match(const char *a, const char *b)
 
 static bool storage_is_alike(const struct storage *a, const struct storage *b)
 {
-    return a->category == b->category && a->place == b->place && texts_match(a->label, b->label) && texts_match(a->module, b->module) &&
-           texts_match(a->of, b->of) && texts_match(a->kept_by, b->kept_by) && a->kept_as == b->kept_as;
+    return a->category == b->category && a->place == b->place && texts_match(a->label, b->label) &&
+           texts_match(a->module, b->module) && texts_match(a->of, b->of) && texts_match(a->kept_by, b->kept_by) &&
+           a->kept_as == b->kept_as;
 }
 
 static bool op_is_alike(const struct pair *pair, const struct op *a, const struct op *b)

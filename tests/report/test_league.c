@@ -143,7 +143,7 @@ static void prediction_set(struct counted_row *row, const char *estimator, int64
         at++;
     }
     assert_true(at < ROW_PREDICTIONS);
-    row->predictions[at] = (struct row_prediction){estimator, total_bytes};
+    row->predictions[at] = (struct row_prediction){.estimator = estimator, .total_bytes = total_bytes};
 }
 
 static void ties_are_broken_by_the_90th_percentile(void **state)

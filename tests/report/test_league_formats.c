@@ -43,10 +43,11 @@ static struct report *small_report(void)
                                         .tensor_bytes = measured - 512 * (at % 4),
                                         .predictions = {{"rule", weights * (1 + at / 3 % 3)}}};
         if (at / 3 % 3 == 2) {
-            rows[at].predictions[1] = (struct row_prediction){"only-training", measured + 90000};
+            rows[at].predictions[1] =
+                (struct row_prediction){.estimator = "only-training", .total_bytes = measured + 90000};
         }
         if (at < 3) {
-            rows[at].predictions[1] = (struct row_prediction){"few-answers", measured};
+            rows[at].predictions[1] = (struct row_prediction){.estimator = "few-answers", .total_bytes = measured};
         }
     }
     rows[COUNT - 1].invalid = true;
