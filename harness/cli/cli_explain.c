@@ -9,6 +9,7 @@
 #include "harness/cli/model_notes.h"
 #include "harness/cli/output.h"
 #include "harness/cli/question_case.h"
+#include "harness/cli/question_progress.h"
 #include "harness/question/explain.h"
 
 static const struct option_row options[] = {
@@ -187,7 +188,10 @@ static enum status_code explain_run(const struct arguments *arguments, enum exit
     }
     question_positions_note(arguments, &question);
     question.input.memory_bytes = question_segment_bytes(&question);
+    struct question_progress progress = {.command = "explain"};
+    question_progress_show(&progress, "the case is replayed, event by event");
     code = explain_find(&question.input, stage, &explanation, error);
+    question_progress_end(&progress);
     if (code == STATUS_OK) {
         code = explanation_print(arguments, &question, by, &explanation, error);
     }
