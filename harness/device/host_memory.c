@@ -9,6 +9,7 @@
 #include "harness/device/host_device.h"
 #include "harness/device/kernel_file.h"
 #include "harness/device/process_memory.h"
+#include "harness/device/refusal.h"
 
 /* A page that was only read is the kernel's shared zero page and counts nowhere, hence the write. */
 void pages_touch(void *address, int64_t bytes, int64_t page_bytes, int thread_count)
@@ -42,13 +43,13 @@ static enum status_code segment_fits(const struct host_device *host, int64_t byt
     if (host->bound_bytes > 0) {
         return held_after <= host->bound_bytes
                    ? STATUS_OK
-                   : segment_refuse(host, bytes, host->bound_bytes, "allowed by mem=", "raise the bound", error);
+                   : segment_refuse(host, bytes, host->bound_bytes, REFUSAL_WORDS_BOUND, "raise the bound", error);
     }
     if (kernel_field_read("/proc/meminfo", "MemAvailable", &available) && bytes > available) {
-        return segment_refuse(host, bytes, available, "available on this machine", "choose a smaller case", error);
+        return segment_refuse(host, bytes, available, REFUSAL_WORDS_MACHINE, "choose a smaller case", error);
     }
     if (cgroup_room_read(&host->cgroup, &available) && bytes > available) {
-        return segment_refuse(host, bytes, available, "left in this cgroup",
+        return segment_refuse(host, bytes, available, REFUSAL_WORDS_CGROUP,
                               "choose a smaller case, or raise the limit of the container", error);
     }
     return STATUS_OK;
@@ -75,7 +76,7 @@ enum status_code host_segment_alloc(struct device *device, int64_t bytes, void *
         char held[SIZE_TEXT_BYTES];
         return status_set(error, errno == ENOMEM ? STATUS_OUT_OF_MEMORY : STATUS_DEVICE,
                           "host: out of memory: %" PRId64 " bytes (%s) wanted, %" PRId64
-                          " bytes (%s) held, and the kernel maps no more (%s); choose a smaller case or raise ulimit",
+                          " bytes (%s) held, and " REFUSAL_WORDS_LIMIT " (%s); choose a smaller case or raise ulimit",
                           bytes, size_format(bytes, wanted), host->held_bytes, size_format(host->held_bytes, held),
                           strerror(errno));
     }

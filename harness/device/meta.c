@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "harness/base/size.h"
+#include "harness/device/refusal.h"
 
 /* Addresses lie in the upper half of 64 bits, where no user memory of Linux is: following one faults at once.
  * Segments are spaced as CUDA spaces them, so that block addresses inside segments keep their alignment. */
@@ -47,7 +48,7 @@ static enum status_code meta_segment_alloc(struct device *device, int64_t bytes,
     if (meta->bound_bytes > 0 && bytes > meta->bound_bytes - meta->held_bytes) {
         char wanted[SIZE_TEXT_BYTES], bound[SIZE_TEXT_BYTES];
         return status_set(error, STATUS_OUT_OF_MEMORY,
-                          "meta: a segment of %s, but of the %s allowed by mem= too little is "
+                          "meta: a segment of %s, but of the %s " REFUSAL_WORDS_BOUND " too little is "
                           "left; raise the bound",
                           size_format(bytes, wanted), size_format(meta->bound_bytes, bound));
     }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "harness/device/refusal.h"
 #include "harness/record/outcome.h"
 #include "harness/record/verdict_words.h"
 #include "harness/run/verdict.h"
@@ -67,10 +68,10 @@ static struct ending ending_of_kill(const struct child *child)
     bool known = child->oom_kills_before >= 0 && child->oom_kills_after >= 0;
     if (!known) {
         snprintf(ending.reason, REASON_BYTES,
-                 "the child was killed (SIGKILL), as the kernel does when the host has no memory left");
+                 "the child was killed " REFUSAL_WORDS_KILLED ", as the kernel does when the host has no memory left");
     } else if (child->oom_kills_after > child->oom_kills_before) {
         snprintf(ending.reason, REASON_BYTES,
-                 "the kernel killed the child (SIGKILL): host or cgroup has no memory left");
+                 "the kernel killed the child " REFUSAL_WORDS_KILLED ": host or cgroup has no memory left");
     } else {
         ending.status = CASE_STATUS_ERROR;
         snprintf(ending.reason, REASON_BYTES,

@@ -9,6 +9,7 @@
 
 #include "harness/base/size.h"
 #include "harness/device/cuda/product_kernels.h"
+#include "harness/device/refusal.h"
 #include "harness/kernels/launch.h"
 
 /* The oldest architecture that the kernels are compiled for; CUDA 13 offers none before it. */
@@ -80,7 +81,7 @@ static enum status_code segment_refuse(const struct cuda_device *cuda, int64_t b
     }
     return status_set(error, STATUS_OUT_OF_MEMORY,
                       "cuda:%d: out of memory: %" PRId64 " bytes (%s) wanted, %" PRId64
-                      " bytes (%s) held, %s free on the device; choose a smaller case, or see who else uses the GPU",
+                      " bytes (%s) held, %s " REFUSAL_WORDS_GPU "; choose a smaller case, or see who else uses the GPU",
                       cuda->index, bytes, size_format(bytes, wanted), cuda->held_bytes,
                       size_format(cuda->held_bytes, held), available);
 }
