@@ -10,6 +10,7 @@
 #include "harness/base/json.h"
 #include "harness/question/batch_cause.h"
 #include "harness/question/batch_search.h"
+#include "harness/tape/tape.h"
 #include "models/workload.h"
 
 struct batch_try {
