@@ -337,8 +337,13 @@ static enum status_code heading_print(struct batch_command *command, struct stat
     struct identity identity = command->question.identity;
     identity.axes &= ~(1U << AXIS_BATCH);
     identity_id(&identity, &id);
-    text_format(&text, "%s on %s, %s from batch %" PRId64 "\n\n", text_string(&id), command->spec,
-                batch_policy_name(command->request.policy), command->request.start);
+    const char *device = arguments_value(command->arguments, "device"), *memory = command->question.memory_typed;
+    text_format(&text, "%s on %s%s%s, %s from batch %" PRId64 "\n\n", text_string(&id),
+                device != NULL   ? device
+                : memory != NULL ? "host"
+                                 : "auto",
+                memory != NULL ? ":mem=" : "", memory != NULL ? memory : "", batch_policy_name(command->request.policy),
+                command->request.start);
     enum status_code code = command->is_json ? STATUS_OK : output_lines(&text, error);
     text_release(&id);
     text_release(&text);
