@@ -78,6 +78,21 @@ static void value_pass(struct walk *walk)
     } while (depth > 0 && walk->character != EOF);
 }
 
+/* Whether a key, as it is written, is that of a part of a pointer, where "~1" stands for '/' and "~0" for '~'. */
+static bool key_matches(const char *key, const char *part, size_t length)
+{
+    const char *end = part + length;
+    while (part < end && *key != '\0') {
+        bool escapes = part + 1 < end && part[0] == '~' && (part[1] == '0' || part[1] == '1');
+        char byte = !escapes ? part[0] : part[1] == '1' ? '/' : '~';
+        if (*key++ != byte) {
+            return false;
+        }
+        part += escapes ? 2 : 1;
+    }
+    return part == end && *key == '\0';
+}
+
 /* From the '{' of an object to the value of a member. */
 static bool member_enter(struct walk *walk, const char *key, size_t key_length)
 {
@@ -94,7 +109,7 @@ static bool member_enter(struct walk *walk, const char *key, size_t key_length)
             return false;
         }
         blanks_pass(walk);
-        if (strlen(found) == key_length && memcmp(found, key, key_length) == 0) {
+        if (key_matches(found, key, key_length)) {
             return true;
         }
         value_pass(walk);

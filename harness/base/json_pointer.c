@@ -56,3 +56,15 @@ struct json *json_pointer_get(struct json *document, const char *pointer)
     }
     return value;
 }
+
+void json_pointer_append(const char *key, struct text *pointer)
+{
+    text_append(pointer, "/");
+    for (; *key != '\0'; key++) {
+        if (*key == '/' || *key == '~') {
+            text_append(pointer, *key == '/' ? "~1" : "~0");
+        } else {
+            text_append_bytes(pointer, key, 1);
+        }
+    }
+}

@@ -13,4 +13,7 @@ enum status_code json_pointer_check(const char *text, struct status *error);
  * "-", the element behind the last, is nowhere. The pointer is valid. */
 struct json *json_pointer_get(struct json *document, const char *pointer);
 
+/* Appends "/" and the part that stands for a member of this key: its '~' and '/' are escaped. */
+void json_pointer_append(const char *key, struct text *pointer);
+
 #endif
