@@ -27,6 +27,16 @@ enum status_code offload_dat_path(const struct offload_folder *folder, const cha
 enum status_code offload_header(struct offload_folder *folder, const char *file, const struct checkpoint **checkpoint,
                                 struct status *error);
 
+/* Makes the folder and those above it; *made_here is set where the last one was not there. STATUS_IO. */
+enum status_code offload_folder_make(const struct offload_folder *folder, bool *made_here, struct status *error);
+
+/* STATUS_IO where the disk says that it has less than that left. */
+enum status_code offload_room_check(const struct offload_folder *folder, int64_t needed_bytes, struct status *error);
+
+/* Puts an index into the place of the one that is there. STATUS_IO. */
+enum status_code offload_index_write(const struct offload_folder *folder, const struct json *index,
+                                     struct status *error);
+
 /* Part of a file as a byte source of its own, its elements converted from one type to another. Takes file over, also on failure. */
 enum status_code offload_part_open(struct byte_source *file, int64_t offset, const struct offload_type *from,
                                    const struct offload_entry *entry, struct byte_source **source,

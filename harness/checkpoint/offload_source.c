@@ -66,19 +66,20 @@ enum status_code offload_part_open(struct byte_source *file, int64_t offset, con
                                    const struct offload_entry *entry, struct byte_source **source, struct status *error)
 {
     char quote[QUOTE_BYTES];
-    enum status_code code = STATUS_OK;
-    struct part_source *self = NULL;
     if (from != entry->type && (!type_converts(from) || !type_converts(entry->type))) {
-        code = status_set(error, STATUS_INVALID,
-                          "%s: %s is stored as %s and wanted as %s, which is not converted here; offload the model "
-                          "in the dtype that its file has",
-                          file->name, name_quote(entry->name, quote), from->name, entry->type->name);
-    } else if ((self = malloc(sizeof *self)) == NULL) {
-        code = status_set(error, STATUS_OUT_OF_MEMORY, "%s: the host has no memory to read it", file->name);
-    }
-    if (code != STATUS_OK) {
+        enum status_code code =
+            status_set(error, STATUS_INVALID,
+                       "%s: %s is stored as %s and wanted as %s, which is not converted here; offload the model "
+                       "in the dtype that its file has",
+                       file->name, name_quote(entry->name, quote), from->name, entry->type->name);
         byte_source_release(file);
         return code;
+    }
+    struct part_source *self = malloc(sizeof *self);
+    if (self == NULL) {
+        byte_source_release(file);
+        return status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory to read %s",
+                          name_quote(entry->name, quote));
     }
     self->base = (struct byte_source){.table = &part_table, .name = file->name, .size_bytes = entry->bytes};
     self->file = file;

@@ -3,21 +3,18 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "harness/base/arena.h"
-#include "harness/base/code_point.h"
 #include "harness/base/file_replace.h"
 #include "harness/base/json.h"
+#include "harness/base/size.h"
 #include "harness/checkpoint/checkpoint_builder.h"
 #include "harness/checkpoint/offload_folder_inside.h"
 
-enum { COMPARED_BYTES = 1 << 16, INDENT = 2 };
+enum { COMPARED_BYTES = 1 << 16 };
 
 /* The tensor that is being written, or compared. */
 struct current {
@@ -38,7 +35,7 @@ struct offload_writer {
     struct json *added;     /* names of files that were not there before */
     struct current current;
     struct offload_totals totals;
-    char made_folder[PATH_MAX]; /* by this writer; "": it was there */
+    bool made_folder; /* by this writer */
 };
 
 static enum status_code memory_missing(struct status *error)
@@ -47,43 +44,6 @@ static enum status_code memory_missing(struct status *error)
 }
 
 /* -- the index on the disk */
-
-/* Characters beyond ASCII are escaped, as Python writes them: accelerate opens the index in the encoding of the locale. They
- * stand in strings alone. */
-static void ascii_append(const char *document, struct text *text)
-{
-    while (*document != '\0') {
-        size_t plain = 0;
-        while (document[plain] != '\0' && (unsigned char)document[plain] < 0x80) {
-            plain++;
-        }
-        text_append_bytes(text, document, plain);
-        document += plain;
-        uint32_t point = 0;
-        if (*document != '\0') {
-            document += code_point_decode(document, &point);
-        }
-        if (point > 0xFFFF) {
-            text_format(text, "\\u%04x\\u%04x", (unsigned)(0xD800 + ((point - 0x10000) >> 10)),
-                        (unsigned)(0xDC00 + ((point - 0x10000) & 0x3FF)));
-        } else if (point > 0) {
-            text_format(text, "\\u%04x", (unsigned)point);
-        }
-    }
-}
-
-static enum status_code index_write(const struct offload_writer *writer, const struct json *index, struct status *error)
-{
-    struct text document = {0}, content = {0};
-    enum status_code code = json_write(index, INDENT, &document, error);
-    if (code == STATUS_OK) {
-        ascii_append(text_string(&document), &content);
-        code = file_replace(writer->folder->index_path, FILE_CHOSEN, &content, error);
-    }
-    text_release(&document);
-    text_release(&content);
-    return code;
-}
 
 /* The index that was found, without the names of `without`; written to the disk, or gone where nothing is left. */
 static enum status_code index_reduce(const struct offload_writer *writer, const struct json *without,
@@ -101,7 +61,7 @@ static enum status_code index_reduce(const struct offload_writer *writer, const 
     if (!made) {
         code = memory_missing(error);
     } else if (json_count(rest) > 0) {
-        code = index_write(writer, rest, error);
+        code = offload_index_write(writer->folder, rest, error);
     } else if (unlink(writer->folder->index_path) != 0 && errno != ENOENT) {
         code = status_set(error, STATUS_IO, "%s: cannot be removed: %s", writer->folder->index_path, strerror(errno));
     }
@@ -110,35 +70,6 @@ static enum status_code index_reduce(const struct offload_writer *writer, const 
 }
 
 /* -- opening */
-
-/* Makes the folder and those above it; the writer remembers the last one if it has made it. */
-static enum status_code folder_make(struct offload_writer *writer, struct status *error)
-{
-    char path[PATH_MAX];
-    struct stat facts;
-    if (snprintf(path, sizeof path, "%s", writer->folder->path) >= PATH_MAX) {
-        return status_set(error, STATUS_IO, "%s: cannot be made: %s", writer->folder->path, strerror(ENAMETOOLONG));
-    }
-    for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        bool made = mkdir(path, 0777) == 0 || errno == EEXIST || errno == EROFS || errno == EACCES;
-        if (!made) {
-            return status_set(error, STATUS_IO, "%s: cannot be made: %s; name another folder", path, strerror(errno));
-        }
-        *slash = '/';
-    }
-    if (mkdir(path, 0777) == 0) {
-        memcpy(writer->made_folder, path, sizeof path);
-        return STATUS_OK;
-    }
-    int cause = errno;
-    if (cause == EEXIST && stat(path, &facts) == 0 && S_ISDIR(facts.st_mode)) {
-        return STATUS_OK;
-    }
-    return cause == EEXIST
-               ? status_set(error, STATUS_IO, "%s: is not a folder; name one for the weights", path)
-               : status_set(error, STATUS_IO, "%s: cannot be made: %s; name another folder", path, strerror(cause));
-}
 
 static enum status_code index_find(struct offload_writer *writer, struct status *error)
 {
@@ -182,7 +113,7 @@ enum status_code offload_writer_open(const char *path, enum offload_existing exi
     bool made = opened->written != NULL && opened->withdrawn != NULL && opened->added != NULL;
     enum status_code code = made ? offload_folder_new(path, &opened->folder, error) : memory_missing(error);
     if (code == STATUS_OK) {
-        code = folder_make(opened, error);
+        code = offload_folder_make(opened->folder, &opened->made_folder, error);
     }
     if (code == STATUS_OK) {
         code = index_find(opened, error);
@@ -197,26 +128,69 @@ enum status_code offload_writer_open(const char *path, enum offload_existing exi
 
 /* -- what is there already */
 
-/* Takes entries out of the index on the disk before their files change. */
-static enum status_code entries_withdraw(struct offload_writer *writer, const char *const *names, int count,
-                                         struct status *error)
+static bool is_kept(const struct offload_writer *writer, const char *name)
 {
-    bool made = true, changes = false;
-    for (int i = 0; i < count && made; i++) {
-        bool stands = json_get(writer->before, names[i]) != NULL && json_get(writer->withdrawn, names[i]) == NULL;
-        made = !stands || json_set(writer->withdrawn, names[i], json_boolean_new(true));
-        changes = changes || stands;
-    }
-    if (!made) {
+    return writer->existing == OFFLOAD_KEEP && json_get(writer->before, name) != NULL;
+}
+
+/* Notes that an entry is to go; *changes is set where it stands on the disk. */
+static bool withdrawal_note(struct offload_writer *writer, const char *name, bool *changes)
+{
+    bool stands = json_get(writer->before, name) != NULL && json_get(writer->withdrawn, name) == NULL;
+    *changes = *changes || stands;
+    return !stands || json_set(writer->withdrawn, name, json_boolean_new(true));
+}
+
+/* Takes an entry out of the index on the disk before its file changes. */
+static enum status_code entry_withdraw(struct offload_writer *writer, const char *name, struct status *error)
+{
+    bool changes = false;
+    if (!withdrawal_note(writer, name, &changes)) {
         return memory_missing(error);
     }
     return changes ? index_reduce(writer, writer->withdrawn, error) : STATUS_OK;
 }
 
-enum status_code offload_writer_expect(struct offload_writer *writer, const char *const *names, int count,
+/* What a tensor takes of the disk besides what it takes the place of, which goes only when it is whole. */
+static enum status_code growth_add(const struct offload_writer *writer, const struct offload_tensor *tensor,
+                                   int64_t *growth_bytes, int64_t *largest_bytes, struct status *error)
+{
+    struct text path = {0};
+    struct stat facts = {0};
+    int64_t bytes = 0;
+    enum status_code code = offload_tensor_bytes(writer->folder->path, tensor, &bytes, error);
+    if (code == STATUS_OK && !is_kept(writer, tensor->name)) {
+        code = offload_dat_path(writer->folder, tensor->name, &path, error);
+        int64_t old_bytes = code == STATUS_OK && lstat(text_string(&path), &facts) == 0 ? (int64_t)facts.st_size : 0;
+        *largest_bytes = old_bytes > *largest_bytes ? old_bytes : *largest_bytes;
+        if (code == STATUS_OK && bytes > old_bytes && !size_add(*growth_bytes, bytes - old_bytes, growth_bytes)) {
+            code = status_set(error, STATUS_OVERFLOW, "%s: the bytes of all weights do not fit 63 bits",
+                              writer->folder->path);
+        }
+    }
+    text_release(&path);
+    return code;
+}
+
+enum status_code offload_writer_expect(struct offload_writer *writer, const struct offload_tensor *tensors, int count,
                                        struct status *error)
 {
-    return writer->existing == OFFLOAD_REPLACE ? entries_withdraw(writer, names, count, error) : STATUS_OK;
+    int64_t needed_bytes = 0, largest_bytes = 0;
+    enum status_code code = STATUS_OK;
+    for (int i = 0; i < count && code == STATUS_OK; i++) {
+        code = growth_add(writer, &tensors[i], &needed_bytes, &largest_bytes, error);
+    }
+    if (code == STATUS_OK && size_add(needed_bytes, largest_bytes, &needed_bytes)) {
+        code = offload_room_check(writer->folder, needed_bytes, error);
+    }
+    bool changes = false, made = true;
+    for (int i = 0; i < count && code == STATUS_OK && made && writer->existing == OFFLOAD_REPLACE; i++) {
+        made = withdrawal_note(writer, tensors[i].name, &changes);
+    }
+    if (code != STATUS_OK || !made) {
+        return code != STATUS_OK ? code : memory_missing(error);
+    }
+    return changes ? index_reduce(writer, writer->withdrawn, error) : STATUS_OK;
 }
 
 /* The tensor is there and stays: its bytes will be held against those that are given. */
@@ -259,7 +233,7 @@ static enum status_code replace_begin(struct offload_writer *writer, const struc
 {
     struct current *current = &writer->current;
     struct stat facts;
-    enum status_code code = entries_withdraw(writer, &tensor->name, 1, error);
+    enum status_code code = entry_withdraw(writer, tensor->name, error);
     if (code == STATUS_OK) {
         code = offload_dat_path(writer->folder, tensor->name, &current->path, error);
     }
@@ -279,8 +253,7 @@ enum status_code offload_writer_begin(struct offload_writer *writer, const struc
     if (code != STATUS_OK) {
         return code;
     }
-    bool stays = writer->existing == OFFLOAD_KEEP && json_get(writer->before, tensor->name) != NULL;
-    return stays ? compare_begin(writer, tensor, error) : replace_begin(writer, tensor, error);
+    return is_kept(writer, tensor->name) ? compare_begin(writer, tensor, error) : replace_begin(writer, tensor, error);
 }
 
 enum status_code offload_writer_take(struct offload_writer *writer, const void *bytes, int64_t count,
@@ -367,7 +340,7 @@ enum status_code offload_writer_refer(struct offload_writer *writer, const char 
                                       const char *weight_name, const struct offload_type *type, struct status *error)
 {
     char quote[QUOTE_BYTES];
-    if (writer->existing == OFFLOAD_KEEP && json_get(writer->before, name) != NULL) {
+    if (is_kept(writer, name)) {
         return status_set(error, STATUS_INVALID, "%s: %s is there already; name another folder, or have it replaced",
                           writer->folder->index_path, name_quote(name, quote));
     }
@@ -375,7 +348,7 @@ enum status_code offload_writer_refer(struct offload_writer *writer, const char 
     bool made = json_set(entry, "safetensors_file", json_string_new(file)) &&
                 json_set(entry, "weight_name", json_string_new(weight_name)) &&
                 (type == NULL || json_set(entry, "dtype", json_string_new(type->name)));
-    enum status_code code = entries_withdraw(writer, &name, 1, error);
+    enum status_code code = entry_withdraw(writer, name, error);
     if (code != STATUS_OK) {
         json_release(entry);
         return code;
@@ -421,8 +394,8 @@ void offload_writer_abandon(struct offload_writer *writer)
     if (json_count(writer->withdrawn) > 0) {
         index_reduce(writer, writer->written, NULL); /* entries whose files are as they were are given back */
     }
-    if (writer->made_folder[0] != '\0') {
-        rmdir(writer->made_folder); /* stays where somebody else has put a file into it */
+    if (writer->made_folder) {
+        rmdir(writer->folder->path); /* stays where somebody else has put a file into it */
     }
     writer_release(writer);
 }
@@ -433,7 +406,7 @@ enum status_code offload_writer_finish(struct offload_writer *writer, struct sta
     if (writer->current.tensor != NULL) {
         code = status_set(error, STATUS_INTERNAL, "%s: a tensor is written by half", writer->folder->path);
     } else if (json_count(writer->written) > 0) {
-        code = index_write(writer, writer->folder->index, error);
+        code = offload_index_write(writer->folder, writer->folder->index, error);
     }
     if (code != STATUS_OK) {
         offload_writer_abandon(writer);

@@ -28,9 +28,10 @@ struct offload_totals {
 enum status_code offload_writer_open(const char *path, enum offload_existing existing, struct offload_writer **writer,
                                      struct status *error);
 
-/* Says that tensors of these names will be written. OFFLOAD_REPLACE: their entries are taken out of the index at once; without
- * it that happens tensor by tensor. */
-enum status_code offload_writer_expect(struct offload_writer *writer, const char *const *names, int count,
+/* Says that these tensors will be written, before the first of them is. Their names and sizes are looked at, and whether the disk has
+ * room: STATUS_IO with how much is missing. OFFLOAD_REPLACE: their entries are taken out of the index at once; without this call
+ * that happens tensor by tensor. */
+enum status_code offload_writer_expect(struct offload_writer *writer, const struct offload_tensor *tensors, int count,
                                        struct status *error);
 
 /* One tensor in pieces: begun, given its bytes in order, and ended. After an error the writer is abandoned. STATUS_INVALID where

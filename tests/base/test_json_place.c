@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "harness/base/json_place.h"
+#include "harness/base/json_pointer.h"
 #include "tests/support/scratch_file.h"
 
 static void file_write(const char *text)
@@ -46,6 +47,22 @@ static void values_are_found(void **state)
     expect_place("/b/a/2", 2, 50);
     expect_place("/\xC3\xA4", 3, 7);
     expect_place("/last", 3, 22);
+}
+
+static void keys_with_slashes_are_found(void **state)
+{
+    (void)state;
+    struct text pointer = {0};
+    file_write("{\"..\": {\"x\": 1}, \"../x\": 2, \"a~1\": 3, \"a/\": 4}");
+    json_pointer_append("../x", &pointer);
+    assert_string_equal(text_string(&pointer), "/..~1x");
+    expect_place(text_string(&pointer), 1, 26);
+    text_release(&pointer);
+    json_pointer_append("a~1", &pointer);
+    expect_place(text_string(&pointer), 1, 36);
+    text_release(&pointer);
+    expect_place("/a~1", 1, 45);
+    expect_place("/../x", 1, 14);
 }
 
 static void what_is_missing_is_placed_at_its_parent(void **state)
@@ -101,6 +118,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_are_found),
+        cmocka_unit_test(keys_with_slashes_are_found),
         cmocka_unit_test(what_is_missing_is_placed_at_its_parent),
         cmocka_unit_test(damaged_files_end_the_walk),
         cmocka_unit_test(errors_are_given_their_place),
