@@ -11,6 +11,7 @@ BEGIN {
     floor["replay"] = 4
     floor["estimate"] = 5; floor["placement"] = 5
     floor["run"] = 6;    floor["question"] = 6
+    floor["load"] = 6
     floor["cli"] = 7
 
     # Header of an outside library -> the only place that may include it.

@@ -1,0 +1,246 @@
+/* Load files: descriptors and what the files were when they were opened. Not a reader of a format. */
+#include "harness/load/load_files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "harness/base/text.h"
+
+struct open_file {
+    struct open_file *next;
+    int file;
+    struct stat facts;
+    char path[];
+};
+
+/* The files own the descriptor; a source only reads it, and may go before. */
+struct held_source {
+    struct byte_source base;
+    const struct open_file *held;
+};
+
+static enum status_code held_read(struct byte_source *source, int64_t offset, void *bytes, size_t count,
+                                  struct status *error)
+{
+    const struct held_source *self = (const struct held_source *)source;
+    size_t done = 0;
+    while (done < count) {
+        ssize_t got = pread(self->held->file, (char *)bytes + done, count - done, offset + (int64_t)done);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got < 0) {
+            return status_set(error, STATUS_IO,
+                              "%s: cannot be read at byte %" PRId64 ": %s; check the disk, and load again",
+                              source->name, offset + (int64_t)done, strerror(errno));
+        }
+        if (got == 0) {
+            return status_set(error, STATUS_IO,
+                              "%s: it has become shorter while it was loaded: byte %" PRId64 " of %" PRId64
+                              " is not there any more; fetch the file again, and load again",
+                              source->name, offset + (int64_t)done, source->size_bytes);
+        }
+        done += (size_t)got;
+    }
+    return STATUS_OK;
+}
+
+static void held_release(struct byte_source *source)
+{
+    free(source);
+}
+
+static const struct byte_source_table held_table = {.read = held_read, .release = held_release};
+
+/* What checkpoint_place hands around. */
+struct opening {
+    struct load_files *files;
+    const char *folder; /* with its slash; "" the current one */
+    const char *asked;  /* the name that the file goes by in its folder, */
+    const char *known;  /* and the one that checkpoint_read was given for it */
+};
+
+static enum status_code source_new(const struct open_file *held, struct byte_source **source, struct status *error)
+{
+    struct held_source *self = malloc(sizeof *self);
+    if (self == NULL) {
+        return status_set(error, STATUS_OUT_OF_MEMORY, "%s: no host memory to read it", held->path);
+    }
+    *self = (struct held_source){.base = {.table = &held_table, .name = held->path, .size_bytes = held->facts.st_size},
+                                 .held = held};
+    *source = &self->base;
+    return STATUS_OK;
+}
+
+static enum status_code open_refuse(const char *path, int reason, struct status *error)
+{
+    const char *remedy = reason == EMFILE ? "; all shards are held open: raise the limit with ulimit -n" : "";
+    return status_set(error, STATUS_IO, "%s: cannot be opened: %s%s", path, strerror(reason), remedy);
+}
+
+static enum status_code place_open(const void *context, const char *name, struct byte_source **source,
+                                   struct status *error)
+{
+    const struct opening *opening = context;
+    struct text path = {0};
+    text_format(&path, "%s%s", opening->folder, strcmp(name, opening->known) == 0 ? opening->asked : name);
+    struct open_file *held = path.failed ? NULL : malloc(sizeof *held + path.length + 1);
+    if (held == NULL) {
+        text_release(&path);
+        return status_set(error, STATUS_OUT_OF_MEMORY, "%s: no host memory to open it", name);
+    }
+    memcpy(held->path, text_string(&path), path.length + 1);
+    text_release(&path);
+    held->file = open(held->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not hold us up */
+    enum status_code code = STATUS_OK;
+    if (held->file < 0 || fstat(held->file, &held->facts) != 0) {
+        code = open_refuse(held->path, errno, error);
+    } else if (!S_ISREG(held->facts.st_mode)) {
+        code = status_set(error, STATUS_IO, "%s: it is not a regular file", held->path);
+    }
+    if (code == STATUS_OK) {
+        code = source_new(held, source, error);
+    }
+    if (code != STATUS_OK) {
+        if (held->file >= 0) {
+            close(held->file);
+        }
+        free(held);
+        return code;
+    }
+    held->next = opening->files->opened;
+    opening->files->opened = held;
+    return STATUS_OK;
+}
+
+static const struct open_file *held_find(const struct load_files *files, const char *path)
+{
+    const struct open_file *held = files->opened;
+    while (held != NULL && strcmp(held->path, path) != 0) {
+        held = held->next;
+    }
+    return held;
+}
+
+static enum status_code sources_make(struct load_files *files, struct status *error)
+{
+    int count = files->checkpoint->file_count;
+    enum status_code code = STATUS_OK;
+    files->sources = calloc((size_t)count + 1, sizeof *files->sources);
+    if (files->sources == NULL) {
+        return status_set(error, STATUS_OUT_OF_MEMORY, "%s: no host memory to read it", files->checkpoint->name);
+    }
+    for (int i = 0; i < count && code == STATUS_OK; i++) {
+        const struct open_file *held = held_find(files, files->checkpoint->files[i].name);
+        code = held != NULL
+                   ? source_new(held, &files->sources[i], error)
+                   : status_set(error, STATUS_INTERNAL, "%s: was not opened", files->checkpoint->files[i].name);
+    }
+    return code;
+}
+
+static bool ends_with(const char *text, const char *ending)
+{
+    size_t length = strlen(text), ending_length = strlen(ending);
+    return length >= ending_length && strcmp(text + length - ending_length, ending) == 0;
+}
+
+enum status_code load_files_open(const char *path, struct load_files *files, struct status *error)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash != NULL ? slash + 1 : path;
+    char *folder = strndup(path, (size_t)(name - path));
+    struct load_files opened = {0};
+    struct opening opening = {.files = &opened, .folder = folder, .asked = name, .known = name};
+    const struct checkpoint_place place = {.open = place_open, .context = &opening};
+    if (ends_with(name, ".json")) {
+        opening.known = "model.safetensors.index.json"; /* an index may have any name */
+    }
+    enum status_code code = folder == NULL ? status_set(error, STATUS_OUT_OF_MEMORY, "no host memory for a path")
+                                           : checkpoint_read(&place, opening.known, &opened.checkpoint, error);
+    if (code == STATUS_OK) {
+        code = sources_make(&opened, error);
+    }
+    free(folder);
+    if (code != STATUS_OK) {
+        load_files_release(&opened);
+        return code;
+    }
+    *files = opened;
+    return STATUS_OK;
+}
+
+static bool times_equal(struct timespec a, struct timespec b)
+{
+    return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+static enum status_code held_check(const struct open_file *held, struct status *error)
+{
+    struct stat now = {0}, named = {0};
+    if (fstat(held->file, &now) != 0) {
+        return status_set(error, STATUS_IO, "%s: cannot be looked at any more: %s; load again", held->path,
+                          strerror(errno));
+    }
+    if (now.st_size != held->facts.st_size || !times_equal(now.st_mtim, held->facts.st_mtim)) {
+        return status_set(
+            error, STATUS_IO,
+            "%s: it was written to while it was loaded, so that nobody knows what was read; load again when "
+            "nothing changes it",
+            held->path);
+    }
+    if (stat(held->path, &named) != 0) {
+        return status_set(error, STATUS_IO, "%s: it was removed while it was loaded (%s); put it there, and load again",
+                          held->path, strerror(errno));
+    }
+    if (named.st_dev != now.st_dev || named.st_ino != now.st_ino) {
+        return status_set(error, STATUS_IO,
+                          "%s: it was replaced by another file while it was loaded; load again for what is there now",
+                          held->path);
+    }
+    return STATUS_OK;
+}
+
+enum status_code load_files_check(const struct load_files *files, struct status *error)
+{
+    enum status_code code = STATUS_OK;
+    for (const struct open_file *held = files->opened; held != NULL && code == STATUS_OK; held = held->next) {
+        code = held_check(held, error);
+    }
+    return code;
+}
+
+void load_files_expect(const struct load_files *files, int file, int64_t offset, int64_t bytes)
+{
+    const struct open_file *held = held_find(files, files->checkpoint->files[file].name);
+    if (held != NULL && bytes > 0) {
+        posix_fadvise(held->file, offset, bytes, POSIX_FADV_WILLNEED);
+    }
+}
+
+void load_files_drop(const struct load_files *files)
+{
+    for (const struct open_file *held = files->opened; held != NULL; held = held->next) {
+        posix_fadvise(held->file, 0, 0, POSIX_FADV_DONTNEED);
+    }
+}
+
+void load_files_release(struct load_files *files)
+{
+    for (int i = 0; files->sources != NULL && i < files->checkpoint->file_count; i++) {
+        byte_source_release(files->sources[i]);
+    }
+    free(files->sources);
+    checkpoint_release(files->checkpoint);
+    for (struct open_file *held = files->opened, *next = NULL; held != NULL; held = next) {
+        next = held->next;
+        close(held->file);
+        free(held);
+    }
+    *files = (struct load_files){0};
+}

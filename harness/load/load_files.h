@@ -1,0 +1,38 @@
+/* Load files: the files of a checkpoint, held open from the first byte of their headers to the last of their tensors.
+ *
+ * They are read with pread into memory of ours, not mapped: a mapped file that becomes shorter ends the process with SIGBUS, a
+ * read of it ends with an error (docs/decisions). A file that is removed or replaced meanwhile stays the one that was
+ * opened, so that header and tensors are never those of two files; it is told of all the same (load_files_check). */
+#ifndef ASSAY_LOAD_LOAD_FILES_H
+#define ASSAY_LOAD_LOAD_FILES_H
+
+#include "harness/base/byte_source.h"
+#include "harness/checkpoint/checkpoint.h"
+
+struct load_files {
+    struct checkpoint *checkpoint;
+    struct byte_source **sources; /* by file of the checkpoint */
+    struct open_file *opened;     /* a list of all, the index too */
+};
+
+/* Which file of what a person names is loaded, as load_checkpoint_in_model decides it: a file itself, else of a folder its
+ * pytorch_model.bin, its model.safetensors, or its one *.index.json. *path is released with free. STATUS_INVALID where there is no
+ * such file, where a folder has several indexes, and where what is taken is no file of safetensors; with accelerate's exception
+ * named. */
+enum status_code load_file_choose(const char *text, char **path, struct status *error);
+
+/* Opens the file and the shards that it names, and reads their headers. path: any name for an index that ends in .json. The errors are those of checkpoint_read. The caller releases files. */
+enum status_code load_files_open(const char *path, struct load_files *files, struct status *error);
+
+/* STATUS_IO with "FILE: cause; remedy" where a file is not the one any more that was opened, or was written to. */
+enum status_code load_files_check(const struct load_files *files, struct status *error);
+
+/* Says to the kernel that bytes of a file will be read soon. A hint: nothing fails. */
+void load_files_expect(const struct load_files *files, int file, int64_t offset, int64_t bytes);
+
+/* Asks the kernel to forget what it keeps of the files, so that the next reader reads the disk. */
+void load_files_drop(const struct load_files *files);
+
+void load_files_release(struct load_files *files); /* all zero is accepted */
+
+#endif

@@ -1,0 +1,290 @@
+/* Load run: memory first, then bytes. How one piece is moved is load_piece.c's. */
+#include "harness/load/load_run.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "harness/base/size.h"
+#include "harness/load/load_inside.h"
+
+static double seconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* -- lanes */
+
+static enum status_code device_segment_alloc(void *context, int64_t bytes, void **address, struct status *error)
+{
+    struct device *device = context;
+    return device->table->segment_alloc(device, bytes, address, error);
+}
+
+static enum status_code device_segment_free(void *context, void *address, int64_t bytes, struct status *error)
+{
+    struct device *device = context;
+    return device->table->segment_free(device, address, bytes, error);
+}
+
+static const struct segment_source_table device_segments = {.alloc = device_segment_alloc, .free = device_segment_free};
+
+static enum status_code lane_open(struct load_lane *lane, const struct replay_lane *given, bool is_virtual,
+                                  struct status *error)
+{
+    struct device_properties properties = {0};
+    struct segment_source source = {.table = &device_segments, .context = given->device};
+    lane->given = given;
+    lane->is_disk = given->store != NULL;
+    if (lane->is_disk) {
+        return STATUS_OK;
+    }
+    enum status_code code = given->device->table->properties(given->device, &properties, error);
+    if (code != STATUS_OK) {
+        return code;
+    }
+    lane->is_host = strcmp(properties.kind, "host") == 0;
+    lane->computes = properties.computes;
+    return allocator_open(given->policy, is_virtual ? segment_source_virtual : source, &lane->allocator, error);
+}
+
+enum status_code lanes_open(struct loaded *loaded, const struct replay_lane *lanes, bool is_virtual,
+                            struct status *error)
+{
+    const struct load_plan *plan = loaded->plan;
+    size_t places = (size_t)plan->place_count + 1, targets = (size_t)plan->target_count + 1;
+    loaded->lanes = arena_alloc(&loaded->arena, places * sizeof *loaded->lanes);
+    loaded->blocks = arena_alloc(&loaded->arena, targets * sizeof *loaded->blocks);
+    loaded->result.shares = arena_alloc(&loaded->arena, places * sizeof *loaded->result.shares);
+    if (loaded->lanes == NULL || loaded->blocks == NULL || loaded->result.shares == NULL) {
+        return status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory for the list of what is loaded");
+    }
+    enum status_code code = STATUS_OK;
+    for (int i = 0; i < plan->place_count && code == STATUS_OK; i++) {
+        code = lane_open(&loaded->lanes[i], &lanes[i], is_virtual, error);
+    }
+    return code;
+}
+
+/* -- memory */
+
+static bool is_host_place(const struct load_plan *plan, int place)
+{
+    return plan->places[place].device.kind == PLACEMENT_CPU;
+}
+
+enum status_code blocks_take(struct loaded *loaded, bool is_host, struct status *error)
+{
+    const struct load_plan *plan = loaded->plan;
+    for (int i = 0; i < plan->target_count; i++) {
+        const struct load_target *target = &plan->targets[i];
+        const struct load_lane *lane = &loaded->lanes[target->place];
+        char name[DEVICE_TEXT_BYTES];
+        if (lane->is_disk || is_host_place(plan, target->place) != is_host) {
+            continue;
+        }
+        enum status_code code = allocator_alloc(lane->allocator, target->bytes, &loaded->blocks[i], error);
+        if (code != STATUS_OK) {
+            int64_t held = allocator_counters(lane->allocator)->requested_bytes;
+            status_prefix(error,
+                          "device %s of the map, which holds %" PRId64 " of the %" PRId64
+                          " bytes that are placed there: tensor '%s' of %" PRId64 " bytes",
+                          placement_device_name(plan->places[target->place].device, name), held,
+                          plan->places[target->place].bytes, target->path, target->bytes);
+            return code;
+        }
+    }
+    return STATUS_OK;
+}
+
+void shares_read(struct loaded *loaded)
+{
+    const struct load_plan *plan = loaded->plan;
+    for (int i = 0; i < plan->place_count; i++) {
+        if (loaded->lanes[i].allocator != NULL) {
+            const struct allocator_counters *counters = allocator_counters(loaded->lanes[i].allocator);
+            loaded->result.shares[i].requested_bytes = counters->requested_bytes;
+            loaded->result.shares[i].requested_bytes_peak = counters->requested_bytes_peak;
+            loaded->result.shares[i].allocated_bytes_peak = counters->allocated_bytes_peak;
+            loaded->result.shares[i].reserved_bytes_peak = counters->reserved_bytes_peak;
+        }
+    }
+}
+
+int64_t in_flight_bytes(const struct loaded *loaded)
+{
+    int64_t largest = 0;
+    for (int i = 0; i < loaded->plan->target_count; i++) {
+        const struct load_target *target = &loaded->plan->targets[i];
+        largest = loaded->lanes[target->place].is_disk && target->bytes > largest ? target->bytes : largest;
+    }
+    return largest;
+}
+
+/* GPUs that the host stands for lie in its memory all the time; its own part and what is in flight never together. */
+static int64_t host_bytes(const struct loaded *loaded)
+{
+    int64_t stands = LOAD_STAGING_BYTES, own = 0, flight = in_flight_bytes(loaded);
+    for (int i = 0; i < loaded->plan->place_count; i++) {
+        const struct load_lane *lane = &loaded->lanes[i];
+        int64_t reserved = loaded->result.shares[i].reserved_bytes_peak;
+        if (lane->is_host) {
+            int64_t *sum = is_host_place(loaded->plan, i) ? &own : &stands;
+            *sum = size_add(*sum, reserved, sum) ? *sum : INT64_MAX;
+        }
+    }
+    int64_t larger = own > flight ? own : flight, all = 0;
+    return size_add(stands, larger, &all) ? all : INT64_MAX;
+}
+
+/* -- bytes */
+
+/* What is not for the disk, as it lies in the files. */
+static enum status_code devices_load(struct loaded *loaded, struct status *error)
+{
+    const struct load_plan *plan = loaded->plan;
+    enum status_code code = STATUS_OK;
+    for (int i = 0; i < plan->piece_count && code == STATUS_OK; i++) {
+        const struct load_piece *piece = &plan->pieces[i];
+        const struct load_lane *lane = &loaded->lanes[plan->targets[piece->target].place];
+        if (!lane->is_disk && lane->computes) {
+            code = piece_load(loaded, piece, block_address(loaded->blocks[piece->target]), error);
+        }
+    }
+    for (int i = 0; i < plan->place_count && code == STATUS_OK; i++) {
+        struct device *device = loaded->lanes[i].given->device;
+        code = loaded->lanes[i].is_disk ? STATUS_OK : device->table->synchronize(device, error);
+    }
+    return code;
+}
+
+static enum status_code load_all(struct loaded *loaded, struct status *error)
+{
+    double begin = seconds_now();
+    loaded->staging = malloc(LOAD_STAGING_BYTES);
+    if (loaded->staging == NULL) {
+        return status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory for staging buffers of %d bytes",
+                          LOAD_STAGING_BYTES);
+    }
+    enum status_code code = blocks_take(loaded, false, error);
+    double filled = seconds_now();
+    loaded->result.allocate_seconds = filled - begin;
+    code = code == STATUS_OK ? disk_load(loaded, error) : code;
+    begin = seconds_now();
+    loaded->result.transfer_seconds = begin - filled;
+    code = code == STATUS_OK ? blocks_take(loaded, true, error) : code;
+    filled = seconds_now();
+    loaded->result.allocate_seconds += filled - begin;
+    code = code == STATUS_OK ? devices_load(loaded, error) : code;
+    loaded->result.transfer_seconds += seconds_now() - filled;
+    free(loaded->staging);
+    loaded->staging = NULL;
+    return code == STATUS_OK ? load_files_check(loaded->files, error) : code;
+}
+
+enum status_code load_run(const struct load_plan *plan, const struct load_files *files, const struct replay_lane *lanes,
+                          const struct load_watch *watch, struct loaded **made, struct status *error)
+{
+    struct loaded *loaded = calloc(1, sizeof *loaded);
+    if (loaded == NULL) {
+        return status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory to load anything");
+    }
+    loaded->plan = plan;
+    loaded->files = files;
+    loaded->watch = watch;
+    enum status_code code = lanes_open(loaded, lanes, false, error);
+    code = code == STATUS_OK ? load_all(loaded, error) : code;
+    if (code != STATUS_OK) {
+        loaded_release(loaded, NULL);
+        return code;
+    }
+    shares_read(loaded);
+    loaded->result.host_bytes_predicted = host_bytes(loaded);
+    *made = loaded;
+    return STATUS_OK;
+}
+
+const struct load_result *loaded_result(const struct loaded *loaded)
+{
+    return &loaded->result;
+}
+
+const void *loaded_address(const struct loaded *loaded, int target)
+{
+    return block_address(loaded->blocks[target]);
+}
+
+enum status_code loaded_release(struct loaded *loaded, struct status *error)
+{
+    enum status_code code = STATUS_OK;
+    if (loaded == NULL) {
+        return STATUS_OK;
+    }
+    for (int i = 0; loaded->lanes != NULL && i < loaded->plan->place_count; i++) {
+        enum status_code closed = allocator_close(loaded->lanes[i].allocator, code == STATUS_OK ? error : NULL);
+        code = code == STATUS_OK ? closed : code;
+    }
+    free(loaded->staging);
+    arena_release(&loaded->arena);
+    free(loaded);
+    return code;
+}
+
+enum status_code load_predict(const struct load_plan *plan, const struct replay_lane *lanes, struct arena *arena,
+                              struct load_result *result, struct status *error)
+{
+    struct loaded loaded = {.plan = plan};
+    size_t bytes = ((size_t)plan->place_count + 1) * sizeof *result->shares;
+    struct load_share *shares = arena_alloc(arena, bytes);
+    enum status_code code = shares == NULL
+                                ? status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory for a prediction")
+                                : lanes_open(&loaded, lanes, true, error);
+    code = code == STATUS_OK ? blocks_take(&loaded, false, error) : code;
+    code = code == STATUS_OK ? blocks_take(&loaded, true, error) : code;
+    if (code == STATUS_OK) {
+        shares_read(&loaded);
+        for (int i = 0; i < plan->place_count; i++) {
+            loaded.result.shares[i].stored_bytes = loaded.lanes[i].is_disk ? plan->places[i].bytes : 0;
+        }
+        loaded.result.in_flight_bytes_peak = in_flight_bytes(&loaded);
+        loaded.result.host_bytes_predicted = host_bytes(&loaded);
+        *result = loaded.result;
+        memcpy(shares, loaded.result.shares, bytes);
+        result->shares = shares;
+    }
+    for (int i = 0; loaded.lanes != NULL && i < plan->place_count; i++) {
+        allocator_close(loaded.lanes[i].allocator, NULL);
+    }
+    arena_release(&loaded.arena);
+    return code;
+}
+
+enum status_code load_read_plainly(const struct load_files *files, int64_t *bytes, double *seconds,
+                                   struct status *error)
+{
+    void *buffer = malloc(LOAD_PIECE_BYTES);
+    int64_t sum = 0;
+    if (buffer == NULL) {
+        return status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory to read the files");
+    }
+    enum status_code code = STATUS_OK;
+    double begin = seconds_now();
+    for (int i = 0; i < files->checkpoint->file_count; i++) {
+        int64_t size = files->sources[i]->size_bytes;
+        for (int64_t at = 0; at < size && code == STATUS_OK; at += LOAD_PIECE_BYTES) {
+            int64_t left = size - at, count = left < LOAD_PIECE_BYTES ? left : LOAD_PIECE_BYTES;
+            code = byte_source_read(files->sources[i], at, buffer, (size_t)count, error);
+            sum += count;
+        }
+    }
+    double end = seconds_now();
+    free(buffer);
+    if (code == STATUS_OK) {
+        *bytes = sum;
+        *seconds = end - begin;
+    }
+    return code;
+}
