@@ -96,8 +96,7 @@ static int best_fit(struct pool_forecast *forecast, const struct linear_bytes *w
         if (fits == LINEAR_BELOW) {
             continue;
         }
-        struct linear_bytes more =
-            best < 0 ? (struct linear_bytes){0} : linear_difference(size, &forecast->blocks[best].size);
+        struct linear_bytes more = linear_difference(size, best < 0 ? size : &forecast->blocks[best].size);
         if (best >= 0 && linear_is_zero(&more)) {
             tied = true;
         } else if (best < 0 || linear_decide(span, &more, 0) == LINEAR_BELOW) {

@@ -175,7 +175,9 @@ static void other_append(const struct page *page, const struct figure *figure)
         text_append(&words, " is gone");
     } else {
         text_format(&words, " %s", difference_word(figure->base_bytes, figure->other_bytes, word));
-        text_format(&words, known ? " (%s)" : "", error_word(known, change, word));
+        if (known) {
+            text_format(&words, " (%s)", error_word(known, change, word));
+        }
     }
     text_append(&words, figure->state == FIGURE_OPEN ? ", not judged" : "");
     words_append(page, &words);

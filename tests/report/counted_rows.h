@@ -15,6 +15,12 @@ struct row_prediction {
     int64_t weights_bytes; /* 0: the estimator does not say */
 };
 
+/* A prediction without weights. */
+#define PREDICTS(name, bytes)                                                                                          \
+    {                                                                                                                  \
+        .estimator = (name), .total_bytes = (bytes)                                                                    \
+    }
+
 /* One case line. What is left out gets a usual value: ok, valid, on the host (of a device "meta" the target is sm_90), float32, infer, of the model "model". */
 struct counted_row {
     const char *id; /* needed */

@@ -72,24 +72,28 @@ static const struct counted_row five[] = {
      .model = "m1",
      .family = "bert",
      .measured_bytes = 100,
-     .predictions = {{"rule", 110}, {"exact", 100}}},
+     .predictions = {PREDICTS("rule", 110), PREDICTS("exact", 100)}},
     {.id = "m/2",
      .model = "m2",
      .family = "bert",
      .measured_bytes = 100,
-     .predictions = {{"rule", 90}, {"exact", 100}}},
+     .predictions = {PREDICTS("rule", 90), PREDICTS("exact", 100)}},
     {.id = "m/3",
      .model = "m3",
      .family = "gpt2",
      .measured_bytes = 100,
-     .predictions = {{"rule", 100}, {"exact", 100}}},
+     .predictions = {PREDICTS("rule", 100), PREDICTS("exact", 100)}},
     {.id = "m/4",
      .model = "m4",
      .family = "gpt2",
      .mode = "load",
      .measured_bytes = 100,
-     .predictions = {{"rule", 120}, {"exact", 100}}},
-    {.id = "m/5", .model = "m5", .mode = "load", .measured_bytes = 100, .predictions = {{"rule", 60}, {"exact", 100}}},
+     .predictions = {PREDICTS("rule", 120), PREDICTS("exact", 100)}},
+    {.id = "m/5",
+     .model = "m5",
+     .mode = "load",
+     .measured_bytes = 100,
+     .predictions = {PREDICTS("rule", 60), PREDICTS("exact", 100)}},
 };
 
 static void figures_are_known(void **state)
@@ -143,7 +147,7 @@ static void prediction_set(struct counted_row *row, const char *estimator, int64
         at++;
     }
     assert_true(at < ROW_PREDICTIONS);
-    row->predictions[at] = (struct row_prediction){.estimator = estimator, .total_bytes = total_bytes};
+    row->predictions[at] = (struct row_prediction)PREDICTS(estimator, total_bytes);
 }
 
 static void ties_are_broken_by_the_90th_percentile(void **state)
@@ -209,15 +213,15 @@ static void only_whole_undisturbed_measurements_count(void **state)
 {
     (void)state;
     struct counted_row rows[] = {
-        {.id = "ok", .measured_bytes = 100, .predictions = {{"rule", 110}}},
-        {.id = "fail", .status = "fail", .measured_bytes = 100, .predictions = {{"rule", 300}}},
-        {.id = "invalid", .invalid = true, .measured_bytes = 100, .predictions = {{"rule", 1}}},
-        {.id = "oom", .status = "oom", .measured_bytes = 100, .predictions = {{"rule", 1}}},
-        {.id = "error", .status = "error", .measured_bytes = 100, .predictions = {{"rule", 1}}},
-        {.id = "timeout", .status = "timeout", .measured_bytes = 100, .predictions = {{"rule", 1}}},
-        {.id = "skip", .status = "skip", .measured_bytes = 100, .predictions = {{"rule", 1}}},
-        {.id = "meta", .device = "meta", .measured_bytes = 100, .predictions = {{"rule", 1}}},
-        {.id = "nothing", .measured_bytes = 0, .predictions = {{"rule", 1}}},
+        {.id = "ok", .measured_bytes = 100, .predictions = {PREDICTS("rule", 110)}},
+        {.id = "fail", .status = "fail", .measured_bytes = 100, .predictions = {PREDICTS("rule", 300)}},
+        {.id = "invalid", .invalid = true, .measured_bytes = 100, .predictions = {PREDICTS("rule", 1)}},
+        {.id = "oom", .status = "oom", .measured_bytes = 100, .predictions = {PREDICTS("rule", 1)}},
+        {.id = "error", .status = "error", .measured_bytes = 100, .predictions = {PREDICTS("rule", 1)}},
+        {.id = "timeout", .status = "timeout", .measured_bytes = 100, .predictions = {PREDICTS("rule", 1)}},
+        {.id = "skip", .status = "skip", .measured_bytes = 100, .predictions = {PREDICTS("rule", 1)}},
+        {.id = "meta", .device = "meta", .measured_bytes = 100, .predictions = {PREDICTS("rule", 1)}},
+        {.id = "nothing", .measured_bytes = 0, .predictions = {PREDICTS("rule", 1)}},
     };
     struct scene scene = scene_of(rows, 9);
     const struct counted_cases *counted = &scene.league->counted;
@@ -235,12 +239,12 @@ static void the_same_case_counts_once(void **state)
 {
     (void)state;
     const struct counted_row old_rows[] = {
-        {.id = "a", .measured_bytes = 100, .predictions = {{"rule", 500}}},
-        {.id = "b", .measured_bytes = 100, .predictions = {{"rule", 100}}},
+        {.id = "a", .measured_bytes = 100, .predictions = {PREDICTS("rule", 500)}},
+        {.id = "b", .measured_bytes = 100, .predictions = {PREDICTS("rule", 100)}},
     };
     const struct counted_row new_rows[] = {
-        {.id = "a", .measured_bytes = 100, .predictions = {{"rule", 110}}},
-        {.id = "b", .device = "cuda", .measured_bytes = 100, .predictions = {{"other", 100}}},
+        {.id = "a", .measured_bytes = 100, .predictions = {PREDICTS("rule", 110)}},
+        {.id = "b", .device = "cuda", .measured_bytes = 100, .predictions = {PREDICTS("other", 100)}},
     };
     struct scene scene = {.reports = {counted_rows_report(old_rows, 2), counted_rows_report(new_rows, 2)}};
     assert_int_equal(league_make(scene.reports, 2, &scene.league, NULL), STATUS_OK);

@@ -41,13 +41,12 @@ static struct report *small_report(void)
                                         .measured_bytes = measured,
                                         .loaded_bytes = weights,
                                         .tensor_bytes = measured - 512 * (at % 4),
-                                        .predictions = {{"rule", weights * (1 + at / 3 % 3)}}};
+                                        .predictions = {PREDICTS("rule", weights * (1 + at / 3 % 3))}};
         if (at / 3 % 3 == 2) {
-            rows[at].predictions[1] =
-                (struct row_prediction){.estimator = "only-training", .total_bytes = measured + 90000};
+            rows[at].predictions[1] = (struct row_prediction)PREDICTS("only-training", measured + 90000);
         }
         if (at < 3) {
-            rows[at].predictions[1] = (struct row_prediction){.estimator = "few-answers", .total_bytes = measured};
+            rows[at].predictions[1] = (struct row_prediction)PREDICTS("few-answers", measured);
         }
     }
     rows[COUNT - 1].invalid = true;
@@ -239,7 +238,7 @@ static void the_command_says_what_happened(void **state)
     (void)state;
     const char *program = program_path();
     char *folder = folder_fixture_make(), small[128], empty[128];
-    const struct counted_row row = {.id = "a", .measured_bytes = 100, .predictions = {{"rule", 110}}};
+    const struct counted_row row = {.id = "a", .measured_bytes = 100, .predictions = {PREDICTS("rule", 110)}};
     snprintf(small, sizeof small, "%s/small.jsonl", folder);
     snprintf(empty, sizeof empty, "%s/empty.jsonl", folder);
     counted_rows_write(small, &row, 1);

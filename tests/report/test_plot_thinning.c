@@ -118,8 +118,7 @@ static void accuracy_thins_all_kinds_of_cases_and_keeps_both_ends(void **state)
     int low = undrawn_find(many.count, 3, 2500), high = undrawn_find(many.count, 3, low + 1);
     for (int at = 0; at < many.count; at++) {
         many.rows[at].model = models[at % 3];
-        many.rows[at].predictions[0] =
-            (struct row_prediction){.estimator = "accelerate", .total_bytes = 1000000 + at % 100};
+        many.rows[at].predictions[0] = (struct row_prediction)PREDICTS("accelerate", 1000000 + at % 100);
     }
     many.rows[low].predictions[0].total_bytes = 123456;
     many.rows[high].predictions[0].total_bytes = 7654321;
@@ -144,7 +143,7 @@ static void few_marks_are_all_drawn(void **state)
     (void)state;
     struct many_rows many = rows_make(MARKS_MAXIMUM);
     for (int at = 0; at < many.count; at++) {
-        many.rows[at].predictions[0] = (struct row_prediction){.estimator = "accelerate", .total_bytes = 1000000 + at};
+        many.rows[at].predictions[0] = (struct row_prediction)PREDICTS("accelerate", 1000000 + at);
         many.rows[at].peak_weights_bytes = 900000;
     }
     struct report *report = rows_report(&many);
@@ -223,7 +222,7 @@ static void league_keeps_both_ends(void **state)
     (void)state;
     struct many_rows many = rows_make(3 * MARKS_MAXIMUM);
     for (int at = 0; at < many.count; at++) {
-        many.rows[at].predictions[0] = (struct row_prediction){.estimator = "rule", .total_bytes = 1000000 + at};
+        many.rows[at].predictions[0] = (struct row_prediction)PREDICTS("rule", 1000000 + at);
     }
     many.rows[3001].predictions[0].total_bytes = 250000;
     many.rows[3002].predictions[0].total_bytes = 9000000;
