@@ -75,6 +75,10 @@ bool case_order_make(const struct report *report, int maximum, struct case_order
     }
     order->shown_count = all ? report->case_count : maximum;
     order->failed_count = failed_count < order->shown_count ? failed_count : order->shown_count;
+    while (order->skipped_count < order->shown_count &&
+           order->cases[order->shown_count - 1 - order->skipped_count]->standing == STANDING_SKIP) {
+        order->skipped_count++;
+    }
     order->hidden_count = report->case_count - order->shown_count;
     order->hidden_failed_count = failed_count - order->failed_count;
     return true;
@@ -84,6 +88,15 @@ void case_order_release(struct case_order *order)
 {
     free(order->cases);
     *order = (struct case_order){0};
+}
+
+bool case_order_skipped_are_predicted(const struct case_order *order)
+{
+    int at = order->shown_count - order->skipped_count;
+    while (at < order->shown_count && order->cases[at]->predicted.peak_bytes[LEVEL_ALLOCATED] == BYTES_UNKNOWN) {
+        at++;
+    }
+    return at < order->shown_count;
 }
 
 void case_order_note(struct text *text, const struct case_order *order)

@@ -17,6 +17,7 @@ struct case_order {
     const struct case_view **cases; /* in the order of their urgency */
     int shown_count;                /* so many of these are shown: all, or the first `maximum` */
     int failed_count;               /* so many of the shown ones are failures: the first */
+    int skipped_count;              /* so many of the shown ones were skipped: the last */
     int hidden_count, hidden_failed_count;
 };
 
@@ -24,6 +25,9 @@ struct case_order {
  * worst first; else everything keeps the order of the records. False: no memory. */
 bool case_order_make(const struct report *report, int maximum, struct case_order *order);
 void case_order_release(struct case_order *order);
+
+/* Whether replay predicts a peak of a skipped case. */
+bool case_order_skipped_are_predicted(const struct case_order *order);
 
 /* "77,000 more cases are not on this page (3 of them failed); ...", where some are hidden: what they are and where to see them. */
 void case_order_note(struct text *text, const struct case_order *order);

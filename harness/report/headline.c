@@ -12,10 +12,15 @@ void headline_append(struct text *text, const struct report *report)
     outcome_release(&outcome);
 }
 
+bool case_has_figures(const struct case_view *view)
+{
+    return view->measured.present && view->standing != STANDING_SKIP;
+}
+
 bool report_is_measured(const struct report *report)
 {
     int index = 0;
-    while (index < report->case_count && !report->cases[index].measured.present) {
+    while (index < report->case_count && !case_has_figures(&report->cases[index])) {
         index++;
     }
     return index < report->case_count;

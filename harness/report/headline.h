@@ -5,7 +5,8 @@
 
 #include "harness/report/case_view.h"
 
-/* Whether any case has figures that were measured or replayed, be it of its first stages alone. */
+/* Whether a case, or any case, has figures that were measured or replayed, be it of its first stages alone. */
+bool case_has_figures(const struct case_view *view);
 bool report_is_measured(const struct report *report);
 
 /* "FAIL: 2 of 19 cases failed", "INCOMPLETE: 13 of 19 cases missing: the run was interrupted"; nothing for a pass. */

@@ -136,10 +136,11 @@ static void head_append(struct text *text, const struct report *report)
     text_release(&line);
     provenance_append(&line, &one, 1);
     xml_append(text, text_string(&line));
-    text_format(text,
-                "%sBinary units; peaks over all stages; errors of the allocated peak, (predicted - %s) / %s; - is "
-                "not known.</p>\n",
-                line.length > 0 ? ". " : "", report->basis, report->basis);
+    text_format(text, "%sBinary units; peaks over all stages; ", line.length > 0 ? ". " : "");
+    if (report_is_measured(report)) {
+        text_format(text, "errors of the allocated peak, (predicted - %s) / %s; ", report->basis, report->basis);
+    }
+    text_append(text, "- is not known.</p>\n");
     text_release(&line);
 }
 
@@ -153,18 +154,22 @@ static void contents_append(struct text *text, const struct case_order *order, b
     }
     text_append(text, accuracy ? "<li><a href=\"#accuracy\">Accuracy per estimator</a>\n" : "");
     text_append(text, figures ? "<li><a href=\"#figures\">Figures</a>\n" : "");
-    if (order->shown_count > order->failed_count) {
+    if (order->shown_count - order->skipped_count > order->failed_count) {
         text_format(text, "<li><a href=\"#cases\">%s</a>\n", order->failed_count > 0 ? "The other cases" : "Cases");
+    }
+    if (order->skipped_count > 0) {
+        text_format(text, "<li><a href=\"#skipped\">%d case%s skipped</a>\n", order->skipped_count,
+                    order->skipped_count == 1 ? " was" : "s were");
     }
     text_append(text, "</ul></nav>\n");
 }
 
-/* The failures, or all others. */
+/* The failures, or all others that were not skipped. */
 static void part_append(struct text *text, const struct report *report, const struct html_columns *columns,
                         const struct case_order *order, bool failures)
 {
     int first = failures ? 0 : order->failed_count;
-    int count = failures ? order->failed_count : order->shown_count - first;
+    int count = failures ? order->failed_count : order->shown_count - order->skipped_count - first;
     if (count == 0) {
         return;
     }
@@ -172,6 +177,14 @@ static void part_append(struct text *text, const struct report *report, const st
                       : order->failed_count > 0 ? "<h2 id=\"cases\">The other cases</h2>\n"
                                                 : "<h2 id=\"cases\">Cases</h2>\n");
     html_cases_append(text, report, columns, order->cases + first, count, failures && count <= FAILURES_OPEN_MAXIMUM);
+}
+
+static void skipped_append(struct text *text, const struct case_order *order)
+{
+    if (order->skipped_count > 0) {
+        text_append(text, "<h2 id=\"skipped\">Skipped, not measured</h2>\n");
+        html_skipped_append(text, order);
+    }
 }
 
 void html_write(const struct report *report, const struct report_style *style, const struct accuracy *rows, int count,
@@ -195,6 +208,7 @@ void html_write(const struct report *report, const struct report_style *style, c
         figures_append(text, style);
     }
     part_append(text, report, &columns, &order, false);
+    skipped_append(text, &order);
     case_order_note(&note, &order);
     if (note.length > 0) {
         text_append(text, "<p class=\"note\">");

@@ -161,15 +161,30 @@ static void verdict_append(struct text *text, const struct comparison *row)
                                                          : "<td>");
 }
 
-static void comparisons_append(struct text *text, const struct report *report, const struct case_view *view)
+static bool has_verdicts(const struct case_view *view)
+{
+    int index = 0;
+    while (index < view->comparison_count && view->comparisons[index].judgement == JUDGEMENT_NONE &&
+           view->comparisons[index].note == NULL) {
+        index++;
+    }
+    return index < view->comparison_count;
+}
+
+/* Of a case that was not measured the predictions alone, and what is said of them. */
+static void comparisons_append(struct text *text, const char *basis, const struct case_view *view)
 {
     char word[WORDING_BYTES];
+    bool measured = case_has_figures(view), verdicts = measured || has_verdicts(view);
     if (view->comparison_count == 0) {
         return;
     }
     html_table_begin(text);
-    text_format(text, "<tr><th>estimator<th>quantity<th class=n>predicted<th class=n>%s<th class=n>error<th>verdict\n",
-                report->basis);
+    text_append(text, "<tr><th>estimator<th>quantity<th class=n>predicted");
+    if (measured) {
+        text_format(text, "<th class=n>%s<th class=n>error", basis);
+    }
+    text_append(text, verdicts ? "<th>verdict\n" : "\n");
     for (int index = 0; index < view->comparison_count; index++) {
         const struct comparison *row = &view->comparisons[index];
         text_append(text, "<tr><td>");
@@ -177,9 +192,13 @@ static void comparisons_append(struct text *text, const struct report *report, c
         text_append(text, "<td>");
         xml_append(text, quantity_word(row->quantity, word));
         text_format(text, "<td class=n>%s", bytes_word(row->predicted_bytes, false, word));
-        text_format(text, "<td class=n>%s", bytes_word(row->measured_bytes, false, word));
-        text_format(text, "<td class=n>%s", error_word(row->error_known, row->error, word));
-        verdict_append(text, row);
+        if (measured) {
+            text_format(text, "<td class=n>%s", bytes_word(row->measured_bytes, false, word));
+            text_format(text, "<td class=n>%s", error_word(row->error_known, row->error, word));
+        }
+        if (verdicts) {
+            verdict_append(text, row);
+        }
         text_append(text, "\n");
     }
     html_table_end(text);
@@ -240,9 +259,43 @@ void html_cases_append(struct text *text, const struct report *report, const str
         row_append(text, report, columns, cases[at]);
         text_append(text, "<div>\n");
         why_append(text, cases[at]);
-        comparisons_append(text, report, cases[at]);
+        comparisons_append(text, report->basis, cases[at]);
         stages_append(text, report, cases[at]);
         causes_note(text, cases[at]);
         text_append(text, "</div></details>\n");
+    }
+}
+
+static void skipped_row(struct text *text, const struct case_view *view, bool are_predicted)
+{
+    char word[WORDING_BYTES];
+    const bool unfolds = view->comparison_count > 0;
+    text_append(text, unfolds ? "<details><summary class=row><span>" : "<div class=row><span>");
+    xml_append(text, view->title);
+    text_append(text, "</span>");
+    if (are_predicted) {
+        text_format(text, "<span class=n>%s</span>",
+                    bytes_word(view->predicted.peak_bytes[LEVEL_ALLOCATED], false, word));
+    }
+    text_append(text, unfolds ? "</summary>\n<div>\n" : "</div>\n");
+    comparisons_append(text, NULL, view);
+    text_append(text, unfolds ? "</div></details>\n" : "");
+}
+
+void html_skipped_append(struct text *text, const struct case_order *order)
+{
+    const char *reason = NULL;
+    const bool are_predicted = case_order_skipped_are_predicted(order);
+    for (int at = order->shown_count - order->skipped_count; at < order->shown_count; at++) {
+        const struct case_view *view = order->cases[at];
+        if (reason == NULL || strcmp(reason, view->reason) != 0) {
+            reason = view->reason;
+            text_append(text, reason[0] != '\0' ? "<p class=note>" : "");
+            xml_append(text, reason);
+            text_append(text, reason[0] != '\0' ? "\n" : "");
+            text_append(text, "<div class=\"row head\"><span>case</span>");
+            text_append(text, are_predicted ? "<span class=n>replay predicts</span></div>\n" : "</div>\n");
+        }
+        skipped_row(text, view, are_predicted);
     }
 }

@@ -1,4 +1,6 @@
 /* Markdown: the report as GitHub-flavoured tables, for job summaries and documentation. */
+#include <string.h>
+
 #include "harness/report/case_order.h"
 #include "harness/report/case_view.h"
 #include "harness/report/escape.h"
@@ -16,6 +18,7 @@ struct page {
     struct text *text;
     struct case_order order;
     bool shown[ESTIMATOR_MAXIMUM]; /* the estimators that have a column */
+    bool is_measured;              /* else cases have no figures but predictions */
 };
 
 static void row_append(const struct page *page, const struct case_view *view)
@@ -27,7 +30,9 @@ static void row_append(const struct page *page, const struct case_view *view)
     markdown_append(page->text, case_word(view));
     text_append(page->text, case_has_failed(view) ? "**" : "");
     text_append(page->text, view->invalid ? ", invalid" : "");
-    text_format(page->text, " | %s", bytes_word(view->measured.peak_bytes[LEVEL_ALLOCATED], false, word));
+    if (page->is_measured) {
+        text_format(page->text, " | %s", bytes_word(view->measured.peak_bytes[LEVEL_ALLOCATED], false, word));
+    }
     for (int index = 0; index < page->report->estimator_count; index++) {
         if (page->shown[index]) {
             const struct comparison *row = comparison_of_peak(view, page->report->estimators[index]);
@@ -53,12 +58,15 @@ static void hidden_append(const struct page *page)
     text_append(page->text, separator[0] == ',' ? ".\n" : "");
 }
 
-static void cases_append(const struct page *page)
+static void cases_heading(const struct page *page)
 {
-    struct text note = {0};
-    text_format(page->text, "\n## Cases\n\nErrors of the allocated peak, (predicted - %s) / %s.\n\n",
-                page->report->basis, page->report->basis);
-    text_format(page->text, "| case | status | %s |", page->report->basis);
+    if (page->is_measured) {
+        text_format(page->text, "\n## Cases\n\nErrors of the allocated peak, (predicted - %s) / %s.\n\n",
+                    page->report->basis, page->report->basis);
+        text_format(page->text, "| case | status | %s |", page->report->basis);
+    } else {
+        text_append(page->text, "\n## Cases\n\nNothing was measured.\n\n| case | status |");
+    }
     for (int index = 0; index < page->report->estimator_count; index++) {
         if (page->shown[index]) {
             text_append(page->text, " ");
@@ -66,15 +74,27 @@ static void cases_append(const struct page *page)
             text_append(page->text, " |");
         }
     }
-    text_append(page->text, "\n|---|---|--:|");
+    text_append(page->text, page->is_measured ? "\n|---|---|--:|" : "\n|---|---|");
     for (int index = 0; index < page->report->estimator_count; index++) {
         text_append(page->text, page->shown[index] ? "--:|" : "");
     }
     text_append(page->text, "\n");
-    for (int at = 0; at < page->order.shown_count; at++) {
+}
+
+/* Those that were not skipped. */
+static void cases_append(const struct page *page)
+{
+    struct text note = {0};
+    int count = page->order.shown_count - page->order.skipped_count;
+    if (count > 0) {
+        cases_heading(page);
+    }
+    for (int at = 0; at < count; at++) {
         row_append(page, page->order.cases[at]);
     }
-    hidden_append(page);
+    if (count > 0 && page->is_measured) {
+        hidden_append(page);
+    }
     case_order_note(&note, &page->order);
     text_format(page->text, note.length > 0 ? "\n%s\n" : "%s", text_string(&note));
     text_release(&note);
@@ -169,7 +189,7 @@ static void prediction_append(struct text *words, const struct case_view *view)
     }
 }
 
-/* Why the failures failed, or why others were skipped or are invalid. */
+/* Why the failures failed, or why others are invalid. */
 static void reasons_list(const struct page *page, const char *title, int first, int end)
 {
     struct note_groups notes = {0};
@@ -188,6 +208,37 @@ static void reasons_list(const struct page *page, const char *title, int first, 
     }
     note_groups_markdown(page->text, &notes, title);
     note_groups_release(&notes);
+}
+
+static void skipped_heading(const struct page *page, const char *reason, bool are_predicted)
+{
+    text_append(page->text, reason[0] != '\0' ? "\n" : "");
+    markdown_append(page->text, reason);
+    text_append(page->text, reason[0] != '\0' ? "\n" : "");
+    text_append(page->text,
+                are_predicted ? "\n| case | peak that replay predicts |\n|---|--:|\n" : "\n| case |\n|---|\n");
+}
+
+/* Skipped cases have predictions at most: they stand apart, below the reason that those which follow each other share. */
+static void skipped_list(const struct page *page)
+{
+    const char *reason = NULL;
+    char word[WORDING_BYTES];
+    const bool are_predicted = case_order_skipped_are_predicted(&page->order);
+    for (int at = page->order.shown_count - page->order.skipped_count; at < page->order.shown_count; at++) {
+        const struct case_view *view = page->order.cases[at];
+        text_append(page->text, reason == NULL ? "\n## Skipped, not measured\n" : "");
+        if (reason == NULL || strcmp(reason, view->reason) != 0) {
+            reason = view->reason;
+            skipped_heading(page, reason, are_predicted);
+        }
+        text_append(page->text, "| ");
+        markdown_append(page->text, view->title);
+        if (are_predicted) {
+            text_format(page->text, " | %s", bytes_word(view->predicted.peak_bytes[LEVEL_ALLOCATED], false, word));
+        }
+        text_append(page->text, " |\n");
+    }
 }
 
 static void figures_append(const struct page *page, const struct report_style *style)
@@ -248,7 +299,7 @@ static void head_append(const struct page *page)
 void markdown_write(const struct report *report, const struct report_style *style, const struct accuracy *rows,
                     int count, struct text *text)
 {
-    struct page page = {.report = report, .text = text};
+    struct page page = {.report = report, .text = text, .is_measured = report_is_measured(report)};
     if (!case_order_make(report, CASES_MAXIMUM, &page.order)) {
         text->failed = true;
         return;
@@ -259,6 +310,7 @@ void markdown_write(const struct report *report, const struct report_style *styl
     if (report->case_count > 0) {
         cases_append(&page);
     }
+    skipped_list(&page);
     if (count > 0) {
         summary_append(text, report, rows, count);
     }
@@ -266,6 +318,6 @@ void markdown_write(const struct report *report, const struct report_style *styl
     causes_list(&page);
     items_list(&page);
     spreads_list(&page);
-    reasons_list(&page, "Reasons", page.order.failed_count, page.order.shown_count);
+    reasons_list(&page, "Reasons", page.order.failed_count, page.order.shown_count - page.order.skipped_count);
     case_order_release(&page.order);
 }

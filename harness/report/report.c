@@ -428,6 +428,16 @@ static enum status_code writer_call(const struct report *report, enum report_for
     return status_set(error, STATUS_INTERNAL, "report format %d does not exist", (int)format);
 }
 
+/* A page has no table of zeros. */
+static bool accuracy_is_known(const struct accuracy *rows, int count)
+{
+    int index = 0;
+    while (index < count && rows[index].case_count == 0) {
+        index++;
+    }
+    return index < count;
+}
+
 enum status_code report_render(const struct report *report, enum report_format format, const struct report_style *style,
                                struct text *text, struct status *error)
 {
@@ -438,6 +448,7 @@ enum status_code report_render(const struct report *report, enum report_format f
     int count = 0;
     enum status_code code = report_accuracy(report, &arena, &rows, &count, error);
     if (code == STATUS_OK) {
+        count = format == REPORT_JSON || accuracy_is_known(rows, count) ? count : 0;
         code = writer_call(report, format, &chosen, rows, count, text, error);
     }
     if (code == STATUS_OK) {

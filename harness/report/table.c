@@ -319,7 +319,7 @@ void table_write(const struct report *report, const struct report_style *style, 
     for (int index = 0; index < report->case_count; index++) {
         case_append(&table, report_case(report, index));
     }
-    if (count > 0 && table.has_measured) {
+    if (count > 0) {
         summary_append(&table, report, rows, count);
     }
     text_append(text, "\n");

@@ -201,6 +201,91 @@ static void cases_are_in_the_order_of_what_is_shown(void **state)
     folder_fixture_remove(folder);
 }
 
+/* -- skipped cases */
+
+#define PREDICTED "{\"replay\":{\"allocated_bytes_peak\":5242880},\"accelerate\":{\"total_bytes\":4194304}}"
+
+/* One or no case that was measured, and two that were not. */
+static struct report *skipped_report(bool has_measured)
+{
+    char path[160];
+    char *folder = folder_fixture_make();
+    struct report *report = NULL;
+    snprintf(path, sizeof path, "%s/records.jsonl", folder);
+    records_fixture_run(path, has_measured ? 3 : 2);
+    if (has_measured) {
+        records_fixture_estimates(path, "one", "ok", "4194304", PREDICTED, "[]");
+    }
+    records_fixture_estimates(path, "two", "skip", "null", PREDICTED, "[]");
+    records_fixture_estimates(path, "three", "skip", "null", PREDICTED, "[]");
+    assert_int_equal(report_open(path, &report, NULL), STATUS_OK);
+    folder_fixture_remove(folder);
+    return report;
+}
+
+static struct text skipped_page(bool has_measured, enum report_format format)
+{
+    struct text page = {0};
+    struct report *report = skipped_report(has_measured);
+    const struct report_style style = {0};
+    assert_int_equal(report_render(report, format, &style, &page, NULL), STATUS_OK);
+    report_release(report);
+    return page;
+}
+
+static int times_found(const char *page, const char *word)
+{
+    int count = 0;
+    for (const char *at = page; (at = strstr(at, word)) != NULL; at += strlen(word)) {
+        count++;
+    }
+    return count;
+}
+
+/* What was not measured stands below no heading that says so, has its prediction, and its reason once. */
+static void skipped_cases_stand_apart(void **state)
+{
+    (void)state;
+    struct text page = skipped_page(true, REPORT_MARKDOWN);
+    const char *all = text_string(&page), *apart = strstr(all, "## Skipped, not measured\n");
+    const char *table = "| case | peak that replay predicts |\n|---|--:|\n| two load float32 | 5.00 MiB |\n"
+                        "| three load float32 | 5.00 MiB |\n";
+    assert_non_null(apart);
+    assert_non_null(strstr(apart, table));
+    assert_int_equal(times_found(all, "two load"), 1);
+    assert_int_equal(times_found(all, "| skip |"), 0);
+    assert_non_null(strstr(all, "| case | status | measured | replay | accelerate |"));
+    text_release(&page);
+    page = skipped_page(true, REPORT_HTML);
+    apart = strstr(text_string(&page), "<h2 id=\"skipped\">");
+    assert_non_null(apart);
+    assert_int_equal(times_found(apart, "<span>two load float32</span><span class=n>5.00 MiB</span>"), 1);
+    assert_int_equal(times_found(apart, "measured<th"), 0);
+    assert_non_null(strstr(text_string(&page), "<li><a href=\"#skipped\">2 cases were skipped</a>"));
+    text_release(&page);
+}
+
+/* No page speaks of measured figures or of errors, or has a table of zeros, where there are none. */
+static void nothing_measured_is_said_nowhere(void **state)
+{
+    (void)state;
+    static const enum report_format formats[] = {REPORT_MARKDOWN, REPORT_HTML};
+    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
+        struct text page = skipped_page(false, formats[i]);
+        const char *body = strstr(text_string(&page), "INCOMPLETE: ");
+        if (body == NULL) {
+            fail_msg("no headline: %.2000s", text_string(&page));
+        }
+        if (times_found(body, "easured") != times_found(body, "Skipped, not measured")) {
+            fail_msg("measured, it says: %.3000s", body);
+        }
+        assert_int_equal(times_found(body, "Accuracy"), 0);
+        assert_int_equal(times_found(body, "rror"), 0);
+        assert_true(times_found(body, "5.00 MiB") >= 2);
+        text_release(&page);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -210,6 +295,8 @@ int main(void)
         cmocka_unit_test(a_timeline_says_why_it_is_not_drawn),
         cmocka_unit_test(pages_of_a_figure_are_numbered),
         cmocka_unit_test(cases_are_in_the_order_of_what_is_shown),
+        cmocka_unit_test(skipped_cases_stand_apart),
+        cmocka_unit_test(nothing_measured_is_said_nowhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
