@@ -108,6 +108,29 @@ static const char *boolean_take(const char *inline_value, struct cursor *cursor)
     return "true";
 }
 
+/* Whether word is one of those that stand between bars. */
+static bool choice_has(const char *choices, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *choice = choices; *choice != '\0';
+         choice += strcspn(choice, "|") + (choice[strcspn(choice, "|")] == '|')) {
+        if (length > 0 && strcspn(choice, "|") == length && strncmp(choice, word, length) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* NULL: an inline value that is none of the choices. */
+static const char *choice_take(const struct option_row *option, const char *inline_value, struct cursor *cursor)
+{
+    if (inline_value != NULL) {
+        return choice_has(option->value, inline_value) ? inline_value : NULL;
+    }
+    bool follows = cursor->index < cursor->count && choice_has(option->value, cursor->words[cursor->index]);
+    return follows ? cursor->words[cursor->index++] : "true";
+}
+
 /* The word before the cursor is an option: takes its value from it or from the words that follow. */
 static enum status_code option_take(const struct command *command, const char *word, struct cursor *cursor,
                                     struct arguments *arguments, struct status *error)
@@ -135,6 +158,13 @@ static enum status_code option_take(const struct command *command, const char *w
         break;
     case OPTION_BOOLEAN:
         value = boolean_take(inline_value, cursor);
+        break;
+    case OPTION_CHOICE:
+        value = choice_take(option, inline_value, cursor);
+        if (value == NULL) {
+            return status_set(error, STATUS_INVALID, "%s: --%s: '%s' is not known; write --%s alone, or with %s",
+                              command->name, option->name, inline_value, option->name, option->value);
+        }
         break;
     case OPTION_LIST: {
         enum status_code code = list_take(command, option->name, inline_value, cursor, arguments, error);

@@ -1,4 +1,5 @@
-/* assay place: which module goes to which device, as accelerate decides it. Touches no device. */
+/* assay place: which module goes to which device, as accelerate decides it or as a replay needs it. Touches no device but with --run. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/size.h"
@@ -6,6 +7,7 @@
 #include "harness/cli/model_notes.h"
 #include "harness/cli/output.h"
 #include "harness/cli/place_check.h"
+#include "harness/cli/place_execution.h"
 #include "harness/cli/place_options.h"
 #include "harness/cli/place_table.h"
 #include "harness/placement/plan_json.h"
@@ -24,6 +26,7 @@ static const struct option_row options[] = {
     {"fallback", OPTION_FLAG, NULL, "look for something smaller for a device that would stay empty"},
     {"no-clean", OPTION_FLAG, NULL, "keep every key, also where all below a module go to one device"},
     {"check", OPTION_VALUE, "FILE.json", "instead of planning: whether this device map covers the model"},
+    PLACE_CASE_ROWS,
     {"verbose", OPTION_FLAG, NULL, "tell each step and why"},
     STRICT_OPTION_ROW,
     {"json", OPTION_FLAG, NULL, "print one JSON document"},
@@ -84,6 +87,15 @@ static enum status_code lines_print(const struct place_case *place, const struct
     return code;
 }
 
+static void warnings_print(const struct device_plan *plan)
+{
+    for (const char *line = text_string(&plan->warnings); *line != '\0';) {
+        int length = (int)strcspn(line, "\n");
+        output_warning("assay: place: %.*s", length, line);
+        line += length + (line[length] == '\n' ? 1 : 0);
+    }
+}
+
 static enum status_code plan_print(const struct arguments *arguments, struct place_case *place, struct status *error)
 {
     struct device_plan plan;
@@ -92,26 +104,76 @@ static enum status_code plan_print(const struct arguments *arguments, struct pla
         status_prefix(error, "place");
         return code;
     }
-    for (const char *line = text_string(&plan.warnings); *line != '\0';) {
-        int length = (int)strcspn(line, "\n");
-        output_warning("assay: place: %.*s", length, line);
-        line += length + (line[length] == '\n' ? 1 : 0);
-    }
+    warnings_print(&plan);
     code =
         arguments_value(arguments, "json") != NULL ? json_print(place, &plan, error) : lines_print(place, &plan, error);
     device_plan_release(&plan);
     return code;
 }
 
+static enum status_code execution_print(const struct arguments *arguments, const struct place_execution *execution,
+                                        struct status *error)
+{
+    if (arguments_value(arguments, "json") != NULL) {
+        struct json *document = place_execution_json(execution);
+        enum status_code code = output_json(document, error);
+        json_release(document);
+        return code;
+    }
+    struct text text = {0};
+    place_execution_lines(execution, table_width(), &text);
+    enum status_code code = output_lines(&text, error);
+    text_release(&text);
+    return code;
+}
+
+/* The plan, carried out. Exit code 1: it runs out of memory, or the bytes are not those that were predicted. */
+static enum status_code plan_execute(const struct arguments *arguments, const struct place_case *place,
+                                     enum exit_code *exit_code, struct status *error)
+{
+    struct place_execution *execution = calloc(1, sizeof *execution);
+    if (execution == NULL) {
+        return status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a plan");
+    }
+    enum status_code code = place_execution_make(arguments, place, execution, error);
+    if (code == STATUS_OK) {
+        if (execution->has_plan) {
+            warnings_print(&execution->plan);
+        }
+        code = execution_print(arguments, execution, error);
+        const struct placed_outcome *outcome = execution->runs ? &execution->main.measured : &execution->main.predicted;
+        bool agrees = place_trial_agrees(execution);
+        if (code == STATUS_OK && (!outcome->fits || !agrees)) {
+            *exit_code = EXIT_CODE_FAIL;
+            exit_reason_print("place", EXIT_CODE_FAIL,
+                              !agrees ? "what was measured is not what was predicted"
+                                      : "the map runs out of memory within these budgets");
+        }
+        place_execution_release(execution);
+    }
+    free(execution);
+    return code;
+}
+
 static enum status_code place_run(const struct arguments *arguments, enum exit_code *exit_code, struct status *error)
 {
     struct place_case place;
-    bool is_check = arguments_value(arguments, "check") != NULL;
-    enum status_code code = place_case_open(arguments, !is_check, &place, error);
+    bool is_check = arguments_value(arguments, "check") != NULL, executes = false;
+    enum status_code code = place_execution_wanted(arguments, &executes, error);
+    if (code == STATUS_OK && is_check && executes) {
+        code = status_set(error, STATUS_INVALID,
+                          "place: --check looks at a map of your own, which is not carried out; leave --check out, or "
+                          "--run, --predict and --exact");
+    }
+    if (code == STATUS_OK) {
+        code = place_case_open(arguments, !is_check, &place, error);
+    }
     if (code != STATUS_OK) {
         return code;
     }
-    code = is_check ? place_check(arguments, &place, exit_code, error) : plan_print(arguments, &place, error);
+    code = is_check   ? place_check(arguments, &place, exit_code, error)
+           : executes ? plan_execute(arguments, &place, exit_code, error)
+                      : plan_print(arguments, &place, error);
     place_case_close(&place);
     return code;
 }
@@ -125,9 +187,18 @@ const struct command command_place = {
         "placed: as the planner counts it. kept free: room for the largest layer that was still to come, on the\n"
         "first GPU and the cpu. Without a budget for the cpu, what the GPUs do not hold goes to the disk. Where\n"
         "accelerate raises an exception, the message names it, and the exit code is 2. Exit code 1: with --check,\n"
-        "tensors have no device.\n",
+        "tensors have no device; with --run, --predict and --exact, a device runs out of memory, or what was measured "
+        "is\n"
+        "not what was predicted.\n"
+        "--run carries the plan out: every GPU is cuda:N, or the host's memory where there is none; each is bounded "
+        "to\n"
+        "its budget, as --max-memory gives it. needs: the least budget with which the device would run through.\n"
+        "--exact keeps nothing free for a largest layer: it puts as much on faster devices as a replay of this batch "
+        "and\n"
+        "length allows.\n",
     .options = options,
     .operand_minimum = 1,
     .operand_maximum = 1,
+    .computes = true,
     .run = place_run,
 };

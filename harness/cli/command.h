@@ -21,6 +21,7 @@ enum option_kind {
     OPTION_FLAG,    /* --json */
     OPTION_VALUE,   /* --batch 8, --batch=8 */
     OPTION_BOOLEAN, /* --checkpointing, --checkpointing false */
+    OPTION_CHOICE,  /* --run, --run host: one of the words of the row's value, "host|cuda"; alone it is "true" */
     OPTION_LIST     /* --dtypes float32 int8: all words up to the next option; may be given again, which adds to them */
 };
 

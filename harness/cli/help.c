@@ -39,6 +39,9 @@ static void option_help(const struct option_row *option, struct text *text)
     case OPTION_BOOLEAN:
         snprintf(left, sizeof left, "--%s [true|false]", option->name);
         break;
+    case OPTION_CHOICE:
+        snprintf(left, sizeof left, "--%s [%s]", option->name, value);
+        break;
     case OPTION_LIST:
         snprintf(left, sizeof left, "--%s %s...", option->name, value);
         break;

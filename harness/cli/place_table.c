@@ -31,8 +31,7 @@ static int entry_next(const struct device_map *map, int i)
     return next;
 }
 
-/* "model.embed_tokens, model.layers.0-14": numbers that follow each other are one. */
-static void paths_append(const struct device_map *map, struct placement_device device, struct text *text)
+void place_modules_append(const struct device_map *map, struct placement_device device, struct text *text)
 {
     const char *separator = "";
     for (int i = 0; i < map->count; i++) {
@@ -64,8 +63,7 @@ static void paths_append(const struct device_map *map, struct placement_device d
 
 enum { MODULES_BESIDE_COLUMNS = 80 };
 
-/* Between the figures and the modules. */
-static const char *modules_separator(int columns)
+const char *place_modules_separator(int columns)
 {
     return columns < MODULES_BESIDE_COLUMNS ? "\n    " : "  ";
 }
@@ -82,11 +80,11 @@ static void share_line(const struct device_plan *plan, const struct placement_sh
                 is_bounded && !is_empty
                     ? bits_format(share->budget_bits - share->placed_bits - share->reserved_bits, left)
                     : "-",
-                modules_separator(columns));
+                place_modules_separator(columns));
     if (is_empty) {
         text_format(text, "nothing: it would have taken %s", bits_format(share->minimum_bits, placed));
     } else {
-        paths_append(&plan->map, share->device, text);
+        place_modules_append(&plan->map, share->device, text);
     }
     text_append(text, "\n");
 }
@@ -94,7 +92,7 @@ static void share_line(const struct device_plan *plan, const struct placement_sh
 void place_table_append(const struct device_plan *plan, int columns, struct text *text)
 {
     text_format(text, "%-6s %11s %11s %11s %11s%s%s\n", "device", "budget", "placed", "kept free", "left",
-                modules_separator(columns), "modules");
+                place_modules_separator(columns), "modules");
     for (int i = 0; i < plan->share_count; i++) {
         const struct placement_share *share = &plan->shares[i];
         bool is_used = share->budget_bits >= 0 || share->placed_bits > 0;

@@ -1,0 +1,68 @@
+/* Execution of assay place: what --run, --predict and --exact carry out, and what came of it. Printing: place_execution_print.c. */
+#ifndef ASSAY_CLI_PLACE_EXECUTION_H
+#define ASSAY_CLI_PLACE_EXECUTION_H
+
+#include "harness/base/json.h"
+#include "harness/cli/place_options.h"
+#include "harness/question/exact_plan.h"
+#include "harness/question/placed_lanes.h"
+#include "models/workload.h"
+
+/* The rows of the case, for the command's table. */
+#define PLACE_CASE_ROWS                                                                                                \
+    {"run", OPTION_CHOICE, "host|cuda", "carry the plan out within its budgets; host: it stands for the GPUs"},        \
+        {"predict", OPTION_FLAG, NULL, "the same by a replay alone: no device is touched"},                            \
+        {"exact", OPTION_FLAG, NULL, "instead: our own plan, by what a replay needs, with accelerate's beside it"},    \
+        {"mode", OPTION_VALUE, "load|infer", "what is carried out (default: infer, a forward pass)"},                  \
+        {"batch", OPTION_VALUE, "N", "samples at once (default: 1)"},                                                  \
+        {"seq", OPTION_VALUE, "N", "tokens of a sample (default: 128)"},                                               \
+        {"attention", OPTION_VALUE, "A", "sdpa (default), eager or native, as in assay estimate"},                     \
+        {"padding", OPTION_BOOLEAN, NULL, "sequences of different lengths, under an attention mask (text)"},           \
+        {"logits", OPTION_VALUE, "all|last", "rows of the head that are computed (default: all)"},                     \
+    {                                                                                                                  \
+        "for", OPTION_VALUE, "T", "predict as on this class of devices (default: the GPU's own, else sm_90)"           \
+    }
+
+/* One map carried out. */
+struct place_trial {
+    struct placed_tape placed;
+    struct placed_outcome predicted, measured;
+    int64_t need_bytes[PLACE_MAXIMUM]; /* placed_need_find, of a place with a budget; else -1 */
+    bool is_built;                     /* else why says why the map cannot run */
+    char why[STATUS_TEXT_BYTES];
+};
+
+struct place_execution {
+    const struct place_case *place;
+    struct workload workload;
+    struct placed_question question;
+    bool runs, is_exact;
+    bool host_stands_in;     /* of a run */
+    struct device_plan plan; /* accelerate's */
+    bool has_plan;           /* else it raised: */
+    char raised[STATUS_TEXT_BYTES];
+    struct exact_plan exact;   /* is_exact */
+    struct place_trial main;   /* of the map that is asked for: ours or accelerate's */
+    struct place_trial other;  /* is_exact: of accelerate's */
+    struct placed_lanes lanes; /* runs */
+};
+
+/* Whether any of the three options is there. STATUS_INVALID where one of the case is, and none of them. */
+enum status_code place_execution_wanted(const struct arguments *arguments, bool *wanted, struct status *error);
+
+/* Plans, predicts and runs. The case stays open as long as the execution. On failure nothing is open. */
+enum status_code place_execution_make(const struct arguments *arguments, const struct place_case *place,
+                                      struct place_execution *execution, struct status *error);
+void place_execution_release(struct place_execution *execution);
+
+/* Whether measured and predicted figures of every place and stage are the same. True where nothing was measured. */
+bool place_trial_agrees(const struct place_execution *execution);
+/* Of what accelerate kept free on a device for its largest layer, so much was needed: what the device needs beyond what is placed. -1:
+ * it kept nothing free there, or the need is unknown. */
+int64_t place_kept_needed(const struct place_trial *trial, const struct placement_share *share);
+
+/* What the command prints. */
+void place_execution_lines(const struct place_execution *execution, int columns, struct text *text);
+struct json *place_execution_json(const struct place_execution *execution);
+
+#endif

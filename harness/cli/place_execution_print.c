@@ -1,0 +1,270 @@
+/* What assay place prints of an execution, for people: layout alone. JSON: place_execution_json.c. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "harness/base/size.h"
+#include "harness/cli/place_execution.h"
+#include "harness/cli/place_table.h"
+#include "models/family.h"
+
+enum { PYTHON_COLUMNS = 96 };
+
+static const struct device_map *map_of(const struct place_execution *execution)
+{
+    return execution->is_exact ? &execution->exact.map : &execution->plan.map;
+}
+
+static void heading_append(const struct place_execution *execution, struct text *text)
+{
+    const struct workload *workload = &execution->workload;
+    text_format(text, "%s (%s) in %s, %s map, ", execution->place->model.config.name,
+                execution->place->skeleton.head == HEAD_BARE ? "bare" : "with head",
+                execution->place->request.width->name, execution->is_exact ? "our own" : "accelerate's");
+    if (workload->mode == MODE_LOAD) {
+        text_append(text, "loaded");
+    } else {
+        text_format(text, "forward pass of batch %" PRId64, workload->batch);
+        if (!execution->place->model.config.family->is_image) {
+            text_format(text, ", seq %" PRId64, workload->seq);
+        }
+    }
+    text_format(text, ", as on %s\n", execution->question.target->name);
+    text_append(text, !execution->runs            ? "predicted by a replay; --run carries it out\n"
+                      : execution->host_stands_in ? "carried out: the host stands for the GPUs\n"
+                                                  : "carried out on the GPUs of this machine\n");
+}
+
+/* -- devices */
+
+static const char *size_or_dash(int64_t bytes, char text[SIZE_TEXT_BYTES])
+{
+    if (bytes < 0) {
+        return "-";
+    }
+    return size_format(bytes, text);
+}
+
+/* What is missing has a minus. */
+static const char *left_format(const struct place_trial *trial, int place, char text[SIZE_TEXT_BYTES + 1])
+{
+    int64_t left_bytes = trial->placed.budget_bytes[place] - trial->need_bytes[place];
+    if (trial->need_bytes[place] < 0) {
+        return "-";
+    }
+    text[0] = '-';
+    size_format(left_bytes < 0 ? -left_bytes : left_bytes, text + 1);
+    return left_bytes < 0 ? text : text + 1;
+}
+
+/* A GPU of the budgets that the map leaves empty. */
+static void empty_append(const struct place_execution *execution, int columns, struct text *text)
+{
+    for (int i = 0; i < execution->question.budget_count; i++) {
+        const struct placement_budget *budget = &execution->question.budgets[i];
+        char name[DEVICE_TEXT_BYTES], size[SIZE_TEXT_BYTES];
+        if (budget->device.kind == PLACEMENT_GPU && placed_tape_place(&execution->main.placed, budget->device) < 0) {
+            text_format(text, "%-6s %11s %11s %11s %11s%snothing\n", placement_device_name(budget->device, name),
+                        size_format(bits_to_bytes(budget->bits), size), "-", "-", "-",
+                        place_modules_separator(columns));
+        }
+    }
+}
+
+static void devices_append(const struct place_execution *execution, int columns, struct text *text)
+{
+    const struct place_trial *trial = &execution->main;
+    const char *separator = place_modules_separator(columns);
+    text_format(text, "\n%-6s %11s %11s %11s %11s%smodules\n", "device", "budget", "placed", "needs", "left",
+                separator);
+    for (int i = 0; i < trial->placed.place_count; i++) {
+        char name[DEVICE_TEXT_BYTES], budget[SIZE_TEXT_BYTES], placed[SIZE_TEXT_BYTES], need[SIZE_TEXT_BYTES],
+            left[SIZE_TEXT_BYTES + 1];
+        struct placement_device device = trial->placed.devices[i];
+        text_format(text, "%-6s %11s %11s %11s %11s%s", placement_device_name(device, name),
+                    size_or_dash(trial->placed.budget_bytes[i], budget),
+                    size_format(trial->placed.placed_bytes[i], placed), size_or_dash(trial->need_bytes[i], need),
+                    left_format(trial, i, left), separator);
+        place_modules_append(map_of(execution), device, text);
+        text_append(text, "\n");
+    }
+    empty_append(execution, columns, text);
+}
+
+/* -- stages */
+
+static void peaks_append(const struct replay_stage *stage, struct text *text)
+{
+    char requested[SIZE_TEXT_BYTES], allocated[SIZE_TEXT_BYTES], reserved[SIZE_TEXT_BYTES];
+    text_format(text, " %11s %11s %11s", size_format(stage->requested_bytes_peak, requested),
+                size_format(stage->allocated_bytes_peak, allocated), size_format(stage->reserved_bytes_peak, reserved));
+}
+
+static bool peaks_are_equal(const struct replay_stage *a, const struct replay_stage *b)
+{
+    return a->requested_bytes_peak == b->requested_bytes_peak && a->allocated_bytes_peak == b->allocated_bytes_peak &&
+           a->reserved_bytes_peak == b->reserved_bytes_peak;
+}
+
+/* The figures of a stage; one in which memory ran out did not end, and what stands there is of an earlier pass. */
+static const struct replay_stage *stage_ended(const struct placed_outcome *outcome, int place, enum stage stage)
+{
+    const struct replay_stage *figures = &outcome->result.lanes[place].stages[stage];
+    bool is_refused = !outcome->fits && outcome->result.lanes[outcome->result.oom_lane].oom_stage == stage;
+    return figures->present && !is_refused ? figures : NULL;
+}
+
+static void stage_append(const struct place_execution *execution, int place, enum stage stage, struct text *text)
+{
+    const struct place_trial *trial = &execution->main;
+    const struct replay_stage *predicted = stage_ended(&trial->predicted, place, stage);
+    const struct replay_stage *measured = execution->runs ? stage_ended(&trial->measured, place, stage) : NULL;
+    char name[DEVICE_TEXT_BYTES];
+    bool is_same = predicted != NULL && measured != NULL ? peaks_are_equal(predicted, measured) : predicted == measured;
+    text_format(text, "%-6s %-7s", placement_device_name(trial->placed.devices[place], name), stage_name(stage));
+    if (predicted != NULL) {
+        peaks_append(predicted, text);
+    } else {
+        text_format(text, "%36s", "did not end");
+    }
+    text_append(text, !execution->runs ? "\n" : is_same ? "  the same\n" : "  differs:\n");
+    if (execution->runs && !is_same) {
+        text_format(text, "%14s", "measured");
+        if (measured != NULL) {
+            peaks_append(measured, text);
+        }
+        text_append(text, measured != NULL ? "\n" : "  did not end\n");
+    }
+}
+
+static void stages_append(const struct place_execution *execution, struct text *text)
+{
+    static const enum stage stages[] = {STAGE_LOAD, STAGE_FORWARD};
+    int count = execution->workload.mode == MODE_LOAD ? 1 : 2;
+    text_format(text, "\nPeaks, predicted\n%-6s %-7s %11s %11s %11s%s\n", "device", "stage", "requested", "allocated",
+                "reserved", execution->runs ? "  measured" : "");
+    for (int i = 0; i < execution->main.placed.place_count; i++) {
+        for (int k = 0; k < count; k++) {
+            stage_append(execution, i, stages[k], text);
+        }
+    }
+}
+
+/* -- what was kept free, copied, refused */
+
+static void kept_append(const struct place_execution *execution, const struct place_trial *trial, struct text *text)
+{
+    for (int i = 0; i < execution->plan.share_count && execution->has_plan; i++) {
+        const struct placement_share *share = &execution->plan.shares[i];
+        int64_t needed_bytes = place_kept_needed(trial, share), kept_bytes = bits_to_bytes(share->reserved_bits);
+        char name[DEVICE_TEXT_BYTES], kept[SIZE_TEXT_BYTES], needed[SIZE_TEXT_BYTES];
+        if (needed_bytes >= 0) {
+            text_format(text, "accelerate kept %s free on %s for its largest layer; %s%s were needed\n",
+                        size_format(kept_bytes, kept), placement_device_name(share->device, name),
+                        size_format(needed_bytes, needed), needed_bytes > kept_bytes ? "" : " of it");
+        }
+    }
+}
+
+static void copies_append(const struct place_execution *execution, struct text *text)
+{
+    const struct place_trial *trial = &execution->main;
+    const struct placed_result *result = execution->runs ? &trial->measured.result : &trial->predicted.result;
+    const char *separator = execution->workload.mode == MODE_LOAD
+                                ? "copied between devices: "
+                                : "copied between devices by the load and two passes: ";
+    for (int from = 0; from < trial->placed.place_count; from++) {
+        for (int to = 0; to < trial->placed.place_count; to++) {
+            char names[2][DEVICE_TEXT_BYTES], size[SIZE_TEXT_BYTES];
+            if (result->copied_bytes[from][to] > 0) {
+                text_format(text, "%s%s from %s to %s", separator, size_format(result->copied_bytes[from][to], size),
+                            placement_device_name(trial->placed.devices[from], names[0]),
+                            placement_device_name(trial->placed.devices[to], names[1]));
+                separator = ", ";
+            }
+        }
+    }
+    text_append(text, separator[0] == ',' ? "\n" : "");
+}
+
+static void refusal_append(const struct place_trial *trial, const struct placed_outcome *outcome, struct text *text)
+{
+    char name[DEVICE_TEXT_BYTES];
+    int lane = outcome->result.oom_lane;
+    text_format(text, "out of memory on %s: %s\n", placement_device_name(trial->placed.devices[lane], name),
+                outcome->reason);
+}
+
+static void verdict_append(const struct place_execution *execution, struct text *text)
+{
+    const struct place_trial *trial = &execution->main;
+    bool agrees = place_trial_agrees(execution);
+    if (trial->predicted.fits && (!execution->runs || trial->measured.fits)) {
+        text_format(text, "fits: %s within the budgets%s\n", execution->runs ? "it ran" : "it would run",
+                    execution->runs && agrees ? ", with the predicted bytes" : "");
+        return;
+    }
+    if (!trial->predicted.fits && !(execution->runs && agrees)) {
+        text_append(text, execution->runs ? "predicted: " : "");
+        refusal_append(trial, &trial->predicted, text);
+    }
+    if (execution->runs && !trial->measured.fits) {
+        text_append(text, agrees ? "as predicted, " : "measured: ");
+        refusal_append(trial, &trial->measured, text);
+    }
+}
+
+/* -- accelerate's map beside ours */
+
+static int64_t gpu_bytes(const struct place_trial *trial)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < trial->placed.place_count; i++) {
+        bytes += trial->placed.devices[i].kind == PLACEMENT_GPU ? trial->placed.placed_bytes[i] : 0;
+    }
+    return bytes;
+}
+
+static void other_append(const struct place_execution *execution, struct text *text)
+{
+    const struct place_trial *other = &execution->other;
+    char ours[SIZE_TEXT_BYTES], theirs[SIZE_TEXT_BYTES];
+    text_append(text, "\nBeside it, accelerate's map\n");
+    if (!execution->has_plan || !other->is_built) {
+        text_format(text, "there is none that runs: %s\n", execution->has_plan ? other->why : execution->raised);
+        return;
+    }
+    text_format(text, "on GPUs: %s in ours, %s in accelerate's\n", size_format(gpu_bytes(&execution->main), ours),
+                size_format(gpu_bytes(other), theirs));
+    for (int i = 0; i < other->placed.place_count; i++) {
+        char name[DEVICE_TEXT_BYTES], placed[SIZE_TEXT_BYTES], need[SIZE_TEXT_BYTES];
+        text_format(text, "%s: %s placed, needs %s: ", placement_device_name(other->placed.devices[i], name),
+                    size_format(other->placed.placed_bytes[i], placed), size_or_dash(other->need_bytes[i], need));
+        place_modules_append(&execution->plan.map, other->placed.devices[i], text);
+        text_append(text, "\n");
+    }
+    kept_append(execution, other, text);
+    if (other->predicted.fits) {
+        text_append(text, "it would run within the budgets\n");
+    } else {
+        text_append(text, "it would run ");
+        refusal_append(other, &other->predicted, text);
+    }
+}
+
+void place_execution_lines(const struct place_execution *execution, int columns, struct text *text)
+{
+    heading_append(execution, text);
+    devices_append(execution, columns, text);
+    stages_append(execution, text);
+    text_append(text, "\n");
+    if (!execution->is_exact) {
+        kept_append(execution, &execution->main, text);
+    }
+    copies_append(execution, text);
+    verdict_append(execution, text);
+    if (execution->is_exact) {
+        other_append(execution, text);
+    }
+    text_append(text, "\n");
+    place_python_append(map_of(execution), columns < PYTHON_COLUMNS ? columns : PYTHON_COLUMNS, text);
+}

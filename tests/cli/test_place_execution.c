@@ -1,0 +1,166 @@
+/* assay place, carried out: what --run, --predict and --exact print, how they end, and what they refuse. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "harness/base/json.h"
+#include "tests/support/command_run.h"
+
+enum { WORDS_MAXIMUM = 20 };
+
+static struct command_result place(const char *const *options)
+{
+    const char *words[WORDS_MAXIMUM] = {program_path(), "place"};
+    for (int i = 0; options[i] != NULL; i++) {
+        words[i + 2] = options[i];
+    }
+    return command_run(words, NULL);
+}
+
+#define PLACE(...) place((const char *const[]){__VA_ARGS__, NULL})
+
+static struct json *document_of(const struct command_result *result)
+{
+    struct json *document = NULL;
+    struct status error = {0};
+    if (json_parse_text("stdout", text_string(&result->output), result->output.length, &document, &error) !=
+        STATUS_OK) {
+        fail_msg("%s: %s", error.text, text_string(&result->error));
+    }
+    return document;
+}
+
+static const struct json *at(const struct json *value, const char *const *keys)
+{
+    for (; *keys != NULL; keys++) {
+        value =
+            json_kind(value) == JSON_KIND_ARRAY ? json_at(value, (size_t)((*keys)[0] - '0')) : json_get(value, *keys);
+    }
+    return value;
+}
+
+#define AT(value, ...) at(value, (const char *const[]){__VA_ARGS__, NULL})
+
+static void has(const struct text *text, const char *words)
+{
+    if (strstr(text_string(text), words) == NULL) {
+        fail_msg("'%s' is not in: %s", words, text_string(text));
+    }
+}
+
+static void refused(struct command_result result, const char *words)
+{
+    assert_int_equal(result.exit_code, 2);
+    assert_int_equal(result.output.length, 0);
+    has(&result.error, words);
+    command_result_release(&result);
+}
+
+/* tiny-llama over two devices of the host: every figure is measured as it was predicted. */
+static void a_run_measures_what_was_predicted(void **state)
+{
+    struct command_result result =
+        PLACE("tiny-llama", "--precision", "float32", "--max-memory", "0=100MB,1=100MB,cpu=1MB", "--run", "host",
+              "--batch", "2", "--seq", "16", "--json");
+    struct json *document = document_of(&result);
+    const struct json *done = json_get(document, "execution");
+    (void)state;
+    assert_int_equal(result.exit_code, 0);
+    assert_true(json_boolean_or(json_get(done, "agrees"), false));
+    assert_true(json_boolean_or(json_get(done, "measured_fits"), false));
+    assert_true(json_boolean_or(json_get(done, "host_stands_in"), false));
+    assert_int_equal(json_integer_or(json_get(done, "batch"), -1), 2);
+    assert_string_equal(json_string_or(AT(done, "devices", "0", "spec"), ""), "host:mem=100000000B");
+    assert_int_equal(json_integer_or(AT(done, "devices", "0", "measured", "forward", "reserved_bytes_peak"), -1),
+                     json_integer_or(AT(done, "devices", "0", "predicted", "forward", "reserved_bytes_peak"), -2));
+    assert_true(json_integer_or(AT(done, "measured_copies", "0", "bytes"), 0) > 0);
+    json_release(document);
+    command_result_release(&result);
+    result = PLACE("tiny-llama", "--max-memory", "0=100MB,1=100MB,cpu=1MB", "--run", "host");
+    assert_int_equal(result.exit_code, 0);
+    has(&result.output, "carried out: the host stands for the GPUs\n");
+    has(&result.output, "fits: it ran within the budgets, with the predicted bytes\n");
+    command_result_release(&result);
+}
+
+/* The 32 MiB of cuBLAS have no room beside gpt2's blocks: predicted, and met. */
+static void out_of_memory_is_told_and_fails(void **state)
+{
+    struct command_result predicted =
+        PLACE("gpt2", "--precision", "float32", "--max-memory", "0=300MB,1=300MB,cpu=1GB", "--predict", "--json");
+    struct json *document = document_of(&predicted);
+    const struct json *refusal = AT(document, "execution", "predicted_out_of_memory");
+    (void)state;
+    assert_int_equal(predicted.exit_code, 1);
+    has(&predicted.error, "the map runs out of memory within these budgets");
+    assert_int_equal(json_integer_or(json_get(refusal, "device"), -1), 1);
+    assert_string_equal(json_string_or(json_get(refusal, "stage"), ""), "forward");
+    assert_string_equal(json_string_or(json_get(refusal, "tensor"), ""), "cuBLAS workspace");
+    assert_int_equal(json_integer_or(json_get(refusal, "wanted_bytes"), -1), 32 << 20);
+    assert_true(json_kind(AT(document, "execution", "devices", "0", "measured")) == JSON_KIND_NULL);
+    json_release(document);
+    command_result_release(&predicted);
+    struct command_result tiny = PLACE("tiny-llama", "--max-memory", "0=2MB,1=100MB,cpu=1MB", "--run", "host");
+    assert_int_equal(tiny.exit_code, 1);
+    has(&tiny.output, "as predicted, out of memory on 0: stage load: ");
+    has(&tiny.output, "did not end");
+    command_result_release(&tiny);
+}
+
+/* accelerate's map of gpt2 in 250 MB is the two blocks that leave no room for the workspace; ours has none, and runs. */
+static void an_exact_plan_has_accelerates_beside_it(void **state)
+{
+    struct command_result result =
+        PLACE("gpt2", "--precision", "float32", "--max-memory", "0=250MB,cpu=1GB", "--exact", "--json");
+    struct json *document = document_of(&result);
+    (void)state;
+    assert_int_equal(result.exit_code, 0);
+    assert_string_equal(json_string_or(json_get(document, "strategy"), ""), "exact");
+    assert_int_equal(json_integer_or(AT(document, "device_map", "transformer.wte"), -1), 0);
+    assert_int_equal(json_integer_or(AT(document, "device_map", "lm_head"), -1), 0);
+    assert_string_equal(json_string_or(AT(document, "device_map", "transformer.h"), ""), "cpu");
+    assert_true(json_boolean_or(AT(document, "execution", "predicted_fits"), false));
+    assert_int_equal(json_integer_or(AT(document, "accelerate", "device_map", "transformer.h.1"), -1), 0);
+    assert_false(json_boolean_or(AT(document, "accelerate", "execution", "predicted_fits"), true));
+    assert_int_equal(json_integer_or(AT(document, "accelerate", "execution", "predicted_out_of_memory", "device"), -1),
+                     0);
+    assert_int_equal(json_integer_or(AT(document, "accelerate", "kept_free", "0", "kept_bytes"), -1), 28351488);
+    assert_int_equal(json_integer_or(AT(document, "accelerate", "kept_free", "0", "wasted_bytes"), -1), 0);
+    json_release(document);
+    command_result_release(&result);
+    result = PLACE("gpt2", "--precision", "float32", "--max-memory", "0=250MB,cpu=1GB", "--exact");
+    has(&result.output, "on GPUs: 150.24 MiB in ours, 204.31 MiB in accelerate's\n");
+    has(&result.output, "it would run out of memory on 0: stage forward: cuBLAS workspace wants 32.00 MiB");
+    has(&result.output, "device_map = {\n    \"transformer.wte\": 0");
+    command_result_release(&result);
+}
+
+static void wrong_options_are_refused_with_a_remedy(void **state)
+{
+    (void)state;
+    refused(PLACE("gpt2", "--max-memory", "0=1GB", "--batch", "4"), "add --predict, --run or --exact");
+    refused(PLACE("gpt2", "--max-memory", "0=1GB", "--run=hots"),
+            "'hots' is not known; write --run alone, or with host|cuda");
+    refused(PLACE("gpt2", "--max-memory", "0=1GB", "--run", "--mode", "train"), "--mode load or infer");
+    refused(PLACE("gpt2", "--max-memory", "0=1GB", "--run", "--precision", "int8"), "quantised weights");
+    refused(PLACE("gpt2", "--max-memory", "0=1GB", "--predict", "--special-dtypes", "lm_head.weight=float16"),
+            "leave --special-dtypes out");
+    refused(PLACE("gpt2", "--max-memory", "0=1GB", "--predict", "--seq", "5000"), "5000");
+    refused(PLACE("gpt2", "--check", "map.json", "--exact"), "leave --check out");
+    refused(PLACE("gpt2", "--max-memory", "0=10MB,cpu=10MB", "--exact"), "no device map runs within these budgets");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_run_measures_what_was_predicted),
+        cmocka_unit_test(out_of_memory_is_told_and_fails),
+        cmocka_unit_test(an_exact_plan_has_accelerates_beside_it),
+        cmocka_unit_test(wrong_options_are_refused_with_a_remedy),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
