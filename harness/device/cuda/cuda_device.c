@@ -15,11 +15,18 @@
 /* The oldest architecture that the kernels are compiled for; CUDA 13 offers none before it. */
 enum { ARCHITECTURE_OLDEST = 75 };
 
+/* What is asked from here on is asked of this GPU: the runtime keeps one current device for all that a thread has open. */
+static enum status_code cuda_enter(struct cuda_device *cuda, struct status *error)
+{
+    enum status_code code = fault_check(cuda, error);
+    return code == STATUS_OK ? cuda_check(cuda, cudaSetDevice(cuda->index), "cudaSetDevice", error) : code;
+}
+
 static void cuda_close(struct device *device)
 {
     struct cuda_device *cuda = (struct cuda_device *)device;
-    if (cuda->fault.code ==
-        STATUS_OK) { /* the handles of a lost context are the driver's, which the process's end frees */
+    /* The handles of a lost context are the driver's, which the process's end frees. */
+    if (cuda->has_context ? cuda_enter(cuda, NULL) == STATUS_OK : cuda->fault.code == STATUS_OK) {
         cublas_library_close(&cuda->cublas);
         cublaslt_library_close(&cuda->cublaslt);
     }
@@ -53,7 +60,7 @@ static enum status_code cuda_properties(struct device *device, struct device_pro
 {
     struct cuda_device *cuda = (struct cuda_device *)device;
     struct device_properties read = {.kind = "cuda", .total_bytes = cuda->total_bytes, .computes = true};
-    enum status_code code = fault_check(cuda, error);
+    enum status_code code = cuda_enter(cuda, error);
     if (code == STATUS_OK) {
         code = versions_read(cuda, read.driver, read.runtime, error);
     }
@@ -94,7 +101,7 @@ static enum status_code cuda_segment_alloc(struct device *device, int64_t bytes,
         return status_set(error, STATUS_INTERNAL, "cuda:%d: a segment of %" PRId64 " bytes was asked for", cuda->index,
                           bytes);
     }
-    enum status_code checked = fault_check(cuda, error);
+    enum status_code checked = cuda_enter(cuda, error);
     if (checked != STATUS_OK) {
         return checked;
     }
@@ -120,7 +127,7 @@ static enum status_code cuda_segment_free(struct device *device, void *address, 
                           "cuda:%d: a segment of %" PRId64 " bytes that was not taken is given back", cuda->index,
                           bytes);
     }
-    enum status_code code = fault_check(cuda, error);
+    enum status_code code = cuda_enter(cuda, error);
     if (code == STATUS_OK) {
         char doing[64];
         snprintf(doing, sizeof doing, "cudaFree of %" PRId64 " bytes", bytes);
@@ -155,7 +162,7 @@ static enum status_code call_run(struct cuda_device *cuda, const struct operatio
 static enum status_code cuda_run(struct device *device, const struct operation_call *call, struct status *error)
 {
     struct cuda_device *cuda = (struct cuda_device *)device;
-    enum status_code code = fault_check(cuda, error);
+    enum status_code code = cuda_enter(cuda, error);
     if (code != STATUS_OK || !load_form_is_new(&cuda->loads, call)) {
         return code == STATUS_OK ? call_run(cuda, call, error) : code;
     }
@@ -170,7 +177,7 @@ static enum status_code cuda_copy(struct cuda_device *cuda, void *to, const void
                                   enum cudaMemcpyKind kind, struct status *error)
 {
     char doing[64];
-    enum status_code code = fault_check(cuda, error);
+    enum status_code code = cuda_enter(cuda, error);
     if (code != STATUS_OK) {
         return code;
     }
@@ -196,7 +203,7 @@ static enum status_code cuda_copy_from_host(struct device *device, void *address
 static enum status_code cuda_synchronize(struct device *device, struct status *error)
 {
     struct cuda_device *cuda = (struct cuda_device *)device;
-    enum status_code code = fault_check(cuda, error);
+    enum status_code code = cuda_enter(cuda, error);
     if (code == STATUS_OK) {
         code = cuda_check(cuda, cudaDeviceSynchronize(), "synchronisation", error);
     }
@@ -212,7 +219,7 @@ static enum status_code cuda_read_memory(struct device *device, struct device_re
     struct status told;
     size_t free_bytes = 0;
     size_t total_bytes = 0;
-    enum status_code code = fault_check(cuda, error);
+    enum status_code code = cuda_enter(cuda, error);
     if (code != STATUS_OK) {
         return code;
     }

@@ -9,6 +9,7 @@
 #include <cuda_runtime_api.h>
 
 struct emulation_cublas {
+    int device; /* that was set when it was made: it runs there alone */
     bool workspace_given;
     void *workspace;
     size_t workspace_bytes;
@@ -17,7 +18,6 @@ struct emulation_cublas {
 namespace
 {
 
-emulation_cublas the_handle;
 const size_t own_workspace_bytes = 4 << 20;
 
 struct side {
@@ -102,6 +102,12 @@ cublasStatus_t gemm_strided_batched(cublasHandle_t handle, cublasOperation_t tra
     if (fault != CUBLAS_STATUS_SUCCESS) {
         return fault;
     }
+    bool reaches = handle->device == emulated_device() && !emulated_is_elsewhere(a) && !emulated_is_elsewhere(b) &&
+                   !emulated_is_elsewhere(c) && !emulated_is_elsewhere(handle->workspace);
+    if (!reaches) {
+        emulated_reach_beyond();
+        return CUBLAS_STATUS_EXECUTION_FAILED;
+    }
     if (!workspace_use(handle)) {
         return CUBLAS_STATUS_EXECUTION_FAILED;
     }
@@ -133,15 +139,19 @@ cublasStatus_t create(cublasHandle_t *handle)
     if (status != CUBLAS_STATUS_SUCCESS) {
         return status;
     }
-    *handle = &the_handle;
-    the_handle = {};
+    *handle = new emulation_cublas{emulated_device(), false, nullptr, 0};
     emulated_handle_made();
     return CUBLAS_STATUS_SUCCESS;
 }
 
 cublasStatus_t destroy(cublasHandle_t handle)
 {
-    return handle == &the_handle ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_INITIALIZED;
+    if (handle == nullptr) {
+        return CUBLAS_STATUS_NOT_INITIALIZED;
+    }
+    bool is_here = handle->device == emulated_device();
+    delete handle;
+    return is_here ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
 }
 
 cublasStatus_t set_workspace(cublasHandle_t handle, void *workspace, size_t bytes)

@@ -9,7 +9,7 @@
 #include <cuda_runtime_api.h>
 
 struct emulation_lt {
-    int open;
+    int device; /* that was set when it was made: it runs there alone */
 };
 
 struct emulation_lt_desc {
@@ -34,22 +34,22 @@ struct emulation_lt_preference {
 namespace
 {
 
-emulation_lt the_handle;
-
 cublasStatus_t create(cublasLtHandle_t *handle)
 {
     cublasStatus_t status = emulated_library_call("cublasLtCreate");
     if (status != CUBLAS_STATUS_SUCCESS) {
         return status;
     }
-    *handle = &the_handle;
+    *handle = new emulation_lt{emulated_device()};
     emulated_handle_made();
     return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t destroy(cublasLtHandle_t)
+cublasStatus_t destroy(cublasLtHandle_t handle)
 {
-    return CUBLAS_STATUS_SUCCESS;
+    bool is_here = handle != nullptr && handle->device == emulated_device();
+    delete handle;
+    return is_here ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
 }
 
 cublasStatus_t desc_create(cublasLtMatmulDesc_t *desc, cublasComputeType_t compute_type, cudaDataType)
@@ -159,7 +159,7 @@ float element(const void *data, cublasLtMatrixLayout_t layout, cublasOperation_t
     return float_load(data, emulated_dtype(layout->type), place);
 }
 
-cublasStatus_t matmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc, const void *alpha, const void *a,
+cublasStatus_t matmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, const void *alpha, const void *a,
                       cublasLtMatrixLayout_t a_layout, const void *b, cublasLtMatrixLayout_t b_layout, const void *,
                       const void *, cublasLtMatrixLayout_t, void *d, cublasLtMatrixLayout_t d_layout,
                       const cublasLtMatmulAlgo_t *, void *workspace, size_t workspace_bytes, cudaStream_t)
@@ -167,6 +167,12 @@ cublasStatus_t matmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc, const void *a
     cublasStatus_t fault = emulated_library_call("cublasLtMatmul");
     if (fault != CUBLAS_STATUS_SUCCESS) {
         return fault;
+    }
+    bool reaches = handle->device == emulated_device() && !emulated_is_elsewhere(a) && !emulated_is_elsewhere(b) &&
+                   !emulated_is_elsewhere(d) && !emulated_is_elsewhere(workspace) && !emulated_is_elsewhere(desc->bias);
+    if (!reaches) {
+        emulated_reach_beyond();
+        return CUBLAS_STATUS_EXECUTION_FAILED;
     }
     int64_t terms = (int64_t)(desc->transpose_a == CUBLAS_OP_T ? a_layout->rows : a_layout->columns);
     if (workspace_bytes > 0) {

@@ -43,7 +43,14 @@ struct memory {
     unsigned long long total, free, used;
 };
 
-char the_board[] = "board", the_instance[] = "instance";
+char boards[2][8] = {"board", "second"}, the_instance[] = "instance";
+
+/* The runtime's number of the device behind a handle; instances are of the first board. */
+int number_of(const void *device)
+{
+    return device == boards[1] ? 1 : 0;
+}
+
 int list_count;
 
 /* One word after the other: what follows name, where name begins the word and the word holds now. */
@@ -105,17 +112,17 @@ int list_give(const std::vector<process> &all, unsigned *count, void *entries)
     return fits ? SUCCESS : INSUFFICIENT_SIZE;
 }
 
-int compute_processes(void *, unsigned *count, void *entries)
+int compute_processes(void *device, unsigned *count, void *entries)
 {
     std::vector<process> all;
     list_count++;
     if (!word_holds("hidden")) {
         others_add("process=", &all);
         others_add("untold=", &all);
-        if (emulated_context_is_made()) {
+        if (emulated_context_is_made_on(number_of(device))) {
             int number = mode_of("own=");
             all.push_back({number >= 0 ? (unsigned)number : (unsigned)getpid(),
-                           word_holds("ownless") ? 0 : emulated_used_bytes(), ~0U, ~0U});
+                           word_holds("ownless") ? 0 : emulated_used_bytes_on(number_of(device)), ~0U, ~0U});
         }
     }
     return list_give(all, count, entries);
@@ -141,16 +148,16 @@ int driver_version(char *version, unsigned bytes)
     return SUCCESS;
 }
 
-int device_by_bus(const char *, void **device)
+int device_by_bus(const char *bus_id, void **device)
 {
-    *device = the_board;
+    *device = boards[strncmp(bus_id, "0000:01", 7) == 0];
     return word_holds("busless") ? NOT_FOUND : SUCCESS;
 }
 
 int device_by_uuid(const char *uuid, void **device)
 {
     bool instance = strncmp(uuid, "MIG-", 4) == 0;
-    *device = instance ? the_instance : the_board;
+    *device = instance ? the_instance : boards[uuid[strlen(uuid) - 1] == '2'];
     return word_holds("uuidless") || (instance && mode_of("mig=") < 1) ? NOT_FOUND : SUCCESS;
 }
 
@@ -170,7 +177,7 @@ int instance_by_index(void *, unsigned index, void **instance)
 int memory_info(void *device, memory *told)
 {
     const unsigned long long kept = 600 << 20;
-    size_t used = emulated_used_bytes() + emulated_foreign_bytes();
+    size_t used = emulated_used_bytes_on(number_of(device)) + emulated_foreign_bytes();
     if (device != the_instance && mode_of("mig=") == 1) {
         return UNKNOWN;
     }
@@ -182,7 +189,7 @@ int mode_tell(const char *name, const void *device, unsigned *current, unsigned 
 {
     int mode = mode_of(name);
     *current = *pending = (unsigned)mode;
-    return mode < 0 || device != the_board ? NOT_SUPPORTED : SUCCESS;
+    return mode < 0 || device == the_instance ? NOT_SUPPORTED : SUCCESS;
 }
 
 int ecc_mode(void *device, unsigned *current, unsigned *pending)

@@ -1,14 +1,18 @@
 /* The runtime's functions without a GPU: two devices, one without and one with what tensor cores need. Their memory is the
- * host's, counted as one, poisoned when it is taken. */
+ * host's, counted apart, poisoned when it is taken. What runs is on the device that was set last, as in the real runtime, and
+ * reaches no memory of the other: no peer access was asked for. */
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 
 #include <cuda_runtime_api.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "tests/cuda_emulation/emulated/emulated_toolkit.h"
@@ -30,12 +34,17 @@ const int device_count = sizeof architectures / sizeof architectures[0];
 
 int device_current;
 
-std::map<void *, size_t> allocations;
-size_t allocated_bytes;
-std::map<const void *, size_t> shared_limits;
-std::set<const void *> kernels;
-size_t handle_count;
-bool context_made;
+struct allocation {
+    size_t bytes;
+    int device;
+};
+
+std::map<const void *, allocation> allocations;
+size_t allocated_bytes[device_count];
+std::map<std::pair<int, const void *>, size_t> shared_limits; /* by device and kernel */
+std::set<const void *> kernels[device_count];
+size_t handle_count[device_count];
+bool context_made[device_count];
 cudaError_t last_error = cudaSuccess;
 std::string failure_text = "unspecified launch failure";
 
@@ -48,6 +57,38 @@ size_t device_bytes_read()
 }
 
 const size_t device_bytes = device_bytes_read();
+
+/* EMULATED_APART: memory is taken by pages, and what runs on one device and touches another's is ended by SIGSEGV, as a GPU without
+ * peer access ends it by an illegal address. Without it memory is malloc's, whose ends sanitizers watch. */
+bool memory_is_apart()
+{
+    static const bool apart = getenv("EMULATED_APART") != nullptr;
+    return apart;
+}
+
+size_t pages_of(size_t bytes)
+{
+    const size_t page = 4096;
+    return (bytes + page - 1) / page * page;
+}
+
+void *memory_take(size_t bytes)
+{
+    if (!memory_is_apart()) {
+        return aligned_alloc(256, (bytes + 255) / 256 * 256);
+    }
+    void *taken = mmap(nullptr, pages_of(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return taken != MAP_FAILED ? taken : nullptr;
+}
+
+void memory_give_back(void *memory, size_t bytes)
+{
+    if (memory_is_apart()) {
+        munmap(memory, pages_of(bytes));
+    } else {
+        free(memory);
+    }
+}
 
 /* Codes after which a context answers nothing else. */
 bool destroys_context(int code)
@@ -127,10 +168,54 @@ int emulated_fault(const char *name)
     return planned->code;
 }
 
-size_t emulated_used_bytes(void)
+size_t emulated_used_bytes_on(int device)
 {
-    return allocated_bytes + (context_made ? driver_bytes("context:") : 0) + kernels.size() * driver_bytes("kernel:") +
-           handle_count * driver_bytes("handle:");
+    return allocated_bytes[device] + (context_made[device] ? driver_bytes("context:") : 0) +
+           kernels[device].size() * driver_bytes("kernel:") + handle_count[device] * driver_bytes("handle:");
+}
+
+int emulated_device(void)
+{
+    return device_current;
+}
+
+bool emulated_is_elsewhere(const void *address)
+{
+    auto next = allocations.upper_bound(address);
+    if (next == allocations.begin()) {
+        return false;
+    }
+    auto holds = std::prev(next);
+    return holds->second.device != device_current &&
+           (const char *)address < (const char *)holds->first + holds->second.bytes;
+}
+
+/* While something runs on one device, nothing can be read or written of the others'. */
+static void others_protect(int protection)
+{
+    if (!memory_is_apart()) {
+        return;
+    }
+    for (const auto &entry : allocations) {
+        if (entry.second.device != device_current) {
+            mprotect(const_cast<void *>(entry.first), pages_of(entry.second.bytes), protection);
+        }
+    }
+}
+
+void emulated_others_hide(void)
+{
+    others_protect(PROT_NONE);
+}
+
+void emulated_others_show(void)
+{
+    others_protect(PROT_READ | PROT_WRITE);
+}
+
+void emulated_reach_beyond(void)
+{
+    pending = cudaErrorIllegalAddress;
 }
 
 size_t emulated_memory_bytes(void)
@@ -138,19 +223,19 @@ size_t emulated_memory_bytes(void)
     return device_bytes;
 }
 
-bool emulated_context_is_made(void)
+bool emulated_context_is_made_on(int device)
 {
-    return context_made;
+    return context_made[device];
 }
 
 void emulated_handle_made(void)
 {
-    handle_count++;
+    handle_count[device_current]++;
 }
 
 bool emulated_launch_begin(const void *kernel)
 {
-    kernels.insert(kernel);
+    kernels[device_current].insert(kernel);
     int code = emulated_fault("launch");
     if (destroys_context(code)) {
         pending = (cudaError_t)code; /* the launch itself is a success */
@@ -178,7 +263,7 @@ void emulation_error_set(cudaError_t error, const char *text)
 
 size_t emulation_shared_limit(const void *kernel)
 {
-    auto found = shared_limits.find(kernel);
+    auto found = shared_limits.find({device_current, kernel});
     return found != shared_limits.end() ? found->second : shared_bytes_unasked;
 }
 
@@ -226,7 +311,7 @@ cudaError_t cudaSetDevice(int device)
         return answer(cudaErrorInvalidDevice);
     }
     device_current = device;
-    context_made = true;
+    context_made[device] = true;
     return cudaSuccess;
 }
 
@@ -245,13 +330,14 @@ cudaError_t cudaMalloc(void **memory, size_t bytes)
     if (error != cudaSuccess) {
         return error;
     }
-    void *taken = bytes <= device_bytes - emulated_used_bytes() - emulated_foreign_bytes() ? aligned_alloc(256, (bytes + 255) / 256 * 256) : nullptr;
+    size_t left = device_bytes - emulated_used_bytes_on(device_current) - emulated_foreign_bytes();
+    void *taken = bytes <= left ? memory_take(bytes) : nullptr;
     if (taken == nullptr) {
         return answer(cudaErrorMemoryAllocation);
     }
     memset(taken, 0xff, bytes);
-    allocations[taken] = bytes;
-    allocated_bytes += bytes;
+    allocations[taken] = {bytes, device_current};
+    allocated_bytes[device_current] += bytes;
     *memory = taken;
     return cudaSuccess;
 }
@@ -266,9 +352,9 @@ cudaError_t cudaFree(void *memory)
     if (found == allocations.end()) {
         return answer(memory == nullptr ? cudaSuccess : cudaErrorInvalidValue);
     }
-    allocated_bytes -= found->second;
+    allocated_bytes[found->second.device] -= found->second.bytes;
+    memory_give_back(memory, found->second.bytes);
     allocations.erase(found);
-    free(memory);
     return cudaSuccess;
 }
 
@@ -298,7 +384,7 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
     if (error != cudaSuccess) {
         return error;
     }
-    *free_bytes = device_bytes - emulated_used_bytes() - emulated_foreign_bytes();
+    *free_bytes = device_bytes - emulated_used_bytes_on(device_current) - emulated_foreign_bytes();
     *total_bytes = device_bytes;
     return cudaSuccess;
 }
@@ -308,7 +394,7 @@ cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute, int valu
     if (value < 0 || (size_t)value > architectures[device_current].shared_bytes_maximum) {
         return answer(cudaErrorInvalidValue);
     }
-    shared_limits[kernel] = (size_t)value;
+    shared_limits[{device_current, kernel}] = (size_t)value;
     return cudaSuccess;
 }
 

@@ -280,12 +280,13 @@ void emulation_launch::blocks_run(const void *kernel, const std::function<void()
         gridDim.x = BLOCKS_OF_A_SHORT_GRID;
     }
     int64_t blocks = (int64_t)gridDim.x * gridDim.y * gridDim.z;
-    for (int64_t k = 0; k < blocks; k++) {
+    bool goes_on = true;
+    emulated_others_hide();
+    for (int64_t k = 0; k < blocks && goes_on; k++) {
         int64_t block = ordered(k, blocks);
         blockIdx = dim3((unsigned)(block % gridDim.x), (unsigned)(block / gridDim.x % gridDim.y),
                         (unsigned)(block / ((int64_t)gridDim.x * gridDim.y)));
-        if (!block_run()) {
-            return;
-        }
+        goes_on = block_run();
     }
+    emulated_others_show();
 }

@@ -27,12 +27,23 @@ int emulated_fault(const char *name);
 /* False where the launch does nothing: it was refused, or the context is lost. */
 bool emulated_launch_begin(const void *kernel);
 
-/* Device memory: all there is, what this process and its driver hold, and what processes hold that EMULATED_NVML names. */
+/* The device that was set last: what is launched, taken and asked is its. */
+int emulated_device(void);
+
+/* Whether memory of another device than that lies there. Nobody asked for peer access, so what runs must not reach it. */
+bool emulated_is_elsewhere(const void *address);
+/* Under EMULATED_APART: around what runs, so that touching it there ends the process. */
+void emulated_others_hide(void);
+void emulated_others_show(void);
+/* What runs has reached beyond: the context is lost, as by any illegal address, and the next call tells it. */
+void emulated_reach_beyond(void);
+
+/* Device memory: all that each has, what this process and its driver hold of it, and what processes hold that EMULATED_NVML names. */
 size_t emulated_memory_bytes(void);
-size_t emulated_used_bytes(void);
+size_t emulated_used_bytes_on(int device);
 size_t emulated_foreign_bytes(void);
 
-bool emulated_context_is_made(void);
-void emulated_handle_made(void);
+bool emulated_context_is_made_on(int device);
+void emulated_handle_made(void); /* of a library, on the present device */
 
 #endif
