@@ -40,10 +40,11 @@ static enum status_code budget_add(struct place_case *place, struct placement_de
     struct placement_budget *budget = &place->budgets[place->request.budget_count];
     *budget = (struct placement_budget){.device = device};
     if (place->request.budget_count == PLACEMENT_DEVICES_MAXIMUM) {
-        return status_set(error, STATUS_INVALID, "place: more than %d devices", PLACEMENT_DEVICES_MAXIMUM);
+        return status_set(error, STATUS_INVALID, "%s: more than %d devices", place->command, PLACEMENT_DEVICES_MAXIMUM);
     }
     if (!size_multiply(bytes, BITS_PER_BYTE, &budget->bits)) {
-        return status_set(error, STATUS_OVERFLOW, "place: %" PRId64 " bytes are more than can be planned for", bytes);
+        return status_set(error, STATUS_OVERFLOW, "%s: %" PRId64 " bytes are more than can be planned for",
+                          place->command, bytes);
     }
     place->request.budget_count++;
     return STATUS_OK;
@@ -62,18 +63,19 @@ static enum status_code given_read(struct place_case *place, const char *typed, 
         int64_t bytes = 0;
         if (size == NULL) {
             return status_set(error, STATUS_INVALID,
-                              "place: --max-memory: '%s' is no DEVICE=SIZE; write 0=10GB,1=10GB,cpu=50GB", name);
+                              "%s: --max-memory: '%s' is no DEVICE=SIZE; write 0=10GB,1=10GB,cpu=50GB", place->command,
+                              name);
         }
         *size = '\0';
         if (!placement_device_from_name(name, &device)) {
             return status_set(error, STATUS_INVALID,
-                              "place: --max-memory: '%s' is no device of accelerate; write 0, 1, ... for GPUs, or mps, "
+                              "%s: --max-memory: '%s' is no device of accelerate; write 0, 1, ... for GPUs, or mps, "
                               "cpu or disk",
-                              name);
+                              place->command, name);
         }
         code = size_read(size + 1, &bytes, error);
         if (code != STATUS_OK) {
-            status_prefix(error, "place: --max-memory %s", name);
+            status_prefix(error, "%s: --max-memory %s", place->command, name);
         }
         code = code == STATUS_OK ? budget_add(place, device, bytes, error) : code;
     }
@@ -103,14 +105,14 @@ static enum status_code named_read(struct place_case *place, const char *typed, 
     }
     enum status_code code = gpu_find(name, &gpu, error);
     if (code != STATUS_OK) {
-        status_prefix(error, "place: --on");
+        status_prefix(error, "%s: --on", place->command);
         return code;
     }
     int64_t bytes = rest_bytes(gpu_memory_bytes(gpu));
     for (int i = 0; i < (int)count && code == STATUS_OK; i++) {
         code = budget_add(place, (struct placement_device){PLACEMENT_GPU, i}, bytes, error);
     }
-    note_give("place", &place->notes,
+    note_give(place->command, &place->notes,
               "budget of each %s: its memory less %" PRId64 " bytes for a context, the most that was published",
               gpu->name, gpu_memory_bytes(gpu) - bytes);
     return code;
@@ -129,12 +131,13 @@ static enum status_code here_read(struct place_case *place, struct status *error
     }
     if (code == STATUS_OK && place->request.budget_count == 0) {
         return status_set(error, STATUS_INVALID,
-                          "place: no budget is given, and no GPU whose memory is known is here; add --max-memory "
-                          "0=10GB,cpu=50GB, or --on GPU");
+                          "%s: no budget is given, and no GPU whose memory is known is here; add --max-memory "
+                          "0=10GB,cpu=50GB, or --on GPU",
+                          place->command);
     }
     if (code == STATUS_OK) {
         note_give(
-            "place", &place->notes,
+            place->command, &place->notes,
             "budgets: the memory of this machine and of its GPUs, less a context on each; --max-memory says others");
         code = budget_add(place, (struct placement_device){.kind = PLACEMENT_CPU}, hardware.memory_bytes, error);
     }

@@ -222,7 +222,7 @@ enum status_code place_case_open(const struct arguments *arguments, bool needs_b
     typedef enum status_code reader(const struct arguments *, struct place_case *, struct status *);
     reader *const readers[] = {model_read,   strategy_read, precision_read,
                                classes_read, specials_read, needs_budgets ? place_budgets_read : NULL};
-    *place = (struct place_case){0};
+    *place = (struct place_case){.command = arguments->command->name};
     enum status_code code = STATUS_OK;
     for (size_t i = 0; i < sizeof readers / sizeof readers[0] && code == STATUS_OK; i++) {
         code = readers[i] != NULL ? readers[i](arguments, place, error) : STATUS_OK;

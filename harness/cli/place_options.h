@@ -8,6 +8,7 @@
 
 /* Stays where it is while it is open: the skeleton points into model, and request into the lists. */
 struct place_case {
+    const char *command; /* for messages: "place" */
     struct arena arena;
     struct model model;
     struct skeleton skeleton;

@@ -118,7 +118,10 @@ static enum status_code tensor_store(struct loaded *loaded, int index, const voi
     struct stored_tensor tensor = {
         .label = target->path, .dtype = target->type->dtype, .rank = row->rank, .bytes = target->bytes};
     memcpy(tensor.size, row->size, sizeof tensor.size);
-    return store->write(store->context, &tensor, bytes, error);
+    double begin = load_clock();
+    enum status_code code = store->write(store->context, &tensor, bytes, error);
+    loaded->result.store_seconds += load_clock() - begin;
+    return code;
 }
 
 /* The pieces of one target, which are passages[0..count). */

@@ -125,8 +125,11 @@ enum status_code formats_check(const struct load_walk *walk)
 {
     const struct checkpoint *checkpoint = walk->request->checkpoint;
     for (int file = 0; file < checkpoint->file_count; file++) {
-        const char *name = checkpoint->files[file].name;
+        const char *name = checkpoint->files[file].name, *ending = strrchr(name, '.');
         bool has_metadata = false;
+        if (ending != NULL && strcmp(ending, ".json") == 0) {
+            continue; /* the index */
+        }
         const struct checkpoint_entry *format = format_of(checkpoint, file, &has_metadata);
         if (!has_metadata) {
             text_format(&walk->plan->warnings,

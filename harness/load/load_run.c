@@ -9,7 +9,7 @@
 #include "harness/base/size.h"
 #include "harness/load/load_inside.h"
 
-static double seconds_now(void)
+double load_clock(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -163,23 +163,23 @@ static enum status_code devices_load(struct loaded *loaded, struct status *error
 
 static enum status_code load_all(struct loaded *loaded, struct status *error)
 {
-    double begin = seconds_now();
+    double begin = load_clock();
     loaded->staging = malloc(LOAD_STAGING_BYTES);
     if (loaded->staging == NULL) {
         return status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory for staging buffers of %d bytes",
                           LOAD_STAGING_BYTES);
     }
     enum status_code code = blocks_take(loaded, false, error);
-    double filled = seconds_now();
+    double filled = load_clock();
     loaded->result.allocate_seconds = filled - begin;
     code = code == STATUS_OK ? disk_load(loaded, error) : code;
-    begin = seconds_now();
+    begin = load_clock();
     loaded->result.transfer_seconds = begin - filled;
     code = code == STATUS_OK ? blocks_take(loaded, true, error) : code;
-    filled = seconds_now();
+    filled = load_clock();
     loaded->result.allocate_seconds += filled - begin;
     code = code == STATUS_OK ? devices_load(loaded, error) : code;
-    loaded->result.transfer_seconds += seconds_now() - filled;
+    loaded->result.transfer_seconds += load_clock() - filled - loaded->result.store_seconds;
     free(loaded->staging);
     loaded->staging = NULL;
     return code == STATUS_OK ? load_files_check(loaded->files, error) : code;
@@ -262,29 +262,38 @@ enum status_code load_predict(const struct load_plan *plan, const struct replay_
     return code;
 }
 
-enum status_code load_read_plainly(const struct load_files *files, int64_t *bytes, double *seconds,
-                                   struct status *error)
+static enum status_code file_read_plainly(struct byte_source *source, const struct load_watch *watch, void *buffer,
+                                          struct status *error)
 {
+    enum status_code code = STATUS_OK;
+    for (int64_t at = 0; at < source->size_bytes && code == STATUS_OK; at += LOAD_PIECE_BYTES) {
+        int64_t left = source->size_bytes - at, count = left < LOAD_PIECE_BYTES ? left : LOAD_PIECE_BYTES;
+        if (watch != NULL && watch->stops != NULL && watch->stops(watch->context)) {
+            return status_set(error, STATUS_UNAVAILABLE, "%s: reading it was interrupted", source->name);
+        }
+        code = byte_source_read(source, at, buffer, (size_t)count, error);
+    }
+    return code;
+}
+
+enum status_code load_read_plainly(const struct load_files *files, const struct load_watch *watch,
+                                   struct load_reading *reading, struct status *error)
+{
+    struct load_reading made = {0};
     void *buffer = malloc(LOAD_PIECE_BYTES);
-    int64_t sum = 0;
     if (buffer == NULL) {
         return status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory to read the files");
     }
     enum status_code code = STATUS_OK;
-    double begin = seconds_now();
-    for (int i = 0; i < files->checkpoint->file_count; i++) {
-        int64_t size = files->sources[i]->size_bytes;
-        for (int64_t at = 0; at < size && code == STATUS_OK; at += LOAD_PIECE_BYTES) {
-            int64_t left = size - at, count = left < LOAD_PIECE_BYTES ? left : LOAD_PIECE_BYTES;
-            code = byte_source_read(files->sources[i], at, buffer, (size_t)count, error);
-            sum += count;
-        }
+    double begin = load_clock();
+    for (int i = 0; i < files->checkpoint->file_count && code == STATUS_OK; i++) {
+        code = file_read_plainly(files->sources[i], watch, buffer, error);
+        made.bytes += files->sources[i]->size_bytes;
     }
-    double end = seconds_now();
+    made.seconds = load_clock() - begin;
     free(buffer);
     if (code == STATUS_OK) {
-        *bytes = sum;
-        *seconds = end - begin;
+        *reading = made;
     }
     return code;
 }

@@ -35,7 +35,9 @@ struct load_result {
     int64_t
         host_bytes_predicted; /* what the host's memory grows by at most: its part, GPUs that it stands for, what is in
                                      flight and the staging buffers */
-    double allocate_seconds, transfer_seconds;
+    double allocate_seconds;  /* for memory on the devices, */
+    double transfer_seconds;  /* from the files to where the bytes belong, casts and copies included, */
+    double store_seconds;     /* and to the disk, beside those */
 };
 
 struct loaded; /* opaque: the weights where they lie */
@@ -57,8 +59,13 @@ enum status_code loaded_release(struct loaded *loaded, struct status *error); /*
 enum status_code load_predict(const struct load_plan *plan, const struct replay_lane *lanes, struct arena *arena,
                               struct load_result *result, struct status *error);
 
-/* Reads all files from begin to end into a buffer of LOAD_PIECE_BYTES, which is what a disk can give at best. */
-enum status_code load_read_plainly(const struct load_files *files, int64_t *bytes, double *seconds,
-                                   struct status *error);
+/* Reads all files from begin to end into a buffer of LOAD_PIECE_BYTES, which is what a disk can give at best. Of watch, which may be
+ * NULL, stops is asked. */
+struct load_reading {
+    int64_t bytes;
+    double seconds;
+};
+enum status_code load_read_plainly(const struct load_files *files, const struct load_watch *watch,
+                                   struct load_reading *reading, struct status *error);
 
 #endif

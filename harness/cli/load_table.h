@@ -1,0 +1,27 @@
+/* Load table: what a load came to, as text and as JSON. */
+#ifndef ASSAY_CLI_LOAD_TABLE_H
+#define ASSAY_CLI_LOAD_TABLE_H
+
+#include "harness/cli/load_case.h"
+
+struct load_figures {
+    struct load_result predicted, measured; /* shares are borrowed */
+    bool has_plain;
+    struct load_reading plain; /* a sequential read of the same files, in the same run */
+    bool host_known;
+    int64_t host_grown_bytes; /* of the resident bytes of this process, at most, since before the load */
+    int64_t *driver_bytes;    /* by place: what the driver counts more on that GPU; -1: it is not told */
+    bool is_read;             /* false: on meta nothing is */
+    bool agrees;              /* predicted and measured are the same, on every device */
+    struct offload_totals offloaded;
+};
+
+/* Bytes of tensors by the second; 0 where nothing was read. */
+double load_rate(const struct load_figures *figures);
+
+void load_text_append(const struct load_case *load, const struct load_figures *figures, struct text *text);
+
+/* NULL where memory ran out. */
+struct json *load_json(const struct load_case *load, const struct load_figures *figures);
+
+#endif
