@@ -16,7 +16,9 @@ struct meta_device {
     struct device base;
     int64_t next_offset; /* of the next segment from META_ADDRESS_BASE */
     int64_t held_count, held_bytes;
-    int64_t bound_bytes; /* 0: none */
+    int64_t bound_bytes;     /* 0: none */
+    int64_t held_peak_bytes; /* with a bound alone */
+    int64_t refused_bytes;   /* 0: nothing was refused */
 };
 
 static void meta_close(struct device *device)
@@ -47,6 +49,8 @@ static enum status_code meta_segment_alloc(struct device *device, int64_t bytes,
     }
     if (meta->bound_bytes > 0 && bytes > meta->bound_bytes - meta->held_bytes) {
         char wanted[SIZE_TEXT_BYTES], bound[SIZE_TEXT_BYTES];
+        int64_t enough = bytes <= INT64_MAX - meta->held_bytes ? meta->held_bytes + bytes : INT64_MAX;
+        meta->refused_bytes = meta->refused_bytes == 0 || enough < meta->refused_bytes ? enough : meta->refused_bytes;
         return status_set(error, STATUS_OUT_OF_MEMORY,
                           "meta: a segment of %s, but of the %s " REFUSAL_WORDS_BOUND " too little is "
                           "left; raise the bound",
@@ -56,6 +60,7 @@ static enum status_code meta_segment_alloc(struct device *device, int64_t bytes,
     meta->next_offset = next;
     meta->held_count++;
     meta->held_bytes += meta->bound_bytes > 0 ? bytes : 0; /* unbounded, the sum need not fit */
+    meta->held_peak_bytes = meta->held_bytes > meta->held_peak_bytes ? meta->held_bytes : meta->held_peak_bytes;
     return STATUS_OK;
 }
 
@@ -141,4 +146,14 @@ enum status_code meta_open(int64_t bound_bytes, struct device **device, struct s
     meta->bound_bytes = bound_bytes;
     *device = &meta->base;
     return STATUS_OK;
+}
+
+int64_t meta_held_peak_bytes(const struct device *device)
+{
+    return ((const struct meta_device *)device)->held_peak_bytes;
+}
+
+int64_t meta_refused_bytes(const struct device *device)
+{
+    return ((const struct meta_device *)device)->refused_bytes;
 }

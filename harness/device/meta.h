@@ -15,4 +15,10 @@
  * of the device itself. */
 enum status_code meta_open(int64_t bound_bytes, struct device **device, struct status *error);
 
+/* Only for devices made by meta_open with a bound: the most bytes that segments held together, and the least bound under which the
+ * first of the segments that were refused would have been granted (0: none was refused). From one to just below the other
+ * every bound has the same done and refused. */
+int64_t meta_held_peak_bytes(const struct device *device);
+int64_t meta_refused_bytes(const struct device *device);
+
 #endif
