@@ -30,6 +30,8 @@ static const struct option_row options[] = {
     {"jobs", OPTION_VALUE, "N", "cases measured at the same time (default: 1)"},
     {"share-device", OPTION_FLAG, NULL, "use a GPU beside other runs that share it too"},
     {"wait-device", OPTION_VALUE, "SECONDS", "wait so long for a GPU that another run has, also as 5m (default: 0)"},
+    {"prove", OPTION_FLAG, NULL, "run each case again with exactly the bytes predicted, and with a granule less"},
+    {"prove-estimators", OPTION_FLAG, NULL, "the same for the bytes of every estimator that has a peak"},
     {"records-only", OPTION_FLAG, NULL, "write no report and no plots beside the records"},
     {"quiet", OPTION_FLAG, NULL,
      "no progress and no plots that are missing on standard error; warnings and errors alone"},
@@ -174,6 +176,9 @@ static enum status_code options_read(const struct arguments *arguments, char dev
     run->revision = program_revision();
     run->jobs = 1;
     run->share_device = arguments_value(arguments, "share-device") != NULL;
+    run->proof = arguments_value(arguments, "prove-estimators") != NULL ? RUN_PROOF_ESTIMATORS
+                 : arguments_value(arguments, "prove") != NULL          ? RUN_PROOF_REPLAY
+                                                                        : RUN_PROOF_NONE;
     run->lock_folder = lock_folder != NULL && lock_folder[0] != '\0' ? lock_folder : NULL;
     run->progress = run_progress_terminal(arguments_value(arguments, "quiet") != NULL);
     enum status_code code = number_read(arguments, "jobs", 1, RUN_JOBS_MAXIMUM, &run->jobs, error);

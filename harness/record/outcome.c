@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "harness/record/proof_words.h"
 #include "harness/record/verdict_words.h"
 
 static const struct {
@@ -44,7 +45,7 @@ enum standing case_standing(const struct json *case_line)
 {
     enum case_status status = status_of(case_line);
     const struct json *verdicts = json_get(case_line, "verdicts");
-    bool open = false;
+    bool open = status == CASE_STATUS_OK && proof_standing_of(case_line) == PROOF_OPEN;
     for (size_t i = 0; status == CASE_STATUS_OK && json_kind(verdicts) == JSON_KIND_ARRAY && i < json_count(verdicts);
          i++) {
         open = open || verdict_is_open(json_at(verdicts, i));
@@ -76,6 +77,11 @@ void case_open_append(struct text *text, const struct json *case_line)
     if (count > 1) {
         text_format(text, "; %d more", count - 1);
     }
+    struct text proof = {0};
+    proof_open_append(&proof, case_line);
+    text_format(text, "%s%s", count > 0 && proof.length > 0 ? "; " : "", text_string(&proof));
+    text->failed = text->failed || proof.failed;
+    text_release(&proof);
 }
 
 void case_failures_append(struct text *text, const struct json *case_line, size_t room)
@@ -103,6 +109,11 @@ void case_failures_append(struct text *text, const struct json *case_line, size_
     if (left_count > 0) {
         text_format(text, "; %d more", left_count);
     }
+    struct text proof = {0};
+    proof_failures_append(&proof, case_line);
+    text_format(text, "%s%s", text->length > begin && proof.length > 0 ? "; " : "", text_string(&proof));
+    text->failed = text->failed || proof.failed;
+    text_release(&proof);
 }
 
 bool outcome_count(struct outcome *outcome, enum case_status status, enum standing standing)

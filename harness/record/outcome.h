@@ -35,7 +35,7 @@ enum standing case_standing(const struct json *case_line);
 /* Appends why a case line is open: its first such verdict in words, and how many more there are. Nothing for others. */
 void case_open_append(struct text *text, const struct json *case_line);
 
-/* Appends the verdicts of a case line that failed, in words, "; " between them; what comes after room bytes is counted, but the
+/* Appends the verdicts and figures of a proof of a case line that failed, in words, "; " between them; what comes after room bytes is counted, but the
  * first is always there. room 0: all. Nothing where none failed. */
 void case_failures_append(struct text *text, const struct json *case_line, size_t room);
 

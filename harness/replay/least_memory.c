@@ -14,7 +14,7 @@ static enum status_code bound_look(const struct tape_view *tape, int64_t bound_b
                                    struct status *error)
 {
     struct device *device = NULL;
-    struct replay_result result;
+    struct replay_result result = {0};
     enum status_code code = meta_open(bound_bytes, &device, error);
     if (code == STATUS_OK) {
         code = replay_run(tape, device, NULL, &result, error);

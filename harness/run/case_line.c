@@ -32,14 +32,6 @@ static const char *const CHILD_MEMBERS[] = {"family",
                                             "estimates",
                                             NULL};
 
-enum { REASON_BYTES = 512 };
-
-/* How a case ended, before its verdicts. */
-struct ending {
-    enum case_status status;
-    char reason[REASON_BYTES]; /* "": none */
-};
-
 /* Joins the members of every line that was sent into one object. False where a line is not an object. */
 static bool output_join(const struct text *output, struct json *fields)
 {
@@ -62,65 +54,66 @@ static bool output_join(const struct text *output, struct json *fields)
 }
 
 /* SIGKILL comes from the kernel where there is no memory left, or from anybody: the kernel counts its own. */
-static struct ending ending_of_kill(const struct child *child)
+static struct case_ending ending_of_kill(const struct child *child)
 {
-    struct ending ending = {.status = CASE_STATUS_OOM};
+    struct case_ending ending = {.status = CASE_STATUS_OOM};
     bool known = child->oom_kills_before >= 0 && child->oom_kills_after >= 0;
     if (!known) {
-        snprintf(ending.reason, REASON_BYTES,
+        snprintf(ending.reason, CASE_REASON_BYTES,
                  "the child was killed " REFUSAL_WORDS_KILLED ", as the kernel does when the host has no memory left");
     } else if (child->oom_kills_after > child->oom_kills_before) {
-        snprintf(ending.reason, REASON_BYTES,
+        snprintf(ending.reason, CASE_REASON_BYTES,
                  "the kernel killed the child " REFUSAL_WORDS_KILLED ": host or cgroup has no memory left");
     } else {
         ending.status = CASE_STATUS_ERROR;
-        snprintf(ending.reason, REASON_BYTES,
+        snprintf(ending.reason, CASE_REASON_BYTES,
                  "the child was killed (SIGKILL) by somebody, not by the kernel for want of memory");
     }
     return ending;
 }
 
-static struct ending ending_of_signal(const struct child *child, int number)
+static struct case_ending ending_of_signal(const struct child *child, int number)
 {
-    struct ending ending = {.status = CASE_STATUS_ERROR};
+    struct case_ending ending = {.status = CASE_STATUS_ERROR};
     const char *name = sigabbrev_np(number);
     if (number == SIGKILL) {
         return ending_of_kill(child);
     }
-    snprintf(ending.reason, REASON_BYTES, "the child crashed: %s (SIG%s)", strsignal(number),
+    snprintf(ending.reason, CASE_REASON_BYTES, "the child crashed: %s (SIG%s)", strsignal(number),
              name != NULL ? name : "?");
     return ending;
 }
 
 /* How it ended by what the parent saw; the child's own word counts only where it ended well. */
-static struct ending ending_of(const struct case_job *job, const struct child *child, const struct json *fields,
-                               bool whole)
+static struct case_ending ending_of(const struct case_job *job, const struct child *child, const struct json *fields,
+                                    bool whole)
 {
-    struct ending ending = {.status = CASE_STATUS_ERROR};
+    struct case_ending ending = {.status = CASE_STATUS_ERROR};
     const char *word = json_string_or(json_get(fields, "status"), NULL);
     if (child->timed_out) {
         ending.status = CASE_STATUS_TIMEOUT;
-        snprintf(ending.reason, REASON_BYTES,
+        snprintf(ending.reason, CASE_REASON_BYTES,
                  child->left
                      ? "not done after %.0f s and killed, but still there %.0f s later: it waits for the kernel or "
                        "a driver that hangs"
                      : "not done after %.0f s, so it was ended; raise timeout_seconds",
                  job->case_->settings->timeout_seconds, (double)child->grace_ns / 1e9);
     } else if (child->too_long) {
-        snprintf(ending.reason, REASON_BYTES, "the child sent more than %d bytes and was ended",
+        snprintf(ending.reason, CASE_REASON_BYTES, "the child sent more than %d bytes and was ended",
                  CHILD_OUTPUT_BYTES_MAXIMUM);
     } else if (WIFSIGNALED(child->wait_status)) {
         ending = ending_of_signal(child, WTERMSIG(child->wait_status));
     } else if (!WIFEXITED(child->wait_status) || WEXITSTATUS(child->wait_status) != 0) {
-        snprintf(ending.reason, REASON_BYTES, "the child ended with exit code %d", WEXITSTATUS(child->wait_status));
+        snprintf(ending.reason, CASE_REASON_BYTES, "the child ended with exit code %d",
+                 WEXITSTATUS(child->wait_status));
     } else if (!whole) {
-        snprintf(ending.reason, REASON_BYTES, "the child sent something that is no result");
+        snprintf(ending.reason, CASE_REASON_BYTES, "the child sent something that is no result");
     } else if (word == NULL) {
-        snprintf(ending.reason, REASON_BYTES, "the child ended without a result");
+        snprintf(ending.reason, CASE_REASON_BYTES, "the child ended without a result");
     } else if (!case_status_from_name(word, &ending.status)) {
-        snprintf(ending.reason, REASON_BYTES, "the child sent a status that is not known");
+        snprintf(ending.reason, CASE_REASON_BYTES, "the child sent a status that is not known");
     } else {
-        snprintf(ending.reason, REASON_BYTES, "%s", json_string_or(json_get(fields, "reason"), ""));
+        snprintf(ending.reason, CASE_REASON_BYTES, "%s", json_string_or(json_get(fields, "reason"), ""));
     }
     return ending;
 }
@@ -170,7 +163,7 @@ static struct json *tags_json(const struct suite_settings *settings)
 }
 
 /* Status, reason and verdicts come last, because verdicts need the other members. */
-static bool line_judge(const struct case_job *job, struct ending *ending, struct json *line)
+static bool line_judge(const struct case_job *job, struct case_ending *ending, struct json *line)
 {
     struct verdict_counts counts = {0};
     struct json *verdicts =
@@ -180,8 +173,8 @@ static bool line_judge(const struct case_job *job, struct ending *ending, struct
     if (counts.fail > 0) {
         struct text reason = {0};
         ending->status = CASE_STATUS_FAIL;
-        case_failures_append(&reason, line, REASON_BYTES);
-        snprintf(ending->reason, REASON_BYTES, "%s", text_string(&reason));
+        case_failures_append(&reason, line, CASE_REASON_BYTES);
+        snprintf(ending->reason, CASE_REASON_BYTES, "%s", text_string(&reason));
         made = made && !reason.failed;
         text_release(&reason);
     }
@@ -192,7 +185,7 @@ static bool line_judge(const struct case_job *job, struct ending *ending, struct
 
 /* NULL where memory ran out. */
 static struct json *line_build(const struct case_job *job, const struct child *child, struct json *fields,
-                               struct ending *ending)
+                               struct case_ending *ending)
 {
     double seconds = (double)(clock_ns() - child->started_ns) / 1e9;
     struct json *line = json_object_new();
@@ -210,20 +203,26 @@ static struct json *line_build(const struct case_job *job, const struct child *c
     return json_made(line, made && line_judge(job, ending, line));
 }
 
+struct case_ending case_ending_read(const struct case_job *job, const struct child *child, struct json **fields)
+{
+    *fields = json_object_new();
+    bool whole = *fields != NULL && output_join(&child->output, *fields);
+    return ending_of(job, child, *fields, whole);
+}
+
 enum status_code case_line_make(const struct case_job *job, const struct child *child, struct json **line,
                                 enum case_status *status, struct status *error)
 {
     struct status wrong;
-    struct json *fields = json_object_new();
-    bool whole = fields != NULL && output_join(&child->output, fields);
-    struct ending ending = ending_of(job, child, fields, whole);
+    struct json *fields = NULL;
+    struct case_ending ending = case_ending_read(job, child, &fields);
     struct json *made = line_build(job, child, fields, &ending);
     if (made != NULL && record_line_check(made, &wrong) != STATUS_OK) { /* then nothing that it sent is kept */
         json_release(made);
         json_release(fields);
         fields = json_object_new();
         ending.status = CASE_STATUS_ERROR;
-        snprintf(ending.reason, REASON_BYTES, "the child sent a wrong result: %.400s", wrong.text);
+        snprintf(ending.reason, CASE_REASON_BYTES, "the child sent a wrong result: %.400s", wrong.text);
         made = line_build(job, child, fields, &ending);
     }
     json_release(fields);

@@ -6,109 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "harness/device/device_spec.h"
+#include "harness/run/case_prove.h"
 #include "harness/run/measurement.h"
+#include "harness/run/measuring.h"
 #include "harness/run/prediction.h"
 #include "harness/run/run.h"
 #include "models/family.h"
-#include "models/model.h"
 #include "models/workload_tape.h"
-
-struct measuring {
-    const struct case_job *job;
-    int file;
-    struct model model;
-    struct skeleton skeleton;
-    struct device *device;        /* NULL where it did not open */
-    char spec[DEVICE_SPEC_BYTES]; /* of the device, with the suite's bound */
-    int64_t memory_bytes;         /* that bounds the prediction; 0: none */
-    struct measurement_place place;
-    const struct target *target;
-    struct constants found;            /* under the reference folder */
-    const struct constants *constants; /* that the predictions use; NULL: none */
-    struct status unopened;            /* why not */
-};
-
-/* Sends object (NULL: memory ran out) and releases it. */
-static enum status_code send_release(const struct measuring *measuring, struct json *object, struct status *error)
-{
-    enum status_code code = object != NULL ? case_send(measuring->file, object, error)
-                                           : status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory left");
-    json_release(object);
-    return code;
-}
-
-static enum status_code model_prepare(struct measuring *measuring, struct status *error)
-{
-    const struct identity *identity = &measuring->job->case_->identity;
-    const struct model_places places = {.catalogue_dir = measuring->job->catalogue_dir};
-    enum status_code code = model_find(&places, identity->model, &measuring->model, error);
-    if (code == STATUS_OK) {
-        code = model_skeleton(&measuring->model, &identity->workload, &measuring->skeleton, error);
-    }
-    return code;
-}
-
-/* Opens the device that was asked for. Host and meta are bounded to the `memory` of the suite, unless they were asked for with a
- * bound; a GPU is not, and has the memory it has. measuring->memory_bytes is what the prediction is bounded to: that of the device,
- * of a GPU the suite's. */
-static enum status_code bounded_open(struct measuring *measuring, struct status *error)
-{
-    struct device_spec spec;
-    struct device_properties properties;
-    int64_t memory_bytes = measuring->job->case_->settings->memory_bytes;
-    snprintf(measuring->spec, sizeof measuring->spec, "%s", measuring->job->device);
-    measuring->memory_bytes = memory_bytes;
-    enum status_code code = device_spec_parse(measuring->spec, &spec, error);
-    if (code == STATUS_OK && spec.memory_bytes > 0) {
-        measuring->memory_bytes = spec.memory_bytes;
-    } else if (code == STATUS_OK && memory_bytes > 0 &&
-               (spec.kind == DEVICE_KIND_HOST || spec.kind == DEVICE_KIND_META)) {
-        snprintf(measuring->spec, sizeof measuring->spec, "%s:mem=%" PRId64 "B",
-                 spec.kind == DEVICE_KIND_HOST ? "host" : "meta", memory_bytes);
-    }
-    if (code == STATUS_OK) {
-        code = device_open(measuring->spec, &measuring->device, error);
-    }
-    bool is_auto = code == STATUS_OK && spec.kind == DEVICE_KIND_AUTO && memory_bytes > 0;
-    if (is_auto && measuring->device->table->properties(measuring->device, &properties, NULL) == STATUS_OK &&
-        strcmp(properties.kind, "host") == 0) {
-        device_close(measuring->device);
-        measuring->device = NULL;
-        snprintf(measuring->spec, sizeof measuring->spec, "host:mem=%" PRId64 "B", memory_bytes);
-        code = device_open(measuring->spec, &measuring->device, error);
-    }
-    return code;
-}
-
-/* The device, and the row of targets that the tape is built for: the suite's, else the one that describes the device. A
- * device that does not open is no error yet: the predictions are sent all the same. */
-static enum status_code device_prepare(struct measuring *measuring, struct status *error)
-{
-    struct device_properties *properties = &measuring->place.properties;
-    const char *name = measuring->job->case_->settings->target;
-    measuring->place.shared = measuring->job->shared;
-    enum status_code opened = bounded_open(measuring, &measuring->unopened);
-    measuring->place.spec = measuring->spec;
-    if (opened == STATUS_OK) {
-        enum status_code code = measuring->device->table->properties(measuring->device, properties, error);
-        if (code != STATUS_OK) {
-            return code;
-        }
-    } else {
-        measuring->device = NULL;
-    }
-    if (name == NULL) {
-        name = properties->computes ? properties->target : target_at(0)->name; /* meta stands for any */
-    }
-    enum status_code code = target_find(name, &measuring->target, error);
-    if (code != STATUS_OK) {
-        status_prefix(error, "give the case a 'for' key, because the device's class is unknown");
-        return code;
-    }
-    snprintf(properties->target, sizeof properties->target, "%s", measuring->target->name);
-    return STATUS_OK;
-}
 
 /* The constants of the device. meta stands for any device, so that it takes whichever it is given. The parent has refused
  * those of another device already, where it could be told which device this is (constants_check.h). */
@@ -174,7 +78,7 @@ static enum status_code prediction_send(const struct measuring *measuring, struc
         json_set(object, "family", json_string_new(measuring->model.config.family->name)) &&
         json_set(object, "estimates", estimates) && json_set(object, "constants", constants_used_json(measuring)) &&
         json_set(object, "device", measuring->device != NULL ? device_json(&measuring->place) : json_null_new());
-    return send_release(measuring, json_made(object, made), error);
+    return measuring_send(measuring, json_made(object, made), error);
 }
 
 static void reading_look(void *validity, enum stage stage, const struct replay_stage *figures)
@@ -200,22 +104,13 @@ static enum status_code replay_measure(const struct measuring *measuring, struct
     if (code == STATUS_OK || code == STATUS_OUT_OF_MEMORY) {
         struct status unsent;
         struct json *figures = measurement_json(&measuring->place, &result, &validity, code == STATUS_OUT_OF_MEMORY);
-        enum status_code sent = send_release(measuring, figures, &unsent);
+        enum status_code sent = measuring_send(measuring, figures, &unsent);
         if (code == STATUS_OK && sent != STATUS_OK) {
             code = status_set(error, sent, "%s", unsent.text);
         }
     }
     tape_release(tape);
     return code;
-}
-
-static const char *status_word(enum status_code code)
-{
-    enum case_status status = code == STATUS_OK              ? CASE_STATUS_OK
-                              : code == STATUS_OUT_OF_MEMORY ? CASE_STATUS_OOM
-                              : code == STATUS_UNAVAILABLE   ? CASE_STATUS_SKIP
-                                                             : CASE_STATUS_ERROR;
-    return case_status_name(status);
 }
 
 /* A device that has no memory to be opened: nothing is held yet, and who asks for how much is the driver's secret. */
@@ -228,18 +123,7 @@ static enum status_code opening_refusal_send(const struct measuring *measuring, 
         nothing.oom_free_bytes = identity.free_bytes;
     }
     struct json *object = json_object_new();
-    return send_release(measuring, json_made(object, json_set(object, "oom", oom_json(&nothing))), error);
-}
-
-static void status_send(const struct measuring *measuring, enum status_code code, const struct status *cause)
-{
-    struct json *object = json_object_new();
-    bool made = json_set(object, "status", json_string_new(status_word(code))) &&
-                json_set(object, "reason", code == STATUS_OK ? json_null_new() : json_string_new(cause->text));
-    if (made) {
-        case_send(measuring->file, object, NULL); /* where it fails, the parent sees a child without a result */
-    }
-    json_release(object);
+    return measuring_send(measuring, json_made(object, json_set(object, "oom", oom_json(&nothing))), error);
 }
 
 static void measure_run(void *context, const struct case_job *job, int file)
@@ -247,9 +131,9 @@ static void measure_run(void *context, const struct case_job *job, int file)
     (void)context;
     struct measuring measuring = {.job = job, .file = file};
     struct status error = {0};
-    enum status_code code = model_prepare(&measuring, &error);
+    enum status_code code = measuring_model_prepare(&measuring, &error);
     if (code == STATUS_OK) {
-        code = device_prepare(&measuring, &error);
+        code = measuring_device_prepare(&measuring, &error);
     }
     if (code == STATUS_OK) {
         code = constants_prepare(&measuring, &error);
@@ -268,10 +152,8 @@ static void measure_run(void *context, const struct case_job *job, int file)
     if (code == STATUS_OK) {
         code = replay_measure(&measuring, &error);
     }
-    status_send(&measuring, code, &error);
-    device_close(measuring.device);
-    skeleton_release(&measuring.skeleton);
-    model_release(&measuring.model);
+    measuring_status_send(&measuring, code, &error);
+    measuring_release(&measuring);
 }
 
 static struct json *text_or_null(const char *text)
@@ -338,4 +220,4 @@ static bool estimator_known(const char *name)
 }
 
 const struct case_runner case_runner_measure = {
-    .run = measure_run, .identify = measure_identify, .knows_estimator = estimator_known};
+    .run = measure_run, .prove = case_prove, .identify = measure_identify, .knows_estimator = estimator_known};

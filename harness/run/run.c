@@ -12,6 +12,7 @@
 #include "harness/run/constants_check.h"
 #include "harness/run/device_claim.h"
 #include "harness/run/external_estimates.h"
+#include "harness/run/proof.h"
 #include "harness/run/run_line.h"
 #include "harness/run/run_signals.h"
 #include "harness/run/verdict.h"
@@ -23,6 +24,7 @@ struct worker {
     bool busy;
     struct child child;
     struct case_job job;
+    struct proof proof; /* of the attempt that it has measured */
 };
 
 struct run {
@@ -122,6 +124,10 @@ static enum status_code options_check(const struct run_options *options, int *to
         return status_set(error, STATUS_INVALID, "%d jobs at a time are out of range; give 1 to %d", options->jobs,
                           RUN_JOBS_MAXIMUM);
     }
+    if (options->proof != RUN_PROOF_NONE && options->share_device) {
+        return status_set(error, STATUS_INVALID,
+                          "a proof fills the device, and others share it; leave out --prove or --share-device");
+    }
     enum status_code code = suite_tolerances_check(options->suite, options->runner, error);
     if (code != STATUS_OK) {
         return code;
@@ -162,6 +168,7 @@ static bool job_next(struct run *run, struct case_job *job)
                                   .version = run->options->version,
                                   .external = run->external.cases != NULL ? run->external.cases[run->next_case] : NULL,
                                   .attempt = run->next_attempt,
+                                  .proof = run->options->proof,
                                   .shared = run->options->jobs > 1 || run->options->share_device};
             return true;
         }
@@ -192,17 +199,11 @@ static enum status_code workers_fill(struct run *run)
     return STATUS_OK;
 }
 
-static enum status_code worker_finish(struct run *run, struct worker *worker)
+/* The line of an attempt that is whole. */
+static enum status_code line_deliver(struct run *run, struct json *line, enum case_status status)
 {
     const struct run_progress *progress = &run->options->progress;
-    struct json *line = NULL;
-    enum case_status status = CASE_STATUS_ERROR;
-    enum status_code code = case_line_make(&worker->job, &worker->child, &line, &status, run->error);
-    child_release(&worker->child);
-    worker->busy = false;
-    if (code == STATUS_OK) {
-        code = record_writer_append(run->writer, line, run->error);
-    }
+    enum status_code code = record_writer_append(run->writer, line, run->error);
     if (code == STATUS_OK) {
         run->done++;
         run->result.counts[status]++;
@@ -213,6 +214,32 @@ static enum status_code worker_finish(struct run *run, struct worker *worker)
     }
     json_release(line);
     return code;
+}
+
+/* Its child has ended: of a proof the next one is started, else its attempt is recorded. */
+static enum status_code worker_finish(struct run *run, struct worker *worker)
+{
+    struct json *line = NULL;
+    enum case_status status = CASE_STATUS_ERROR;
+    enum status_code code = worker->proof.line != NULL
+                                ? proof_take(&worker->proof, &worker->job, &worker->child, run->error)
+                                : case_line_make(&worker->job, &worker->child, &line, &status, run->error);
+    child_release(&worker->child);
+    worker->busy = false;
+    bool is_measured = status == CASE_STATUS_OK || status == CASE_STATUS_FAIL;
+    if (code == STATUS_OK && line != NULL && is_measured && run->options->proof != RUN_PROOF_NONE) {
+        proof_begin(&worker->proof, line);
+        line = NULL;
+    }
+    if (code == STATUS_OK && worker->proof.line != NULL) {
+        if (proof_next(&worker->proof, &worker->job)) {
+            code = child_start(run->options->runner, &worker->job, &run->signals.mask, &worker->child, run->error);
+            worker->busy = code == STATUS_OK;
+            return code;
+        }
+        code = proof_end(&worker->proof, &line, &status, run->error);
+    }
+    return code == STATUS_OK ? line_deliver(run, line, status) : code;
 }
 
 /* Waits until something may have happened: a pipe, a signal, a deadline, a child that has closed its pipe. */
@@ -255,6 +282,7 @@ static enum status_code workers_tend(struct run *run, int *busy)
         if (code != STATUS_OK) {
             return code;
         }
+        *busy += worker->busy ? 1 : 0; /* with the next child of a proof */
     }
     return STATUS_OK;
 }
@@ -285,6 +313,7 @@ static void workers_end(struct run *run)
             child_release(&run->workers[i].child);
             run->workers[i].busy = false;
         }
+        proof_release(&run->workers[i].proof);
     }
 }
 

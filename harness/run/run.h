@@ -15,8 +15,25 @@
 #include "harness/record/record.h"
 #include "harness/suite/suite.h"
 
+/* What is proved of the figures that a case was predicted with: does it run with exactly so many bytes (proof.h)? */
+enum run_proof {
+    RUN_PROOF_NONE,
+    RUN_PROOF_REPLAY,    /* of what replay says */
+    RUN_PROOF_ESTIMATORS /* of every estimator that has a peak, too */
+};
+
+enum case_step {
+    CASE_MEASURE,
+    CASE_PROOF_PLAN, /* which bytes are to be tried, and what will happen */
+    CASE_PROOF_TRY   /* with available_bytes */
+};
+
 /* What one child is to do. Borrowed from the run. */
 struct case_job {
+    enum case_step step;
+    enum run_proof proof;
+    const struct json *line; /* of CASE_PROOF_PLAN: the case line as it was measured */
+    int64_t available_bytes; /* of CASE_PROOF_TRY, >= 1 */
     const struct suite_case *case_;
     const char *device;                /* spec for device_open */
     const char *catalogue_dir;         /* for model_find */
@@ -29,12 +46,13 @@ struct case_job {
 };
 
 /* run: called in the child, with file open for writing; sends what it finds with case_send and returns; the child then
- * ends. identify: called in a child too; sends one object with kind, uuid and pci_bus_id of what job->device stands for and,
+ * ends. prove: the same for the steps of a proof (case_prove.h; NULL: none can be asked for). identify: called in a child too; sends one object with kind, uuid and pci_bus_id of what job->device stands for and,
  * as far as they are known, name, threads, driver, runtime and libraries (an array of texts), with kind null where it is not
  * here, or nothing where that cannot be told (NULL: no case needs a GPU that could be locked).
  * knows_estimator: whether tolerances may name it (called in the parent; NULL: every name is accepted). */
 struct case_runner {
     void (*run)(void *context, const struct case_job *job, int file);
+    void (*prove)(void *context, const struct case_job *job, int file);
     void (*identify)(void *context, const struct case_job *job, int file);
     bool (*knows_estimator)(const char *name);
     void *context;
@@ -75,6 +93,7 @@ struct run_options {
     const char *version;       /* of the program */
     const char *revision;      /* of its sources; NULL: unknown */
     struct json *hardware;     /* for the run line; borrowed; NULL: unknown */
+    enum run_proof proof;
     struct run_progress progress;
 };
 
@@ -96,7 +115,7 @@ enum status_code suite_tolerances_check(const struct suite *suite, const struct 
 /* Runs the selected cases. Appends a run line, the ids of what was selected, a case line per attempt as they end, an end line. SIGINT, SIGTERM and SIGHUP
  * are taken by the run while it lasts, unless they are ignored. The GPUs that its cases stand on are locked against other
  * runs for as long (docs/decisions/0011). Call it from a process with one thread.
- * STATUS_INVALID (exit 2): no case matches the filter, a tolerance names an unknown estimator, jobs out of range, constants
+ * STATUS_INVALID (exit 2): no case matches the filter, a tolerance names an unknown estimator, jobs out of range, a proof on devices that are shared, constants
  * are of another device; nothing has been written then. STATUS_DEVICE (exit 3): another run has a GPU, or the run was interrupted while it waited for it;
  * nothing has been written then either. STATUS_IO (exit 2): the folder cannot be written, or the disk is full: what was written before
  * stays readable. */

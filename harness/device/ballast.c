@@ -1,0 +1,85 @@
+/* Ballast: segments that nobody uses. It reads no counter but for the size of its first piece. */
+#include "harness/device/ballast.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+
+static enum status_code piece_take(struct ballast *ballast, int64_t bytes, struct status *error)
+{
+    void *address = NULL;
+    if (ballast->count == BALLAST_PIECES_MAXIMUM) {
+        return status_set(error, STATUS_DEVICE, "the device is not full after %d pieces of ballast", ballast->count);
+    }
+    enum status_code code = ballast->device->table->segment_alloc(ballast->device, bytes, &address, error);
+    if (code == STATUS_OK) {
+        ballast->pieces[ballast->count].address = address;
+        ballast->pieces[ballast->count++].bytes = bytes;
+    }
+    return code;
+}
+
+/* Where to begin to halve: what the device says is free, else more than any has. */
+static int64_t first_piece_bytes(struct device *device)
+{
+    struct device_reading reading = {0};
+    bool known = device->table->read_memory(device, &reading, NULL) == STATUS_OK && reading.free_valid;
+    int64_t bytes = known ? reading.free_bytes : INT64_C(1) << 42;
+    return bytes / BALLAST_STEP_BYTES * BALLAST_STEP_BYTES;
+}
+
+static enum status_code rest_take(struct ballast *ballast, struct status *error)
+{
+    int64_t bytes = first_piece_bytes(ballast->device);
+    enum status_code code = STATUS_OK;
+    while (code == STATUS_OK) {
+        bytes = bytes > BALLAST_STEP_BYTES ? bytes : BALLAST_STEP_BYTES;
+        code = piece_take(ballast, bytes, error);
+        if (code == STATUS_OUT_OF_MEMORY && bytes > BALLAST_STEP_BYTES) {
+            bytes = bytes / 2 / BALLAST_STEP_BYTES * BALLAST_STEP_BYTES;
+            code = STATUS_OK;
+        }
+    }
+    return code == STATUS_OUT_OF_MEMORY ? STATUS_OK : code; /* not even the smallest is left */
+}
+
+enum status_code ballast_take(struct device *device, int64_t room_bytes, struct ballast *ballast, struct status *error)
+{
+    int64_t kept_bytes = room_bytes / BALLAST_STEP_BYTES * BALLAST_STEP_BYTES;
+    void *kept = NULL;
+    struct status unsaid;
+    enum status_code code = STATUS_OK;
+    *ballast = (struct ballast){.device = device};
+    if (kept_bytes > 0) {
+        code = device->table->segment_alloc(device, kept_bytes, &kept, error);
+    }
+    if (code == STATUS_OUT_OF_MEMORY) {
+        return status_set(error, STATUS_INVALID,
+                          "%" PRId64 " bytes are to be left, and the device has not so many free", kept_bytes);
+    }
+    if (code == STATUS_OK) {
+        code = rest_take(ballast, error);
+    }
+    if (kept != NULL) {
+        enum status_code freed =
+            device->table->segment_free(device, kept, kept_bytes, code == STATUS_OK ? error : &unsaid);
+        code = code == STATUS_OK ? freed : code;
+    }
+    if (code != STATUS_OK) {
+        ballast_release(ballast, &unsaid);
+    }
+    return code;
+}
+
+enum status_code ballast_release(struct ballast *ballast, struct status *error)
+{
+    enum status_code code = STATUS_OK;
+    struct status unsaid;
+    while (ballast->count > 0) {
+        ballast->count--;
+        enum status_code freed = ballast->device->table->segment_free(
+            ballast->device, ballast->pieces[ballast->count].address, ballast->pieces[ballast->count].bytes,
+            code == STATUS_OK ? error : &unsaid);
+        code = code == STATUS_OK ? freed : code;
+    }
+    return code;
+}
