@@ -428,14 +428,16 @@ static enum status_code writer_call(const struct report *report, enum report_for
     return status_set(error, STATUS_INTERNAL, "report format %d does not exist", (int)format);
 }
 
-/* A page has no table of zeros. */
-static bool accuracy_is_known(const struct accuracy *rows, int count)
+/* A page has no rows of zeros: those of which an error is known, in their order. */
+static int accuracy_keep_known(struct accuracy *rows, int count)
 {
-    int index = 0;
-    while (index < count && rows[index].case_count == 0) {
-        index++;
+    int kept = 0;
+    for (int index = 0; index < count; index++) {
+        if (rows[index].case_count > 0) {
+            rows[kept++] = rows[index];
+        }
     }
-    return index < count;
+    return kept;
 }
 
 enum status_code report_render(const struct report *report, enum report_format format, const struct report_style *style,
@@ -448,7 +450,7 @@ enum status_code report_render(const struct report *report, enum report_format f
     int count = 0;
     enum status_code code = report_accuracy(report, &arena, &rows, &count, error);
     if (code == STATUS_OK) {
-        count = format == REPORT_JSON || accuracy_is_known(rows, count) ? count : 0;
+        count = format == REPORT_JSON ? count : accuracy_keep_known(rows, count);
         code = writer_call(report, format, &chosen, rows, count, text, error);
     }
     if (code == STATUS_OK) {
