@@ -225,9 +225,9 @@ static enum status_code tokens_check(const struct config *config, const struct w
     }
     return status_set(
         error, STATUS_INVALID,
-        "new_tokens: %lld through the %lld layers of %s are more than %s, whatever the model allows; write at "
+        "new_tokens: %lld through the %lld layer%s of %s are more than %s, whatever the model allows; write at "
         "most %lld",
-        (long long)workload->new_tokens, (long long)config->layers, config->name,
+        (long long)workload->new_tokens, (long long)config->layers, config->layers == 1 ? "" : "s", config->name,
         repeats ? "assay replays" : "assay's tape for a device holds", (long long)most);
 }
 

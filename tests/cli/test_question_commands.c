@@ -211,6 +211,39 @@ static void a_limit_is_told_with_the_next_size(void **state)
     command_result_release(&result);
 }
 
+/* As many positions as nobody has, in one layer, so that all of them are replayed in two seconds. */
+static const char endless_config[] =
+    "{\"model_type\":\"gpt2\",\"architectures\":[\"GPT2LMHeadModel\"],\"vocab_size\":32,\"n_embd\":16,\"n_layer\":1,"
+    "\"n_head\":1,\"n_positions\":4000000,\"n_ctx\":4000000}\n";
+
+static void expect_bound(const char *model, const char *word, int64_t limit)
+{
+    const char *const words[] = {"limit",    model,  "--mode", "generate",   "--seq",  "1",
+                                 "--memory", "4TiB", "--of",   "new_tokens", "--json", NULL};
+    struct command_result result = assay(words);
+    struct json *document = document_of(&result);
+    assert_int_equal(result.exit_code, 0);
+    assert_string_equal(json_string_or(json_get(document, "bounded_by"), ""), word);
+    assert_int_equal(json_integer_or(json_get(document, "limit"), -1), limit);
+    assert_int_equal(json_kind(json_get(document, "next")), JSON_KIND_NULL);
+    json_release(document);
+    command_result_release(&result);
+}
+
+/* Not memory: the model's positions, or what assay replays. Who reads "model" may believe that no larger size exists. */
+static void a_bound_that_is_no_memory_says_whose_it_is(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/assay-endless-XXXXXX.json";
+    int file = mkstemps(path, 5);
+    assert_true(file >= 0);
+    assert_int_equal(write(file, endless_config, sizeof endless_config - 1), sizeof endless_config - 1);
+    close(file);
+    expect_bound("tiny-gpt2", "model", 64);
+    expect_bound(path, "program", 1 << 20);
+    unlink(path);
+}
+
 static void nothing_that_fits_exits_with_1(void **state)
 {
     (void)state;
@@ -407,6 +440,7 @@ int main(void)
         cmocka_unit_test(exit_codes_follow_the_verdict),
         cmocka_unit_test(a_verdict_says_what_is_missing_or_left),
         cmocka_unit_test(a_limit_is_told_with_the_next_size),
+        cmocka_unit_test(a_bound_that_is_no_memory_says_whose_it_is),
         cmocka_unit_test(nothing_that_fits_exits_with_1),
         cmocka_unit_test(peaks_are_told_by_range_and_as_a_grid),
         cmocka_unit_test(an_explanation_is_a_table_and_stacks),
