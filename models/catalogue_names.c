@@ -27,6 +27,8 @@ static const char *const endings[] = {"-hf", ".a1_in1k", ".tv_in1k"};
  *   Mistral-7B-Instruct-v0.3   has 32,768 tokens
  *   DeepSeek-V2-Chat,          the table of DeepSeek-V2's card: as many parameters as their bases, in all and active
  *   DeepSeek-V2-Lite-Chat
+ *   Llama-3.1-405B and -Instruct  configurations that public programs carry: 16,384 and 53,248 wide, 126 layers, 128 heads, 8 of keys;
+ *                              405,853,388,800 parameters, as the hub counts. Its first weights, of July 2024, had 16 heads of keys
  * The configurations of the others were not seen. An answer for a twin says that it is one. */
 static const struct {
     const char *typed, *name;
@@ -41,6 +43,9 @@ static const struct {
     {"meta-llama/Meta-Llama-3.1-70B", "meta-llama/Llama-3.1-70B"},
     {"meta-llama/Meta-Llama-3.1-70B-Instruct", "meta-llama/Llama-3.1-70B"},
     {"meta-llama/Llama-3.3-70B-Instruct", "meta-llama/Llama-3.1-70B"},
+    {"meta-llama/Llama-3.1-405B-Instruct", "meta-llama/Llama-3.1-405B"},
+    {"meta-llama/Meta-Llama-3.1-405B", "meta-llama/Llama-3.1-405B"},
+    {"meta-llama/Meta-Llama-3.1-405B-Instruct", "meta-llama/Llama-3.1-405B"},
     {"meta-llama/Llama-3.2-1B-Instruct", "meta-llama/Llama-3.2-1B"},
     {"meta-llama/Llama-3.2-3B-Instruct", "meta-llama/Llama-3.2-3B"},
     {"mistralai/Mistral-7B-Instruct-v0.1", "mistralai/Mistral-7B-v0.1"},

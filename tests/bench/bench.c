@@ -2,7 +2,7 @@
  * with 1 only where something could not be measured.
  *
  * usage: bench [--device SPEC] [--python NAME] [--only PART] [--quick] PROGRAM
- * from the root of the repository; docs/NUMBERS.md says what the rows mean. PART: processes, records,
+ * from the root of the repository; docs/NUMBERS.md says what the rows mean. PART: processes, placement, records,
  * allocator, kernels, products or steps. */
 #include <signal.h>
 #include <stdio.h>
@@ -11,8 +11,9 @@
 
 #include "tests/bench/bench_parts.h"
 
-static const char usage[] = "usage: bench [--device host|cuda:N] [--python NAME] [--quick]\n"
-                            "             [--only processes|records|allocator|kernels|products|steps] PROGRAM\n";
+static const char usage[] =
+    "usage: bench [--device host|cuda:N] [--python NAME] [--quick]\n"
+    "             [--only processes|placement|records|allocator|kernels|products|steps] PROGRAM\n";
 
 static bool options_read(int count, char **words, struct bench_options *options)
 {
@@ -70,6 +71,9 @@ static void parts_run(const struct bench_options *options, const struct bench_de
     bench_header_print();
     if (bench->is_host && part_is_wanted(options, "processes")) {
         bench_processes(options->program, tally);
+    }
+    if (bench->is_host && part_is_wanted(options, "placement")) {
+        bench_placement(options->program, tally);
     }
     if (bench->is_host && part_is_wanted(options, "records")) {
         bench_records(options, tally);

@@ -41,6 +41,7 @@ static const struct {
     {"meta-llama/Llama-2-70b-hf", HEAD_BARE, 68714504192, 512},
     {"meta-llama/Llama-3.1-8B", HEAD_LM, 8030261248, 512},
     {"meta-llama/Llama-3.1-70B", HEAD_BARE, 69503033344, 512},
+    {"meta-llama/Llama-3.1-405B", HEAD_LM, 405853388800, 512},
     {"meta-llama/Llama-3.2-1B", HEAD_LM, 1235814400, 256},
     {"mistralai/Mistral-7B-v0.1", HEAD_LM, 7241732096, 512},
     {"Qwen/Qwen2-0.5B", HEAD_LM, 494032768, 256},

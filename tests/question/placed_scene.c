@@ -70,7 +70,7 @@ void pieces_read(struct piece_list *list, const char *const *texts)
     *list = (struct piece_list){0};
     for (; *texts != NULL; texts++) {
         const char *star = strchr(*texts, '*');
-        for (int i = 0; star != NULL && i < atoi(star + 1); i++) {
+        for (int i = 0; star != NULL && i < (int)strtol(star + 1, NULL, 10); i++) {
             char path[64];
             snprintf(path, sizeof path, "%.*s%d", (int)(star - *texts), *texts, i);
             piece_add(list, path);
