@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct fault_device {
     struct device base;
@@ -10,6 +11,9 @@ struct fault_device {
     int64_t failing_call;
     int64_t call_count;
     int64_t segment_count;
+    const char *said_call; /* all calls of this name fail; NULL: none do */
+    enum status_code said_code;
+    const char *said_text;
 };
 
 static struct fault_device *fault_of(struct device *device)
@@ -23,6 +27,9 @@ static enum status_code fault_count(struct device *device, const char *call, enu
 {
     struct fault_device *fault = fault_of(device);
     fault->call_count++;
+    if (fault->said_call != NULL && strcmp(call, fault->said_call) == 0) {
+        return status_set(error, fault->said_code, "%s", fault->said_text);
+    }
     if (fault->call_count != fault->failing_call) {
         return STATUS_OK;
     }
@@ -131,6 +138,13 @@ enum status_code device_fault_wrap(struct device *inner, int64_t failing_call, s
     *fault = (struct fault_device){.base.table = &table, .inner = inner, .failing_call = failing_call};
     *wrapped = &fault->base;
     return STATUS_OK;
+}
+
+void device_fault_say(struct device *wrapped, const char *call, enum status_code code, const char *text)
+{
+    fault_of(wrapped)->said_call = call;
+    fault_of(wrapped)->said_code = code;
+    fault_of(wrapped)->said_text = text;
 }
 
 int64_t device_fault_call_count(const struct device *wrapped)

@@ -17,6 +17,10 @@
 enum status_code device_fault_wrap(struct device *inner, int64_t failing_call, struct device **wrapped,
                                    struct status *error);
 
+/* Only for devices made by device_fault_wrap: every call of this name ("segment_alloc", "synchronize", an opcode's) answers this code
+ * and this text, as a driver or a library would. Texts are borrowed. */
+void device_fault_say(struct device *wrapped, const char *call, enum status_code code, const char *text);
+
 /* Only for devices made by device_fault_wrap: calls so far, the failed one included; segments taken, not given back. */
 int64_t device_fault_call_count(const struct device *wrapped);
 int64_t device_fault_segment_count(const struct device *wrapped);

@@ -23,7 +23,7 @@ static const struct batch_exception exceptions[REFUSAL_SOURCE_COUNT] = {
                       "https://docs.nvidia.com/cuda/",
                       "a call of CUDA, \"CUDA error: out of memory\""},
     [REFUSAL_KILLED] = {NULL, NULL, "the host's memory, and the kernel killed the process"},
-    [REFUSAL_PROGRAM] = {"MemoryError", "", "the memory of the program itself"},
+    [REFUSAL_PROGRAM] = {"MemoryError", NULL, "the memory of the program itself"},
 };
 
 const struct batch_exception *batch_exception_of(enum refusal_source source)

@@ -16,7 +16,7 @@
 /* What PyTorch does where a source has no memory left. */
 struct batch_exception {
     const char *type;   /* "torch.OutOfMemoryError", "MemoryError"; NULL: the process is killed, and nobody can ask */
-    const char *text;   /* its argument; a size or a device in it stands for any. NULL: of no process that was killed */
+    const char *text;   /* its argument; a size or a device in it stands for any. NULL: it has none */
     const char *source; /* for people: what ran out */
 };
 

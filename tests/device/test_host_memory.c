@@ -13,6 +13,7 @@
 
 #include "harness/device/device.h"
 #include "harness/device/process_memory.h"
+#include "harness/device/refusal.h"
 #include "tests/support/device_use.h"
 
 #define MEBIBYTE INT64_C(1048576)
@@ -131,6 +132,7 @@ static void a_bound_is_kept_to_the_byte(void **state)
     assert_int_equal(error.code, STATUS_OUT_OF_MEMORY);
     assert_string_equal(error.text, "host: out of memory: 2097153 bytes (2.00 MiB) wanted, 6291456 bytes (6.00 MiB) "
                                     "held, 8388608 bytes (8.00 MiB) allowed by mem=; raise the bound");
+    assert_int_equal(refusal_source_of(error.text), REFUSAL_SEGMENT);
     assert_null(second);
     assert_int_equal(free_of(device), 2 * MEBIBYTE);
     segment_take(device, 2 * MEBIBYTE, &second);
@@ -158,6 +160,7 @@ static void more_than_the_machine_has_is_refused(void **state)
                      STATUS_OUT_OF_MEMORY);
     assert_non_null(strstr(error.text, "wanted, 0 bytes (0 B) held, "));
     assert_non_null(strstr(error.text, "available on this machine; choose a smaller case"));
+    assert_int_equal(refusal_source_of(error.text), REFUSAL_MACHINE);
     assert_int_equal(device->table->segment_alloc(device, INT64_MAX, &address, NULL), STATUS_OVERFLOW);
     assert_int_equal(device->table->segment_alloc(device, 0, &address, NULL), STATUS_INTERNAL);
     assert_null(address);
@@ -187,6 +190,7 @@ static void a_refused_mapping_is_out_of_memory(void **state)
     assert_string_equal(error.text, "host: out of memory: 33554432 bytes (32.00 MiB) wanted, 0 bytes (0 B) held, and "
                                     "the kernel maps no more (Cannot allocate memory); choose a smaller case or raise "
                                     "ulimit");
+    assert_int_equal(refusal_source_of(error.text), REFUSAL_LIMIT);
     assert_null(address);
     segment_take(device, 32 * MEBIBYTE, &address);
     assert_int_equal(device->table->segment_free(device, address, 32 * MEBIBYTE, NULL), STATUS_OK);
