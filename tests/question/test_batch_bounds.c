@@ -13,7 +13,7 @@
 #include "tests/question/trial_scene.h"
 #include "tests/support/command_run.h"
 
-enum { BATCH_SCANNED = 160, AROUND = 4 };
+enum { BATCH_SCANNED = 190, AROUND = 4 };
 
 static const struct batch_case {
     const char *model, *mode, *seq; /* seq "": of images */
