@@ -287,9 +287,9 @@ static enum exit_code exit_code_of(const struct batch_command *command)
     default:
         break;
     }
-    const struct batch_try *last = &command->record.tries[command->record.count - 1];
-    return command->record.count > 0 && strcmp(last->cause.word, "skip") == 0 ? EXIT_CODE_SKIPPED
-                                                                              : EXIT_CODE_INCONCLUSIVE;
+    int last = command->record.count - 1; /* -1: interrupted before the first ended */
+    return last >= 0 && strcmp(command->record.tries[last].cause.word, "skip") == 0 ? EXIT_CODE_SKIPPED
+                                                                                    : EXIT_CODE_INCONCLUSIVE;
 }
 
 static enum status_code answer_print(struct batch_command *command, struct status *error)

@@ -39,8 +39,8 @@ void batch_prediction_make(const struct estimate_input *input, int64_t bound_byt
         }
         return;
     }
-    if (prediction->known && prediction->memory_bytes <= memory_bytes) {
-        return; /* a GPU of which more was used besides segments has less for them */
+    if (prediction->memory_bytes > 0 && prediction->memory_bytes <= memory_bytes) {
+        return; /* looked at already; a GPU of which more was used besides segments has less for them */
     }
     enum status_code code = limit_find(&asked, FIELD_BATCH, memory_bytes, observer, &prediction->limit, &error);
     prediction->known = code == STATUS_OK;

@@ -1,0 +1,196 @@
+/* assay batch: what people and scripts see of it, its exit codes, and what is refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "harness/base/json.h"
+#include "tests/support/command_run.h"
+
+enum { WORDS_MAXIMUM = 20 };
+
+static struct command_result batch(const char *const *options)
+{
+    const char *words[WORDS_MAXIMUM] = {program_path(), "batch"};
+    for (int i = 0; options[i] != NULL; i++) {
+        assert_true(i + 2 < WORDS_MAXIMUM - 1);
+        words[i + 2] = options[i];
+    }
+    return command_run(words, NULL);
+}
+
+#define BATCH(...) batch((const char *const[]){__VA_ARGS__, NULL})
+
+static struct json *document_of(const struct command_result *result)
+{
+    struct json *document = NULL;
+    struct status error = {0};
+    if (json_parse_text("stdout", text_string(&result->output), result->output.length, &document, &error) !=
+        STATUS_OK) {
+        fail_msg("%s: %s", error.text, text_string(&result->error));
+    }
+    return document;
+}
+
+static void said(const struct text *text, const char *words)
+{
+    if (strstr(text_string(text), words) == NULL) {
+        fail_msg("'%s' is not in: %s", words, text_string(text));
+    }
+}
+
+/* A mode that is not said is training. */
+static void a_table_has_every_try_and_what_came_of_it(void **state)
+{
+    struct command_result result = BATCH("tiny-gpt2", "--seq", "8", "--memory", "4MiB", "--start", "64");
+    (void)state;
+    assert_int_equal(result.exit_code, 0);
+    assert_int_equal(result.error.length, 0);
+    said(&result.output, "tiny-gpt2/train/float32/s8/adamw-fused on host:mem=4MiB, bisect from batch 64\n");
+    said(&result.output, "      64  oom ");
+    said(&result.output, ": a segment of the allocator\n");
+    said(&result.output, "largest batch that runs: ");
+    said(&result.output, "with 4.00 MiB for segments; found is the same\n");
+    said(&result.output, " tokens/s, a step takes ");
+    command_result_release(&result);
+}
+
+/* The weights alone are a segment of 2 MiB. */
+static void zero_is_accelerates_error_and_exit_code_1(void **state)
+{
+    static const int64_t tried[] = {4, 3, 2, 1};
+    struct command_result result =
+        BATCH("tiny-gpt2", "--seq", "8", "--memory", "1MiB", "--start", "4", "--policy", "0.9", "--json");
+    struct json *document = document_of(&result);
+    const struct json *tries = json_get(document, "tries"), *policy = json_at(json_get(document, "policies"), 0);
+    (void)state;
+    assert_int_equal(result.exit_code, 1);
+    said(&result.error, "assay: batch: exit code 1: No executable batch size found, reached zero.\n");
+    assert_string_equal(json_string_or(json_get(document, "error"), ""),
+                        "No executable batch size found, reached zero.");
+    assert_string_equal(json_string_or(json_get(document, "end"), ""), "zero");
+    assert_int_equal(json_kind(json_get(document, "found")), JSON_KIND_NULL);
+    assert_int_equal(json_integer_or(json_get(json_get(document, "predicted"), "limit"), -1), 0);
+    assert_int_equal(json_count(tries), 4);
+    for (size_t i = 0; i < 4; i++) {
+        const struct json *cause = json_get(json_at(tries, i), "cause");
+        assert_int_equal(json_integer_or(json_get(json_at(tries, i), "batch"), 0), tried[i]);
+        assert_int_equal(json_integer_or(json_at(json_get(policy, "batches"), i), 0), tried[i]);
+        assert_int_equal(json_integer_or(json_get(json_at(tries, i), "next_batch"), 0), i < 3 ? tried[i + 1] : 0);
+        assert_string_equal(json_string_or(json_get(cause, "stage"), ""), "load");
+        assert_string_equal(json_string_or(json_get(cause, "label"), ""), "transformer.wte.weight");
+    }
+    json_release(document);
+    command_result_release(&result);
+}
+
+/* On meta nothing is computed, so there is no throughput; the policies end where their sequences say. */
+static void all_policies_are_compared_and_no_batch_is_tried_twice(void **state)
+{
+    struct command_result result =
+        BATCH("tiny-gpt2", "--seq", "32", "--device", "meta:mem=20MiB", "--for", "host", "--compare", "--json");
+    struct json *document = document_of(&result);
+    const struct json *policies = json_get(document, "policies"), *tries = json_get(document, "tries");
+    int64_t found[3];
+    (void)state;
+    assert_int_equal(result.exit_code, 0);
+    assert_int_equal(json_count(policies), 3);
+    for (size_t i = 0; i < 3; i++) {
+        found[i] = json_integer_or(json_get(json_at(policies, i), "found"), 0);
+        assert_int_equal(json_kind(json_get(json_at(policies, i), "throughput")), JSON_KIND_NULL);
+        assert_int_equal(json_kind(json_get(json_at(policies, i), "lost_fraction")), JSON_KIND_NULL);
+    }
+    assert_string_equal(json_string_or(json_get(json_at(policies, 1), "policy"), ""), "0.9");
+    assert_int_equal(found[2], 64); /* of which 128, 64 and 128, 115, ... 65, 58 know no more */
+    assert_int_equal(found[0], 64);
+    assert_int_equal(found[1], 58);
+    assert_int_equal(found[2], json_integer_or(json_get(json_get(document, "predicted"), "limit"), -1));
+    for (size_t i = 0; i < json_count(tries); i++) {
+        for (size_t k = 0; k < i; k++) {
+            assert_int_not_equal(json_integer_or(json_get(json_at(tries, i), "batch"), 0),
+                                 json_integer_or(json_get(json_at(tries, k), "batch"), 0));
+        }
+    }
+    json_release(document);
+    command_result_release(&result);
+}
+
+static void throughput_is_of_the_batch_that_was_found(void **state)
+{
+    struct command_result result = BATCH("tiny-resnet", "--mode", "infer", "--memory", "16MiB", "--start", "2",
+                                         "--policy", "halve", "--compare", "--repeat", "2", "--json");
+    struct json *document = document_of(&result);
+    double best = 0, least_lost = 1;
+    (void)state;
+    assert_int_equal(result.exit_code, 0);
+    assert_string_equal(json_string_or(json_get(document, "throughput_unit"), ""), "samples/s");
+    for (size_t i = 0; i < 3; i++) {
+        const struct json *policy = json_at(json_get(document, "policies"), i);
+        double rate = json_real_or(json_get(policy, "throughput"), 0);
+        double seconds = json_real_or(json_get(policy, "step_seconds"), 0);
+        double lost = json_real_or(json_get(policy, "lost_fraction"), -1);
+        int64_t found = json_integer_or(json_get(policy, "found"), 0);
+        assert_true(rate > 0 && lost >= 0 && lost < 1);
+        assert_true(rate * seconds > (double)found - 1e-6 && rate * seconds < (double)found + 1e-6);
+        assert_int_equal(json_integer_or(json_get(policy, "repeat_count"), 0), 2);
+        best = rate > best ? rate : best;
+        least_lost = lost < least_lost ? lost : least_lost;
+    }
+    assert_true(least_lost == 0);
+    json_release(document);
+    command_result_release(&result);
+}
+
+static void refused(struct command_result result, const char *words)
+{
+    assert_int_equal(result.exit_code, 2);
+    assert_int_equal(result.output.length, 0);
+    said(&result.error, words);
+    command_result_release(&result);
+}
+
+static void what_says_nothing_is_refused_before_anything_is_tried(void **state)
+{
+    (void)state;
+    refused(BATCH("tiny-gpt2", "--batch", "4", "--memory", "4MiB"), "--batch is what is looked for; write --start");
+    refused(BATCH("tiny-gpt2", "--seq", "4", "--start", "0", "--memory", "4MiB"), "batch: --start");
+    refused(BATCH("tiny-gpt2", "--seq", "4", "--policy", "third", "--memory", "4MiB"), "write halve, 0.9 or bisect");
+    refused(BATCH("tiny-gpt2", "--seq", "4", "--as-accelerate", "--memory", "4MiB"), "accelerate does not bisect");
+    refused(BATCH("tiny-gpt2", "--seq", "4", "--device", "meta"), "on meta without a bound every batch runs");
+    refused(BATCH("tiny-gpt2", "--seq", "4", "--device", "cuda:0", "--memory", "4MiB"), "a GPU has the memory it has");
+    refused(BATCH("tiny-gpt2", "--seq", "4", "--device", "host:mem=1MiB", "--memory", "4MiB"), "are two bounds");
+    refused(BATCH("tiny-gpt2", "--mode", "load", "--memory", "4MiB"), "has no batch");
+    refused(BATCH("tiny-gpt2", "--seq", "4096", "--memory", "4MiB"), "seq 4096 is more than the 64 positions");
+}
+
+/* No GPU: skipped, as a case of a suite is, and not called out of memory. */
+static void a_device_that_is_not_here_is_skipped(void **state)
+{
+    struct command_result result = BATCH("tiny-gpt2", "--seq", "4", "--device", "cuda:63", "--json");
+    (void)state;
+    if (result.exit_code == 0) {
+        skip();
+    }
+    assert_int_equal(result.exit_code, 77);
+    struct json *document = document_of(&result);
+    assert_string_equal(json_string_or(json_get(document, "end"), ""), "failed");
+    assert_int_equal(json_count(json_get(document, "tries")), 1);
+    json_release(document);
+    command_result_release(&result);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_table_has_every_try_and_what_came_of_it),
+        cmocka_unit_test(zero_is_accelerates_error_and_exit_code_1),
+        cmocka_unit_test(all_policies_are_compared_and_no_batch_is_tried_twice),
+        cmocka_unit_test(throughput_is_of_the_batch_that_was_found),
+        cmocka_unit_test(what_says_nothing_is_refused_before_anything_is_tried),
+        cmocka_unit_test(a_device_that_is_not_here_is_skipped),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
