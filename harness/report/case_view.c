@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "harness/report/estimator_look.h"
+#include "harness/report/proof_rates.h"
 #include "harness/report/wording.h"
 
 static const char *const end_keys[LEVEL_COUNT] = {"requested_bytes", "allocated_bytes", "reserved_bytes",
@@ -466,7 +467,8 @@ bool case_view_read(struct report *report, const struct json *line, const char *
     view->attempt = json_integer_or(json_get(line, "attempt"), -1);
     outcome_read(&filling, line);
     estimates_read(&filling, line);
-    return !filling.failed && validity_read(report, line, view) && label_make(report, view);
+    return !filling.failed && proof_view_read(report, line, &view->proof) && validity_read(report, line, view) &&
+           label_make(report, view);
 }
 
 bool case_is_measured(const struct case_view *view)

@@ -128,6 +128,7 @@ struct case_view {
         *title; /* the label, and where one heading cannot say it "(replayed for sm_90)": for headings, never a key */
     struct footprint_view measured, predicted;
     struct causes_view causes_at_load, causes_at_end;
+    const struct proof_view *proof; /* whether it runs with the bytes predicted (proof_rates.h); NULL: not asked for */
     const struct items_view *items; /* NULL: no reading is itemised */
     int64_t context_device_bytes, context_process_bytes;
     int64_t oom_wanted_bytes, oom_held_bytes, oom_free_bytes;

@@ -7,6 +7,7 @@
 #include "harness/report/escape.h"
 #include "harness/report/estimator_look.h"
 #include "harness/report/headline.h"
+#include "harness/report/proof_rates.h"
 
 static void cell_add(struct text *text, const char *string)
 {
@@ -47,7 +48,7 @@ static void header_write(const struct report *report, struct text *text)
     }
     text_append(text, "stage,level,measured_bytes,measured_bytes_peak,predicted_bytes,predicted_bytes_peak,"
                       "signed_error_bytes,signed_error,attempts,spread_bytes,basis,attempt,stage_seconds,"
-                      "duration_seconds,target");
+                      "duration_seconds,target,least_bytes,proof");
     for (int index = 0; index < report->estimator_count; index++) {
         struct text name = {0};
         text_format(&name, "%s_total_bytes", report->estimators[index]);
@@ -138,6 +139,12 @@ static void row_end(const struct csv_attempt *attempt, double stage_seconds, str
     }
     text_append(text, ",");
     csv_append(text, attempt->view->device_target != NULL ? attempt->view->device_target : "");
+    text_append(text, ",");
+    const struct proof_view *proof = attempt->view->proof;
+    if (proof != NULL && proof->least_bytes != BYTES_UNKNOWN) {
+        text_integer(text, proof->least_bytes);
+    }
+    text_format(text, ",%s", proof != NULL ? proof->word : "");
     text_append_bytes(text, text_string(&attempt->strangers), attempt->strangers.length);
     text_append(text, "\r\n");
 }

@@ -1,5 +1,6 @@
 /* Document: the report as one JSON value. The cases stand in it as they were recorded, with the summary beside them. */
 #include "harness/report/case_view.h"
+#include "harness/report/proof_rates.h"
 #include "harness/report/spread.h"
 
 static struct json *counts_value(const struct report *report)
@@ -159,6 +160,7 @@ enum status_code document_write(const struct report *report, const struct accura
     member_write(&head, "missing", missing_value(report), &made);
     member_write(&head, "summary", summary_value(rows, count), &made);
     member_write(&head, "spreads", spreads_value(report), &made);
+    member_write(&head, "proofs", proof_rates_json(report), &made);
     text_append_bytes(text, text_string(&head), head.length);
     made = made && !head.failed;
     text_release(&head);

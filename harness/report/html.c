@@ -10,6 +10,7 @@
 #include "harness/report/html_page.h"
 #include "harness/report/plot_data.h"
 #include "harness/report/plot_set.h"
+#include "harness/report/proof_rates.h"
 #include "harness/report/provenance.h"
 #include "harness/report/wording.h"
 
@@ -204,6 +205,7 @@ void html_write(const struct report *report, const struct report_style *style, c
     if (count > 0) {
         summary_append(text, report, rows, count);
     }
+    proof_rates_html(report, text);
     if (has_figures(style)) {
         figures_append(text, style);
     }

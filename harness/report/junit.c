@@ -7,6 +7,7 @@
 #include "harness/report/case_view.h"
 #include "harness/report/escape.h"
 #include "harness/report/headline.h"
+#include "harness/report/proof_rates.h"
 #include "harness/report/wording.h"
 
 static void attribute_append(struct text *text, const char *name, const char *value)
@@ -265,8 +266,10 @@ static void suite_append(struct text *text, const struct report *report)
         case_append(text, report_case(report, place));
     }
     missing_append(text, report);
+    enum { REPORT_TEXT_COLUMNS = 120 };
     text_append(text, "    <system-out>");
     counts_append(&device, report);
+    proof_rates_paragraphs(report, REPORT_TEXT_COLUMNS, &device);
     xml_append(text, text_string(&device));
     text_release(&device);
     text_append(text, "</system-out>\n    <system-err/>\n  </testsuite>\n");

@@ -7,6 +7,7 @@
 #include "harness/report/headline.h"
 #include "harness/report/note_groups.h"
 #include "harness/report/plot_set.h"
+#include "harness/report/proof_rates.h"
 #include "harness/report/provenance.h"
 #include "harness/report/spread.h"
 #include "harness/report/wording.h"
@@ -314,6 +315,7 @@ void markdown_write(const struct report *report, const struct report_style *styl
     if (count > 0) {
         summary_append(text, report, rows, count);
     }
+    proof_rates_markdown(report, text);
     figures_append(&page, style);
     causes_list(&page);
     items_list(&page);

@@ -11,6 +11,7 @@
 #include "harness/report/case_view.h"
 #include "harness/report/escape.h"
 #include "harness/report/headline.h"
+#include "harness/report/proof_rates.h"
 #include "harness/report/wording.h"
 
 enum {
@@ -333,6 +334,9 @@ void summary_write(const struct report *report, const struct report_style *style
         }
         text_release(&line);
     }
+    size_t before = text->length;
+    proof_rates_paragraphs(report, summary.width, text);
+    text_append(text, text->length > before ? "\n" : "");
     counts_append(&line, report);
     outside_paragraph_append(text, text_string(&line), summary.width, 2, 0);
     text_release(&line);

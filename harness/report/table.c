@@ -7,6 +7,7 @@
 #include "harness/report/case_view.h"
 #include "harness/report/escape.h"
 #include "harness/report/headline.h"
+#include "harness/report/proof_rates.h"
 #include "harness/report/spread.h"
 #include "harness/report/wording.h"
 
@@ -322,6 +323,7 @@ void table_write(const struct report *report, const struct report_style *style, 
     if (count > 0) {
         summary_append(&table, report, rows, count);
     }
+    proof_rates_paragraphs(report, table.width, text);
     text_append(text, "\n");
     counts_append(&line, report);
     outside_paragraph_append(text, text_string(&line), table.width, 2, 0);
