@@ -170,7 +170,7 @@ static bool is_measurement(const struct figure *figure)
 
 static void figure_look(const struct figure *figure, struct findings *findings)
 {
-    bool predicted = figure->kind == FIGURE_PREDICTED || figure->kind == FIGURE_TOTAL;
+    bool predicted = figure->kind == FIGURE_PREDICTED || figure->kind == FIGURE_TOTAL || figure->kind == FIGURE_LEAST;
     bool both = figure->base_bytes != BYTES_UNKNOWN && figure->other_bytes != BYTES_UNKNOWN;
     findings->measured = findings->measured || (both && is_measurement(figure));
     if (figure->state == FIGURE_OPEN) {

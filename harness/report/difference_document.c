@@ -137,12 +137,15 @@ static struct json *within_json(const struct difference *difference)
 /* {"of": "measured", "stage": "forward", "quantity": "process_bytes_peak", "base": ..., "new": ..., "state": "beyond"} */
 static struct json *figure_json(const struct figure *figure)
 {
-    static const char *const of[] = {"measured", "measured", "context", "measured", "measured", "spread", NULL, NULL};
+    static const char *const of[] = {"measured", "measured", "context", "measured", "measured",
+                                     "spread",   NULL,       NULL,      NULL};
     bool of_stage = figure->kind == FIGURE_STAGE_PEAK || figure->kind == FIGURE_STAGE_END;
     bool is_peak = figure->kind == FIGURE_PEAK || figure->kind == FIGURE_STAGE_PEAK || figure->kind == FIGURE_PREDICTED;
     const char *who = of[figure->kind] != NULL ? of[figure->kind] : figure->estimator;
     struct text quantity = {0};
-    if (figure->kind == FIGURE_SAVED || figure->kind == FIGURE_TOTAL) {
+    if (figure->kind == FIGURE_LEAST) {
+        text_append(&quantity, "least_bytes");
+    } else if (figure->kind == FIGURE_SAVED || figure->kind == FIGURE_TOTAL) {
         text_append(&quantity, figure->kind == FIGURE_SAVED ? "saved_for_backward_bytes" : "total_bytes");
     } else {
         text_format(&quantity, "%s_bytes%s", level_name(figure->level),

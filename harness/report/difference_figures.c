@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness/report/difference_view.h"
+#include "harness/report/proof_rates.h"
 #include "harness/report/spread.h"
 
 /* What the figures of a pair have in common. */
@@ -171,6 +172,15 @@ static void predictions_add(struct maker *maker)
             figure_add(maker, figure, 0);
         }
     }
+    if (a->proof != NULL && b->proof != NULL && a->proof->least_bytes != BYTES_UNKNOWN &&
+        b->proof->least_bytes != BYTES_UNKNOWN) {
+        struct figure least = {.kind = FIGURE_LEAST,
+                               .level = LEVEL_RESERVED,
+                               .estimator = "replay",
+                               .base_bytes = a->proof->least_bytes,
+                               .other_bytes = b->proof->least_bytes};
+        figure_add(maker, least, 0);
+    }
     for (int at = 0; at < a->total_count; at++) {
         for (int other = 0; other < b->total_count; other++) {
             if (strcmp(a->totals[at].estimator, b->totals[other].estimator) == 0) {
@@ -231,6 +241,9 @@ const char *figure_name(const struct figure *figure, struct text *name)
         break;
     case FIGURE_TOTAL:
         text_format(name, "%s total", figure->estimator);
+        break;
+    case FIGURE_LEAST:
+        text_format(name, "%s least", figure->estimator);
         break;
     }
     return text_string(name);

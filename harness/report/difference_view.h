@@ -70,7 +70,8 @@ enum figure_kind {
     FIGURE_STAGE_END,
     FIGURE_SPREAD,    /* of the attempts of one run */
     FIGURE_PREDICTED, /* by replay */
-    FIGURE_TOTAL      /* by another estimator */
+    FIGURE_TOTAL,     /* by another estimator */
+    FIGURE_LEAST      /* the least bytes of a proof, by replay */
 };
 
 enum figure_state {
@@ -89,7 +90,7 @@ struct figure {
     enum figure_state state;
     enum level level;
     int stage;             /* FIGURE_STAGE_*; an enum stage */
-    const char *estimator; /* FIGURE_TOTAL, FIGURE_PREDICTED */
+    const char *estimator; /* FIGURE_TOTAL, FIGURE_PREDICTED, FIGURE_LEAST */
     int64_t base_bytes, other_bytes;
 };
 

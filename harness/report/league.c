@@ -183,6 +183,7 @@ static bool scopes_fill(struct league *league)
     }
     scope_need(league, SCOPE_ALL, "all");
     for (int at = 0; at < league->counted.count; at++) {
+        league->has_proofs = league->has_proofs || league->counted.cases[at].view->proof != NULL;
         scope_need(league, SCOPE_MODE, mode_of(&league->counted.cases[at]));
         scope_need(league, SCOPE_FAMILY, league->counted.cases[at].family);
     }

@@ -22,7 +22,9 @@ static struct json *figures_value(const struct league_figures *figures)
                 json_set(value, "worst", json_real_new(figures->worst)) &&
                 json_set(value, "worst_case", worst_value(figures)) &&
                 json_set(value, "under_share", json_real_new((double)figures->under_count / count)) &&
-                json_set(value, "within_5_percent_share", json_real_new((double)figures->within_count / count));
+                json_set(value, "within_5_percent_share", json_real_new((double)figures->within_count / count)) &&
+                json_set(value, "proved_cases", json_integer_new(figures->proved_count)) &&
+                json_set(value, "safe_cases", json_integer_new(figures->safe_count));
     return json_made(value, made);
 }
 

@@ -25,6 +25,9 @@ static void row_append(struct text *text, const struct league *league, const str
     html_number_append(text, share_word(all->under_count, all->case_count, word));
     html_number_append(text, share_word(all->within_count, all->case_count, word));
     html_number_append(text, magnitude_word(row->common.case_count > 0, row->common.median, word));
+    if (league->has_proofs) {
+        html_number_append(text, share_word(all->safe_count, all->proved_count, word));
+    }
     html_number_append(text, signed_word(true, all->worst, word));
     html_cell_append(text, all->worst_case != NULL ? all->worst_case : "-");
     text_append(text, "</tr>\n");
@@ -38,10 +41,12 @@ static void scope_append(struct text *text, const struct league *league, const s
     text_format(text, "</h2>\n<p>%d case%s; all ranked estimators answer %d of them.</p>\n", scope->case_count,
                 scope->case_count == 1 ? "" : "s", scope->common_count);
     html_table_begin(text);
-    text_append(text, "<tr><th></th><th>estimator</th><th class=\"n\">cases</th><th class=\"n\">bias</th>"
-                      "<th class=\"n\">median |error|</th><th class=\"n\">p90</th><th class=\"n\">under</th>"
-                      "<th class=\"n\">±5 %</th><th class=\"n\">common</th><th class=\"n\">worst</th>"
-                      "<th>worst case</th></tr>\n");
+    text_format(text,
+                "<tr><th></th><th>estimator</th><th class=\"n\">cases</th><th class=\"n\">bias</th>"
+                "<th class=\"n\">median |error|</th><th class=\"n\">p90</th><th class=\"n\">under</th>"
+                "<th class=\"n\">±5 %%</th><th class=\"n\">common</th>%s<th class=\"n\">worst</th>"
+                "<th>worst case</th></tr>\n",
+                league->has_proofs ? "<th class=\"n\">safe</th>" : "");
     for (int index = 0; index < scope->row_count; index++) {
         row_append(text, league, scope, &scope->rows[index]);
     }
@@ -103,6 +108,9 @@ void league_html_write(const struct league *league, const struct report_style *s
     paragraph_write(text, league_rule_words);
     paragraph_write(text, league_rank_words);
     paragraph_write(text, league_replay_words);
+    if (league->has_proofs) {
+        paragraph_write(text, league_safe_words);
+    }
     for (int index = 0; index < league->scope_count; index++) {
         scope_append(text, league, &league->scopes[index]);
         if (index == 0 && style->plots != NULL) {

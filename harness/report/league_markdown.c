@@ -22,6 +22,9 @@ static void row_append(struct text *text, const struct league *league, const str
     text_format(text, " | %s", share_word(all->under_count, all->case_count, word));
     text_format(text, " | %s", share_word(all->within_count, all->case_count, word));
     text_format(text, " | %s", magnitude_word(row->common.case_count > 0, row->common.median, word));
+    if (league->has_proofs) {
+        text_format(text, " | %s", share_word(all->safe_count, all->proved_count, word));
+    }
     text_format(text, " | %s | ", signed_word(true, all->worst, word));
     markdown_append(text, all->worst_case != NULL ? all->worst_case : "-");
     text_append(text, " |\n");
@@ -36,9 +39,11 @@ static void scope_append(struct text *text, const struct league *league, const s
     }
     text_format(text, "%d case%s; all ranked estimators answer %d of them.\n\n", scope->case_count,
                 scope->case_count == 1 ? "" : "s", scope->common_count);
-    text_append(
-        text, "| | estimator | cases | bias | median \\|error\\| | p90 | under | ±5 % | common | worst | worst case |\n"
-              "|--:|---|---|--:|--:|--:|--:|--:|--:|--:|---|\n");
+    text_format(
+        text,
+        "| | estimator | cases | bias | median \\|error\\| | p90 | under | ±5 %% | common |%s worst | worst case "
+        "|\n|--:|---|---|--:|--:|--:|--:|--:|--:|%s--:|---|\n",
+        league->has_proofs ? " safe |" : "", league->has_proofs ? "--:|" : "");
     for (int index = 0; index < scope->row_count; index++) {
         row_append(text, league, scope, &scope->rows[index]);
     }
@@ -80,7 +85,7 @@ static void families_append(struct text *text, const struct league *league, int 
     text_append(text, "\n");
 }
 
-static void notes_append(struct text *text)
+static void notes_append(struct text *text, const struct league *league)
 {
     text_append(text, "\n## How to read it\n\n");
     markdown_append(text, league_rule_words);
@@ -89,6 +94,10 @@ static void notes_append(struct text *text)
     text_append(text, "\n\n");
     markdown_append(text, league_replay_words);
     text_append(text, "\n\n");
+    if (league->has_proofs) {
+        markdown_append(text, league_safe_words);
+        text_append(text, "\n\n");
+    }
     for (int index = 0; index < baseline_count(); index++) {
         text_append(text, "- ");
         markdown_append(text, baseline_at(index)->name);
@@ -116,5 +125,5 @@ void league_markdown_write(const struct league *league, struct text *text)
         scope_append(text, league, &league->scopes[index++]);
     }
     families_append(text, league, index);
-    notes_append(text);
+    notes_append(text, league);
 }

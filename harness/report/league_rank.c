@@ -5,6 +5,7 @@
 
 #include "harness/report/league_view.h"
 #include "harness/report/percentile.h"
+#include "harness/report/proof_rates.h"
 
 static const double within_limit = 0.05;
 
@@ -34,6 +35,10 @@ static struct league_figures figures_of(const struct league *league, int estimat
             continue;
         }
         double magnitude = fabs(error);
+        const struct proof_limit *limit =
+            proof_limit_of(league->counted.cases[at].view->proof, league->estimators[estimator].name);
+        figures.proved_count += limit != NULL && limit->outcome != PROOF_UNKNOWN ? 1 : 0;
+        figures.safe_count += limit != NULL && limit->outcome == PROOF_RUNS ? 1 : 0;
         if (magnitude > fabs(figures.worst)) {
             figures.worst = error;
             figures.worst_case = league->counted.cases[at].view->label;

@@ -44,7 +44,7 @@ static void columns_choose(struct league_table *table)
         int needed = width_measure(table->league->estimators[index].name) + 2;
         longest = needed > longest ? needed : longest;
     }
-    int room = table->width - RANK_COLUMNS - 1 - FIGURE_COLUMNS;
+    int room = table->width - RANK_COLUMNS - 1 - FIGURE_COLUMNS - (table->league->has_proofs ? SHARE_COLUMNS : 0);
     table->narrow = room < NAME_COLUMNS;
     room = table->narrow ? table->width - RANK_COLUMNS - 1 : room;
     table->name_columns = longest < room ? longest : room;
@@ -55,7 +55,9 @@ static void figures_append(const struct league_table *table, const char *const *
 {
     static const int columns[FIGURE_COUNT] = {COVERAGE_COLUMNS, BIAS_COLUMNS,  MEDIAN_COLUMNS, ERROR_COLUMNS,
                                               SHARE_COLUMNS,    SHARE_COLUMNS, ERROR_COLUMNS};
-    int count = table->width < 1 + FIGURE_COLUMNS ? FIGURE_COUNT - 2 : FIGURE_COUNT;
+    int count = table->width < 1 + FIGURE_COLUMNS + (table->league->has_proofs ? SHARE_COLUMNS : 0) ? FIGURE_COUNT - 2
+                                                                                                    : FIGURE_COUNT;
+    bool is_whole = count == FIGURE_COUNT && words[FIGURE_COUNT] != NULL;
     if (table->narrow) {
         line_end_append(table->text);
     }
@@ -63,12 +65,16 @@ static void figures_append(const struct league_table *table, const char *const *
         int less = index == 0 && count < FIGURE_COUNT ? 1 : 0; /* no name stands before it there */
         cell_append(table->text, words[index], columns[index] - less, true);
     }
+    if (is_whole) {
+        cell_append(table->text, words[FIGURE_COUNT], SHARE_COLUMNS, true);
+    }
     line_end_append(table->text);
 }
 
 static void heading_append(const struct league_table *table)
 {
-    static const char *const words[FIGURE_COUNT] = {"cases", "bias", "med |err|", "p90", "under", "±5 %", "common"};
+    const char *const words[FIGURE_COUNT + 1] = {
+        "cases", "bias", "med |err|", "p90", "under", "±5 %", "common", table->league->has_proofs ? "safe" : NULL};
     style_append(table, "\x1b[2m");
     cell_append(table->text, "", RANK_COLUMNS + 1, false);
     cell_append(table->text, "estimator", table->name_columns, false);
@@ -87,7 +93,7 @@ static void name_append(const struct league_table *table, int estimator)
 
 static void row_append(const struct league_table *table, const struct league_scope *scope, const struct league_row *row)
 {
-    char rank[WORDING_BYTES], words[FIGURE_COUNT][WORDING_BYTES];
+    char rank[WORDING_BYTES], words[FIGURE_COUNT + 1][WORDING_BYTES];
     const struct league_figures *all = &row->all;
     coverage_word(scope, row, words[0]);
     if (width_measure(words[0]) >= COVERAGE_COLUMNS) { /* the count of all of them stands above the table */
@@ -99,7 +105,10 @@ static void row_append(const struct league_table *table, const struct league_sco
     share_word(all->under_count, all->case_count, words[4]);
     share_word(all->within_count, all->case_count, words[5]);
     magnitude_word(row->common.case_count > 0, row->common.median, words[6]);
-    const char *const cells[FIGURE_COUNT] = {words[0], words[1], words[2], words[3], words[4], words[5], words[6]};
+    share_word(all->safe_count, all->proved_count, words[FIGURE_COUNT]);
+    const char *const cells[FIGURE_COUNT + 1] = {
+        words[0], words[1], words[2], words[3],
+        words[4], words[5], words[6], table->league->has_proofs ? words[FIGURE_COUNT] : NULL};
     cell_append(table->text, rank_word(row, rank), RANK_COLUMNS, true);
     text_append(table->text, " ");
     name_append(table, row->estimator);
@@ -229,6 +238,9 @@ void league_table_write(const struct league *league, const struct report_style *
     words_append(&table, league_rule_words);
     words_append(&table, league_rank_words);
     words_append(&table, league_replay_words);
+    if (league->has_proofs) {
+        words_append(&table, league_safe_words);
+    }
     for (int index = 0; index < baseline_count(); index++) {
         struct text rule = {0};
         text_format(&rule, "* %s: %s", baseline_at(index)->name, baseline_at(index)->rule);

@@ -10,10 +10,11 @@
 struct league_figures {
     int case_count;
     double bias, median, p90;
-    double worst;           /* of the largest magnitude, with its sign */
-    const char *worst_case; /* label; the first of equals; NULL: all are exact */
-    int under_count;        /* predicted less than measured */
-    int within_count;       /* at most 5 % off */
+    double worst;                 /* of the largest magnitude, with its sign */
+    const char *worst_case;       /* label; the first of equals; NULL: all are exact */
+    int under_count;              /* predicted less than measured */
+    int within_count;             /* at most 5 % off */
+    int proved_count, safe_count; /* whose figure was tried as a limit; of these ran (proof_rates.h) */
 };
 
 struct league_row {
@@ -52,6 +53,7 @@ struct league {
     int estimator_count;
     struct league_scope *scopes; /* all cases, then the modes, then the families by name */
     int scope_count;
+    bool has_proofs; /* a counted case was proved: tables have a column more */
 };
 
 const char *league_scope_kind_name(enum league_scope_kind kind); /* "all", "mode", "family" */
@@ -74,7 +76,7 @@ const char *coverage_word(const struct league_scope *scope, const struct league_
 const char *share_word(int part_count, int count, char text[WORDING_BYTES]);
 
 /* What was held against what, and what the columns mean: sentences, the same in every format for people. */
-extern const char league_rule_words[], league_rank_words[], league_replay_words[];
+extern const char league_rule_words[], league_rank_words[], league_replay_words[], league_safe_words[];
 
 void league_table_write(const struct league *league, const struct report_style *style, struct text *text);
 void league_markdown_write(const struct league *league, struct text *text);

@@ -21,6 +21,10 @@ const char league_replay_words[] =
     "replay walks the very operations that are then measured: its row says that the replay is exact, not that the "
     "operations are the right ones. What tests those is in README.md.";
 
+const char league_safe_words[] =
+    "Safe: of the cases that were proved, the share that ran with exactly the predicted bytes available for segments "
+    "(assay run --prove-estimators); of replay, its reserved bytes.";
+
 static const char *percent_word(bool known, double fraction, const char *sign, char text[WORDING_BYTES])
 {
     double percent = fabs(fraction) * 100.0;
