@@ -116,6 +116,15 @@ static bool shape_agrees(const struct checkpoint_tensor *stored, const struct ex
     return agrees;
 }
 
+/* What from_pretrained keeps in float32, save_pretrained stores so; a file that was rounded as a whole is as good. */
+static bool dtype_agrees(const struct checkpoint_tensor *stored, const struct skeleton_tensor *tensor,
+                         const struct expected *expected)
+{
+    bool is_kept = tensor->stays_float32 && expected->dtype == DTYPE_FLOAT16;
+    return stored->type->has_dtype &&
+           (stored->type->dtype == expected->dtype || (is_kept && stored->type->dtype == DTYPE_FLOAT32));
+}
+
 static void matched_look(struct walk *walk, const struct checkpoint_tensor *stored, struct stored_place place)
 {
     const struct skeleton_tensor *tensor = &walk->skeleton->tensors[place.index];
@@ -127,7 +136,7 @@ static void matched_look(struct walk *walk, const struct checkpoint_tensor *stor
     }
     if (tensor->is_buffer && !tensor->persistent) {
         tensor_finding(walk, FINDING_BUFFER, stored->name, stored, &expected);
-    } else if (!named_otherwise && (!stored->type->has_dtype || stored->type->dtype != expected.dtype)) {
+    } else if (!named_otherwise && !dtype_agrees(stored, tensor, &expected)) {
         tensor_finding(walk, FINDING_DTYPE, stored->name, stored, &expected);
     }
 }

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "models/family.h"
+
 /* What transformers passes over (_keys_to_ignore_on_load_unexpected of 4.x, and buffers that became non-persistent).
  * rank 0: any. */
 static const struct {
@@ -62,20 +64,25 @@ static int find_with_prefix(const struct checkpoint_names *names, const struct s
 
 /* TensorFlow's names of a norm's two parameters, which the first files of BERT have, and the head of GPT-NeoX before
  * transformers 5. */
-static const char *const renamed_endings[][2] = {
-    {".gamma", ".weight"}, {".beta", ".bias"}, {"embed_out.weight", "lm_head.weight"}, {NULL, NULL}};
+static const struct renaming {
+    const char *stored, *own;
+    const char *family; /* whose files are written so to this day; NULL: nobody's */
+} renamed_endings[] = {{".gamma", ".weight", NULL},
+                       {".beta", ".bias", NULL},
+                       {"embed_out.weight", "lm_head.weight", "gpt_neox"},
+                       {NULL, NULL, NULL}};
 
 /* Names that transformers 5 changed in its classes and keeps in files: the router of Mixtral, and all of ViT's blocks. One
  * after the other: each makes way for the next. */
-static const char *const renamed_parts[][2] = {{".block_sparse_moe.gate.", ".mlp.gate."},
-                                               {"encoder.layer.", "layers."},
-                                               {".attention.attention.query.", ".attention.q_proj."},
-                                               {".attention.attention.key.", ".attention.k_proj."},
-                                               {".attention.attention.value.", ".attention.v_proj."},
-                                               {".attention.output.dense.", ".attention.o_proj."},
-                                               {".intermediate.dense.", ".mlp.fc1."},
-                                               {".output.dense.", ".mlp.fc2."},
-                                               {NULL, NULL}};
+static const struct renaming renamed_parts[] = {{".block_sparse_moe.gate.", ".mlp.gate.", "mixtral"},
+                                                {"encoder.layer.", "layers.", "vit"},
+                                                {".attention.attention.query.", ".attention.q_proj.", "vit"},
+                                                {".attention.attention.key.", ".attention.k_proj.", "vit"},
+                                                {".attention.attention.value.", ".attention.v_proj.", "vit"},
+                                                {".attention.output.dense.", ".attention.o_proj.", "vit"},
+                                                {".intermediate.dense.", ".mlp.fc1.", "vit"},
+                                                {".output.dense.", ".mlp.fc2.", "vit"},
+                                                {NULL, NULL, NULL}};
 
 /* Puts by in the place of the count bytes at `at` in path. False where it does not fit. */
 static bool part_exchange(char path[CHECKPOINT_NAME_BYTES], size_t at, size_t count, const char *by)
@@ -94,16 +101,17 @@ static int find_renamed(const struct checkpoint_names *names, const struct skele
     char path[CHECKPOINT_NAME_BYTES];
     bool changed = false;
     snprintf(path, sizeof path, "%s", name);
-    for (size_t i = 0; renamed_endings[i][0] != NULL && !changed; i++) {
-        size_t length = strlen(path), ending = strlen(renamed_endings[i][0]);
-        changed = length >= ending && strcmp(path + length - ending, renamed_endings[i][0]) == 0 &&
-                  part_exchange(path, length - ending, ending, renamed_endings[i][1]);
+    for (size_t i = 0; renamed_endings[i].stored != NULL && !changed; i++) {
+        size_t length = strlen(path), ending = strlen(renamed_endings[i].stored);
+        changed = length >= ending && strcmp(path + length - ending, renamed_endings[i].stored) == 0 &&
+                  part_exchange(path, length - ending, ending, renamed_endings[i].own);
     }
-    for (size_t i = 0; renamed_parts[i][0] != NULL; i++) {
-        const char *found = strstr(path, renamed_parts[i][0]);
+    for (size_t i = 0; renamed_parts[i].stored != NULL; i++) {
+        const char *found = strstr(path, renamed_parts[i].stored);
         if (found != NULL) {
-            changed = part_exchange(path, (size_t)(found - path), strlen(renamed_parts[i][0]), renamed_parts[i][1]) ||
-                      changed;
+            changed =
+                part_exchange(path, (size_t)(found - path), strlen(renamed_parts[i].stored), renamed_parts[i].own) ||
+                changed;
         }
     }
     return changed ? find_with_prefix(names, skeleton, path) : -1;
@@ -182,4 +190,28 @@ struct stored_place checkpoint_name_place(const struct checkpoint_names *names, 
         place = (struct stored_place){.meaning = passed_over_meaning(stored)};
     }
     return place;
+}
+
+static bool is_written_so(const struct renaming *renaming, const struct family *family)
+{
+    return renaming->family != NULL && strcmp(renaming->family, family->name) == 0;
+}
+
+bool checkpoint_saved_name(const struct skeleton *skeleton, const char *path, char name[CHECKPOINT_NAME_BYTES])
+{
+    const struct family *family = skeleton->config->family;
+    bool fits = snprintf(name, CHECKPOINT_NAME_BYTES, "%s", path) < CHECKPOINT_NAME_BYTES;
+    for (const struct renaming *row = renamed_endings; row->stored != NULL && fits; row++) {
+        size_t length = strlen(name), ending = strlen(row->own);
+        if (is_written_so(row, family) && length >= ending && strcmp(name + length - ending, row->own) == 0) {
+            fits = part_exchange(name, length - ending, ending, row->stored);
+        }
+    }
+    for (const struct renaming *row = renamed_parts; row->stored != NULL && fits; row++) {
+        const char *found = is_written_so(row, family) ? strstr(name, row->own) : NULL;
+        if (found != NULL) {
+            fits = part_exchange(name, (size_t)(found - name), strlen(row->own), row->stored);
+        }
+    }
+    return fits;
 }

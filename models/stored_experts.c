@@ -11,11 +11,12 @@
 static const char folder[] = ".experts.";
 
 static const struct spelling {
+    const char *family;   /* whose files are spelled so; NULL: all others' */
     const char *parent;   /* what holds the experts in the file; the model calls it "mlp" */
     const char *names[3]; /* first half, second half, the other tensor */
 } spellings[] = {
-    {"block_sparse_moe", {"w1.weight", "w3.weight", "w2.weight"}},
-    {"mlp", {"gate_proj.weight", "up_proj.weight", "down_proj.weight"}},
+    {"mixtral", "block_sparse_moe", {"w1.weight", "w3.weight", "w2.weight"}},
+    {NULL, "mlp", {"gate_proj.weight", "up_proj.weight", "down_proj.weight"}},
 };
 
 /* The parts of a name around the number of its expert. */
@@ -25,6 +26,9 @@ struct expert_name {
     int64_t expert;
     int which; /* of spelling->names */
 };
+
+/* The joined tensors of a layer, by how many parts each expert has in them. */
+static const char *const joined_endings[] = {NULL, "mlp.experts.down_proj", "mlp.experts.gate_up_proj"};
 
 static bool name_split(const char *name, struct expert_name *split)
 {
@@ -57,8 +61,7 @@ bool expert_part_read(const char *name, char *path, size_t path_bytes, struct ex
         return false;
     }
     bool joined = split.which < 2;
-    int length = snprintf(path, path_bytes, "%.*smlp.experts.%s", (int)(split.parent - name), name,
-                          joined ? "gate_up_proj" : "down_proj");
+    int length = snprintf(path, path_bytes, "%.*s%s", (int)(split.parent - name), name, joined_endings[joined ? 2 : 1]);
     if (length < 0 || (size_t)length >= path_bytes) {
         return false;
     }
@@ -77,6 +80,42 @@ bool expert_part_name(const char *name, struct expert_part part, char *other, si
         snprintf(other, other_bytes, "%.*s%s%s%" PRId64 ".%s", (int)(split.parent - name), name, split.spelling->parent,
                  folder, part.expert, split.spelling->names[split.which < 2 ? part.part : 2]);
     return length >= 0 && (size_t)length < other_bytes;
+}
+
+/* Bytes of path before its ending; part_count receives the number of parts. */
+static size_t joined_front(const char *path, int *part_count)
+{
+    size_t length = strlen(path);
+    for (int parts = 1; parts <= 2; parts++) {
+        size_t ending = strlen(joined_endings[parts]);
+        if (length >= ending && strcmp(path + length - ending, joined_endings[parts]) == 0) {
+            *part_count = parts;
+            return length - ending;
+        }
+    }
+    *part_count = 0;
+    return 0;
+}
+
+int expert_part_count(const char *path)
+{
+    int part_count;
+    joined_front(path, &part_count);
+    return part_count;
+}
+
+bool expert_part_saved_name(const char *family, const char *path, struct expert_part part, char *name,
+                            size_t name_bytes)
+{
+    const struct spelling *spelling = spellings;
+    int part_count;
+    size_t front = joined_front(path, &part_count);
+    while (spelling->family != NULL && strcmp(spelling->family, family) != 0) {
+        spelling++; /* the last one is for all */
+    }
+    int length = snprintf(name, name_bytes, "%.*s%s%s%" PRId64 ".%s", (int)front, path, spelling->parent, folder,
+                          part.expert, spelling->names[part_count == 2 ? part.part : 2]);
+    return part_count > 0 && length >= 0 && (size_t)length < name_bytes;
 }
 
 int64_t expert_part_total(const struct skeleton_tensor *joined, struct expert_part part)

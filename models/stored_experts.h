@@ -24,6 +24,14 @@ struct expert_part {
 
 enum { EXPERTS_ALL = -1 };
 
+/* The name under which files of a family (by its name, as in family.h) keep a part of the joined tensor at path; part.part_count
+ * and part.expert EXPERTS_ALL are not looked at. False: path is no joined tensor of experts, or the name does not fit. */
+bool expert_part_saved_name(const char *family, const char *path, struct expert_part part, char *name,
+                            size_t name_bytes);
+
+/* The part_count of the joined tensor at path; 0: it is none. */
+int expert_part_count(const char *path);
+
 /* How many such parts make up a joined tensor of rank 3; INT64_MAX where they do not fit. */
 int64_t expert_part_total(const struct skeleton_tensor *joined, struct expert_part part);
 

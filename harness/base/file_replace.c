@@ -229,6 +229,39 @@ struct text_drain *file_replacement_drain(struct file_replacement *replacement)
     return &replacement->drain;
 }
 
+static enum status_code replacement_refuse(const struct file_replacement *made, int cause, struct status *error)
+{
+    return status_set(error, STATUS_IO, "%s: cannot be written: %s", made->path, strerror(cause));
+}
+
+enum status_code file_replacement_skip(struct file_replacement *replacement, int64_t count, struct status *error)
+{
+    static const char zeros[4096];
+    bool is_file = replacement->target.descriptor < 0 && !replacement->target.is_direct;
+    if (is_file) {
+        off_t end = lseek(replacement->output, count, SEEK_CUR);
+        return end >= 0 && ftruncate(replacement->output, end) == 0 ? STATUS_OK
+                                                                    : replacement_refuse(replacement, errno, error);
+    }
+    for (int64_t left = count; left > 0; left -= (int64_t)sizeof zeros) {
+        size_t piece = left < (int64_t)sizeof zeros ? (size_t)left : sizeof zeros;
+        if (!replacement_take(&replacement->drain, zeros, piece)) {
+            return status_set(error, STATUS_IO, "%s", replacement->drain.error.text);
+        }
+    }
+    return STATUS_OK;
+}
+
+enum status_code file_replacement_settle(struct file_replacement *replacement, struct status *error)
+{
+    bool is_file = replacement->target.descriptor < 0 && !replacement->target.is_direct;
+    if (replacement->drain.error.code != STATUS_OK) {
+        return status_set(error, STATUS_IO, "%s", replacement->drain.error.text);
+    }
+    return is_file && fsync(replacement->output) != 0 && errno != EINVAL ? replacement_refuse(replacement, errno, error)
+                                                                         : STATUS_OK;
+}
+
 void file_replacement_abandon(struct file_replacement *replacement)
 {
     if (replacement == NULL) {

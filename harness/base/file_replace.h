@@ -8,6 +8,8 @@
 #ifndef ASSAY_BASE_FILE_REPLACE_H
 #define ASSAY_BASE_FILE_REPLACE_H
 
+#include <stdint.h>
+
 #include "harness/base/status.h"
 #include "harness/base/text.h"
 
@@ -35,6 +37,13 @@ enum status_code file_replacement_open(const char *path, enum file_role role, st
 
 /* Takes the content; borrowed until the end. */
 struct text_drain *file_replacement_drain(struct file_replacement *replacement);
+
+/* The next count bytes are zero. A file on a file system that can do so keeps no room for them. STATUS_IO. */
+enum status_code file_replacement_skip(struct file_replacement *replacement, int64_t count, struct status *error);
+
+/* Brings what it was given so far to the disk, so that nothing can fail there any more, and finish has only to give the name: for
+ * several files that are to appear together. STATUS_IO. */
+enum status_code file_replacement_settle(struct file_replacement *replacement, struct status *error);
 
 /* Writes what content has kept, and gives all of it its name. STATUS_IO, STATUS_OUT_OF_MEMORY as file_replace; releases
  * replacement in any case. */

@@ -320,6 +320,11 @@ bool json_append(struct json *array, struct json *child)
     return json_array_append_new(value_of(array), value_of(child)) == 0;
 }
 
+void json_remove(struct json *object, const char *key)
+{
+    json_object_del(value_of(object), key);
+}
+
 struct json *json_share(struct json *value)
 {
     return json_of(json_incref(value_of(value)));

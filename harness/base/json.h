@@ -80,7 +80,8 @@ struct json *json_real_new(double value); /* null for NaN and infinities */
 struct json *json_boolean_new(bool value);
 bool json_set(struct json *object, const char *key, struct json *child);
 bool json_append(struct json *array, struct json *child);
-struct json *json_share(struct json *value); /* one more reference to the same value */
+void json_remove(struct json *object, const char *key); /* a member that is not there is none */
+struct json *json_share(struct json *value);            /* one more reference to the same value */
 
 /* A copy with all that is below it; NULL where memory ran out. */
 struct json *json_copy_new(const struct json *value);

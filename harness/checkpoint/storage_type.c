@@ -8,6 +8,7 @@
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 
+/* In the order of the library's own list. */
 static const struct storage_type safetensors_types[] = {
     {"BOOL", 1, 1, true, DTYPE_BOOL},
     {"F4", 2, 1, false, DTYPE_FLOAT32},
@@ -80,6 +81,21 @@ const struct storage_type *safetensors_type(const char *name)
         }
     }
     return NULL;
+}
+
+const struct storage_type *safetensors_type_of(enum dtype dtype)
+{
+    for (size_t i = 0; i < COUNT_OF(safetensors_types); i++) {
+        if (safetensors_types[i].has_dtype && safetensors_types[i].dtype == dtype) {
+            return &safetensors_types[i];
+        }
+    }
+    return NULL;
+}
+
+int safetensors_type_rank(const struct storage_type *type)
+{
+    return (int)(type - safetensors_types);
 }
 
 const struct storage_type *gguf_type(uint32_t number)

@@ -1,0 +1,164 @@
+/* Options of assay synth. Headers of a model file that is there say its precision alone: shapes are those of the configuration,
+ * which stands beside what is written. */
+#include "harness/cli/synth_case.h"
+
+#include <string.h>
+
+#include "harness/base/size.h"
+#include "harness/base/size_text.h"
+#include "harness/cli/model_notes.h"
+#include "harness/cli/resource_path.h"
+#include "models/model.h"
+#include "models/model_config.h"
+#include "models/saved_config.h"
+#include "models/stored_precision.h"
+#include "models/workload_tape.h"
+
+enum { CONFIG_BYTES_MAXIMUM = 4 * 1024 * 1024 };
+
+/* save_pretrained's own default. */
+static const int64_t maximum_default_bytes = 50 * (int64_t)1000000000;
+
+static enum status_code words_read(const struct arguments *arguments, struct synth_case *synth, struct status *error)
+{
+    const char *size = arguments_value(arguments, "max-shard-size"), *seed = arguments_value(arguments, "seed");
+    enum status_code code = STATUS_OK;
+    synth->folder = arguments_value(arguments, "out");
+    synth->is_zero = arguments_value(arguments, "zero") != NULL;
+    synth->maximum_bytes = maximum_default_bytes;
+    if (synth->folder == NULL) {
+        return status_set(error, STATUS_INVALID, "synth: --out is missing; name the folder to write into");
+    }
+    if (size != NULL) {
+        code = size_parse(size, &synth->maximum_bytes, error);
+        if (code == STATUS_OK && synth->maximum_bytes == 0) {
+            code = status_set(error, STATUS_INVALID, "no tensor fits into files of 0 bytes; write 5GB");
+        }
+        if (code != STATUS_OK) {
+            status_prefix(error, "synth: --max-shard-size");
+        }
+    }
+    if (code == STATUS_OK && seed != NULL) {
+        code = integer_parse(seed, 0, INT64_MAX, &synth->seed, error);
+        if (code != STATUS_OK) {
+            status_prefix(error, "synth: --seed");
+        } else if (synth->is_zero) {
+            code = status_set(error, STATUS_INVALID, "synth: --seed says nothing about --zero; keep one");
+        }
+    }
+    return code;
+}
+
+/* As given, as stored, as configured, float32. */
+static enum status_code precision_read(const struct arguments *arguments, const struct model *model,
+                                       struct synth_case *synth, struct status *error)
+{
+    const char *given = arguments_value(arguments, "precision");
+    struct workload workload = workload_default(MODE_LOAD);
+    synth->precision = model->config.states_dtype ? model->config.dtype : DTYPE_FLOAT32;
+    if (given == NULL && model->checkpoint != NULL) {
+        struct stored_precision stored = stored_precision_of(model->checkpoint);
+        synth->precision = stored.is_precision ? precision_dtype(stored.precision) : synth->precision;
+    }
+    if (given == NULL) {
+        return STATUS_OK;
+    }
+    enum status_code code = workload_set(&workload, "precision", given, error);
+    if (code != STATUS_OK) {
+        status_prefix(error, "synth");
+        return code;
+    }
+    if (workload.precision > PRECISION_BFLOAT16) {
+        return status_set(
+            error, STATUS_INVALID,
+            "synth: --precision %s is no type that a new model is stored in: it is made of one when it is "
+            "loaded; write float32, float16 or bfloat16",
+            given);
+    }
+    synth->precision = precision_dtype(workload.precision);
+    return STATUS_OK;
+}
+
+/* The configuration that will stand beside the tensors, which the headers of a file have not touched. */
+static enum status_code document_read(const struct arguments *arguments, const struct model_places *places,
+                                      struct synth_case *synth, struct status *error)
+{
+    const char *text = arguments->operands[0];
+    enum status_code code = model_config_path(places, text, synth->config_path, error);
+    if (code == STATUS_OK) {
+        code = json_parse_file(synth->config_path, CONFIG_BYTES_MAXIMUM, &synth->document, error);
+    }
+    return code == STATUS_OK ? config_of_json(synth->document, synth->config_path, text, &synth->config, error) : code;
+}
+
+static enum status_code model_read(const struct arguments *arguments, struct synth_case *synth, struct status *error)
+{
+    const struct model_places places = {.catalogue_dir = resource_path(&synth->arena, "models/catalogue")};
+    struct model model = {0};
+    enum status_code code = places.catalogue_dir != NULL
+                                ? model_find(&places, arguments->operands[0], &model, error)
+                                : status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a path");
+    code = checkpoint_hint(arguments->operands[0], code, error);
+    if (code == STATUS_OK) {
+        code = config_notes_give(arguments, &model.config, &synth->notes, error);
+    }
+    if (code == STATUS_OK) {
+        code = precision_read(arguments, &model, synth, error);
+    }
+    if (code == STATUS_OK) {
+        code = document_read(arguments, &places, synth, error);
+    }
+    if (code == STATUS_OK) {
+        memcpy(synth->config.name, model.config.name, sizeof synth->config.name);
+    }
+    model_release(&model);
+    return code;
+}
+
+static enum status_code tensors_list(const struct arguments *arguments, struct synth_case *synth, struct status *error)
+{
+    const char *head = arguments_value(arguments, "head");
+    struct workload workload = workload_default(MODE_LOAD);
+    enum status_code code = workload_set(&workload, "head", head != NULL ? head : "lm", error);
+    if (code != STATUS_OK) {
+        status_prefix(error, "synth");
+        return code;
+    }
+    code = skeleton_build(&synth->config, workload.head, &synth->skeleton, error);
+    return code == STATUS_OK ? saved_layout_make(&synth->skeleton, synth->precision, &synth->layout, error) : code;
+}
+
+static enum status_code document_change(struct synth_case *synth, struct status *error)
+{
+    bool dequantized = false;
+    enum status_code code = saved_config_make(synth->document, &synth->skeleton, synth->precision, &dequantized, error);
+    if (code == STATUS_OK && dequantized) {
+        note_give(
+            "synth", &synth->notes,
+            "%s is published with quantized weights; these are in %s, and config.json says nothing of quantization",
+            synth->config.name, dtype_name(synth->precision));
+    }
+    return code;
+}
+
+enum status_code synth_case_open(const struct arguments *arguments, struct synth_case *synth, struct status *error)
+{
+    *synth = (struct synth_case){.document = NULL};
+    enum status_code code = words_read(arguments, synth, error);
+    code = code == STATUS_OK ? model_read(arguments, synth, error) : code;
+    code = code == STATUS_OK ? tensors_list(arguments, synth, error) : code;
+    code = code == STATUS_OK ? document_change(synth, error) : code;
+    if (code != STATUS_OK) {
+        synth_case_close(synth);
+    }
+    return code;
+}
+
+void synth_case_close(struct synth_case *synth)
+{
+    saved_layout_release(&synth->layout);
+    skeleton_release(&synth->skeleton);
+    json_release(synth->document);
+    text_release(&synth->notes);
+    arena_release(&synth->arena);
+}
