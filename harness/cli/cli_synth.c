@@ -29,7 +29,7 @@ static const struct option_row options[] = {
     {NULL, OPTION_FLAG, NULL, NULL},
 };
 
-enum { FILES_SHOWN = 12, BESIDE_FILES = 64 };
+enum { FILES_SHOWN = 12, BESIDE_FILES = 64, RATE_BYTES = 64 << 20 }; /* less says nothing about a rate */
 
 static const double progress_pause_seconds = 0.2;
 
@@ -217,7 +217,8 @@ static enum status_code lines_print(const struct synth_run *run, struct status *
         text_format(&text, "  %12s  model.safetensors.index.json\n", size_format((int64_t)run->index.length, size));
     }
     text_format(&text, "\n%s were free; it took %.1f s", size_format(run->folder.free_bytes, room), run->seconds);
-    if (!synth->is_zero && run->seconds > 0 && (double)run->plan.total_bytes / run->seconds < 0x1p62) {
+    if (!synth->is_zero && run->plan.total_bytes >= RATE_BYTES && run->seconds > 0 &&
+        (double)run->plan.total_bytes / run->seconds < 0x1p62) {
         text_format(&text, ", %s a second", size_format((int64_t)((double)run->plan.total_bytes / run->seconds), rate));
     }
     text_append(&text, "\n");
