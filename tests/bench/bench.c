@@ -78,6 +78,9 @@ static void parts_run(const struct bench_options *options, const struct bench_de
     if (bench->is_host && part_is_wanted(options, "records")) {
         bench_records(options, tally);
     }
+    if (bench->is_host && part_is_wanted(options, "checkpoints")) {
+        bench_checkpoints(options, tally);
+    }
     if (bench->is_host && part_is_wanted(options, "allocator")) {
         bench_allocator(tally);
     }

@@ -28,6 +28,7 @@ enum status_code bench_call_time(const struct bench_device *on, const struct ope
 void bench_processes(const char *program, struct bench_tally *tally);
 void bench_placement(const char *program, struct bench_tally *tally);
 void bench_records(const struct bench_options *options, struct bench_tally *tally);
+void bench_checkpoints(const struct bench_options *options, struct bench_tally *tally);
 void bench_allocator(struct bench_tally *tally);
 void bench_kernels(const struct bench_device *bench, struct bench_tally *tally);
 void bench_products(const struct bench_device *bench, struct bench_tally *tally);
