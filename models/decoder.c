@@ -126,13 +126,15 @@ void decoder_weights_return(struct tape *tape, struct value **last, struct value
 struct value *decoder_gated_feed_forward(const struct forward_layer *layer, struct value *hidden)
 {
     const struct forward *f = layer->forward;
+    struct module_visit visit = layer_enter(layer, "mlp");
+    hidden = module_argument(f, visit, hidden);
     int frame = tape_frame_open(f->tape);
-    struct value *gate = forward_activation(f, f->config->activation, layer_linear(layer, "mlp.gate_proj", hidden));
+    struct value *gate = layer_activation(layer, "mlp.act_fn", layer_linear(layer, "mlp.gate_proj", hidden));
     struct value *up = layer_linear(layer, "mlp.up_proj", hidden);
     struct value *product = tape_multiply(f->tape, gate, up);
     tape_drop(f->tape, gate);
     tape_drop(f->tape, up);
-    return tape_frame_close(f->tape, frame, layer_linear(layer, "mlp.down_proj", product));
+    return module_leave(f, visit, tape_frame_close(f->tape, frame, layer_linear(layer, "mlp.down_proj", product)));
 }
 
 /* Queries or keys: of Qwen3 each head is normalised before heads and rows change places. */

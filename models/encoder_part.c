@@ -6,19 +6,22 @@
 
 #include "models/module_visit.h"
 
-struct value *encoder_attention(const struct forward_layer *layer, const char *const paths[3], const char *output,
-                                struct value *hidden)
+struct value *encoder_attention(const struct forward_layer *layer, const char *module, const char *const paths[3],
+                                const char *output, struct value *hidden)
 {
     const struct forward *f = layer->forward;
     struct tape *tape = f->tape;
     struct value *names[3];
+    struct module_visit visit = layer_enter(layer, module);
+    hidden = module_argument(f, visit, hidden);
+    struct value *mask = module_argument(f, visit, layer->mask);
     for (int i = 0; i < 3; i++) {
         int frame = tape_frame_open(tape);
         names[i] =
             tape_frame_close(tape, frame, heads_view(f, layer_linear(layer, paths[i], hidden), f->config->heads));
     }
     struct attention_form form = {
-        .scale = 1.0 / sqrt((double)f->config->head_dim), .dropout = f->config->attention_dropout, .mask = layer->mask};
+        .scale = 1.0 / sqrt((double)f->config->head_dim), .dropout = f->config->attention_dropout, .mask = mask};
     struct value *weights = NULL;
     struct value *out = forward_attention(f, &form, names[0], names[1], names[2], &weights);
     if (output != NULL) {
@@ -27,6 +30,8 @@ struct value *encoder_attention(const struct forward_layer *layer, const char *c
     for (int i = 0; i < 3; i++) {
         tape_drop(tape, names[i]);
     }
+    struct value *const results[] = {out, weights};
+    module_leave_all(f, visit, results, 2);
     return out;
 }
 

@@ -4,10 +4,10 @@
 
 #include "models/forward.h"
 
-/* Attention over the hidden state [B, S, h] by three projections of it, paths within the layer (query, key, value), and
+/* The layer's module of that name: attention over the hidden state [B, S, h] by three projections of it, paths within the layer (query, key, value), and
  * by an output projection before queries, keys and values go (NULL: none). Eager weights stay with the open frame. */
-struct value *encoder_attention(const struct forward_layer *layer, const char *const paths[3], const char *output,
-                                struct value *hidden);
+struct value *encoder_attention(const struct forward_layer *layer, const char *module, const char *const paths[3],
+                                const char *output, struct value *hidden);
 
 /* Paths of a masked-language head: dense, activation, norm, decoder. */
 struct masked_head {

@@ -221,16 +221,32 @@ static void bert_skeleton(struct skeleton_builder *builder, enum head head)
 
 /* -- the forward pass */
 
-/* dense, dropout, LayerNorm(hidden + residual): BertSelfOutput and BertOutput. */
-static struct value *output(const struct forward_layer *layer, const char *dense, const char *layernorm,
-                            struct value *a, struct value *residual)
+/* dense, dropout, LayerNorm(hidden + residual): BertSelfOutput and BertOutput, the layer's module of that name. */
+static struct value *output(const struct forward_layer *layer, const char *module, struct value *a,
+                            struct value *residual)
 {
-    struct tape *tape = layer->forward->tape;
+    const struct forward *f = layer->forward;
+    struct tape *tape = f->tape;
+    char path[64];
+    struct module_visit visit = layer_enter(layer, module);
+    a = module_argument(f, visit, a);
+    residual = module_argument(f, visit, residual);
     int frame = tape_frame_open(tape);
-    struct value *hidden = layer_linear(layer, dense, a);
-    value_rebind(tape, &hidden, tape_dropout(tape, hidden, layer->forward->config->hidden_dropout));
+    snprintf(path, sizeof path, "%s.dense", module);
+    struct value *hidden = layer_linear(layer, path, a);
+    snprintf(path, sizeof path, "%s.dropout", module);
+    hidden = layer_dropout(layer, path, hidden, f->config->hidden_dropout);
     struct value *sum = tape_add(tape, hidden, residual);
-    return tape_frame_close(tape, frame, layer_layernorm(layer, layernorm, sum));
+    snprintf(path, sizeof path, "%s.LayerNorm", module);
+    return module_leave(f, visit, tape_frame_close(tape, frame, layer_layernorm(layer, path, sum)));
+}
+
+static struct value *intermediate(const struct forward_layer *layer, struct value *hidden)
+{
+    struct module_visit visit = layer_enter(layer, "intermediate");
+    struct value *inner = layer_linear(layer, "intermediate.dense", module_argument(layer->forward, visit, hidden));
+    inner = layer_activation(layer, "intermediate.intermediate_act_fn", inner);
+    return module_leave(layer->forward, visit, inner);
 }
 
 static const char *const attention_paths[] = {"attention.self.query", "attention.self.key", "attention.self.value"};
@@ -239,14 +255,11 @@ static struct value *bert_layer(struct tape *tape, const void *context, struct v
 {
     const struct forward_layer *layer = context;
     int frame = tape_frame_open(tape);
-    struct value *attended = encoder_attention(layer, attention_paths, NULL, hidden);
-    struct value *attention_output =
-        output(layer, "attention.output.dense", "attention.output.LayerNorm", attended, hidden);
+    struct value *attended = encoder_attention(layer, "attention.self", attention_paths, NULL, hidden);
+    struct value *attention_output = output(layer, "attention.output", attended, hidden);
     tape_drop(tape, attended);
-    struct value *inner = layer_linear(layer, "intermediate.dense", attention_output);
-    inner = forward_activation(layer->forward, layer->forward->config->activation, inner);
-    struct value *result = output(layer, "output.dense", "output.LayerNorm", inner, attention_output);
-    return tape_frame_close(tape, frame, result);
+    struct value *inner = intermediate(layer, attention_output);
+    return tape_frame_close(tape, frame, output(layer, "output", inner, attention_output));
 }
 
 /* create_position_ids_from_input_ids: a count of tokens that are not padding, made of eight tensors of which one stays. */
@@ -312,6 +325,7 @@ static struct value *encoder(const struct forward *f, const char *root)
     char path[64];
     snprintf(path, sizeof path, "%sembeddings", root);
     struct value *embedded = module_run(f, path, embeddings, root);
+    module_place_beside(f, embedded);
     struct forward_layer layer = {.forward = f, .mask = forward_mask(f, embedded, false)};
     tape_checkpoint_argument(f->tape, layer.mask);
     return encoder_stack(&layer, bert_layer, root, "encoder", embedded);

@@ -11,6 +11,7 @@
 
 #include "models/config_part.h"
 #include "models/forward.h"
+#include "models/module_visit.h"
 #include "models/skeleton_builder.h"
 
 #define NORM_EPSILON 1e-6 /* of all norms but the last, whatever the configuration says */
@@ -188,45 +189,42 @@ static struct value *channels_second(struct tape *tape, struct value *a)
     return tape_frame_close(tape, frame, tape_transpose(tape, tape_transpose(tape, a, 2, 3), 1, 2));
 }
 
-static struct value *norm(const struct forward *f, const char *path, struct value *a)
-{
-    int frame = tape_frame_open(f->tape);
-    struct value *weight = part_value(f, path, "weight"), *bias = forward_tensor(f, "%s.bias", path);
-    return tape_frame_close(f->tape, frame, tape_layernorm(f->tape, a, weight, bias, NORM_EPSILON));
-}
-
-/* ConvNextLayerNorm of [N, C, H, W]. */
-static struct value *norm_of_channels(const struct forward *f, const char *path, struct value *a)
+/* ConvNextLayerNorm, of [N, H, W, C] or (second) [N, C, H, W]. */
+static struct value *norm(const struct forward *f, const char *path, bool second, struct value *a)
 {
     struct tape *tape = f->tape;
+    struct module_visit visit = module_enter(f, path);
+    struct value *weight = part_value(f, path, "weight"), *bias = part_value(f, path, "bias");
+    a = module_argument(f, visit, a);
     int frame = tape_frame_open(tape);
-    struct value *features = channels_last(tape, a);
-    value_rebind(tape, &features, norm(f, path, features));
-    return tape_frame_close(tape, frame, channels_second(tape, features));
+    struct value *features = second ? channels_last(tape, a) : a;
+    features = tape_layernorm(tape, features, weight, bias, NORM_EPSILON);
+    features = second ? channels_second(tape, features) : features;
+    return module_leave(f, visit, tape_frame_close(tape, frame, features));
 }
 
 static struct value *convolution(const struct forward *f, const char *path, struct value *a, int64_t stride,
                                  int64_t padding, int64_t groups)
 {
-    int frame = tape_frame_open(f->tape);
-    struct value *weight = part_value(f, path, "weight"), *bias = forward_tensor(f, "%s.bias", path);
-    return tape_frame_close(f->tape, frame,
-                            tape_convolution_grouped(f->tape, a, weight, bias, stride, padding, groups));
+    return forward_convolution(f, path, a, (struct convolution_form){stride, padding, groups});
 }
 
 static struct value *convnext_layer(const struct forward *f, const char *path, struct value *residual)
 {
     struct tape *tape = f->tape;
+    struct module_visit visit = module_enter(f, path);
+    residual = module_argument(f, visit, residual);
     int frame = tape_frame_open(tape);
     char name[PATH_BYTES + 16];
     snprintf(name, sizeof name, "%s.dwconv", path);
     struct value *features = convolution(f, name, residual, 1, DEPTHWISE_KERNEL / 2, value_size(residual, 1));
     value_rebind(tape, &features, channels_last(tape, features));
     snprintf(name, sizeof name, "%s.layernorm", path);
-    value_rebind(tape, &features, norm(f, name, features));
+    value_rebind(tape, &features, norm(f, name, false, features));
     snprintf(name, sizeof name, "%s.pwconv1", path);
     value_rebind(tape, &features, forward_linear(f, name, features));
-    features = forward_activation(f, f->config->activation, features);
+    snprintf(name, sizeof name, "%s.act", path);
+    features = forward_activation_module(f, name, features);
     snprintf(name, sizeof name, "%s.pwconv2", path);
     value_rebind(tape, &features, forward_linear(f, name, features));
     struct value *scale = part_optional(f, path, "layer_scale_parameter");
@@ -234,18 +232,21 @@ static struct value *convnext_layer(const struct forward *f, const char *path, s
         value_rebind(tape, &features, tape_multiply(tape, scale, features));
     }
     value_rebind(tape, &features, channels_second(tape, features));
-    return tape_frame_close(tape, frame, tape_add(tape, residual, features));
+    return module_leave(f, visit, tape_frame_close(tape, frame, tape_add(tape, residual, features)));
 }
 
 static struct value *convnext_stage(const struct forward *f, const char *root, int stage, struct value *input)
 {
     struct tape *tape = f->tape;
-    int frame = tape_frame_open(tape);
     char path[PATH_BYTES];
+    snprintf(path, sizeof path, "%sencoder.stages.%d", root, stage);
+    struct module_visit visit = module_enter(f, path);
+    input = module_argument(f, visit, input);
+    int frame = tape_frame_open(tape);
     struct value *features = NULL; /* input keeps its caller's name until the stage returns */
     if (stage > 0) {
         snprintf(path, sizeof path, "%sencoder.stages.%d.downsampling_layer.0", root, stage);
-        features = norm_of_channels(f, path, input);
+        features = norm(f, path, true, input);
         snprintf(path, sizeof path, "%sencoder.stages.%d.downsampling_layer.1", root, stage);
         value_rebind(tape, &features, convolution(f, path, features, 2, 0, 1));
     }
@@ -253,7 +254,33 @@ static struct value *convnext_stage(const struct forward *f, const char *root, i
         snprintf(path, sizeof path, "%sencoder.stages.%d.layers.%lld", root, stage, (long long)i);
         value_rebind(tape, &features, convnext_layer(f, path, features != NULL ? features : input));
     }
-    return tape_frame_close(tape, frame, features);
+    return module_leave(f, visit, tape_frame_close(tape, frame, features));
+}
+
+/* ConvNextEmbeddings. */
+static struct value *embeddings(const struct forward *f, const char *root)
+{
+    char path[PATH_BYTES];
+    snprintf(path, sizeof path, "%sembeddings.patch_embeddings", root);
+    struct value *patches = convolution(f, path, f->images, f->config->patch, 0, 1);
+    snprintf(path, sizeof path, "%sembeddings.layernorm", root);
+    struct value *embedded = norm(f, path, true, patches);
+    tape_drop(f->tape, patches);
+    return embedded;
+}
+
+/* ConvNextEncoder: embedded keeps its name. */
+static struct value *encoder(const struct forward *f, const char *root, struct value *embedded)
+{
+    char path[PATH_BYTES];
+    snprintf(path, sizeof path, "%sencoder", root);
+    struct module_visit visit = module_enter(f, path);
+    embedded = module_argument(f, visit, embedded);
+    struct value *hidden = NULL;
+    for (int stage = 0; stage < CONFIG_STAGES_MAXIMUM && f->config->depths[stage] > 0; stage++) {
+        value_rebind(f->tape, &hidden, convnext_stage(f, root, stage, hidden != NULL ? hidden : embedded));
+    }
+    return module_leave(f, visit, hidden);
 }
 
 /* *hidden: the last of the stages, *pooled: the mean of its pixels, normalised. Both belong to the open frame, and so
@@ -262,21 +289,30 @@ static void model_run(const struct forward *f, const char *root, struct value **
 {
     struct tape *tape = f->tape;
     char path[PATH_BYTES];
-    snprintf(path, sizeof path, "%sembeddings.patch_embeddings", root);
-    struct value *patches = convolution(f, path, f->images, f->config->patch, 0, 1);
-    snprintf(path, sizeof path, "%sembeddings.layernorm", root);
-    struct value *embedded = norm_of_channels(f, path, patches);
-    tape_drop(tape, patches);
-    *hidden = NULL;
-    for (int stage = 0; stage < CONFIG_STAGES_MAXIMUM && f->config->depths[stage] > 0; stage++) {
-        value_rebind(tape, hidden, convnext_stage(f, root, stage, *hidden != NULL ? *hidden : embedded));
-    }
+    snprintf(path, sizeof path, "%sembeddings", root);
+    struct value *embedded = module_run(f, path, embeddings, root);
+    *hidden = encoder(f, root, embedded);
     struct value *mean = tape_mean_spatial(tape, *hidden);
-    int64_t flat[] = {value_size(mean, 0), value_size(mean, 1)};
-    value_rebind(tape, &mean, tape_reshape(tape, mean, 2, flat));
+    if (mean != NULL) {
+        int64_t flat[] = {value_size(mean, 0), value_size(mean, 1)};
+        value_rebind(tape, &mean, tape_reshape(tape, mean, 2, flat));
+    }
     snprintf(path, sizeof path, "%slayernorm", root);
     *pooled = forward_layernorm(f, path, mean);
     tape_drop(tape, mean);
+}
+
+/* ConvNextModel below the classifier: its output keeps both. */
+static struct value *model_pooled(const struct forward *f)
+{
+    struct value *hidden = NULL, *pooled = NULL;
+    struct module_visit visit = module_enter(f, "convnext");
+    struct forward inside = *f;
+    inside.images = module_argument(f, visit, f->images);
+    model_run(&inside, "convnext.", &hidden, &pooled);
+    struct value *const results[] = {hidden, pooled};
+    module_leave_all(f, visit, results, 2);
+    return pooled;
 }
 
 static struct value *convnext_forward(const struct forward *f)
@@ -288,8 +324,7 @@ static struct value *convnext_forward(const struct forward *f)
         model_run(f, "", &hidden, &pooled);
         return tape_frame_close(tape, frame, hidden);
     }
-    model_run(f, "convnext.", &hidden, &pooled);
-    struct value *logits = forward_linear(f, "classifier", pooled);
+    struct value *logits = forward_linear(f, "classifier", model_pooled(f));
     if (f->labels == NULL) {
         return tape_frame_close(tape, frame, logits);
     }

@@ -19,6 +19,7 @@
 #include "models/forward_experts.h"
 #include "models/grouped_routing.h"
 #include "models/latent_attention.h"
+#include "models/module_visit.h"
 #include "models/rotary.h"
 #include "models/skeleton_builder.h"
 
@@ -273,6 +274,8 @@ static struct value *mixture(const struct forward_layer *layer, struct value *hi
     const struct forward *f = layer->forward;
     struct tape *tape = f->tape;
     bool v2 = deepseek_type_of(f->config) == &types[0];
+    struct module_visit visit = layer_enter(layer, "mlp");
+    hidden = module_argument(f, visit, hidden);
     int frame = tape_frame_open(tape);
     int64_t size[] = {value_size(hidden, 0), value_size(hidden, 1), f->config->hidden};
     int64_t flat[] = {size[0] * size[1], size[2]};
@@ -281,7 +284,7 @@ static struct value *mixture(const struct forward_layer *layer, struct value *hi
     struct value *rows = tape_reshape(tape, hidden, 2, flat); /* another view than the router's: gradients come apart */
     struct value *made = tape_reshape(tape, experts_run(layer, rows, weights, ids), 3, size);
     struct value *shared = experts_dense_run(layer, "mlp.shared_experts", hidden);
-    return tape_frame_close(tape, frame, tape_add(tape, made, shared));
+    return module_leave(f, visit, tape_frame_close(tape, frame, tape_add(tape, made, shared)));
 }
 
 static struct value *deepseek_layer(struct tape *tape, const void *context, struct value *input)

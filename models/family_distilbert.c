@@ -103,12 +103,13 @@ static void distilbert_skeleton(struct skeleton_builder *builder, enum head head
 static struct value *feed_forward(const struct forward_layer *layer, struct value *hidden)
 {
     const struct forward *f = layer->forward;
+    struct module_visit visit = layer_enter(layer, "ffn");
     int frame = tape_frame_open(f->tape);
-    struct value *inner = layer_linear(layer, "ffn.lin1", hidden);
-    inner = forward_activation(f, f->config->activation, inner);
+    struct value *inner = layer_linear(layer, "ffn.lin1", module_argument(f, visit, hidden));
+    inner = layer_activation(layer, "ffn.activation", inner);
     value_rebind(f->tape, &inner, layer_linear(layer, "ffn.lin2", inner));
-    value_rebind(f->tape, &inner, tape_dropout(f->tape, inner, f->config->hidden_dropout));
-    return tape_frame_close(f->tape, frame, inner);
+    inner = layer_dropout(layer, "ffn.dropout", inner, f->config->hidden_dropout);
+    return module_leave(f, visit, tape_frame_close(f->tape, frame, inner));
 }
 
 /* A norm over the sum of what a part made and what it was given; the sum has no name. */
@@ -125,7 +126,7 @@ static struct value *distilbert_layer(struct tape *tape, const void *context, st
     static const char *const paths[] = {"attention.q_lin", "attention.k_lin", "attention.v_lin"};
     const struct forward_layer *layer = context;
     int frame = tape_frame_open(tape);
-    struct value *attended = encoder_attention(layer, paths, "attention.out_lin", hidden);
+    struct value *attended = encoder_attention(layer, "attention", paths, "attention.out_lin", hidden);
     value_rebind(tape, &attended, sum_normalised(layer, "sa_layer_norm", attended, hidden));
     struct value *fed = feed_forward(layer, attended);
     value_rebind(tape, &fed, sum_normalised(layer, "output_layer_norm", fed, attended));
@@ -158,6 +159,7 @@ static struct value *model(const struct forward *f, const char *root)
     /* The embeddings and the mask keep their names until the model returns. */
     snprintf(path, sizeof path, "%sembeddings", root);
     struct value *embedded = module_run(f, path, embeddings, root);
+    module_place_beside(f, embedded);
     struct forward_layer layer = {.forward = f, .mask = forward_mask(f, embedded, false)};
     tape_checkpoint_argument(tape, layer.mask);
     return tape_frame_close(tape, frame, encoder_stack(&layer, distilbert_layer, root, "transformer", embedded));

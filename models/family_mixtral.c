@@ -13,6 +13,7 @@
 #include "models/decoder.h"
 #include "models/experts.h"
 #include "models/forward_experts.h"
+#include "models/module_visit.h"
 #include "models/rotary.h"
 #include "models/skeleton_builder.h"
 
@@ -251,12 +252,14 @@ static void mixture_skeleton(struct skeleton_builder *builder, enum head head)
 
 /* -- the forward pass */
 
-/* The weights of the experts that each token uses, [N, active]; *logits stays with the open frame, as the name `_`. */
+/* The router: the weights of the experts that each token uses, [N, active]; the logits stay with the open frame, as the name `_`. */
 static struct value *route(const struct forward_layer *layer, struct value *rows, struct value **ids)
 {
     const struct forward *f = layer->forward;
     struct tape *tape = f->tape;
     bool mixtral = mixture_type_of(f->config) == &types[0];
+    struct module_visit visit = layer_enter(layer, "mlp.gate");
+    rows = module_argument(f, visit, rows);
     struct value *logits = tape_linear(tape, rows, forward_tensor(f, "%s.mlp.gate.weight", layer->prefix), NULL);
     struct value *scores = mixtral ? tape_cast(tape, logits, DTYPE_FLOAT32) : NULL; /* .float(), else dtype= */
     struct value *probabilities = tape_softmax(tape, mixtral ? scores : logits, true);
@@ -271,6 +274,8 @@ static struct value *route(const struct forward_layer *layer, struct value *rows
         value_rebind(tape, &weights, tape_cast(tape, weights, value_dtype(logits)));
     }
     tape_drop(tape, probabilities);
+    struct value *const results[] = {logits, weights, *ids};
+    module_leave_all(f, visit, results, 3);
     return weights;
 }
 
@@ -292,6 +297,8 @@ static struct value *mixture(const struct forward_layer *layer, struct value *hi
 {
     const struct forward *f = layer->forward;
     struct tape *tape = f->tape;
+    struct module_visit visit = layer_enter(layer, "mlp");
+    hidden = module_argument(f, visit, hidden);
     int frame = tape_frame_open(tape);
     int64_t size[] = {value_size(hidden, 0), value_size(hidden, 1), f->config->hidden};
     int64_t flat[] = {size[0] * size[1], size[2]};
@@ -303,7 +310,7 @@ static struct value *mixture(const struct forward_layer *layer, struct value *hi
     if (shared != NULL) {
         value_rebind(tape, &made, with_shared(layer, rows, shared, made));
     }
-    return tape_frame_close(tape, frame, tape_reshape(tape, made, 3, size));
+    return module_leave(f, visit, tape_frame_close(tape, frame, tape_reshape(tape, made, 3, size)));
 }
 
 static struct value *mixture_layer(struct tape *tape, const void *context, struct value *input)

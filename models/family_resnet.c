@@ -14,6 +14,7 @@
 
 #include "models/config_part.h"
 #include "models/forward.h"
+#include "models/module_visit.h"
 #include "models/skeleton_builder.h"
 
 /* -- the configuration */
@@ -212,24 +213,21 @@ struct block_context {
 static struct value *convolution(const struct forward *f, const char *path, struct value *a, int64_t stride,
                                  int64_t padding)
 {
-    int frame = tape_frame_open(f->tape);
-    const char *outside = tape_module_open(f->tape, path);
-    struct value *weight = part_value(f, path, "weight");
-    struct value *out = tape_convolution(f->tape, a, weight, NULL, stride, padding);
-    tape_module_close(f->tape, outside);
-    return tape_frame_close(f->tape, frame, out);
+    return forward_convolution(f, path, a, (struct convolution_form){stride, padding, 1});
 }
 
 static struct value *batchnorm(const struct forward *f, const char *path, struct value *a)
 {
     double epsilon = 1e-5, momentum = 0.1;
-    int frame = tape_frame_open(f->tape);
     const char *outside = tape_module_open(f->tape, path);
+    struct module_visit visit = module_enter(f, path);
+    a = module_argument(f, visit, a);
     struct value *out = tape_batchnorm(f->tape, a, part_value(f, path, "weight"), part_value(f, path, "bias"),
                                        forward_tensor(f, "%s.running_mean", path), part_value(f, path, "running_var"),
                                        epsilon, momentum);
+    out = module_leave(f, visit, out);
     tape_module_close(f->tape, outside);
-    return tape_frame_close(f->tape, frame, out);
+    return out;
 }
 
 /* out = convN(a), out = bnN(out) of a block; the ReLU follows in place where it is asked for. What *out named goes as
@@ -244,7 +242,8 @@ static void unit(const struct block_context *context, int number, struct value *
     snprintf(path, sizeof path, "layer%d.%d.bn%d", context->stage + 1, context->index, number);
     value_rebind(f->tape, out, batchnorm(f, path, *out));
     if (activate) {
-        value_rebind(f->tape, out, tape_relu_(f->tape, *out));
+        snprintf(path, sizeof path, "layer%d.%d.act%d", context->stage + 1, context->index, number);
+        *out = forward_relu_in_place(f, path, *out);
     }
 }
 
@@ -256,11 +255,14 @@ static struct value *shortcut(const struct block_context *context, struct value 
     if (skeleton_find(f->skeleton, path) < 0) {
         return NULL;
     }
+    snprintf(path, sizeof path, "layer%d.%d.downsample", context->stage + 1, context->index);
+    struct module_visit visit = module_enter(f, path);
+    input = module_argument(f, visit, input);
     snprintf(path, sizeof path, "layer%d.%d.downsample.0", context->stage + 1, context->index);
     int frame = tape_frame_open(f->tape);
     struct value *out = convolution(f, path, input, stride, 0);
     snprintf(path, sizeof path, "layer%d.%d.downsample.1", context->stage + 1, context->index);
-    return tape_frame_close(f->tape, frame, batchnorm(f, path, out));
+    return module_leave(f, visit, tape_frame_close(f->tape, frame, batchnorm(f, path, out)));
 }
 
 static struct value *resnet_block(struct tape *tape, const void *context_bytes, struct value *input)
@@ -279,7 +281,10 @@ static struct value *resnet_block(struct tape *tape, const void *context_bytes, 
     }
     struct value *identity = shortcut(context, input, stride);
     value_rebind(tape, &out, tape_add_(tape, out, identity != NULL ? identity : input));
-    value_rebind(tape, &out, tape_relu_(tape, out));
+    char path[64];
+    snprintf(path, sizeof path, "layer%d.%d.act%d", context->stage + 1, context->index,
+             context->forward->config->bottleneck ? 3 : 2);
+    out = forward_relu_in_place(context->forward, path, out);
     return tape_frame_close(tape, frame, out);
 }
 
@@ -287,9 +292,33 @@ static struct value *stem(const struct forward *f)
 {
     struct value *x = convolution(f, "conv1", f->images, 2, 3);
     value_rebind(f->tape, &x, batchnorm(f, "bn1", x));
-    value_rebind(f->tape, &x, tape_relu_(f->tape, x));
-    value_rebind(f->tape, &x, tape_max_pool(f->tape, x, 3, 2, 1));
+    x = forward_relu_in_place(f, "act1", x);
+    struct module_visit visit = module_enter(f, "maxpool");
+    struct value *pooled = tape_max_pool(f->tape, module_argument(f, visit, x), 3, 2, 1);
+    value_rebind(f->tape, &x, module_leave(f, visit, pooled));
     return x;
+}
+
+/* A stage: "layer1" to "layer4", a Sequential of blocks. input keeps its name. */
+static struct value *stage_run(const struct forward *f, int stage, struct value *input)
+{
+    struct tape *tape = f->tape;
+    char path[32];
+    snprintf(path, sizeof path, "layer%d", stage + 1);
+    struct module_visit visit = module_enter(f, path);
+    struct value *x = module_argument(f, visit, input);
+    for (int index = 0; index < (int)f->config->depths[stage]; index++) {
+        struct block_context context = {.forward = f, .stage = stage, .index = index};
+        snprintf(path, sizeof path, "layer%d.%d", stage + 1, index);
+        const char *outside = tape_module_open(tape, path);
+        struct value *next = forward_block(f, resnet_block, path, &context, sizeof context, NULL, 0, x);
+        tape_module_close(tape, outside);
+        if (index > 0) {
+            tape_drop(tape, x);
+        }
+        x = next;
+    }
+    return module_leave(f, visit, x);
 }
 
 static struct value *resnet_forward(const struct forward *f)
@@ -298,18 +327,9 @@ static struct value *resnet_forward(const struct forward *f)
     int frame = tape_frame_open(tape);
     struct value *x = stem(f);
     for (int stage = 0; stage < 4; stage++) {
-        for (int index = 0; index < (int)f->config->depths[stage]; index++) {
-            struct block_context context = {.forward = f, .stage = stage, .index = index};
-            char path[32];
-            snprintf(path, sizeof path, "layer%d.%d", stage + 1, index);
-            const char *outside = tape_module_open(tape, path);
-            value_rebind(tape, &x, forward_block(f, resnet_block, path, &context, sizeof context, NULL, 0, x));
-            tape_module_close(tape, outside);
-        }
+        value_rebind(tape, &x, stage_run(f, stage, x));
     }
-    value_rebind(tape, &x, tape_mean_spatial(tape, x));
-    int64_t flat[] = {value_size(x, 0), value_size(x, 1)};
-    value_rebind(tape, &x, tape_reshape(tape, x, 2, flat));
+    value_rebind(tape, &x, forward_global_pool(f, "global_pool", x));
     value_rebind(tape, &x, forward_linear(f, "fc", x));
     if (f->labels == NULL) {
         return tape_frame_close(tape, frame, x);

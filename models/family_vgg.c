@@ -13,6 +13,7 @@
 
 #include "models/config_part.h"
 #include "models/forward.h"
+#include "models/module_visit.h"
 #include "models/skeleton_builder.h"
 
 enum { STAGES = CONFIG_STAGES_MAXIMUM, WIDTH = 4096, WINDOW = 7 };
@@ -159,48 +160,65 @@ static void vgg_skeleton(struct skeleton_builder *builder, enum head head)
 /* -- the forward pass */
 
 /* *out = relu_(convolution(a)); what *out named goes as soon as the convolution is there. */
-static void unit(const struct forward *f, const char *path, struct value *a, int64_t padding, struct value **out)
+static void unit(const struct forward *f, const char *path, const char *activation, struct value *a, int64_t padding,
+                 struct value **out)
 {
-    int frame = tape_frame_open(f->tape);
-    struct value *weight = part_value(f, path, "weight"), *bias = forward_tensor(f, "%s.bias", path);
-    struct value *made = tape_frame_close(f->tape, frame, tape_convolution(f->tape, a, weight, bias, 1, padding));
-    value_rebind(f->tape, out, made);
-    value_rebind(f->tape, out, tape_relu_(f->tape, *out));
+    value_rebind(f->tape, out, forward_convolution(f, path, a, (struct convolution_form){1, padding, 1}));
+    *out = forward_relu_in_place(f, activation, *out);
 }
 
 static struct value *features(const struct forward *f)
 {
-    struct value *x = NULL;
+    struct module_visit visit = module_enter(f, "features");
+    struct value *images = module_argument(f, visit, f->images), *x = NULL;
+    char path[64], next[64];
     int number = 0;
     for (int stage = 0; stage < STAGES && f->config->depths[stage] > 0; stage++) {
         for (int64_t i = 0; i < f->config->depths[stage]; i++) {
-            char path[64];
             snprintf(path, sizeof path, "features.%d", number);
-            unit(f, path, x != NULL ? x : f->images, 1, &x);
+            snprintf(next, sizeof next, "features.%d", number + 1);
+            unit(f, path, next, x != NULL ? x : images, 1, &x);
             number += 2;
         }
-        value_rebind(f->tape, &x, tape_max_pool(f->tape, x, 2, 2, 0));
+        snprintf(path, sizeof path, "features.%d", number);
+        struct module_visit pool = module_enter(f, path);
+        struct value *pooled = tape_max_pool(f->tape, module_argument(f, pool, x), 2, 2, 0);
+        value_rebind(f->tape, &x, module_leave(f, pool, pooled));
         number++;
     }
-    return x;
+    return module_leave(f, visit, x);
+}
+
+/* ConvMlp: the result keeps its name until the model returns. */
+static struct value *before_logits(const struct forward *f, struct value *seen)
+{
+    struct module_visit visit = module_enter(f, "pre_logits");
+    struct value *x = NULL;
+    unit(f, "pre_logits.fc1", "pre_logits.act1", module_argument(f, visit, seen), 0, &x);
+    unit(f, "pre_logits.fc2", "pre_logits.act2", x, 0, &x);
+    return module_leave(f, visit, x);
+}
+
+static struct value *classifier(const struct forward *f, struct value *x)
+{
+    struct tape *tape = f->tape;
+    struct module_visit visit = module_enter(f, "head");
+    struct value *pooled = forward_global_pool(f, "head.global_pool", module_argument(f, visit, x));
+    value_rebind(tape, &pooled, forward_linear(f, "head.fc", pooled));
+    return module_leave(f, visit, pooled);
 }
 
 static struct value *vgg_forward(const struct forward *f)
 {
     struct tape *tape = f->tape;
     int frame = tape_frame_open(tape);
-    struct value *seen = features(f); /* this and x below keep their names until the model returns */
-    struct value *x = NULL;
-    unit(f, "pre_logits.fc1", seen, 0, &x);
-    unit(f, "pre_logits.fc2", x, 0, &x);
-    struct value *pooled = tape_mean_spatial(tape, x);
-    int64_t flat[] = {value_size(pooled, 0), value_size(pooled, 1)};
-    value_rebind(tape, &pooled, tape_reshape(tape, pooled, 2, flat));
-    value_rebind(tape, &pooled, forward_linear(f, "head.fc", pooled));
+    struct value *seen = features(f); /* this and x keep their names until the model returns */
+    struct value *x = before_logits(f, seen);
+    struct value *logits = classifier(f, x);
     if (f->labels == NULL) {
-        return tape_frame_close(tape, frame, pooled);
+        return tape_frame_close(tape, frame, logits);
     }
-    return tape_frame_close(tape, frame, forward_loss(f, pooled, f->labels));
+    return tape_frame_close(tape, frame, forward_loss(f, logits, f->labels));
 }
 
 static const char *const architectures[] = {"vgg11", "vgg13", "vgg16", "vgg19", NULL};

@@ -15,6 +15,7 @@
 
 #include "models/config_part.h"
 #include "models/forward.h"
+#include "models/module_visit.h"
 #include "models/skeleton_builder.h"
 
 /* -- the configuration */
@@ -130,6 +131,8 @@ static struct value *attention(const struct forward_layer *layer, struct value *
     struct tape *tape = f->tape;
     static const char *const paths[] = {"attention.q_proj", "attention.k_proj", "attention.v_proj"};
     struct value *heads[3];
+    struct module_visit visit = layer_enter(layer, "attention");
+    hidden = module_argument(f, visit, hidden);
     for (int i = 0; i < 3; i++) {
         int frame = tape_frame_open(tape);
         heads[i] =
@@ -146,15 +149,19 @@ static struct value *attention(const struct forward_layer *layer, struct value *
     for (int i = 0; i < 3; i++) {
         tape_drop(tape, heads[i]);
     }
+    struct value *const results[] = {out, weights};
+    module_leave_all(f, visit, results, 2);
     return out;
 }
 
 static struct value *feed_forward(const struct forward_layer *layer, struct value *hidden)
 {
     const struct forward *f = layer->forward;
+    struct module_visit visit = layer_enter(layer, "mlp");
     int frame = tape_frame_open(f->tape);
-    struct value *inner = forward_activation(f, f->config->activation, layer_linear(layer, "mlp.fc1", hidden));
-    return tape_frame_close(f->tape, frame, layer_linear(layer, "mlp.fc2", inner));
+    struct value *inner = layer_linear(layer, "mlp.fc1", module_argument(f, visit, hidden));
+    inner = layer_activation(layer, "mlp.activation_fn", inner);
+    return module_leave(f, visit, tape_frame_close(f->tape, frame, layer_linear(layer, "mlp.fc2", inner)));
 }
 
 static struct value *vit_layer(struct tape *tape, const void *context, struct value *input)
@@ -174,21 +181,35 @@ static struct value *vit_layer(struct tape *tape, const void *context, struct va
     return tape_frame_close(tape, frame, hidden);
 }
 
+/* ViTPatchEmbeddings: [B, patches, hidden], a view of what the convolution makes. */
+static struct value *patches_make(const struct forward *f, const char *root)
+{
+    struct tape *tape = f->tape;
+    char path[64];
+    snprintf(path, sizeof path, "%sembeddings.patch_embeddings", root);
+    struct module_visit visit = module_enter(f, path);
+    int frame = tape_frame_open(tape);
+    struct value *images = module_argument(f, visit, f->images);
+    snprintf(path, sizeof path, "%sembeddings.patch_embeddings.projection", root);
+    struct value *map = forward_convolution(f, path, images, (struct convolution_form){f->config->patch, 0, 1});
+    if (map == NULL) {
+        return module_leave(f, visit, tape_frame_close(tape, frame, NULL));
+    }
+    int64_t flat[] = {value_size(map, 0), f->config->hidden, value_size(map, 2) * value_size(map, 3)};
+    struct value *rows = tape_transpose(tape, tape_reshape(tape, map, 3, flat), 1, 2);
+    return module_leave(f, visit, tape_frame_close(tape, frame, rows));
+}
+
 /* Patches as rows, a class token before them, positions added. */
 static struct value *embeddings(const struct forward *f, const char *root)
 {
     struct tape *tape = f->tape;
     int frame = tape_frame_open(tape);
-    int64_t hidden = f->config->hidden, batch = value_size(f->images, 0);
-    struct value *map =
-        tape_convolution(tape, f->images, forward_tensor(f, "%sembeddings.patch_embeddings.projection.weight", root),
-                         forward_tensor(f, "%sembeddings.patch_embeddings.projection.bias", root), f->config->patch, 0);
-    int64_t flat[] = {batch, hidden, value_size(map, 2) * value_size(map, 3)};
-    int64_t one[] = {batch, 1, hidden};
-    struct value *patches = tape_transpose(tape, tape_reshape(tape, map, 3, flat), 1, 2);
+    int64_t one[] = {value_size(f->images, 0), 1, f->config->hidden};
+    struct value *patches = patches_make(f, root);
     struct value *token = tape_expand(tape, forward_tensor(f, "%sembeddings.cls_token", root), 3, one);
     struct value *rows = tape_concatenate(tape, token, patches, 1);
-    /* map, flat view and patches are one name in the real code: gone once the rows are there */
+    /* patches and rows are one name in the real code: the former are gone once the latter are there */
     struct value *result = tape_frame_close(tape, frame, rows);
     frame = tape_frame_open(tape);
     struct value *placed = tape_add(tape, result, forward_tensor(f, "%sembeddings.position_embeddings", root));
@@ -201,9 +222,10 @@ static struct value *encoder(const struct forward *f, const char *root)
 {
     struct tape *tape = f->tape;
     struct forward_layer layer = {.forward = f};
-    struct value *embedded = embeddings(f, root); /* keeps its name until the model returns */
-    struct value *hidden = forward_layers(vit_layer, &layer, root, "layers.", NULL, 0, embedded);
     char path[64];
+    snprintf(path, sizeof path, "%sembeddings", root);
+    struct value *embedded = module_run(f, path, embeddings, root); /* keeps its name until the model returns */
+    struct value *hidden = forward_layers(vit_layer, &layer, root, "layers.", NULL, 0, embedded);
     snprintf(path, sizeof path, "%slayernorm", root);
     struct value *normed = forward_layernorm(f, path, hidden);
     tape_drop(tape, hidden);
@@ -220,7 +242,7 @@ static struct value *vit_forward(const struct forward *f)
         return hidden;
     }
     int frame = tape_frame_open(tape);
-    struct value *hidden = encoder(f, "vit.");
+    struct value *hidden = module_run(f, "vit", encoder, "vit.");
     struct value *logits = forward_linear(f, "classifier", tape_select(tape, hidden, 1, 0));
     if (f->labels == NULL) {
         return tape_frame_close(tape, frame, logits);

@@ -167,6 +167,7 @@ struct value *forward_words(const struct forward *forward, const char *prefix, i
     struct value *words = forward_embedding(forward, prefix, forward->ids, padding_id);
     struct value *scale = part_optional(forward, prefix, "embed_scale");
     words = tape_frame_close(tape, frame, scale != NULL ? tape_multiply(tape, words, scale) : words);
+    module_place_beside(forward, words);
     if (forward->workload->checkpointing && forward->workload->lora_rank > 0) {
         forward_leaf_begin(forward, words);
     }

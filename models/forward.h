@@ -25,6 +25,7 @@ struct forward {
     const struct workload *workload;
     struct value **values; /* one for each tensor of the skeleton; tied ones are the same value; NULL: quantised */
     const struct placement *placement; /* where they lie and modules run; NULL: all in one place */
+    struct value **brought;            /* placed: by tensor, what a visited module brought, else NULL */
     const struct quantized *quantized; /* one for each tensor; codes NULL: not quantised */
     struct value *ids;                 /* i64 [batch, seq]; images: NULL */
     struct value *images;              /* [batch, channels, height, width]; text: NULL */
@@ -96,6 +97,17 @@ struct value *forward_rms_norm_shifted(const struct forward *forward, const char
 struct value *forward_embedding(const struct forward *forward, const char *prefix, struct value *ids,
                                 int64_t padding_id);
 
+/* The convolution that is the module with this path; a bias that is not there is none. */
+struct convolution_form {
+    int64_t stride, padding, groups;
+};
+struct value *forward_convolution(const struct forward *forward, const char *prefix, struct value *a,
+                                  struct convolution_form form);
+/* The module with this path is a ReLU in place. Takes over a. */
+struct value *forward_relu_in_place(const struct forward *forward, const char *path, struct value *a);
+/* The mean of each channel, [N, C]: timm's SelectAdaptivePool2d with this path. */
+struct value *forward_global_pool(const struct forward *forward, const char *path, struct value *a);
+
 /* One layer of a stack: where its tensors are, and what all layers read besides the hidden state. It is copied into a
  * checkpoint; what a family does not have is NULL. */
 struct forward_layer {
@@ -162,6 +174,12 @@ struct value *forward_cap(struct tape *tape, struct value *x, double cap);
 
 /* The activation function by its name in the configuration. Takes over a: it is dropped where its name would go. */
 struct value *forward_activation(const struct forward *forward, enum activation activation, struct value *a);
+
+/* The configuration's activation function, which is the module with this path. Takes over a, as forward_activation does. */
+struct value *forward_activation_module(const struct forward *forward, const char *path, struct value *a);
+struct value *layer_activation(const struct forward_layer *layer, const char *name, struct value *a);
+/* The dropout that is a module of the layer. Takes over a. */
+struct value *layer_dropout(const struct forward_layer *layer, const char *name, struct value *a, double probability);
 
 /* Runs the block that is the module with this path, checkpointed where the workload asks for it. */
 struct value *forward_block(const struct forward *forward, tape_block *block, const char *path, const void *context,

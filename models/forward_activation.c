@@ -1,5 +1,6 @@
 /* Activation functions and soft caps, each in the operations that transformers makes it of. */
 #include "models/forward.h"
+#include "models/module_visit.h"
 
 /* 0.5 * x * (1.0 + tanh(sqrt(2 / pi) * (x + 0.044715 * pow(x, 3.0)))), operation by operation. */
 static struct value *gelu_composed(struct tape *tape, struct value *x)
@@ -66,4 +67,32 @@ struct value *forward_activation(const struct forward *forward, enum activation 
     }
     tape_drop(tape, a);
     return result;
+}
+
+struct value *forward_activation_module(const struct forward *f, const char *path, struct value *a)
+{
+    struct module_visit visit = module_enter(f, path);
+    struct value *here = module_argument(f, visit, a);
+    struct value *out = module_leave(f, visit, forward_activation(f, f->config->activation, here));
+    if (here != a) {
+        tape_drop(f->tape, a);
+    }
+    return out;
+}
+
+struct value *layer_activation(const struct forward_layer *layer, const char *name, struct value *a)
+{
+    char path[FORWARD_PATH_BYTES];
+    path_join(path, layer->prefix, name);
+    return forward_activation_module(layer->forward, path, a);
+}
+
+struct value *layer_dropout(const struct forward_layer *layer, const char *name, struct value *a, double probability)
+{
+    struct tape *tape = layer->forward->tape;
+    struct module_visit visit = layer_enter(layer, name);
+    struct value *here = module_argument(layer->forward, visit, a);
+    struct value *kept = module_leave(layer->forward, visit, tape_dropout(tape, here, probability));
+    value_rebind(tape, &a, kept);
+    return a;
 }

@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "models/module_visit.h"
+
 /* gate and up lie side by side in one parameter. */
 static struct value *gated(const struct forward *f, struct value *both)
 {
@@ -107,21 +109,31 @@ static struct value *experts_sorted_run(const struct forward_layer *layer, struc
 struct value *experts_run(const struct forward_layer *layer, struct value *rows, struct value *weights,
                           struct value *ids)
 {
-    return (layer->forward->copies_experts ? experts_copied_run : experts_sorted_run)(layer, rows, weights, ids);
+    const struct forward *f = layer->forward;
+    struct module_visit visit = layer_enter(layer, "mlp.experts");
+    rows = module_argument(f, visit, rows);
+    ids = module_argument(f, visit, ids);
+    weights = module_argument(f, visit, weights);
+    return module_leave(f, visit,
+                        (f->copies_experts ? experts_copied_run : experts_sorted_run)(layer, rows, weights, ids));
 }
 
 struct value *experts_dense_run(const struct forward_layer *layer, const char *name, struct value *hidden)
 {
     const struct forward *f = layer->forward;
     char path[64];
+    struct module_visit visit = layer_enter(layer, name);
+    hidden = module_argument(f, visit, hidden);
     int frame = tape_frame_open(f->tape);
     snprintf(path, sizeof path, "%s.gate_proj", name);
-    struct value *gate = forward_activation(f, f->config->activation, layer_linear(layer, path, hidden));
+    struct value *gate = layer_linear(layer, path, hidden);
+    snprintf(path, sizeof path, "%s.act_fn", name);
+    gate = layer_activation(layer, path, gate);
     snprintf(path, sizeof path, "%s.up_proj", name);
     struct value *up = layer_linear(layer, path, hidden);
     struct value *product = tape_multiply(f->tape, gate, up);
     tape_drop(f->tape, gate);
     tape_drop(f->tape, up);
     snprintf(path, sizeof path, "%s.down_proj", name);
-    return tape_frame_close(f->tape, frame, layer_linear(layer, path, product));
+    return module_leave(f, visit, tape_frame_close(f->tape, frame, layer_linear(layer, path, product)));
 }

@@ -52,7 +52,7 @@ struct value *path_value(const struct forward *forward, const char *path)
     if (index >= 0 && forward->quantized[index].codes != NULL) {
         return tape_dequantize(forward->tape, &forward->quantized[index], DTYPE_BFLOAT16);
     }
-    return index >= 0 ? module_tensor(forward, index, forward->values[index]) : NULL;
+    return index >= 0 ? module_tensor(forward, index) : NULL;
 }
 
 struct value *part_optional(const struct forward *forward, const char *prefix, const char *name)

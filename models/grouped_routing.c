@@ -2,6 +2,8 @@
  * the way to the mask of groups is taken and not written: one operation of ours makes the mask. */
 #include "models/grouped_routing.h"
 
+#include "models/module_visit.h"
+
 /* Both in float32, the weight too. */
 static struct value *logits_make(const struct forward_layer *layer, struct value *hidden)
 {
@@ -73,7 +75,8 @@ struct value *routing_softmax(const struct forward_layer *layer, struct value *h
 {
     const struct forward *f = layer->forward;
     struct tape *tape = f->tape;
-    struct value *logits = logits_make(layer, hidden);
+    struct module_visit visit = layer_enter(layer, "mlp.gate");
+    struct value *logits = logits_make(layer, module_argument(f, visit, hidden));
     int frame = tape_frame_open(tape);
     struct value *scores = tape_softmax(tape, logits, true);
     if (f->config->expert_groups > 0) {
@@ -81,7 +84,10 @@ struct value *routing_softmax(const struct forward_layer *layer, struct value *h
     }
     struct value *weights = tape_top_k(tape, scores, f->config->active_experts, ids);
     value_rebind(tape, &weights, tape_scale(tape, weights, f->config->routing_scale));
-    return tape_frame_close_with(tape, frame, weights, *ids);
+    tape_frame_close_with(tape, frame, weights, *ids);
+    struct value *const results[] = {logits, weights, *ids};
+    module_leave_all(f, visit, results, 3);
+    return weights;
 }
 
 /* Without a graph of ours: that of the choice goes with its names. */
@@ -106,7 +112,8 @@ struct value *routing_sigmoid(const struct forward_layer *layer, struct value *h
 {
     const struct forward *f = layer->forward;
     struct tape *tape = f->tape;
-    struct value *logits = logits_make(layer, hidden);
+    struct module_visit visit = layer_enter(layer, "mlp.gate");
+    struct value *logits = logits_make(layer, module_argument(f, visit, hidden));
     int frame = tape_frame_open(tape);
     struct value *scores = tape_sigmoid(tape, logits);
     *ids = choice_make(layer, scores);
@@ -117,5 +124,8 @@ struct value *routing_sigmoid(const struct forward_layer *layer, struct value *h
         value_rebind(tape, &weights, tape_divide_(tape, weights, sum));
     }
     value_rebind(tape, &weights, tape_scale(tape, weights, f->config->routing_scale));
-    return tape_frame_close_with(tape, frame, weights, *ids);
+    tape_frame_close_with(tape, frame, weights, *ids);
+    struct value *const results[] = {logits, weights, *ids};
+    module_leave_all(f, visit, results, 3);
+    return weights;
 }

@@ -49,17 +49,48 @@ int placement_module(const struct placement *placement, const char *path)
     return -1;
 }
 
+/* A module's own tensors stand side by side in the skeleton, and modules in the order of their tensors. */
+static void tensors_count(struct placement *placement)
+{
+    const struct skeleton *skeleton = placement->skeleton;
+    int tensor = 0;
+    for (int i = 0; i < skeleton->module_count; i++) {
+        placement->first[i] = tensor;
+        while (tensor < skeleton->tensor_count && skeleton->tensors[tensor].module == i) {
+            tensor++;
+        }
+    }
+    placement->first[skeleton->module_count] = tensor;
+}
+
 bool placement_offloads(const struct placement *placement, int tensor)
 {
     int runs = placement->runs[placement->skeleton->tensors[tensor].module];
     return placement->hooks && runs >= 0 && placement->keeps[tensor] != runs;
 }
 
+int placement_twin(const struct placement *placement, int tensor)
+{
+    const struct skeleton *skeleton = placement->skeleton;
+    int runs = placement->runs[skeleton->tensors[tensor].module];
+    int owner = skeleton->tensors[tensor].tied_to >= 0 ? skeleton->tensors[tensor].tied_to : tensor;
+    if (placement->places[placement->keeps[tensor]].kind != PLACE_HOST || !placement->shares_twins) {
+        return tensor;
+    }
+    for (int i = owner; i < skeleton->tensor_count; i++) {
+        if ((i == owner || skeleton->tensors[i].tied_to == owner) && placement->keeps[i] == runs) {
+            return i;
+        }
+    }
+    return tensor;
+}
+
 /* -- the map */
 
-/* Entries by module and by tensor: the place, or -1. */
+/* Entries by module and by tensor: the place, or -1. By module: whether the map has it as a key, whether it has a state. */
 struct assignment {
     int *of_module, *of_tensor;
+    bool *named, *has_state;
 };
 
 static enum status_code entries_note(const struct placement_plan *plan, const struct placement *placement,
@@ -75,6 +106,7 @@ static enum status_code entries_note(const struct placement_plan *plan, const st
         }
         if (module >= 0) {
             assigned->of_module[module] = entry->place;
+            assigned->named[module] = true;
         } else if (tensor >= 0) {
             assigned->of_tensor[tensor] = entry->place;
         } else {
@@ -114,6 +146,20 @@ static bool place_is_offloaded(const struct placement *placement, int place)
            (placement->places[place].kind == PLACE_HOST && place != placement->main);
 }
 
+/* The first tensor before this one that is the same and is not offloaded, or -1. */
+static int resident_twin(const struct placement *placement, int tensor)
+{
+    const struct skeleton *skeleton = placement->skeleton;
+    int owner = skeleton->tensors[tensor].tied_to;
+    for (int i = owner; i < tensor; i++) {
+        bool same = i == owner || skeleton->tensors[i].tied_to == owner;
+        if (same && !place_is_offloaded(placement, placement->keeps[i])) {
+            return i;
+        }
+    }
+    return -1;
+}
+
 static enum status_code tensors_place(const struct placement_plan *plan, struct placement *placement,
                                       const struct assignment *assigned, struct status *error)
 {
@@ -127,21 +173,45 @@ static enum status_code tensors_place(const struct placement_plan *plan, struct 
                               "the device map gives '%s' no device; add it, or a module above it", tensor->path);
         }
         bool stays = tensor->is_buffer && (!plan->offload_buffers || !tensor->persistent);
-        placement->keeps[i] = stays && place_is_offloaded(placement, place) ? placement->main : place;
-        if (tensor->tied_to >= 0 && placement->keeps[tensor->tied_to] != placement->keeps[i]) {
+        bool moves = stays && place_is_offloaded(placement, place);
+        placement->keeps[i] = moves ? placement->main : place;
+        placement->copies[i] = moves && tensor->persistent ? place : -1;
+        int twin = tensor->tied_to >= 0 ? resident_twin(placement, i) : -1;
+        if (twin >= 0 && !place_is_offloaded(placement, place) && placement->keeps[twin] != place) {
             return status_set(error, STATUS_INVALID,
-                              "'%s' and '%s' are one tensor and lie in two places; give both to one", tensor->path,
-                              skeleton->tensors[tensor->tied_to].path);
+                              "'%s' and '%s' are one tensor and lie on two devices; give both to one", tensor->path,
+                              skeleton->tensors[twin].path);
         }
     }
     return STATUS_OK;
 }
 
-static void modules_place(struct placement *placement, const struct assignment *assigned)
+/* Whether the module or one in it has a tensor in the state dict: *below, by module. */
+static void states_find(const struct skeleton *skeleton, bool *below)
 {
-    for (int i = 0; i < placement->skeleton->module_count; i++) {
+    for (int i = 0; i < skeleton->tensor_count; i++) {
+        int module = skeleton->tensors[i].persistent ? skeleton->tensors[i].module : -1;
+        while (module >= 0 && !below[module]) {
+            below[module] = true;
+            module = skeleton->modules[module].parent;
+        }
+    }
+}
+
+/* A module has a hook if the map names it, or if one above it is named and it has a state: attach_execution_device_hook. Where the
+ * one above is offloaded, a module with any tensor of its own has one, too: attach_align_device_hook. */
+static void modules_place(const struct placement_plan *plan, struct placement *placement,
+                          const struct assignment *assigned)
+{
+    const struct skeleton *skeleton = placement->skeleton;
+    for (int i = 0; i < skeleton->module_count; i++) {
         int place = assigned->of_module[i];
-        placement->runs[i] = place >= 0 && place_is_offloaded(placement, place) ? placement->main : place;
+        bool offloaded = place >= 0 && place_is_offloaded(placement, place);
+        bool owns = placement->first[i + 1] > placement->first[i];
+        bool hooked = plan->form == PLACEMENT_OFFLOAD
+                          ? owns
+                          : assigned->named[i] || assigned->has_state[i] || (offloaded && owns);
+        placement->runs[i] = !hooked ? -1 : offloaded ? placement->main : place;
     }
     placement->runs[0] = placement->main; /* the root's hook */
 }
@@ -166,11 +236,14 @@ static enum status_code map_spread(const struct placement_plan *plan, struct pla
     if (code == STATUS_OK) {
         modules_inherit(placement, assigned);
         placement->main = plan->main >= 0 ? plan->main : main_find(plan, placement->host);
-        placement->hooks = places_differ(plan);
+        placement->hooks = plan->form != PLACEMENT_DISPATCH || places_differ(plan);
+        placement->shares_twins = plan->form != PLACEMENT_OFFLOAD;
         code = tensors_place(plan, placement, assigned, error);
     }
     if (code == STATUS_OK) {
-        modules_place(placement, assigned);
+        states_find(placement->skeleton, assigned->has_state);
+        tensors_count(placement);
+        modules_place(plan, placement, assigned);
     }
     return code;
 }
@@ -202,12 +275,17 @@ enum status_code placement_build(const struct skeleton *skeleton, const struct p
     size_t modules = (size_t)skeleton->module_count, tensors = (size_t)skeleton->tensor_count;
     enum status_code code = host_find(plan, &made, error);
     made.keeps = arena_alloc(&made.arena, tensors * sizeof(int));
+    made.copies = arena_alloc(&made.arena, tensors * sizeof(int));
     made.runs = arena_alloc(&made.arena, modules * sizeof(int));
+    made.first = arena_alloc(&made.arena, (modules + 1) * sizeof(int));
     made.by_path = arena_alloc(&made.arena, modules * sizeof(int));
     struct assignment assigned = {.of_module = malloc(modules * sizeof(int) + 1),
-                                  .of_tensor = malloc(tensors * sizeof(int) + 1)};
-    if (code == STATUS_OK && (made.keeps == NULL || made.runs == NULL || made.by_path == NULL ||
-                              assigned.of_module == NULL || assigned.of_tensor == NULL)) {
+                                  .of_tensor = malloc(tensors * sizeof(int) + 1),
+                                  .named = calloc(modules + 1, sizeof(bool)),
+                                  .has_state = calloc(modules + 1, sizeof(bool))};
+    if (code == STATUS_OK && (made.keeps == NULL || made.copies == NULL || made.runs == NULL || made.first == NULL ||
+                              made.by_path == NULL || assigned.of_module == NULL || assigned.of_tensor == NULL ||
+                              assigned.named == NULL || assigned.has_state == NULL)) {
         code = status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory for a placement");
     }
     if (code == STATUS_OK) {
@@ -217,6 +295,8 @@ enum status_code placement_build(const struct skeleton *skeleton, const struct p
     }
     free(assigned.of_module);
     free(assigned.of_tensor);
+    free(assigned.named);
+    free(assigned.has_state);
     if (code != STATUS_OK) {
         placement_release(&made);
         return code;

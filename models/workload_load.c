@@ -52,17 +52,30 @@ static bool tensor_learns(const struct build *build, const struct skeleton_tenso
     return learns && !tensor->is_buffer && (tensor->is_adapter || workload->lora_rank == 0);
 }
 
-/* The tape's own place becomes that in which the tensor is made: where it is kept, or the host for what goes to the disk. Returns the
- * one before. */
+/* The tape's own place becomes that in which the tensor is made: where it is kept or the state dict has it, or the host for what
+ * goes to the disk. Returns the one before. */
 static int tensor_place_open(struct build *build, int index)
 {
     const struct placement *placement = build->forward.placement;
     if (placement == NULL) {
         return tape_place_now(build->forward.tape);
     }
-    int place = placement->keeps[index];
+    int place = placement->copies[index] >= 0 ? placement->copies[index] : placement->keeps[index];
     place = placement->places[place].kind == PLACE_DISK ? placement->host : place;
     return tape_place(build->forward.tape, place);
+}
+
+/* value where it is kept; what the state dict has besides stays for good. */
+static struct value *tensor_settle(struct build *build, int index, struct value *value)
+{
+    const struct placement *placement = build->forward.placement;
+    if (placement == NULL) {
+        return value;
+    }
+    if (placement->copies[index] >= 0) {
+        tape_hold(build->forward.tape, tape_move(build->forward.tape, value, placement->copies[index]));
+    }
+    return tape_move(build->forward.tape, value, placement->keeps[index]);
 }
 
 static void tensor_load(struct build *build, int index)
@@ -78,10 +91,7 @@ static void tensor_load(struct build *build, int index)
                                     own->rounds_with_model ? dtype : own->dtype, own->rank, own->size,
                                     tensor_learns(build, own), own->path);
     tensor_fill(build, value, own);
-    if (build->forward.placement != NULL) {
-        value = tape_move(tape, value, build->forward.placement->keeps[index]);
-    }
-    build->forward.values[index] = tape_hold(tape, value);
+    build->forward.values[index] = tape_hold(tape, tensor_settle(build, index, value));
     tape_frame_close(tape, frame, NULL);
     if (build->forward.placement != NULL) {
         tape_place(tape, before);
@@ -104,6 +114,24 @@ static void tensor_load_quantized(struct build *build, int index, enum quantized
     quantized->scales = tape_hold(tape, quantized->scales);
     quantized->table = tape_hold(tape, quantized->table);
     tape_frame_close(tape, frame, NULL);
+}
+
+/* The value of a tensor that is tied to owner, or owner's own: there is one in each place that these are kept in. */
+static struct value *tied_value(struct build *build, int index, int owner)
+{
+    const struct placement *placement = build->forward.placement;
+    const struct skeleton *skeleton = build->forward.skeleton;
+    struct value *value = build->forward.values[owner];
+    if (placement == NULL || placement->keeps[index] == placement->keeps[owner]) {
+        return value;
+    }
+    for (int i = owner; i < skeleton->tensor_count; i++) {
+        bool same = skeleton->tensors[i].tied_to == owner && build->forward.values[i] != NULL;
+        if (same && placement->keeps[i] == placement->keeps[index]) {
+            return build->forward.values[i];
+        }
+    }
+    return tape_hold(build->forward.tape, tape_move(build->forward.tape, value, placement->keeps[index]));
 }
 
 void tensors_load(struct build *build)
@@ -131,7 +159,7 @@ void tensors_load(struct build *build)
             }
         }
         tape_module_close(build->forward.tape, outside);
-        build->forward.values[index] = build->forward.values[owner];
+        build->forward.values[index] = tied_value(build, index, owner);
         build->quantized[index] = build->quantized[owner];
     }
     for (int i = 0; i < skeleton->tensor_count; i++) {

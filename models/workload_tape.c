@@ -6,6 +6,7 @@
 #include "models/family.h"
 #include "models/forward.h"
 #include "models/generate.h"
+#include "models/module_visit.h"
 #include "models/prepare_kbit.h"
 #include "models/quantization.h"
 #include "models/workload_build.h"
@@ -126,8 +127,9 @@ static void infer(struct build *build)
         int frame = tape_frame_open(tape);
         autocast_begin(build);
         output = build->forward.config->family->forward(&build->forward);
-        if (build->forward.placement != NULL) { /* the root's hook: io_same_device */
-            output = tape_move(tape, output, build->forward.placement->main);
+        output = module_output(&build->forward, output);
+        if (build->forward.placement != NULL) { /* a model that is not visited as a whole ends where it ends */
+            tape_place(tape, build->forward.placement->main);
         }
         tape_autocast_close(tape);
         output = tape_hold(tape, tape_frame_close(tape, frame, output));
@@ -287,6 +289,7 @@ static void case_build(struct build *build)
 static void build_release(struct build *build)
 {
     free(build->forward.values);
+    free(build->forward.brought);
     free(build->parameters);
     free(build->states);
     free(build->quantized);
@@ -300,12 +303,13 @@ static enum status_code tape_attempt(struct build *build, const struct target *t
     size_t count = (size_t)build->forward.skeleton->tensor_count + 1;
     struct tape *made = NULL;
     build->forward.values = calloc(count, sizeof *build->forward.values);
+    build->forward.brought = calloc(count, sizeof *build->forward.brought);
     build->parameters = calloc(count, sizeof *build->parameters);
     build->states = calloc(count, sizeof *build->states);
     build->quantized = calloc(count, sizeof *build->quantized);
     build->forward.quantized = build->quantized;
-    bool has_room =
-        build->forward.values != NULL && build->parameters != NULL && build->states != NULL && build->quantized != NULL;
+    bool has_room = build->forward.values != NULL && build->forward.brought != NULL && build->parameters != NULL &&
+                    build->states != NULL && build->quantized != NULL;
     enum status_code code = has_room ? tape_new(target, &made, error)
                                      : status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory for a tape");
     if (code == STATUS_OK) {

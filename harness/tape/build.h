@@ -127,6 +127,8 @@ int tape_frame_open(struct tape *tape);
 struct value *tape_frame_close(struct tape *tape, int frame, struct value *result);
 /* The same, and also (may be NULL) moves too: what a function returns beside its result. */
 struct value *tape_frame_close_with(struct tape *tape, int frame, struct value *result, struct value *also);
+/* The same of count results, any of which may be NULL. */
+void tape_frame_close_all(struct tape *tape, int frame, struct value *const *results, int count);
 void tape_drop(struct tape *tape, struct value *value);
 
 /* -- what a value is */

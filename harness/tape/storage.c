@@ -358,15 +358,25 @@ void tape_drop(struct tape *tape, struct value *value)
     value_release(tape, value);
 }
 
-struct value *tape_frame_close_with(struct tape *tape, int frame, struct value *result, struct value *also)
+static bool value_is_among(const struct value *value, struct value *const *values, int count)
+{
+    for (int i = 0; i < count; i++) {
+        if (values[i] == value) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void tape_frame_close_all(struct tape *tape, int frame, struct value *const *results, int count)
 {
     if (tape_failed(tape)) {
-        return NULL;
+        return;
     }
     int kept = frame;
     for (int i = frame; i < tape->frame_count; i++) {
         struct value *value = tape->frame[i];
-        if ((value == result || value == also) && value->framed) {
+        if (value->framed && value_is_among(value, results, count)) {
             tape->frame[kept++] = value;
         } else {
             tape_drop(tape, value);
@@ -375,12 +385,19 @@ struct value *tape_frame_close_with(struct tape *tape, int frame, struct value *
         }
     }
     tape->frame_count = kept;
-    return result;
+}
+
+struct value *tape_frame_close_with(struct tape *tape, int frame, struct value *result, struct value *also)
+{
+    struct value *const both[] = {result, also};
+    tape_frame_close_all(tape, frame, both, 2);
+    return tape_failed(tape) ? NULL : result;
 }
 
 struct value *tape_frame_close(struct tape *tape, int frame, struct value *result)
 {
-    return tape_frame_close_with(tape, frame, result, NULL);
+    tape_frame_close_all(tape, frame, &result, 1);
+    return tape_failed(tape) ? NULL : result;
 }
 
 /* -- recording */
