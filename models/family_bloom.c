@@ -12,6 +12,7 @@
 #include "models/config_part.h"
 #include "models/decoder.h"
 #include "models/forward.h"
+#include "models/module_visit.h"
 #include "models/skeleton_builder.h"
 
 /* -- the configuration */
@@ -142,8 +143,8 @@ static struct value *dropped_and_added(const struct forward *f, struct value *x,
 }
 
 /* BloomAttention and the sum with the residual. *weights: what it returns besides. */
-static struct value *attention(const struct bloom_layer *bloom, struct value *hidden, struct value *residual,
-                               struct value **weights)
+static struct value *attend(const struct bloom_layer *bloom, struct value *hidden, struct value *residual,
+                            struct value **weights)
 {
     const struct forward *f = bloom->layer.forward;
     struct tape *tape = f->tape;
@@ -170,14 +171,34 @@ static struct value *attention(const struct bloom_layer *bloom, struct value *hi
     return dropped_and_added(f, projected, residual);
 }
 
+/* attend, as the module that it is. */
+static struct value *attention(const struct bloom_layer *bloom, struct value *hidden, struct value *residual,
+                               struct value **weights)
+{
+    const struct forward *f = bloom->layer.forward;
+    struct bloom_layer inside = *bloom;
+    struct module_visit visit = layer_enter(&bloom->layer, "self_attention");
+    hidden = module_argument(f, visit, hidden);
+    residual = module_argument(f, visit, residual);
+    inside.alibi = module_argument(f, visit, bloom->alibi);
+    inside.layer.mask = module_argument(f, visit, bloom->layer.mask);
+    struct value *out = attend(&inside, hidden, residual, weights);
+    struct value *const results[] = {out, *weights};
+    module_leave_all(f, visit, results, 2);
+    return out;
+}
+
 static struct value *feed_forward(const struct bloom_layer *bloom, struct value *hidden, struct value *residual)
 {
     const struct forward *f = bloom->layer.forward;
+    struct module_visit visit = layer_enter(&bloom->layer, "mlp");
+    hidden = module_argument(f, visit, hidden);
+    residual = module_argument(f, visit, residual);
     int frame = tape_frame_open(f->tape);
     struct value *wide = layer_linear(&bloom->layer, "mlp.dense_h_to_4h", hidden);
     value_rebind(f->tape, &wide, tape_gelu_function(f->tape, wide));
     struct value *inner = layer_linear(&bloom->layer, "mlp.dense_4h_to_h", wide);
-    return tape_frame_close(f->tape, frame, dropped_and_added(f, inner, residual));
+    return module_leave(f, visit, tape_frame_close(f->tape, frame, dropped_and_added(f, inner, residual)));
 }
 
 static struct value *bloom_block(struct tape *tape, const void *context, struct value *input)

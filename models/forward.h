@@ -178,7 +178,8 @@ struct value *forward_activation(const struct forward *forward, enum activation 
 /* The configuration's activation function, which is the module with this path. Takes over a, as forward_activation does. */
 struct value *forward_activation_module(const struct forward *forward, const char *path, struct value *a);
 struct value *layer_activation(const struct forward_layer *layer, const char *name, struct value *a);
-/* The dropout that is a module of the layer. Takes over a. */
+/* The dropout that is the module with this path; that of a layer takes over a. */
+struct value *forward_dropout(const struct forward *forward, const char *path, struct value *a, double probability);
 struct value *layer_dropout(const struct forward_layer *layer, const char *name, struct value *a, double probability);
 
 /* Runs the block that is the module with this path, checkpointed where the workload asks for it. */

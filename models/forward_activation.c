@@ -87,12 +87,17 @@ struct value *layer_activation(const struct forward_layer *layer, const char *na
     return forward_activation_module(layer->forward, path, a);
 }
 
+struct value *forward_dropout(const struct forward *f, const char *path, struct value *a, double probability)
+{
+    struct module_visit visit = module_enter(f, path);
+    struct value *here = module_argument(f, visit, a);
+    return module_leave(f, visit, tape_dropout(f->tape, here, probability));
+}
+
 struct value *layer_dropout(const struct forward_layer *layer, const char *name, struct value *a, double probability)
 {
-    struct tape *tape = layer->forward->tape;
-    struct module_visit visit = layer_enter(layer, name);
-    struct value *here = module_argument(layer->forward, visit, a);
-    struct value *kept = module_leave(layer->forward, visit, tape_dropout(tape, here, probability));
-    value_rebind(tape, &a, kept);
+    char path[FORWARD_PATH_BYTES];
+    path_join(path, layer->prefix, name);
+    value_rebind(layer->forward->tape, &a, forward_dropout(layer->forward, path, a, probability));
     return a;
 }

@@ -275,10 +275,13 @@ struct value *t5_stack_run(const struct forward *f, const char *stack, struct va
     } else {
         block.layer.mask = forward_mask(f, words, false);
     }
-    struct value *hidden = blocks_run(&block, stack, count, tape_dropout(tape, words, f->config->embedding_dropout));
+    snprintf(path, sizeof path, "%s.dropout", stack);
+    struct value *hidden = forward_dropout(f, path, words, f->config->embedding_dropout);
+    hidden = blocks_run(&block, stack, count, hidden);
     snprintf(path, sizeof path, "%s.final_layer_norm", stack);
     value_rebind(tape, &hidden, forward_rms_norm_promoted(f, path, hidden));
-    value_rebind(tape, &hidden, tape_dropout(tape, hidden, f->config->hidden_dropout));
+    snprintf(path, sizeof path, "%s.dropout", stack);
+    value_rebind(tape, &hidden, forward_dropout(f, path, hidden, f->config->hidden_dropout));
     tape_drop(tape, words);
     tape_let_go(tape, bias);
     tape_let_go(tape, crossed);

@@ -24,7 +24,7 @@ import timm
 import torch
 import transformers
 from accelerate import cpu_offload, cpu_offload_with_hook, disk_offload, dispatch_model
-from accelerate.utils import compute_module_sizes, infer_auto_device_map
+from accelerate.utils import compute_module_sizes, infer_auto_device_map, set_module_tensor_to_device
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 import fake_devices
@@ -111,6 +111,12 @@ def dispatched(subject, line, folder):
     device_map = line["map"]
     if "disk" in device_map.values():
         index_write(model, device_map, folder)
+    parameters = dict(model.named_parameters())
+    for key, device in device_map.items():  # a parameter by itself: whoever loads it puts it there, dispatch_model leaves it
+        if key in parameters and isinstance(device, int):
+            set_module_tensor_to_device(model, key, device)
+    del parameters
+    gc.collect()
     devices = [d for d in device_map.values() if isinstance(d, int)]
     main = line.get("main", min(devices) if devices else "cpu")
     return dispatch_model(model, dict(device_map), main_device=main, offload_dir=folder,

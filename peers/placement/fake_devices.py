@@ -4,8 +4,9 @@ PyTorch's FakeTensorMode gives tensors the device they would have, and a ledger 
 go on each device. Nothing is computed. Replaced is what needs what is not there: nn.Parameter's class is told where a fake
 tensor hides it, a fake tensor's address is a number of its storage (accelerate tells tied tensors by it, and it would be 0),
 emptying the cache does nothing, a weight that comes from the disk is an empty tensor of the host of the same size, a GPU says
-that it has compute capability 9.0, a grouped product of float32 makes one result, as on a GPU, and the question whether all
-tokens are attended to is answered with yes, any for a number (ConvNeXt's rates of a stochastic depth) with 0.
+that it has compute capability 9.0, Module.to puts new parameters in place of fake ones, which cannot be swapped, a grouped
+product of float32 makes one result, as on a GPU, and the question whether all tokens are attended to is answered with yes, any
+for a number (ConvNeXt's rates of a stochastic depth) with 0.
 """
 import builtins
 import itertools
@@ -86,7 +87,35 @@ def empty_weight(file, info):
     return torch.empty(info["shape"], dtype=getattr(torch, info["dtype"]))
 
 
+def module_to(module, device):
+    """Module.to: its children first, then its parameters, then its buffers; each comes before its old one goes. A tied parameter
+    moves once, for all that have it."""
+    device = torch.device("cuda", device) if isinstance(device, int) else torch.device(device)
+    owners = {}
+    for owner in module.modules():
+        for name, parameter in owner._parameters.items():
+            owners.setdefault(id(parameter), []).append((owner, name))
+
+    def move(part):
+        for child in part.children():
+            move(child)
+        for name, parameter in part._parameters.items():
+            if parameter is not None and parameter.device != device:
+                new = torch.nn.Parameter(parameter.detach().to(device), parameter.requires_grad)
+                for owner, own_name in places[part, name]:
+                    owner._parameters[own_name] = new
+            parameter = None  # else it would stay until the next one is there
+        for name, buffer in part._buffers.items():
+            if buffer is not None:
+                part._buffers[name] = buffer.to(device)
+    places = {place: group for group in owners.values() for place in group}
+    parameter = None
+    move(module)
+    return module
+
+
 def install():
+    torch.nn.Module.to = module_to
     modeling.type = type_of
     FakeTensor.data_ptr = address_of
     modeling.clear_device_cache = lambda *arguments, **keywords: None

@@ -15,6 +15,7 @@
 #include "models/workload_tape.h"
 #include "tests/models/shadow_lines.h"
 
+static int line_minimum = 1000;
 static const char *lines_path = "peers/placement/dispatch-torch-2.11.0-transformers-5.23.0-accelerate-1.15.0.jsonl";
 
 enum { GPU0, GPU1, CPU, DISK, PLACES, ENTRIES_MAXIMUM = 256 };
@@ -135,6 +136,10 @@ static bool difference_is_known(const struct json *line, int place, int64_t ours
     }
     /* cuDNN's batch normalisation in float32 saves no statistics in evaluation; PyTorch's own kernel, which our tape has, makes two
      * rows of a number for each channel. */
+    if (strcmp(model, "tiny-convnext") == 0 &&
+        json_get(line, "main") != NULL) { /* layer_norm copies pixels inside of the operator */
+        return ours > theirs && ours - theirs <= 2 * 4 * 64;
+    }
     bool normalises = strncmp(model, "tiny-resnet", 11) == 0;
     return normalises && ours > theirs && ours - theirs <= WIDEST * STATISTICS &&
            (ours - theirs) % (8 * STATISTICS) == 0;
@@ -200,13 +205,16 @@ static void each_device_holds_what_accelerate_holds_there(void **state)
     differing = refused = 0;
     int checked = shadow_lines_each(lines_path, line_check);
     print_message("%d passes checked, %d that neither runs\n", checked, refused);
-    assert_true(checked > 0);
+    assert_true(checked > line_minimum);
     assert_int_equal(differing, 0);
 }
 
 int main(int argc, char **argv)
 {
-    lines_path = argc > 1 ? argv[1] : lines_path; /* lines of one's own: to look at one model */
+    if (argc > 1) { /* lines of one's own: to look at one model */
+        lines_path = argv[1];
+        line_minimum = 0;
+    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_device_holds_what_accelerate_holds_there),
     };

@@ -198,7 +198,7 @@ static void a_map_that_cannot_run_says_why(void **state)
     assert_non_null(strstr(error.text, "mps"));
     entries[0].device = (struct placement_device){PLACEMENT_GPU, 1};
     assert_int_equal(placed_tape_build(&scene.question, &map, &placed, &error), STATUS_INVALID);
-    assert_non_null(strstr(error.text, "are one tensor and lie in two places"));
+    assert_non_null(strstr(error.text, "are one tensor and lie on two devices"));
     placed_scene_close(&scene);
 }
 
