@@ -145,7 +145,7 @@ static void head_append(struct text *text, const struct report *report)
     text_release(&line);
 }
 
-static void contents_append(struct text *text, const struct case_order *order, bool accuracy, bool figures)
+static void contents_append(struct text *text, const struct case_order *order, bool accuracy, bool proofs, bool figures)
 {
     text_append(text, "<nav><ul>\n");
     if (order->failed_count > 0) {
@@ -154,6 +154,7 @@ static void contents_append(struct text *text, const struct case_order *order, b
                     count == 1 ? "" : "s");
     }
     text_append(text, accuracy ? "<li><a href=\"#accuracy\">Accuracy per estimator</a>\n" : "");
+    text_append(text, proofs ? "<li><a href=\"#limits\">Estimates as limits</a>\n" : "");
     text_append(text, figures ? "<li><a href=\"#figures\">Figures</a>\n" : "");
     if (order->shown_count - order->skipped_count > order->failed_count) {
         text_format(text, "<li><a href=\"#cases\">%s</a>\n", order->failed_count > 0 ? "The other cases" : "Cases");
@@ -200,7 +201,7 @@ void html_write(const struct report *report, const struct report_style *style, c
     struct html_columns columns;
     estimators_choose(report, NULL, HTML_COLUMNS_MAXIMUM, true, columns.shown);
     head_append(text, report);
-    contents_append(text, &order, count > 0, has_figures(style));
+    contents_append(text, &order, count > 0, report_has_proofs(report), has_figures(style));
     part_append(text, report, &columns, &order, true);
     if (count > 0) {
         summary_append(text, report, rows, count);

@@ -7,6 +7,7 @@
 #include "harness/record/proof_words.h"
 #include "harness/record/quantity.h"
 #include "harness/report/escape.h"
+#include "harness/report/html_page.h"
 #include "harness/report/wording.h"
 
 static const char rates_words[] = "Safe: with exactly the predicted bytes available the case runs. Tight: with one "
@@ -87,6 +88,12 @@ static struct proof_rate *rate_find(struct proof_rate *rates, int *count, const 
     }
     rates[*count] = (struct proof_rate){.estimator = limit->estimator, .quantity = limit->quantity};
     return &rates[(*count)++];
+}
+
+bool report_has_proofs(const struct report *report)
+{
+    struct proof_rate rates[PROOF_RATES_MAXIMUM];
+    return proof_rates_make(report, rates) > 0;
 }
 
 int proof_rates_make(const struct report *report, struct proof_rate rates[PROOF_RATES_MAXIMUM])
@@ -181,6 +188,14 @@ void proof_rates_markdown(const struct report *report, struct text *text)
     }
 }
 
+static void share_cell(struct text *text, int count, int known_count)
+{
+    struct text share = {0};
+    share_append(&share, count, known_count);
+    html_number_append(text, text_string(&share));
+    text_release(&share);
+}
+
 void proof_rates_html(const struct report *report, struct text *text)
 {
     struct proof_rate rates[PROOF_RATES_MAXIMUM];
@@ -188,26 +203,22 @@ void proof_rates_html(const struct report *report, struct text *text)
     if (count == 0) {
         return;
     }
-    text_format(
-        text,
-        "<h2 id=\"limits\">Estimates as limits</h2>\n<p class=\"note\">%s</p>\n<table>\n<thead><tr><th>estimator"
-        "</th><th>figure</th><th>safe</th><th>tight</th></tr></thead>\n<tbody>\n",
-        rates_words);
+    text_format(text, "<h2 id=\"limits\">Estimates as limits</h2>\n<p class=\"note\">%s</p>\n", rates_words);
+    html_table_begin(text);
+    text_append(text,
+                "<tr><th>estimator</th><th>figure</th><th class=\"n\">safe</th><th class=\"n\">tight</th></tr>\n");
     for (int i = 0; i < count; i++) {
         struct text quantity = {0};
         quantity_words_append(&quantity, rates[i].quantity);
-        text_append(text, "<tr><td>");
-        xml_append(text, rates[i].estimator);
-        text_append(text, "</td><td>");
-        xml_append(text, text_string(&quantity));
-        text_append(text, "</td><td>");
-        share_append(text, rates[i].safe_count, rates[i].known_count);
-        text_append(text, "</td><td>");
-        share_append(text, rates[i].tight_count, rates[i].less_known_count);
-        text_append(text, "</td></tr>\n");
+        text_append(text, "<tr>");
+        html_cell_append(text, rates[i].estimator);
+        html_cell_append(text, text_string(&quantity));
+        share_cell(text, rates[i].safe_count, rates[i].known_count);
+        share_cell(text, rates[i].tight_count, rates[i].less_known_count);
+        text_append(text, "</tr>\n");
         text_release(&quantity);
     }
-    text_append(text, "</tbody>\n</table>\n");
+    html_table_end(text);
 }
 
 struct json *proof_rates_json(const struct report *report)

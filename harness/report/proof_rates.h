@@ -37,6 +37,8 @@ struct proof_rate {
 
 enum { PROOF_RATES_MAXIMUM = 2 * ESTIMATOR_MAXIMUM };
 
+bool report_has_proofs(const struct report *report);
+
 /* In the order in which the records have them; how many. */
 int proof_rates_make(const struct report *report, struct proof_rate rates[PROOF_RATES_MAXIMUM]);
 

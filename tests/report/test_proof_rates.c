@@ -97,7 +97,7 @@ static void rates_are_in_every_format(void **state)
     }
     check(report, REPORT_MARKDOWN, true, "| replay | reserved peak | 2/2 | 1/2 |");
     check(report, REPORT_MARKDOWN, true, "| rule | total | 0/1 | - |");
-    check(report, REPORT_HTML, true, "<td>reserved peak</td><td>2/2</td><td>1/2</td>");
+    check(report, REPORT_HTML, true, "<td>reserved peak</td><td class=\"n\">2/2</td><td class=\"n\">1/2</td>");
     check(report, REPORT_JSON, true, "\"safe\": 2");
     check(report, REPORT_CSV, true, ",4194304,pass,");
     check(report, REPORT_CSV, true, ",2097152,open,");

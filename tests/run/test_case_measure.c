@@ -151,10 +151,16 @@ static void a_device_that_is_not_there_is_skipped_with_its_reason(void **state)
 static void the_selftest_fails_and_the_other_suites_are_well_formed(void **state)
 {
     struct scene *scene = *state;
-    static const char *const paths[] = {
-        "suites/quick.yaml",   "suites/load.yaml", "suites/quantize.yaml", "suites/inference-overhead.yaml",
-        "suites/adam.yaml",    "suites/lora.yaml", "suites/generate.yaml", "suites/pytorch.yaml",
-        "suites/selftest.yaml"};
+    static const char *const paths[] = {"suites/quick.yaml",
+                                        "suites/safety.yaml",
+                                        "suites/load.yaml",
+                                        "suites/quantize.yaml",
+                                        "suites/inference-overhead.yaml",
+                                        "suites/adam.yaml",
+                                        "suites/lora.yaml",
+                                        "suites/generate.yaml",
+                                        "suites/pytorch.yaml",
+                                        "suites/selftest.yaml"};
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
         suite_release(&scene->suite);
         if (suite_read(paths[i], "models/catalogue", &scene->suite, &scene->error) != STATUS_OK) {
