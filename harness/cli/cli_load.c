@@ -41,7 +41,7 @@ static bool attendance_stops(void *context)
 static void attendance_progress(void *context, int64_t done_bytes, int64_t all_bytes)
 {
     struct attendance *self = context;
-    question_progress_show(&self->progress, "load: %.0f of %.0f MB", (double)done_bytes / 1e6, (double)all_bytes / 1e6);
+    question_progress_show(&self->progress, "%.0f of %.0f MB", (double)done_bytes / 1e6, (double)all_bytes / 1e6);
 }
 
 static void warnings_print(const struct text *warnings)

@@ -53,31 +53,49 @@ static void head_lines(const struct load_case *load, struct text *text)
     }
 }
 
-static void device_lines(const struct load_case *load, const struct load_figures *figures, struct text *text)
+enum { WIDE_COLUMNS = 80 };
+
+static void device_line(const struct load_case *load, const struct load_figures *figures, int i, bool is_wide,
+                        struct text *text)
 {
     char device[DEVICE_TEXT_BYTES], placed[SIZE_TEXT_BYTES], predicted[SIZE_TEXT_BYTES], measured[SIZE_TEXT_BYTES],
         reserved[SIZE_TEXT_BYTES];
-    text_format(text, "\n%-6s %7s %11s %11s %11s %11s  %s\n", "device", "tensors", "placed", "predicted", "peak",
-                "reserved", "is");
+    const struct load_place *place = &load->plan.places[i];
+    const struct load_share *share = &figures->measured.shares[i], *told = &figures->predicted.shares[i];
+    bool is_disk = load->lanes[i].store != NULL;
+    text_format(text, "%-6s %11s %11s %11s %11s", placement_device_name(place->device, device),
+                size_format(place->bytes, placed),
+                size_format(is_disk ? told->stored_bytes : told->requested_bytes_peak, predicted),
+                size_format(is_disk ? share->stored_bytes : share->requested_bytes_peak, measured),
+                is_disk ? "-" : size_format(share->reserved_bytes_peak, reserved));
+    text_format(text, "%s%d %s, %s\n", is_wide ? "  " : "\n    ", place->target_count,
+                place->target_count == 1 ? "tensor" : "tensors", load->lane_names[i]);
+}
+
+/* A GPU that has its budget and no more. */
+static void reserved_line(const struct load_case *load, const struct load_figures *figures, int i, struct text *text)
+{
+    char device[DEVICE_TEXT_BYTES], over_text[SIZE_TEXT_BYTES];
+    struct placement_device is = load->plan.places[i].device;
+    int64_t budget = load_budget(load, is), over = figures->measured.shares[i].reserved_bytes_peak - budget;
+    if (is.kind == PLACEMENT_GPU && budget > 0 && over > 0) {
+        text_format(text,
+                    "device %s: the allocator reserves %s more than its budget: a GPU with that and no more would "
+                    "have run out of memory\n",
+                    placement_device_name(is, device), size_format(over, over_text));
+    }
+}
+
+static void device_lines(const struct load_case *load, const struct load_figures *figures, struct text *text)
+{
+    bool is_wide = table_width() >= WIDE_COLUMNS;
+    text_format(text, "\n%-6s %11s %11s %11s %11s%s\n", "device", "placed", "predicted", "peak", "reserved",
+                is_wide ? "  is" : "");
     for (int i = 0; i < load->plan.place_count; i++) {
-        const struct load_place *place = &load->plan.places[i];
-        const struct load_share *share = &figures->measured.shares[i], *told = &figures->predicted.shares[i];
-        bool is_disk = load->lanes[i].store != NULL;
-        text_format(text, "%-6s %7d %11s %11s %11s %11s  %s\n", placement_device_name(place->device, device),
-                    place->target_count, size_format(place->bytes, placed),
-                    size_format(is_disk ? told->stored_bytes : told->requested_bytes_peak, predicted),
-                    size_format(is_disk ? share->stored_bytes : share->requested_bytes_peak, measured),
-                    is_disk ? "-" : size_format(share->reserved_bytes_peak, reserved), load->lane_names[i]);
+        device_line(load, figures, i, is_wide, text);
     }
     for (int i = 0; i < load->plan.place_count; i++) {
-        struct placement_device is = load->plan.places[i].device;
-        int64_t over = figures->measured.shares[i].reserved_bytes_peak - load_budget(load, is);
-        if (is.kind == PLACEMENT_GPU && load_budget(load, is) > 0 && over > 0) {
-            text_format(text,
-                        "device %s: the allocator reserves %s more than its budget: a GPU with that and no more would "
-                        "have run out of memory\n",
-                        placement_device_name(is, device), size_format(over, reserved));
-        }
+        reserved_line(load, figures, i, text);
     }
     text_append(text, figures->agrees ? "" : "what is predicted and what was measured differ\n");
 }

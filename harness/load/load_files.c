@@ -14,6 +14,7 @@
 struct open_file {
     struct open_file *next;
     int file;
+    int64_t expected_end; /* what comes before this byte has been asked for */
     struct stat facts;
     char path[];
 };
@@ -96,6 +97,7 @@ static enum status_code place_open(const void *context, const char *name, struct
     }
     memcpy(held->path, text_string(&path), path.length + 1);
     text_release(&path);
+    held->expected_end = 0;
     held->file = open(held->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not hold us up */
     enum status_code code = STATUS_OK;
     if (held->file < 0 || fstat(held->file, &held->facts) != 0) {
@@ -118,9 +120,9 @@ static enum status_code place_open(const void *context, const char *name, struct
     return STATUS_OK;
 }
 
-static const struct open_file *held_find(const struct load_files *files, const char *path)
+static struct open_file *held_find(const struct load_files *files, const char *path)
 {
-    const struct open_file *held = files->opened;
+    struct open_file *held = files->opened;
     while (held != NULL && strcmp(held->path, path) != 0) {
         held = held->next;
     }
@@ -215,18 +217,21 @@ enum status_code load_files_check(const struct load_files *files, struct status 
     return code;
 }
 
+/* Half of the bytes before they are read, so that most calls find them asked for. */
 void load_files_expect(const struct load_files *files, int file, int64_t offset, int64_t bytes)
 {
-    const struct open_file *held = held_find(files, files->checkpoint->files[file].name);
-    if (held != NULL && bytes > 0) {
+    struct open_file *held = held_find(files, files->checkpoint->files[file].name);
+    if (held != NULL && (offset + bytes / 2 > held->expected_end || offset < held->expected_end - bytes)) {
         posix_fadvise(held->file, offset, bytes, POSIX_FADV_WILLNEED);
+        held->expected_end = offset + bytes;
     }
 }
 
 void load_files_drop(const struct load_files *files)
 {
-    for (const struct open_file *held = files->opened; held != NULL; held = held->next) {
+    for (struct open_file *held = files->opened; held != NULL; held = held->next) {
         posix_fadvise(held->file, 0, 0, POSIX_FADV_DONTNEED);
+        held->expected_end = 0;
     }
 }
 

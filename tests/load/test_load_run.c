@@ -95,6 +95,86 @@ static void every_element_arrives(void **state)
     }
 }
 
+/* A device that is not the host's own memory, as far as a loader can tell: bytes reach it through copies alone. */
+struct far_device {
+    struct device base;
+    struct device *near;
+    int64_t copied_bytes, longest_copy_bytes;
+};
+
+static struct device *near_of(struct device *device)
+{
+    return ((struct far_device *)device)->near;
+}
+
+static enum status_code far_properties(struct device *device, struct device_properties *properties,
+                                       struct status *error)
+{
+    enum status_code code = near_of(device)->table->properties(near_of(device), properties, error);
+    snprintf(properties->kind, sizeof properties->kind, "cuda");
+    return code;
+}
+
+static enum status_code far_alloc(struct device *device, int64_t bytes, void **address, struct status *error)
+{
+    return near_of(device)->table->segment_alloc(near_of(device), bytes, address, error);
+}
+
+static enum status_code far_free(struct device *device, void *address, int64_t bytes, struct status *error)
+{
+    return near_of(device)->table->segment_free(near_of(device), address, bytes, error);
+}
+
+static enum status_code far_copy(struct device *device, void *address, const void *host, int64_t bytes,
+                                 struct status *error)
+{
+    struct far_device *self = (struct far_device *)device;
+    self->copied_bytes += bytes;
+    self->longest_copy_bytes = bytes > self->longest_copy_bytes ? bytes : self->longest_copy_bytes;
+    return self->near->table->copy_from_host(self->near, address, host, bytes, error);
+}
+
+static enum status_code far_synchronize(struct device *device, struct status *error)
+{
+    return near_of(device)->table->synchronize(near_of(device), error);
+}
+
+static const struct device_table far_table = {.kind = "cuda",
+                                              .properties = far_properties,
+                                              .segment_alloc = far_alloc,
+                                              .segment_free = far_free,
+                                              .copy_from_host = far_copy,
+                                              .synchronize = far_synchronize};
+
+/* Two tensors of 6,400,000 bytes, each more than a staging buffer holds. */
+static void gpus_are_filled_through_the_staging_buffer(void **state)
+{
+    enum { VOCAB = 50000 };
+    static struct device_map_entry entries[] = {{"", GPU(0)}};
+    static const struct device_map on_gpu = {entries, 1};
+    static const char *const specs[] = {"host", NULL}, *const types[] = {"F32", "BF16"};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct load_fixture fixture;
+        struct loaded *loaded = NULL;
+        struct status error = {0};
+        struct files_request files = {.stored = "F32", .names = whole, .shard_count = 1, .format = "pt"};
+        fixture_open(&fixture, "tiny-llama", VOCAB, &files);
+        fixture_plan(&fixture, &on_gpu, safetensors_type(types[i]), specs);
+        struct far_device far = {.base = {&far_table}, .near = fixture.devices[0]};
+        fixture.lanes[0].device = &far.base;
+        if (load_run(&fixture.plan, &fixture.files, fixture.lanes, NULL, &loaded, &error) != STATUS_OK) {
+            fail_msg("%s", error.text);
+        }
+        values_check(&fixture, loaded);
+        assert_int_equal(far.copied_bytes, fixture.plan.places[0].bytes);
+        assert_int_equal(far.longest_copy_bytes, i == 0 ? LOAD_PIECE_BYTES : LOAD_PIECE_BYTES / 2);
+        assert_int_equal(loaded_result(loaded)->host_bytes_predicted, LOAD_STAGING_BYTES);
+        assert_int_equal(loaded_release(loaded, NULL), STATUS_OK);
+        fixture_close(&fixture);
+    }
+}
+
 /* Rounding is that of float_store, which tests/kernels hold against IEEE; what counts here is that each loop is the one of its
  * pair, and that a tensor may begin at any byte. */
 static void casts_round_to_nearest_even(void **state)
@@ -206,9 +286,8 @@ static void host_peak_is_the_larger_part(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_element_arrives),
-        cmocka_unit_test(casts_round_to_nearest_even),
-        cmocka_unit_test(experts_are_joined),
+        cmocka_unit_test(every_element_arrives),        cmocka_unit_test(gpus_are_filled_through_the_staging_buffer),
+        cmocka_unit_test(casts_round_to_nearest_even),  cmocka_unit_test(experts_are_joined),
         cmocka_unit_test(host_peak_is_the_larger_part),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
