@@ -85,10 +85,27 @@ static enum status_code document_read(const struct arguments *arguments, const s
 {
     const char *text = arguments->operands[0];
     enum status_code code = model_config_path(places, text, synth->config_path, error);
+    if (code == STATUS_INVALID) {
+        return status_set(error, STATUS_INVALID,
+                          "synth: %s has no config.json, which a checkpoint is made of; name a model of the catalogue "
+                          "or of the hub that has one, or a config.json",
+                          text);
+    }
     if (code == STATUS_OK) {
         code = json_parse_file(synth->config_path, CONFIG_BYTES_MAXIMUM, &synth->document, error);
     }
     return code == STATUS_OK ? config_of_json(synth->document, synth->config_path, text, &synth->config, error) : code;
+}
+
+/* A type that only MODEL#TYPE makes known is not known to the readers of a checkpoint either. */
+static enum status_code type_check(const char *typed, const struct config *config, struct status *error)
+{
+    return config->stated_type[0] == '\0'
+               ? STATUS_OK
+               : status_set(error, STATUS_INVALID,
+                            "synth: %s says the type '%s', and its readers would not take it for %s; write that "
+                            "model_type into a copy of its config.json, and name the copy",
+                            typed, config->stated_type, config->model_type);
 }
 
 static enum status_code model_read(const struct arguments *arguments, struct synth_case *synth, struct status *error)
@@ -101,6 +118,9 @@ static enum status_code model_read(const struct arguments *arguments, struct syn
     code = checkpoint_hint(arguments->operands[0], code, error);
     if (code == STATUS_OK) {
         code = config_notes_give(arguments, &model.config, &synth->notes, error);
+    }
+    if (code == STATUS_OK) {
+        code = type_check(arguments->operands[0], &model.config, error);
     }
     if (code == STATUS_OK) {
         code = precision_read(arguments, &model, synth, error);

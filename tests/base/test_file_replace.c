@@ -367,11 +367,75 @@ static void a_file_of_a_folder_is_opened_without_waiting(void **state)
     expect_content(scene->path, "made");
 }
 
+/* Content, a hole, content, and what was settled in between: one file, and nothing before its end. */
+static void a_hole_reads_as_zeros_and_takes_no_room(void **state)
+{
+    enum { HOLE_BYTES = 8 << 20 };
+    struct scene *scene = *state;
+    struct file_replacement *made = NULL;
+    struct stat facts;
+    struct text end = {0};
+    text_append(&end, "end");
+    assert_int_equal(replace(scene, scene->path, FILE_CHOSEN, "old"), STATUS_OK);
+    assert_int_equal(file_replacement_open(scene->path, FILE_CHOSEN, &made, &scene->error), STATUS_OK);
+    assert_true(file_replacement_drain(made)->take(file_replacement_drain(made), "begin", 5));
+    assert_int_equal(file_replacement_skip(made, HOLE_BYTES, &scene->error), STATUS_OK);
+    assert_int_equal(file_replacement_settle(made, &scene->error), STATUS_OK);
+    char *content = whole_file_read(scene->path);
+    assert_string_equal(content, "old");
+    free(content);
+    assert_int_equal(file_replacement_finish(made, &end, &scene->error), STATUS_OK);
+    assert_int_equal(stat(scene->path, &facts), 0);
+    assert_int_equal(facts.st_size, 5 + HOLE_BYTES + 3);
+    assert_true(facts.st_blocks * 512 < HOLE_BYTES / 2);
+    content = whole_file_read(scene->path);
+    assert_memory_equal(content, "begin", 5);
+    for (int i = 0; i < HOLE_BYTES; i++) {
+        assert_int_equal(content[5 + i], 0);
+    }
+    assert_memory_equal(content + 5 + HOLE_BYTES, "end", 3);
+    free(content);
+    text_release(&end);
+}
+
+/* A hole at the end counts; in what cannot be a hole it is written. */
+static void a_hole_is_part_of_the_length(void **state)
+{
+    struct scene *scene = *state;
+    struct file_replacement *made = NULL;
+    struct stat facts;
+    assert_int_equal(file_replacement_open(scene->path, FILE_CHOSEN, &made, &scene->error), STATUS_OK);
+    assert_int_equal(file_replacement_skip(made, 12345, &scene->error), STATUS_OK);
+    assert_int_equal(file_replacement_finish(made, &(const struct text){0}, &scene->error), STATUS_OK);
+    assert_int_equal(stat(scene->path, &facts), 0);
+    assert_int_equal(facts.st_size, 12345);
+    int ends[2];
+    char path[32], read_bytes[8192];
+    assert_int_equal(pipe(ends), 0);
+    snprintf(path, sizeof path, "/dev/fd/%d", ends[1]);
+    assert_int_equal(file_replacement_open(path, FILE_NAMED, &made, &scene->error), STATUS_OK);
+    assert_int_equal(file_replacement_skip(made, 5000, &scene->error), STATUS_OK);
+    assert_int_equal(file_replacement_settle(made, &scene->error), STATUS_OK);
+    assert_int_equal(file_replacement_finish(made, &(const struct text){0}, &scene->error), STATUS_OK);
+    close(ends[1]);
+    ssize_t count = 0, taken;
+    while ((taken = read(ends[0], read_bytes, sizeof read_bytes)) > 0) {
+        for (ssize_t i = 0; i < taken; i++) {
+            assert_int_equal(read_bytes[i], 0);
+        }
+        count += taken;
+    }
+    assert_int_equal(count, 5000);
+    close(ends[0]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(content_is_replaced_and_nothing_is_left_beside, scene_make, scene_remove),
         cmocka_unit_test_setup_teardown(long_content_goes_piece_by_piece, scene_make, scene_remove),
+        cmocka_unit_test_setup_teardown(a_hole_reads_as_zeros_and_takes_no_room, scene_make, scene_remove),
+        cmocka_unit_test_setup_teardown(a_hole_is_part_of_the_length, scene_make, scene_remove),
         cmocka_unit_test_setup_teardown(permissions_are_those_of_the_umask_or_of_the_old_file, scene_make,
                                         scene_remove),
         cmocka_unit_test_setup_teardown(a_file_that_may_not_be_written_stays, scene_make, scene_remove),

@@ -2,7 +2,7 @@
  * with 1 only where something could not be measured.
  *
  * usage: bench [--device SPEC] [--python NAME] [--only PART] [--quick] PROGRAM
- * from the root of the repository; docs/NUMBERS.md says what the rows mean. PART: processes, placement, records,
+ * from the root of the repository; docs/NUMBERS.md says what the rows mean. PART: processes, placement, records, checkpoints,
  * allocator, kernels, products or steps. */
 #include <signal.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 static const char usage[] =
     "usage: bench [--device host|cuda:N] [--python NAME] [--quick]\n"
-    "             [--only processes|placement|records|allocator|kernels|products|steps] PROGRAM\n";
+    "             [--only processes|placement|records|checkpoints|allocator|kernels|products|steps] PROGRAM\n";
 
 static bool options_read(int count, char **words, struct bench_options *options)
 {

@@ -389,6 +389,20 @@ static void options_are_refused_with_a_remedy(void **state)
         "config.json says nothing of quantization\n"
         "assay: synth: files of at most 1 bytes would be 1025, and a checkpoint has at most 1000; allow larger "
         "ones\n");
+    refusal_expect("tests/models/saved/qwen2-moe", "none", MORE(NULL),
+                   "assay: synth: tests/models/saved/qwen2-moe has no config.json, which a checkpoint is made of; name "
+                   "a model of the "
+                   "catalogue or of the hub that has one, or a config.json\n");
+    FILE *file = fopen(path_of(path, "typed.json", NULL), "w");
+    assert_non_null(file);
+    fputs("{\"model_type\": \"mine\"}\n", file);
+    assert_int_equal(fclose(file), 0);
+    memcpy(path + strlen(path), "#gpt2", sizeof "#gpt2");
+    struct command_result typed = synth(path, "none", MORE(NULL));
+    assert_int_equal(typed.exit_code, 2);
+    assert_non_null(
+        strstr(text_string(&typed.error), "#gpt2 says the type 'mine', and its readers would not take it for gpt2;"));
+    command_result_release(&typed);
     assert_int_equal(access(path_of(path, "none", NULL), F_OK), -1);
     const char *const words[] = {program_path(), "synth", "tiny-gpt2", NULL};
     struct command_result result = command_run(words, NULL);
