@@ -40,9 +40,10 @@ static struct placement_device layout_device(const struct search *search, const 
             return search->gpus[i];
         }
     }
-    return unit < layout->held       ? (struct placement_device){PLACEMENT_GPU, STANDS_IN}
-           : unit < layout->host_end ? (struct placement_device){.kind = PLACEMENT_CPU}
-                                     : (struct placement_device){.kind = PLACEMENT_DISK};
+    if (unit < layout->held) {
+        return (struct placement_device){PLACEMENT_GPU, STANDS_IN};
+    }
+    return (struct placement_device){.kind = unit < layout->host_end ? PLACEMENT_CPU : PLACEMENT_DISK};
 }
 
 static enum status_code map_make(const struct search *search, const struct layout *layout, struct arena *arena,

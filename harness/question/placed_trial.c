@@ -53,7 +53,7 @@ static int device_compare(const void *a, const void *b)
 static enum status_code gpus_add(const struct placed_question *question, const struct device_map *map,
                                  struct placed_tape *placed, struct status *error)
 {
-    struct placement_device found[GPUS_MAXIMUM];
+    struct placement_device found[GPUS_MAXIMUM] = {0};
     int count = 0;
     for (int i = 0; i < map->count; i++) {
         struct placement_device device = map->entries[i].device;

@@ -29,7 +29,7 @@ static struct placed_tape tape_of(const struct placed_scene *scene, const struct
 /* On the host's memory, which stands for the GPUs. */
 static struct placed_outcome run_of(const struct placed_tape *placed)
 {
-    struct placed_outcome outcome;
+    struct placed_outcome outcome = {0};
     struct placed_lanes lanes;
     struct status error = {0};
     if (placed_lanes_open(placed, true, &lanes, &error) != STATUS_OK ||
