@@ -1,87 +1,257 @@
-/* assay place --run on emulated GPUs, each with memory, kernels and handles of its own: two GPUs and the host hold what was predicted, and
- * a GPU that has less than its budget is told of. */
+/* A model over two GPUs, the host and the disk, on the emulated GPUs: each device is asked for what was predicted, and the numbers are
+ * the host's. What runs on one GPU reaches no memory of the other (tests/cuda_emulation/emulated/emulated_runtime.cpp). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "harness/base/json.h"
-#include "tests/support/command_run.h"
+#include "harness/replay/placed_replay.h"
+#include "models/catalogue.h"
+#include "models/placement.h"
+#include "models/workload_tape.h"
 
-/* The emulated plug-in lies beside this program. */
-static int plugin_choose(void **state)
+enum { GPU0, GPU1, CPU, DISK, PLACES, ENTRIES_MAXIMUM = 8, LOGITS_MAXIMUM = 4096, WEIGHTS_MAXIMUM = 64 };
+
+static const struct place four_places[PLACES] = {
+    {PLACE_DEVICE, "0"}, {PLACE_DEVICE, "1"}, {PLACE_HOST, "cpu"}, {PLACE_DISK, "disk"}};
+
+struct map {
+    const char *model;
+    struct placement_entry entries[ENTRIES_MAXIMUM];
+};
+
+static const struct map maps[] = {
+    {"tiny-llama",
+     {{"model.embed_tokens", GPU0},
+      {"model.layers.0", GPU1},
+      {"model.layers.1", CPU},
+      {"model.norm", GPU1},
+      {"model.rotary_emb", GPU0},
+      {"lm_head", DISK}}},
+    {"tiny-gpt2",
+     {{"transformer.wte", GPU0},
+      {"transformer.wpe", GPU0},
+      {"transformer.h.0", GPU1},
+      {"transformer.h.1", CPU},
+      {"transformer.ln_f", GPU1},
+      {"lm_head", GPU0}}},
+    {"tiny-bert",
+     {{"bert.embeddings", GPU0}, {"bert.encoder.layer.0", DISK}, {"bert.encoder.layer.1", GPU1}, {"cls", GPU0}}},
+};
+
+/* -- a disk in memory */
+
+struct shelf {
+    struct stored_tensor tensors[WEIGHTS_MAXIMUM];
+    void *bytes[WEIGHTS_MAXIMUM];
+    int count;
+};
+
+static enum status_code shelf_write(void *context, const struct stored_tensor *tensor, const void *bytes,
+                                    struct status *error)
 {
-    char path[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
-    (void)state;
-    assert_true(length > 0);
-    path[length] = '\0';
-    *strrchr(path, '/') = '\0';
-    setenv("EMULATED_APART", "1", 1);
-    return setenv("ASSAY_PLUGIN_DIR", path, 1);
+    struct shelf *shelf = context;
+    void *kept = malloc((size_t)tensor->bytes + 1);
+    (void)error;
+    assert_true(shelf->count < WEIGHTS_MAXIMUM);
+    assert_non_null(kept);
+    memcpy(kept, bytes, (size_t)tensor->bytes);
+    shelf->tensors[shelf->count] = *tensor;
+    shelf->bytes[shelf->count++] = kept;
+    return STATUS_OK;
 }
 
-static struct command_result place(const char *budgets, const char *seq)
+static enum status_code shelf_read(void *context, const struct stored_tensor *tensor, void *bytes, struct status *error)
 {
-    const char *const words[] = {program_path(), "place", "tiny-llama", "--precision",  "float32", "--seq", seq,
-                                 "--run",        "cuda",  "--json",     "--max-memory", budgets,   NULL};
-    return command_run(words, NULL);
+    const struct shelf *shelf = context;
+    for (int i = 0; i < shelf->count; i++) {
+        if (strcmp(shelf->tensors[i].label, tensor->label) == 0) {
+            memcpy(bytes, shelf->bytes[i], (size_t)tensor->bytes);
+            return STATUS_OK;
+        }
+    }
+    return status_set(error, STATUS_IO, "nothing was stored as '%s'", tensor->label);
 }
 
-static struct json *execution_of(const struct command_result *result, struct json **document)
+/* -- what was computed last: the logits. The emulated GPU's memory is the host's, and its launches are done when they return. */
+
+static float logits[LOGITS_MAXIMUM];
+static int64_t logit_count;
+
+typedef enum status_code run_function(struct device *device, const struct operation_call *call, struct status *error);
+static run_function *cuda_run, *host_run;
+
+static enum status_code remembering_run(struct device *device, const struct operation_call *call, struct status *error)
+{
+    enum status_code code = (strcmp(device->table->kind, "cuda") == 0 ? cuda_run : host_run)(device, call, error);
+    const struct tensor *out = &call->tensors[call->tensor_count - 1];
+    if (code == STATUS_OK && call->tensor_count > call->input_count && out->dtype == DTYPE_FLOAT32 &&
+        tensor_is_dense(out) && tensor_element_count(out) <= LOGITS_MAXIMUM) {
+        logit_count = tensor_element_count(out);
+        memcpy(logits, out->data, (size_t)logit_count * sizeof(float));
+    }
+    return code;
+}
+
+static void device_remember(struct device *device, struct device_table *table)
+{
+    run_function **kept = strcmp(device->table->kind, "cuda") == 0 ? &cuda_run : &host_run;
+    *table = *device->table;
+    *kept = table->run;
+    table->run = remembering_run;
+    device->table = table;
+}
+
+/* -- one run */
+
+struct subject {
+    struct config config;
+    struct skeleton skeleton;
+    struct placement placement;
+    struct tape *tape;
+    struct shelf shelf;
+};
+
+static void subject_open(struct subject *subject, const struct map *map)
 {
     struct status error = {0};
-    if (json_parse_text("stdout", text_string(&result->output), result->output.length, document, &error) != STATUS_OK) {
-        fail_msg("%s: %s", error.text, text_string(&result->error));
+    const struct target *target = NULL;
+    struct workload workload = workload_default(MODE_INFER);
+    struct placement_plan plan = {.place_count = PLACES, .entries = map->entries, .main = -1};
+    *subject = (struct subject){0};
+    workload.batch = 2;
+    workload.seq = 6;
+    memcpy(plan.places, four_places, sizeof four_places);
+    while (plan.entry_count < ENTRIES_MAXIMUM && map->entries[plan.entry_count].path != NULL) {
+        plan.entry_count++;
     }
-    return json_get(*document, "execution");
+    enum status_code code = config_find("models/catalogue", map->model, &subject->config, &error);
+    code = code == STATUS_OK ? target_find("sm_75", &target, &error) : code;
+    code = code == STATUS_OK ? workload_skeleton(&subject->config, &workload, &subject->skeleton, &error) : code;
+    code = code == STATUS_OK ? placement_build(&subject->skeleton, &plan, &subject->placement, &error) : code;
+    code = code == STATUS_OK ? workload_tape_placed(&subject->config, &subject->skeleton, &workload, target,
+                                                    &subject->placement, &subject->tape, &error)
+                             : code;
+    if (code != STATUS_OK) {
+        fail_msg("%s: %s", map->model, error.text);
+    }
 }
 
-static void two_gpus_hold_what_was_predicted(void **state)
+static void subject_close(struct subject *subject)
 {
-    struct command_result result = place("0=100MB,1=100MB,cpu=1MB", "16");
-    struct json *document = NULL;
-    const struct json *done = execution_of(&result, &document), *devices = json_get(done, "devices");
-    (void)state;
-    assert_int_equal(result.exit_code, 0);
-    assert_true(json_boolean_or(json_get(done, "agrees"), false));
-    assert_false(json_boolean_or(json_get(done, "host_stands_in"), true));
-    assert_string_equal(json_string_or(json_get(json_at(devices, 0), "spec"), ""), "cuda:0");
-    assert_string_equal(json_string_or(json_get(json_at(devices, 1), "spec"), ""), "cuda:1");
-    assert_true(json_count(json_get(done, "measured_copies")) > 0);
-    json_release(document);
-    command_result_release(&result);
+    tape_release(subject->tape);
+    placement_release(&subject->placement);
+    skeleton_release(&subject->skeleton);
+    for (int i = 0; i < subject->shelf.count; i++) {
+        free(subject->shelf.bytes[i]);
+    }
 }
 
-/* The budgets say 100 MB, and the GPUs have less: predicted to run, measured not to. */
-static void a_gpu_with_less_than_its_budget_is_told(void **state)
+static void subject_run(struct subject *subject, const char *const specs[PLACES], struct placed_result *result)
 {
-    struct json *document = NULL;
+    struct status error = {0};
+    struct device_table tables[PLACES];
+    struct replay_lane lanes[PLACES];
+    bool computes = strcmp(specs[CPU], "meta") != 0;
+    struct placed_store store = {.write = shelf_write, .read = shelf_read, .context = &subject->shelf};
+    const struct device_table *own[PLACES];
+    for (int i = 0; i < PLACES; i++) {
+        lanes[i] = (struct replay_lane){.policy = i < CPU ? ALLOCATOR_CACHING : ALLOCATOR_PLAIN,
+                                        .store = i == DISK && computes ? &store : NULL};
+        if (device_open(specs[i], &lanes[i].device, &error) != STATUS_OK) {
+            fail_msg("%s", error.text);
+        }
+        own[i] = lanes[i].device->table;
+        if (computes && i != DISK) {
+            device_remember(lanes[i].device, &tables[i]);
+        }
+    }
+    struct tape_view view = tape_view(subject->tape);
+    if (placed_replay_run(&view, lanes, PLACES, NULL, result, &error) != STATUS_OK) {
+        fail_msg("%s", error.text);
+    }
+    for (int i = 0; i < PLACES; i++) {
+        lanes[i].device->table = own[i];
+        device_close(lanes[i].device);
+    }
+}
+
+static void two_gpus_compute_what_the_host_does(void **state)
+{
     (void)state;
-    setenv("EMULATED_DEVICE_BYTES", "9000000", 1);
-    struct command_result result = place("0=100MB,1=100MB,cpu=1MB", "16");
-    unsetenv("EMULATED_DEVICE_BYTES");
-    const struct json *done = execution_of(&result, &document);
-    assert_int_equal(result.exit_code, 1);
-    assert_true(json_boolean_or(json_get(done, "predicted_fits"), false));
-    assert_false(json_boolean_or(json_get(done, "measured_fits"), true));
-    assert_int_equal(json_integer_or(json_get(json_get(done, "measured_out_of_memory"), "device"), -1), 0);
-    assert_non_null(strstr(text_string(&result.error), "what was measured is not what was predicted"));
-    json_release(document);
-    command_result_release(&result);
+    static const char *const meta[PLACES] = {"meta", "meta", "meta", "meta"};
+    static const char *const gpus[PLACES] = {"cuda:0", "cuda:1", "host", "meta"};
+    static const char *const hosts[PLACES] = {"host", "host", "host", "meta"};
+    for (size_t i = 0; i < sizeof maps / sizeof maps[0]; i++) {
+        static float expected[LOGITS_MAXIMUM];
+        static struct placed_result predicted, measured;
+        struct subject subject;
+        subject_open(&subject, &maps[i]);
+        subject_run(&subject, meta, &predicted);
+        subject_run(&subject, hosts, &measured);
+        int64_t expected_count = logit_count;
+        memcpy(expected, logits, sizeof expected);
+        subject_close(&subject);
+        subject_open(&subject, &maps[i]);
+        subject_run(&subject, gpus, &measured);
+        assert_int_equal(logit_count, expected_count);
+        for (int64_t k = 0; k < logit_count; k++) {
+            if (!(fabsf(logits[k] - expected[k]) <= 1e-5f + 1e-4f * fabsf(expected[k]))) {
+                fail_msg("%s: logit %lld is %.9g, and %.9g on the host", maps[i].model, (long long)k, (double)logits[k],
+                         (double)expected[k]);
+            }
+        }
+        for (int place = 0; place < PLACES; place++) {
+            assert_true(predicted.lanes[place].sequence_hash == measured.lanes[place].sequence_hash);
+            assert_int_equal(predicted.lanes[place].reserved_bytes_peak, measured.lanes[place].reserved_bytes_peak);
+        }
+        for (int place = GPU0; place <= GPU1;
+             place++) { /* what the driver says of each GPU is what its own allocator holds */
+            const struct replay_stage *stages = measured.lanes[place].stages;
+            assert_int_equal(stages[STAGE_FORWARD].reading.device_bytes - stages[STAGE_CONTEXT].reading.device_bytes,
+                             stages[STAGE_FORWARD].reserved_bytes);
+        }
+        assert_true(measured.copied_bytes[GPU0][GPU1] + measured.copied_bytes[GPU1][GPU0] > 0);
+        subject_close(&subject);
+    }
+}
+
+/* Each GPU tells what it holds itself, whichever was opened or used last. */
+static void each_gpu_tells_of_itself(void **state)
+{
+    (void)state;
+    struct status error = {0};
+    struct device *devices[2] = {NULL, NULL};
+    struct device_reading before[2], after[2];
+    void *address = NULL;
+    const int64_t bytes = 8 << 20;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(device_open(i == 0 ? "cuda:0" : "cuda:1", &devices[i], &error), STATUS_OK);
+    }
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(devices[i]->table->read_memory(devices[i], &before[i], &error), STATUS_OK);
+    }
+    assert_int_equal(devices[0]->table->segment_alloc(devices[0], bytes, &address, &error), STATUS_OK);
+    for (int i = 1; i >= 0; i--) {
+        assert_int_equal(devices[i]->table->read_memory(devices[i], &after[i], &error), STATUS_OK);
+        assert_int_equal(after[i].device_bytes - before[i].device_bytes, i == 0 ? bytes : 0);
+    }
+    assert_int_equal(devices[0]->table->segment_free(devices[0], address, bytes, &error), STATUS_OK);
+    device_close(devices[0]); /* the handles of the first, while the second is the one that was used last */
+    device_close(devices[1]);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(two_gpus_hold_what_was_predicted),
-        cmocka_unit_test(a_gpu_with_less_than_its_budget_is_told),
+        cmocka_unit_test(two_gpus_compute_what_the_host_does),
+        cmocka_unit_test(each_gpu_tells_of_itself),
     };
-    return cmocka_run_group_tests(tests, plugin_choose, NULL);
+    setenv("EMULATED_APART", "1", 1); /* read with the first memory that is taken */
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }
