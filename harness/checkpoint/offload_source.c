@@ -1,14 +1,17 @@
 /* Offload sources: the elements of an entry, from its .dat or from a part of a file of safetensors. Nothing is kept of what was
  * read but one piece while it is converted. */
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "harness/checkpoint/checkpoint_builder.h"
 #include "harness/checkpoint/offload_folder_inside.h"
 #include "harness/kernels/convert.h"
 
-enum { PIECE_ELEMENTS = 4096, ELEMENT_BYTES_MAXIMUM = 16 };
+enum { PREFETCH_FILES = 8, PIECE_ELEMENTS = 4096, ELEMENT_BYTES_MAXIMUM = 16 };
 
 struct part_source {
     struct byte_source base;
@@ -156,4 +159,33 @@ enum status_code offload_source_open(struct offload_folder *folder, const struct
         return offload_part_open(file, 0, entry->type, entry, source, error);
     }
     return code;
+}
+
+/* Returns how much of the .dat is asked for. */
+static int64_t file_prefetch(const struct offload_folder *folder, const char *name)
+{
+    struct text path = {0};
+    struct stat facts = {0};
+    bool has_dat = strchr(name, '/') == NULL && json_get(json_get(folder->index, name), "shape") != NULL;
+    if (has_dat && offload_dat_path(folder, name, &path, NULL) == STATUS_OK) {
+        int file = open(text_string(&path), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+        if (file >= 0 && fstat(file, &facts) == 0 && S_ISREG(facts.st_mode)) {
+            posix_fadvise(file, 0, OFFLOAD_PREFETCH_BYTES, POSIX_FADV_WILLNEED);
+        }
+        if (file >= 0) {
+            close(file);
+        }
+    }
+    text_release(&path);
+    return (int64_t)facts.st_size;
+}
+
+void offload_prefetch(const struct offload_folder *folder, const char *name)
+{
+    int64_t bytes = 0;
+    const char *next = json_key_after(folder->index, name);
+    for (int i = 0; i < PREFETCH_FILES && bytes < OFFLOAD_PREFETCH_BYTES && next != NULL; i++) {
+        bytes += file_prefetch(folder, next);
+        next = json_key_after(folder->index, next);
+    }
 }

@@ -13,7 +13,7 @@
 
 static const char usage[] =
     "usage: bench [--device host|cuda:N] [--python NAME] [--quick]\n"
-    "             [--only processes|placement|records|checkpoints|allocator|kernels|products|steps] PROGRAM\n";
+    "             [--only processes|placement|records|checkpoints|offload|allocator|kernels|products|steps] PROGRAM\n";
 
 static bool options_read(int count, char **words, struct bench_options *options)
 {
@@ -80,6 +80,9 @@ static void parts_run(const struct bench_options *options, const struct bench_de
     }
     if (bench->is_host && part_is_wanted(options, "checkpoints")) {
         bench_checkpoints(options, tally);
+    }
+    if (bench->is_host && part_is_wanted(options, "offload")) {
+        bench_offload(bench->quick, tally);
     }
     if (bench->is_host && part_is_wanted(options, "allocator")) {
         bench_allocator(tally);
