@@ -107,8 +107,9 @@ static void a_second_run_takes_the_place_of_the_first(void **state)
     assert_int_equal(count_in(scene, "timing.tsv", "\n"), 11);
 }
 
-/* Copies of two devices, made by the script's own function: seven of the second, one of which somebody has written into, one has
- * lost a file, and one has a link in it. Those of the other device and what has no mark stay. */
+/* Copies of two devices, made by the script's own function: eight of the second, one of which somebody has written into, one has a
+ * file more, one has lost a file, and one lies elsewhere, behind a link. They stay, with all that is in them, as do those of the
+ * other device and what has no mark. */
 static void the_newest_copies_stay_and_what_is_touched(void **state)
 {
     const struct gpu_scene *scene = *state;
@@ -121,15 +122,17 @@ static void the_newest_copies_stay_and_what_is_touched(void **state)
         ">\"$out.20180101T000000Z/records.jsonl\"; "
         "for n in 1 2 3; do copy none $n; done; echo mine >>\"$out.20191121T000000Z/records.jsonl\"; "
         "echo mine >\"$out.20191122T000000Z/notes\"; rm \"$out.20191123T000000Z/environment.txt\"; "
-        "for n in 4 5 6 7 8; do copy none $n; done; ls -d \"$out\".* | sed 's/.*2019112//; s/T0.*//'; grep -c 'is "
-        "removed' said";
+        "copy none 4; mv \"$out.20191124T000000Z\" elsewhere; ln -s elsewhere \"$out.20191124T000000Z\"; "
+        "for n in 5 6 7 8; do copy none $n; done; ls -d \"$out\".* | sed 's/.*2019112//; s/T0.*//'; grep -c 'is "
+        "removed' said; cat \"$out\".2019112[0-4]*/records.jsonl elsewhere/records.jsonl; ls elsewhere";
     char here[4096];
     assert_non_null(getcwd(here, sizeof here));
     const char *const words[] = {"sh", "-c", script, "sh", scene->folder, here, NULL};
     struct command_result result = command_run(words, NULL);
     const char *said = text_string(&result.output);
     const char *first = strchr(said, '\n') + 1; /* behind the one without a mark */
-    assert_string_equal(first, "0\n1\n2\n3\n6\n7\n8\n2\n");
+    assert_string_equal(first, "0\n1\n2\n3\n4\n6\n7\n8\n1\n0\n1\nmine\n2\n3\n4\n4\n"
+                               "COPY\nenvironment.txt\nrecords.jsonl\n");
     command_result_release(&result);
 }
 

@@ -309,6 +309,9 @@ static void another_revision_is_told_and_is_no_mismatch(void **state)
     assert_string_equal(text_string(&text),
                         "the constants were measured by revision 4692a72 of program 0.1.0, and this is a35b9e5-dirty");
     text_release(&text);
+    struct json *origin = constants_origin_json(&made);
+    assert_string_equal(json_string_or(json_get(origin, "revision"), ""), "4692a72");
+    json_release(origin);
     made.tool_revision[0] = '\0';
     assert_false(constants_revision_append(&text, &made, "a35b9e5"));
 }

@@ -246,6 +246,46 @@ static void hostile_names_stay_in_their_columns(void **state)
     assert_int_equal(outcome, DIFFERENCE_SAME);
 }
 
+static void revision_run(const char *path, const char *revision)
+{
+    char line[512];
+    snprintf(
+        line, sizeof line,
+        "{\"type\":\"run\",\"schema\":{\"name\":\"assay-record\",\"major\":1,\"minor\":4},\"run_id\":\"7\",\"started\":"
+        "\"2026-11-21T02:00:00Z\",\"tool\":{\"name\":\"assay\",\"version\":\"0.1.0\",\"revision\":\"%s\"},\"suite\":{"
+        "\"name\":\"quick\",\"path\":\"suites/"
+        "quick.yaml\",\"plan_hash\":\"1\",\"case_count\":1,\"selected_count\":1}}\n",
+        revision);
+    records_fixture_append(path, line);
+    records_fixture_case(path, "a", "ok", "1048576");
+}
+
+static void page_contains(const char *path, enum report_format format, const char *part)
+{
+    struct report *report = NULL;
+    struct text page = {0};
+    const struct report_style style = {0};
+    assert_int_equal(report_open(path, &report, NULL), STATUS_OK);
+    assert_int_equal(report_render(report, format, &style, &page, NULL), STATUS_OK);
+    if (strstr(text_string(&page), part) == NULL) {
+        fail_msg("'%s' is not in:\n%s", part, text_string(&page));
+    }
+    text_release(&page);
+    report_release(report);
+}
+
+/* Of one version the revision says which sources measured: in a comparison, in what stands below a page, in JUnit. */
+static void the_revision_is_told(void **state)
+{
+    const struct sides *sides = *state;
+    revision_run(sides->base, "a35b9e5");
+    revision_run(sides->other, "b46c2fe-dirty");
+    compared_contains(sides, DIFFERENCE_SAME, (const char *const[]){"revision", "a35b9e5", "b46c2fe-dirty", NULL});
+    page_contains(sides->other, REPORT_MARKDOWN, "assay 0.1.0 (b46c2fe-dirty)");
+    page_contains(sides->other, REPORT_HTML, "assay 0.1.0 (b46c2fe-dirty)");
+    page_contains(sides->other, REPORT_JUNIT, "<property name=\"revision\" value=\"b46c2fe-dirty\"/>");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -260,6 +300,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_end_has_median_and_worst, sides_make, sides_remove),
         cmocka_unit_test_setup_teardown(two_programs_agree_within_a_limit, sides_make, sides_remove),
         cmocka_unit_test_setup_teardown(nothing_measured_is_no_agreement, sides_make, sides_remove),
+        cmocka_unit_test_setup_teardown(the_revision_is_told, sides_make, sides_remove),
         cmocka_unit_test_setup_teardown(hostile_names_stay_in_their_columns, sides_make, sides_remove),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
