@@ -67,7 +67,8 @@ static void group_line(const struct explain_group *group, int64_t whole_bytes, s
         text_format(text, "%-*s", LEFT_COLUMNS - 21, "      -");
     }
     const char *rule = strstr(group->name, ": ");
-    if (LEFT_COLUMNS + strlen(group->name) <= LINE_COLUMNS || rule == NULL) {
+    size_t line_columns = table_width() < LINE_COLUMNS ? (size_t)table_width() : LINE_COLUMNS;
+    if (LEFT_COLUMNS + strlen(group->name) <= line_columns || rule == NULL) {
         text_format(text, "%s\n", group->name);
     } else {
         text_format(text, "%.*s\n%*s%s\n", (int)(rule + 1 - group->name), group->name, RULE_COLUMNS, "", rule + 2);

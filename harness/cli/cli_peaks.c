@@ -33,7 +33,9 @@ enum {
     ROWS_MAXIMUM = 64,
     SIZE_MAXIMUM = 1 << 20,
     SIZE_COLUMNS = 10,
-    FIGURE_COLUMNS = 13
+    FIGURE_COLUMNS = 13,
+    WORD_COLUMNS = 10, /* two blanks and a stage */
+    UNFIT_COLUMNS = 14 /* ", does not fit" */
 };
 
 struct axis_range {
@@ -222,21 +224,58 @@ static void point_line(const struct question_case *question, const struct stage_
     text_format(text, "  %s%s\n", stage_word(question, point->stage), point->fits ? "" : ", does not fit");
 }
 
+/* The highest stage, and below it the others: where the terminal has no room for a column each. */
+static void point_lines_narrow(const struct question_case *question, const struct stage_point *point, struct text *text)
+{
+    char size[SIZE_TEXT_BYTES];
+    const char *separator = "";
+    text_format(text, "%*" PRId64 "  %s %s%s\n%*s", SIZE_COLUMNS, point->size, stage_word(question, point->stage),
+                size_format(point->allocated_bytes[point->stage], size), point->fits ? "" : ", does not fit",
+                SIZE_COLUMNS + 2, "");
+    for (int i = STAGE_LOAD; i < STAGE_COUNT; i++) {
+        if (point->present[i] && i != (int)point->stage) {
+            text_format(text, "%s%s %s", separator, stage_word(question, (enum stage)i),
+                        size_format(point->allocated_bytes[i], size));
+            separator = ", ";
+        }
+    }
+    text_append(text, "\n");
+}
+
+/* Whether every line with its columns is within the terminal. */
+static bool has_room(const struct stage_spans *spans)
+{
+    const struct stage_point *first = &spans->spans[0].first;
+    int columns = SIZE_COLUMNS + WORD_COLUMNS;
+    for (int i = STAGE_LOAD; i < STAGE_COUNT; i++) {
+        columns += first->present[i] ? FIGURE_COLUMNS : 0;
+    }
+    for (int i = 0; i < spans->count; i++) {
+        if (!spans->spans[i].last.fits || !spans->spans[i].first.fits) {
+            return columns + UNFIT_COLUMNS <= table_width();
+        }
+    }
+    return columns <= table_width();
+}
+
 static void spans_lines(const struct question_case *question, const struct stage_spans *spans, struct text *text)
 {
     char size[SIZE_TEXT_BYTES];
     const struct stage_point *first = &spans->spans[0].first;
+    const bool wide = has_room(spans);
+    void (*const write)(const struct question_case *, const struct stage_point *, struct text *) =
+        wide ? point_line : point_lines_narrow;
     text_format(text, "%*s", SIZE_COLUMNS, workload_field_key(spans->field));
-    for (int i = STAGE_LOAD; i < STAGE_COUNT; i++) {
+    for (int i = STAGE_LOAD; i < STAGE_COUNT && wide; i++) {
         if (first->present[i]) {
             text_format(text, "%*s", FIGURE_COLUMNS, stage_word(question, (enum stage)i));
         }
     }
     text_append(text, "  highest\n");
     for (int i = 0; i < spans->count; i++) {
-        point_line(question, &spans->spans[i].first, text);
+        write(question, &spans->spans[i].first, text);
         if (spans->spans[i].last.size != spans->spans[i].first.size) {
-            point_line(question, &spans->spans[i].last, text);
+            write(question, &spans->spans[i].last, text);
         }
     }
     if (spans->step_known) {

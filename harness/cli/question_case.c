@@ -8,10 +8,11 @@
 #include "harness/cli/case_options.h"
 #include "harness/cli/constants_option.h"
 #include "harness/cli/model_notes.h"
+#include "harness/cli/output.h"
 #include "harness/cli/resource_path.h"
 #include "harness/tape/target.h"
 
-enum { LABEL_COLUMNS = 28 };
+enum { LABEL_COLUMNS = 28, NARROW_LABEL_COLUMNS = 22, LINE_COLUMNS = LABEL_COLUMNS + 38 };
 
 static enum status_code size_option(const struct arguments *arguments, const char *name, int64_t *bytes,
                                     struct status *error)
@@ -267,7 +268,9 @@ void question_case_heading(const struct question_case *question, struct text *te
 void question_size_line(struct text *text, const char *label, int64_t bytes)
 {
     char size[SIZE_TEXT_BYTES];
-    text_format(text, "%-*s %12s %18" PRId64 " bytes\n", LABEL_COLUMNS, label, size_format(bytes, size), bytes);
+    bool narrow = table_width() < LINE_COLUMNS;
+    text_format(text, "%-*s %12s %*" PRId64 " bytes\n", narrow ? NARROW_LABEL_COLUMNS : LABEL_COLUMNS, label,
+                size_format(bytes, size), narrow ? 14 : 18, bytes);
 }
 
 /* Constants say of which device they are: with --memory alone it may be any. */

@@ -44,7 +44,8 @@ static void environment_row_append(const struct page *page, const struct environ
     text_append(page->text, "  ");
     cell_append(page->text, row->words, NAME_WIDTH, false);
     text_format(&words, "%s -> %s", row->base, row->other);
-    line_append(page, "", 2 + NAME_WIDTH, &words);
+    outside_paragraph_append(page->text, text_string(&words), page->width, 2 + NAME_WIDTH, 2 + NAME_WIDTH);
+    text_release(&words);
 }
 
 static void environment_append(const struct page *page)

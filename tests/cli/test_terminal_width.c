@@ -30,6 +30,8 @@ static void lines_fit_the_terminal(void **state)
         "estimate gpt2 --mode train --batch 8,16 --precision bf16,fp32",
         "estimate gpt2 --mode train --peak backward",
         "hardware",
+        "peaks gpt2 --mode train --over batch=1..40",
+        "explain gpt2 --mode train",
         "peaks gpt2 --mode generate --over new-tokens=1..64 --on L4",
         "compare results/reference/host-intel-r-xeon-r-processor results/reference/host-intel-r-xeon-r-processor",
     };
@@ -49,6 +51,35 @@ static void lines_fit_the_terminal(void **state)
             if (strlen(line) > (size_t)widths[i % WIDTH_COUNT]) {
                 fail_msg("assay %s: %d columns: %s", commands[i / WIDTH_COUNT], widths[i % WIDTH_COUNT], line);
             }
+        }
+        command_result_release(&result);
+    }
+}
+
+/* In 60 columns a figure is below no other column than its own: stages stand in words, and exact bytes in one line. */
+static void narrow_tables_are_made_for_it(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *command, *part;
+    } rows[] = {
+        {"peaks gpt2 --mode train --over batch=1..40 --memory 8GiB",
+         "     batch  highest\r\n"
+         "         1  backward 2.21 GiB\r\n"
+         "            load 475.46 MiB, forward 1.66 GiB, step 1.92 GiB\r\n"
+         "        40  backward 9.41 GiB, does not fit\r\n"},
+        {"explain gpt2 --mode train --memory 2GiB", "\r\nreserved in segments       1.98 GiB     2130706432 bytes\r\n"},
+        {"explain gpt2 --mode train --memory 2GiB",
+         "1 x transformer.wte weight:\r\n               gradient, 50257*768*4 bytes\r\n"},
+    };
+    command_needed("script");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char command[256];
+        snprintf(command, sizeof command, "stty cols 60; NO_COLOR=1 %s %s", program_path(), rows[i].command);
+        const char *const words[] = {"script", "-qec", command, "/dev/null", NULL};
+        struct command_result result = command_run(words, NULL);
+        if (strstr(text_string(&result.output), rows[i].part) == NULL) {
+            fail_msg("'%s' is not in:\n%s", rows[i].part, text_string(&result.output));
         }
         command_result_release(&result);
     }
@@ -150,6 +181,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_fit_the_terminal),
+        cmocka_unit_test(narrow_tables_are_made_for_it),
         cmocka_unit_test(no_word_is_lost),
         cmocka_unit_test(help_is_folded_by_paragraph),
         cmocka_unit_test(long_names_go_below_and_errors_fold),

@@ -286,6 +286,26 @@ static void the_revision_is_told(void **state)
     page_contains(sides->other, REPORT_JUNIT, "<property name=\"revision\" value=\"b46c2fe-dirty\"/>");
 }
 
+/* Values of the environment are as long as they are: a list of suites, two revisions. */
+static void the_environment_fits_its_width(void **state)
+{
+    const struct sides *sides = *state;
+    static const int widths[] = {60, 80};
+    enum difference_outcome outcome = DIFFERENCE_SAME;
+    revision_run(sides->base, "v0.9.0-181-ga35b9e5, b46c2fe, 723446a");
+    revision_run(sides->other, "v0.9.0-185-gb46c2fe, 9e2a1b0, dirty");
+    for (size_t i = 0; i < 2; i++) {
+        struct text text = compared(sides, -1.0, widths[i], &outcome);
+        char *rest = text.data, *line;
+        while ((line = strsep(&rest, "\n")) != NULL) {
+            if (width_measure(line) > widths[i] && strchr(line, '/') == NULL) {
+                fail_msg("%d columns: '%s'", widths[i], line);
+            }
+        }
+        text_release(&text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -300,6 +320,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_end_has_median_and_worst, sides_make, sides_remove),
         cmocka_unit_test_setup_teardown(two_programs_agree_within_a_limit, sides_make, sides_remove),
         cmocka_unit_test_setup_teardown(nothing_measured_is_no_agreement, sides_make, sides_remove),
+        cmocka_unit_test_setup_teardown(the_environment_fits_its_width, sides_make, sides_remove),
         cmocka_unit_test_setup_teardown(the_revision_is_told, sides_make, sides_remove),
         cmocka_unit_test_setup_teardown(hostile_names_stay_in_their_columns, sides_make, sides_remove),
     };
