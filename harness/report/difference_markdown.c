@@ -95,6 +95,13 @@ static void level_append(const struct page *page, enum level level)
 
 static void levels_append(const struct page *page)
 {
+    int level_count = 0;
+    for (int level = 0; level < LEVEL_COUNT; level++) {
+        level_count += page->difference->levels[level].gap.count > 0 ? 1 : 0;
+    }
+    if (level_count == 0) {
+        return; /* no case was measured in both */
+    }
     text_append(page->text, "\n## Levels over all cases\n\n");
     if (page->difference->within < 0.0) {
         struct text rules = {0};
@@ -243,9 +250,9 @@ static void cases_append(const struct page *page)
 {
     const struct difference *difference = page->difference;
     int hidden = page->only_changed ? difference->same_count : 0;
-    text_append(page->text, "\n## Cases\n\n");
+    text_append(page->text, "\n## Cases\n");
     if (difference->pair_count - hidden + difference->missing_count + difference->appeared_count > 0) {
-        text_append(page->text, "| case | | figure | old | new | difference | change | besides |\n"
+        text_append(page->text, "\n| case | | figure | old | new | difference | change | besides |\n"
                                 "|---|---|---|--:|--:|--:|--:|---|\n");
     }
     for (int at = 0; at < difference->pair_count; at++) {

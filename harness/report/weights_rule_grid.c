@@ -89,6 +89,13 @@ const struct rule_cell *rule_cell_find(const struct rule_series *series, int64_t
     return NULL;
 }
 
+void rule_inference_append(struct text *text, const struct weights_rule *rule)
+{
+    if (rule->cell_count > 0) {
+        text_format(text, ", %d of these are inference", rule->cell_count);
+    }
+}
+
 void rule_totals_append(struct text *text, const struct weights_rule *rule, const struct rule_totals *totals,
                         const char *kind)
 {

@@ -91,7 +91,8 @@ void weights_rule_html_write(const struct weights_rule *rule, const struct repor
     html_page_begin(text, text_string(&line));
     text_release(&line);
     counted_cases_append(&line, &rule->counted);
-    text_format(&line, ", %d of these are inference.", rule->cell_count);
+    rule_inference_append(&line, rule);
+    text_append(&line, ".");
     paragraph_write(text, &line, "note");
     text_release(&line);
     rule_totals_append(&line, rule, &rule->measured, BASIS_MEASURED);

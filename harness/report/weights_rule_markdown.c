@@ -85,7 +85,8 @@ void weights_rule_markdown_write(const struct weights_rule *rule, struct text *t
     text_format(text, "# Is %g x weights enough for inference?\n\n", rule->factor);
     text_format(&line, "%s%s", rule->provenance, rule->provenance[0] != '\0' ? "; " : "");
     counted_cases_append(&line, &rule->counted);
-    text_format(&line, ", %d of these are inference.", rule->cell_count);
+    rule_inference_append(&line, rule);
+    text_append(&line, ".");
     markdown_append(text, text_string(&line));
     text_append(text, "\n\n");
     text_release(&line);

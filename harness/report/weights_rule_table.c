@@ -94,7 +94,7 @@ void weights_rule_table_write(const struct weights_rule *rule, const struct repo
     struct text line = {0};
     text_format(&line, "Is %g x weights enough for inference? ", rule->factor);
     counted_cases_append(&line, &rule->counted);
-    text_format(&line, ", %d of these are inference", rule->cell_count);
+    rule_inference_append(&line, rule);
     paragraph_append(text, text_string(&line), table.width, 2, 0);
     text_release(&line);
     if (rule->provenance[0] != '\0') {

@@ -57,6 +57,9 @@ struct weights_rule {
 void rule_totals_append(struct text *text, const struct weights_rule *rule, const struct rule_totals *totals,
                         const char *kind);
 
+/* ", 12 of these are inference", behind the count of rows; nothing where none is. */
+void rule_inference_append(struct text *text, const struct weights_rule *rule);
+
 /* "enough up to 512 tokens, too little from 2048 on; the line between them crosses at about 1310". */
 void rule_boundary_append(struct text *text, const struct rule_series *series);
 

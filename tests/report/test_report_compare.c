@@ -306,6 +306,31 @@ static void the_environment_fits_its_width(void **state)
     }
 }
 
+/* Of two results without a case that both measured nothing stands over all cases. */
+static void no_table_is_empty(void **state)
+{
+    const struct sides *sides = *state;
+    struct report *base = NULL, *other = NULL;
+    struct difference *difference = NULL;
+    struct text text = {0};
+    records_fixture_run(sides->base, 1);
+    records_fixture_run(sides->other, 1);
+    records_fixture_case(sides->base, "a", "ok", "1048576");
+    records_fixture_case(sides->other, "b", "ok", "1048576");
+    assert_int_equal(report_open(sides->base, &base, NULL), STATUS_OK);
+    assert_int_equal(report_open(sides->other, &other, NULL), STATUS_OK);
+    const struct difference_options options = {.within = -1.0};
+    const struct difference_style style = {.format = DIFFERENCE_MARKDOWN};
+    assert_int_equal(difference_make(base, other, &options, &difference, NULL), STATUS_OK);
+    assert_int_equal(difference_render(difference, &style, &text, NULL), STATUS_OK);
+    assert_null(strstr(text_string(&text), "Levels over all cases"));
+    assert_non_null(strstr(text_string(&text), "## Cases\n\n| case |"));
+    text_release(&text);
+    difference_release(difference);
+    report_release(base);
+    report_release(other);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -321,6 +346,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(two_programs_agree_within_a_limit, sides_make, sides_remove),
         cmocka_unit_test_setup_teardown(nothing_measured_is_no_agreement, sides_make, sides_remove),
         cmocka_unit_test_setup_teardown(the_environment_fits_its_width, sides_make, sides_remove),
+        cmocka_unit_test_setup_teardown(no_table_is_empty, sides_make, sides_remove),
         cmocka_unit_test_setup_teardown(the_revision_is_told, sides_make, sides_remove),
         cmocka_unit_test_setup_teardown(hostile_names_stay_in_their_columns, sides_make, sides_remove),
     };
