@@ -19,7 +19,8 @@ static const char *name_path(struct arena *arena, const char *name)
     if (stat(name, &kind) == 0) {
         return S_ISDIR(kind.st_mode) ? arena_format(arena, "%s/constants.json", name) : name;
     }
-    if (strchr(name, '/') != NULL) {
+    size_t length = strlen(name);
+    if (strchr(name, '/') != NULL || (length > 5 && strcmp(name + length - 5, ".json") == 0)) {
         return name;
     }
     const char *resource = arena_format(arena, "results/reference/%s/constants.json", name);

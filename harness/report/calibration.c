@@ -83,7 +83,8 @@ static enum status_code case_add(struct calibration *calibration, int file, cons
         return STATUS_OK;
     }
     if (made->case_count == CONSTANTS_CASES_MAXIMUM) {
-        return case_refuse(calibration, file, line, "is one more than %d cases; leave some out, to judge by them",
+        return case_refuse(calibration, file, line,
+                           "is one more than %d cases; choose fewer with --filter GLOB, and judge the others by them",
                            CONSTANTS_CASES_MAXIMUM);
     }
     if (strlen(id) >= CONSTANTS_ID_BYTES) {

@@ -430,6 +430,11 @@ static void constants_that_are_not_there_list_those_that_are(void **state)
                            "give a file that assay calibrate has written, or a name of results/reference: "));
     assert_non_null(strstr(text_string(&result.error), "host-intel-r-xeon-r-processor"));
     command_result_release(&result);
+    static const char *const file[] = {"estimate", "tiny-gpt2", "--mode", "load", "--constants", "gone.json", NULL};
+    result = assay(file);
+    assert_int_equal(result.exit_code, 2);
+    assert_non_null(strstr(text_string(&result.error), "--constants gone.json: gone.json: cannot be opened"));
+    command_result_release(&result);
 }
 
 int main(void)
