@@ -206,6 +206,7 @@ static void pair_judge(struct difference *difference, struct case_pair *pair)
         open = open || findings.open[level];
     }
     difference->status_count += findings.status;
+    difference->gone_count += case_is_measured(pair->base) && !case_is_measured(pair->other) ? 1 : 0;
     difference->prediction_count += findings.prediction;
     difference->saved_count += findings.saved;
     difference->measured_count += findings.measured;

@@ -155,6 +155,7 @@ struct difference {
     int short_count;    /* of pairs: the last run of NEW made fewer attempts than it was to make; never same */
     int same_count, changed_count, open_count;       /* of pairs */
     int status_count, prediction_count, saved_count; /* of pairs in which these changed */
+    int gone_count;                                  /* pairs that BASE measured to their end and NEW did not */
     int measured_count;                              /* of pairs with a measured figure that both know */
     struct level_summary levels[LEVEL_COUNT];
     int beyond_within_count, unmeasured_count; /* with `within`: allocated peaks beyond it, and not measured in NEW */

@@ -119,6 +119,11 @@ static void base_append(struct text *text, const struct report *base)
 void outcome_append(struct text *text, const struct difference *difference)
 {
     struct text reasons = {0};
+    int gone = difference->gone_count;
+    if (gone > 0) {
+        text_format(&reasons, "; %d %s that the old run measured %s not measured in the new one", gone,
+                    cases_word(gone), gone == 1 ? "was" : "were");
+    }
     levels_append(&reasons, difference);
     count_append(&reasons, "saved bytes", difference->saved_count);
     count_append(&reasons, "another status", difference->status_count);

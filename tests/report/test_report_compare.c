@@ -306,6 +306,21 @@ static void the_environment_fits_its_width(void **state)
     }
 }
 
+/* A night without its GPU: that stands first, before the figures that are therefore gone. */
+static void what_is_not_measured_any_more_stands_first(void **state)
+{
+    const struct sides *sides = *state;
+    records_fixture_run(sides->base, 2);
+    records_fixture_run(sides->other, 2);
+    records_fixture_case(sides->base, "a", "ok", "1048576");
+    records_fixture_case(sides->other, "a", "skip", "null");
+    records_fixture_case(sides->base, "b", "ok", "1048576");
+    records_fixture_case(sides->other, "b", "ok", "1048576");
+    compared_contains(
+        sides, DIFFERENCE_CHANGED,
+        (const char *const[]){"changed: 1 case that the old run measured was not measured in the new one;", NULL});
+}
+
 /* Of two results without a case that both measured nothing stands over all cases. */
 static void no_table_is_empty(void **state)
 {
@@ -346,6 +361,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(two_programs_agree_within_a_limit, sides_make, sides_remove),
         cmocka_unit_test_setup_teardown(nothing_measured_is_no_agreement, sides_make, sides_remove),
         cmocka_unit_test_setup_teardown(the_environment_fits_its_width, sides_make, sides_remove),
+        cmocka_unit_test_setup_teardown(what_is_not_measured_any_more_stands_first, sides_make, sides_remove),
         cmocka_unit_test_setup_teardown(no_table_is_empty, sides_make, sides_remove),
         cmocka_unit_test_setup_teardown(the_revision_is_told, sides_make, sides_remove),
         cmocka_unit_test_setup_teardown(hostile_names_stay_in_their_columns, sides_make, sides_remove),
