@@ -55,6 +55,7 @@ struct value *decoder_layers(const struct forward *f, tape_block *block, const s
                                       .mask = tables->masks[kind],
                                       .cosine = tables->cosines[kind],
                                       .sine = tables->sines[kind],
+                                      .positions = tables->positions,
                                       .index = i};
         snprintf(layer.prefix, sizeof layer.prefix, "%slayers.%lld", root, (long long)i);
         struct value *held[] = {layer.mask, layer.cosine, layer.sine, tables->positions};

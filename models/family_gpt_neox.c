@@ -10,6 +10,7 @@
 
 #include "models/config_part.h"
 #include "models/decoder.h"
+#include "models/module_visit.h"
 #include "models/rotary.h"
 
 /* -- the configuration */
@@ -119,8 +120,8 @@ static struct value *heads_split(const struct forward_layer *layer, struct value
     return heads;
 }
 
-/* GPTNeoXAttention; eager weights stay with the open frame. */
-static struct value *attention(const struct forward_layer *layer, struct value *hidden)
+/* GPTNeoXAttention; *weights: the eager form's. Both belong to the open frame. */
+static struct value *attend(const struct forward_layer *layer, struct value *hidden, struct value **weights)
 {
     struct tape *tape = layer->forward->tape;
     struct value *parts[3];
@@ -136,8 +137,27 @@ static struct value *attention(const struct forward_layer *layer, struct value *
     }
     tape_drop(tape, parts[0]);
     tape_drop(tape, parts[1]);
-    struct value *out = decoder_attend(layer, "attention.dense", true, joined[0], joined[1], parts[2]);
+    layer_cache(layer, &joined[1], &parts[2]);
+    struct value *out = decoder_attend_all(layer, "attention.dense", true, joined[0], joined[1], parts[2], weights);
     tape_drop(tape, fused);
+    return out;
+}
+
+/* attend, as the module that it is: what it is given comes to where it runs. */
+static struct value *attention(const struct forward_layer *layer, struct value *hidden)
+{
+    const struct forward *f = layer->forward;
+    struct forward_layer inside = *layer;
+    struct value *weights = NULL;
+    struct module_visit visit = layer_enter(layer, "attention");
+    hidden = module_argument(f, visit, hidden);
+    inside.mask = module_argument(f, visit, layer->mask);
+    inside.cosine = module_argument(f, visit, layer->cosine);
+    inside.sine = module_argument(f, visit, layer->sine);
+    inside.positions = module_argument(f, visit, layer->positions);
+    struct value *out = attend(&inside, hidden, &weights);
+    struct value *const results[] = {out, weights};
+    module_leave_all(f, visit, results, 2);
     return out;
 }
 
@@ -146,11 +166,13 @@ static struct value *feed_forward(const struct forward_layer *layer, struct valu
     const struct forward *f = layer->forward;
     int frame = tape_frame_open(f->tape);
     struct value *normed = layer_layernorm(layer, "post_attention_layernorm", input);
-    struct value *hidden = layer_linear(layer, "mlp.dense_h_to_4h", normed);
-    hidden = forward_activation(f, f->config->activation, hidden);
+    struct module_visit visit = layer_enter(layer, "mlp");
+    struct value *hidden = layer_linear(layer, "mlp.dense_h_to_4h", module_argument(f, visit, normed));
+    hidden = layer_activation(layer, "mlp.act", hidden);
     value_rebind(f->tape, &hidden, layer_linear(layer, "mlp.dense_4h_to_h", hidden));
+    hidden = module_leave(f, visit, hidden);
     tape_drop(f->tape, normed);
-    value_rebind(f->tape, &hidden, tape_dropout(f->tape, hidden, f->config->hidden_dropout));
+    hidden = layer_dropout(layer, "post_mlp_dropout", hidden, f->config->hidden_dropout);
     return tape_frame_close(f->tape, frame, hidden);
 }
 
@@ -162,7 +184,7 @@ static struct value *neox_layer(struct tape *tape, const void *context, struct v
     struct value *normed = layer_layernorm(layer, "input_layernorm", input);
     struct value *attended = attention(layer, normed);
     tape_drop(tape, normed);
-    value_rebind(tape, &attended, tape_dropout(tape, attended, config->hidden_dropout));
+    attended = layer_dropout(layer, "post_attention_dropout", attended, config->hidden_dropout);
     if (!config->parallel_residual) {
         value_rebind(tape, &attended, tape_add(tape, attended, input));
         struct value *fed = feed_forward(layer, attended);

@@ -113,6 +113,7 @@ struct value *forward_global_pool(const struct forward *forward, const char *pat
 struct forward_layer {
     const struct forward *forward;
     struct value *mask, *cosine, *sine;
+    struct value *positions; /* nothing but an argument: it goes along where a part runs elsewhere */
     int64_t index;
     char prefix[96]; /* "encoder.layer.0" */
 };

@@ -301,6 +301,37 @@ static const struct map maps[] = {
       {"model.norm", GPU1},
       {"model.rotary_emb", GPU0},
       {"lm_head", GPU0}}},
+    {"tiny-t5",
+     {{"shared", GPU0},
+      {"encoder.embed_tokens", GPU0},
+      {"encoder.block", GPU1},
+      {"encoder.final_layer_norm", CPU},
+      {"decoder.embed_tokens", GPU0},
+      {"decoder.block.0", GPU0},
+      {"decoder.block.1", GPU1},
+      {"decoder.block.2", CPU},
+      {"decoder.final_layer_norm", DISK},
+      {"lm_head", CPU}}}, /* beside its twin on the device */
+    {"tiny-vit",
+     {{"vit.embeddings", GPU0},
+      {"vit.layers.0", GPU1},
+      {"vit.layers.1", CPU},
+      {"vit.layernorm", GPU1},
+      {"classifier", DISK}}},
+    {"tiny-convnext",
+     {{"convnext.embeddings", CPU},
+      {"convnext.encoder.stages.0", GPU0},
+      {"convnext.encoder.stages.1", GPU1},
+      {"convnext.layernorm", DISK},
+      {"classifier", CPU}}},
+    {"tiny-resnet",
+     {{"conv1", GPU0},
+      {"bn1", CPU},
+      {"layer1", GPU1},
+      {"layer2", CPU},
+      {"layer3", DISK},
+      {"layer4", GPU1},
+      {"fc", GPU0}}},
     {"tiny-deepseek-v2",
      {{"model.embed_tokens", GPU0},
       {"model.layers.0", GPU1},
@@ -340,16 +371,30 @@ static void a_model_gives_the_same_numbers_however_it_is_placed(void **state)
 
 /* -- figures */
 
-static int64_t kept_bytes(const struct placed_case *one, int place)
+/* Whether a tensor before this one is the same and is kept in the same place. */
+static bool is_kept_already(const struct placed_case *one, int tensor)
 {
-    int64_t bytes = 0;
-    for (int i = 0; i < one->skeleton.tensor_count; i++) {
-        const struct skeleton_tensor *tensor = &one->skeleton.tensors[i];
-        if (tensor->tied_to < 0 && one->placement.keeps[i] == place) {
-            bytes += tensor->element_count * dtype_bytes(tensor->dtype);
+    const struct skeleton_tensor *tensors = one->skeleton.tensors;
+    int owner = tensors[tensor].tied_to;
+    for (int i = 0; owner >= 0 && i < tensor; i++) {
+        if ((i == owner || tensors[i].tied_to == owner) && one->placement.keeps[i] == one->placement.keeps[tensor]) {
+            return true;
         }
     }
-    return bytes;
+    return false;
+}
+
+/* What a map says that a place keeps: tied tensors once, and of a buffer the state dict's own copy, too. */
+static int64_t kept_bytes(const struct placed_case *one, int place)
+{
+    int64_t total = 0;
+    for (int i = 0; i < one->skeleton.tensor_count; i++) {
+        const struct skeleton_tensor *tensor = &one->skeleton.tensors[i];
+        int64_t bytes = tensor->element_count * dtype_bytes(tensor->dtype);
+        total += one->placement.keeps[i] == place && !is_kept_already(one, i) ? bytes : 0;
+        total += one->placement.copies[i] == place ? bytes : 0;
+    }
+    return total;
 }
 
 static void each_place_loads_what_is_kept_there(void **state)
