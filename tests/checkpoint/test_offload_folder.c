@@ -294,6 +294,21 @@ static void what_is_replaced_has_no_entry_meanwhile(void **state)
     assert_int_equal(scene_file_count(scene), 3);
 }
 
+/* Also where nobody said before what would be written: each entry goes when its tensor comes. */
+static void an_entry_goes_before_its_file_changes(void **state)
+{
+    struct offload_scene *scene = *state;
+    struct status error = {0};
+    struct offload_writer *writer = NULL;
+    scene_write(scene, "index.json", "{\"a\": {\"dtype\": \"int8\", \"shape\": [4]}, \"c\": {}}");
+    scene_write(scene, "a.dat", "aaaa");
+    assert_int_equal(offload_writer_open(scene->folder, OFFLOAD_REPLACE, &writer, &error), STATUS_OK);
+    scene_tensor_put(writer, "a", "int8", 1, (int64_t[]){4}, "AAAA");
+    scene_file_expect(scene, "index.json", "{\n  \"c\": {}\n}"); /* as a kill would leave it now */
+    offload_writer_abandon(writer);
+    scene_file_expect(scene, "index.json", "{\n  \"c\": {}\n}");
+}
+
 static void names_that_leave_the_folder_are_not_written(void **state)
 {
     static const char *const names[] = {"../x", "/tmp/x", "a/b", ""};
@@ -345,6 +360,7 @@ int main(void)
         TEST(a_file_of_another_size_is_told),
         TEST(a_stale_folder_is_told),
         TEST(what_is_replaced_has_no_entry_meanwhile),
+        TEST(an_entry_goes_before_its_file_changes),
         TEST(names_that_leave_the_folder_are_not_written),
         TEST(links_are_not_written_through),
     };
