@@ -34,18 +34,26 @@ static struct stored *item_find(const struct scratch_store *store, const char *l
     return NULL;
 }
 
+static bool items_reserve(struct scratch_store *store)
+{
+    if (store->count < store->capacity) {
+        return true;
+    }
+    size_t capacity = store->capacity > 0 ? 2 * store->capacity : 64;
+    struct stored *items = realloc(store->items, capacity * sizeof *items);
+    if (items == NULL) {
+        return false;
+    }
+    store->items = items;
+    store->capacity = capacity;
+    return true;
+}
+
 static enum status_code item_add(struct scratch_store *store, const struct stored_tensor *tensor, struct stored **item,
                                  struct status *error)
 {
-    char *label = strdup(tensor->label);
-    if (label != NULL && store->count == store->capacity) {
-        size_t capacity = store->capacity > 0 ? 2 * store->capacity : 64;
-        struct stored *items = realloc(store->items, capacity * sizeof *items);
-        store->items = items != NULL ? items : store->items;
-        store->capacity = items != NULL ? capacity : store->capacity;
-    }
-    if (label == NULL || store->count == store->capacity) {
-        free(label);
+    char *label = items_reserve(store) ? strdup(tensor->label) : NULL;
+    if (label == NULL) {
         return status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory to note what is on the disk");
     }
     *item = &store->items[store->count++];
