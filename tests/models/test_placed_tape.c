@@ -13,6 +13,7 @@
 #include "models/catalogue.h"
 #include "models/placement.h"
 #include "models/workload_tape.h"
+#include "tests/models/placed_maps.h"
 
 /* -- a device that remembers the last thing it computed */
 
@@ -141,8 +142,6 @@ struct placed_case {
     struct shelf shelf;
 };
 
-enum { GPU0, GPU1, CPU, DISK, PLACES };
-
 static const struct place four_places[PLACES] = {
     {PLACE_DEVICE, "0"}, {PLACE_DEVICE, "1"}, {PLACE_HOST, "cpu"}, {PLACE_DISK, "disk"}};
 
@@ -215,131 +214,6 @@ static void case_make(struct placed_case *one, const char *model, const struct p
 }
 
 /* -- the same numbers */
-
-struct map {
-    const char *model;
-    struct placement_entry entries[12];
-};
-
-static const struct map maps[] = {
-    {"tiny-llama",
-     {{"model.embed_tokens", GPU0},
-      {"model.layers.0", GPU0},
-      {"model.layers.1", GPU1},
-      {"model.norm", GPU1},
-      {"model.rotary_emb", GPU1},
-      {"lm_head", GPU1}}},
-    {"tiny-llama",
-     {{"model.embed_tokens", GPU0},
-      {"model.layers.0", CPU},
-      {"model.layers.1", DISK},
-      {"model.norm", CPU},
-      {"model.rotary_emb", CPU},
-      {"lm_head", DISK}}},
-    {"tiny-gpt2",
-     {{"transformer.wte", GPU0},
-      {"transformer.wpe", GPU0},
-      {"transformer.h.0", GPU1},
-      {"transformer.h.1", CPU},
-      {"transformer.ln_f", DISK},
-      {"lm_head", GPU0}}},
-    {"tiny-bert",
-     {{"bert.embeddings", GPU0}, {"bert.encoder.layer.0", DISK}, {"bert.encoder.layer.1", GPU1}, {"cls", GPU0}}},
-    {"tiny-qwen3",
-     {{"model.embed_tokens", GPU0},
-      {"model.layers.0", GPU1},
-      {"model.layers.1", CPU},
-      {"model.norm", GPU1},
-      {"model.rotary_emb", GPU0},
-      {"lm_head", GPU0}}},
-    {"tiny-opt",
-     {{"model.decoder.embed_tokens", GPU0},
-      {"model.decoder.embed_positions", GPU0},
-      {"model.decoder.layers.0", GPU1},
-      {"model.decoder.layers.1", DISK},
-      {"model.decoder.final_layer_norm", GPU1},
-      {"lm_head", GPU0}}},
-    {"tiny-bloom",
-     {{"transformer.word_embeddings", GPU0},
-      {"transformer.word_embeddings_layernorm", GPU1},
-      {"transformer.h.0", GPU1},
-      {"transformer.h.1", CPU},
-      {"transformer.ln_f", GPU0},
-      {"lm_head", GPU0}}},
-    {"tiny-gemma",
-     {{"model.embed_tokens", GPU0},
-      {"model.layers.0", CPU},
-      {"model.layers.1", GPU1},
-      {"model.norm", DISK},
-      {"model.rotary_emb", GPU0},
-      {"lm_head", GPU0}}},
-    {"tiny-phi3",
-     {{"model.embed_tokens", GPU0},
-      {"model.layers.0", CPU},
-      {"model.layers.1", GPU1},
-      {"model.norm", GPU1},
-      {"model.rotary_emb", GPU0},
-      {"lm_head", GPU1}}},
-    {"tiny-gpt-neox",
-     {{"gpt_neox.embed_in", GPU0},
-      {"gpt_neox.layers.0", GPU1},
-      {"gpt_neox.layers.1", CPU},
-      {"gpt_neox.final_layer_norm", GPU1},
-      {"gpt_neox.rotary_emb", GPU1},
-      {"lm_head", DISK}}},
-    {"tiny-falcon",
-     {{"transformer.word_embeddings", GPU0},
-      {"transformer.h.0", GPU1},
-      {"transformer.h.1", CPU},
-      {"transformer.ln_f", GPU0},
-      {"transformer.rotary_emb", GPU0},
-      {"lm_head", GPU0}}},
-    {"tiny-mixtral",
-     {{"model.embed_tokens", GPU0},
-      {"model.layers.0", GPU1},
-      {"model.layers.1", CPU},
-      {"model.norm", GPU1},
-      {"model.rotary_emb", GPU0},
-      {"lm_head", GPU0}}},
-    {"tiny-t5",
-     {{"shared", GPU0},
-      {"encoder.embed_tokens", GPU0},
-      {"encoder.block", GPU1},
-      {"encoder.final_layer_norm", CPU},
-      {"decoder.embed_tokens", GPU0},
-      {"decoder.block.0", GPU0},
-      {"decoder.block.1", GPU1},
-      {"decoder.block.2", CPU},
-      {"decoder.final_layer_norm", DISK},
-      {"lm_head", CPU}}}, /* beside its twin on the device */
-    {"tiny-vit",
-     {{"vit.embeddings", GPU0},
-      {"vit.layers.0", GPU1},
-      {"vit.layers.1", CPU},
-      {"vit.layernorm", GPU1},
-      {"classifier", DISK}}},
-    {"tiny-convnext",
-     {{"convnext.embeddings", CPU},
-      {"convnext.encoder.stages.0", GPU0},
-      {"convnext.encoder.stages.1", GPU1},
-      {"convnext.layernorm", DISK},
-      {"classifier", CPU}}},
-    {"tiny-resnet",
-     {{"conv1", GPU0},
-      {"bn1", CPU},
-      {"layer1", GPU1},
-      {"layer2", CPU},
-      {"layer3", DISK},
-      {"layer4", GPU1},
-      {"fc", GPU0}}},
-    {"tiny-deepseek-v2",
-     {{"model.embed_tokens", GPU0},
-      {"model.layers.0", GPU1},
-      {"model.layers.1", CPU},
-      {"model.norm", GPU1},
-      {"model.rotary_emb", GPU1},
-      {"lm_head", GPU0}}},
-};
 
 static int entries_count(const struct map *map)
 {
