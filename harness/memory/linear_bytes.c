@@ -62,7 +62,7 @@ bool linear_is_zero(const struct linear_bytes *size)
 
 enum linear_answer linear_decide(struct linear_span *span, const struct linear_bytes *size, int64_t bytes)
 {
-    int64_t lowest = size->bytes - bytes, highest = size->bytes - bytes;
+    int64_t lowest = size->bytes - bytes, highest = lowest;
     for (int k = 0; k < LINEAR_ROUNDINGS; k++) {
         int64_t most = (int64_t)size->roundings[k] * (ALLOCATOR_UNIT_BYTES - 1);
         *(most < 0 ? &lowest : &highest) += most;
