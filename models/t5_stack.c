@@ -199,10 +199,11 @@ static struct value *clamped(struct tape *tape, struct value *hidden)
     return hidden;
 }
 
-/* A block returns the biases that it was given: of a block on another device its own copies, which the next one gets. */
+/* A block returns the biases that it was given: of a block on another device its own copies, which the next one gets. When a
+ * checkpointed block is run again, the stack that had the name is gone. */
 static void bias_return(struct tape *tape, struct value **name, struct value *given)
 {
-    if (given != NULL && given != *name && !tape_recomputes(tape)) {
+    if (!tape_recomputes(tape) && given != NULL && given != *name) {
         struct value *held = tape_hold(tape, given);
         tape_let_go(tape, *name);
         *name = held;

@@ -19,6 +19,8 @@ struct generation {
     int64_t layers;
     struct workload workload;
     struct tape *tape;
+    struct config config;
+    struct skeleton skeleton; /* has the labels of the tape */
 };
 
 static struct workload workload_of(int64_t batch, int64_t seq, int64_t new_tokens)
@@ -33,20 +35,21 @@ static struct workload workload_of(int64_t batch, int64_t seq, int64_t new_token
 
 static bool generation_open(struct generation *generation)
 {
-    struct config config;
-    struct skeleton skeleton;
+    struct config *config = &generation->config;
     const struct target *target = NULL;
-    assert_int_equal(config_find("models/catalogue", generation->model, &config, NULL), STATUS_OK);
+    assert_int_equal(config_find("models/catalogue", generation->model, config, NULL), STATUS_OK);
     assert_int_equal(target_find("sm_90", &target, NULL), STATUS_OK);
-    config.layers = generation->layers;
-    config.decoder_layers = config.decoder_layers > 0 ? generation->layers : config.decoder_layers;
+    config->layers = generation->layers;
+    config->decoder_layers = config->decoder_layers > 0 ? generation->layers : config->decoder_layers;
     if (workload_check(&generation->workload, NULL) != STATUS_OK ||
-        workload_skeleton(&config, &generation->workload, &skeleton, NULL) != STATUS_OK) {
+        workload_skeleton(config, &generation->workload, &generation->skeleton, NULL) != STATUS_OK) {
         return false;
     }
-    enum status_code code =
-        workload_tape_brief(&config, &skeleton, &generation->workload, target, false, &generation->tape, NULL);
-    skeleton_release(&skeleton);
+    enum status_code code = workload_tape_brief(config, &generation->skeleton, &generation->workload, target, false,
+                                                &generation->tape, NULL);
+    if (code != STATUS_OK) {
+        skeleton_release(&generation->skeleton);
+    }
     return code == STATUS_OK;
 }
 
@@ -104,6 +107,7 @@ static int64_t generation_check(struct generation *generation, int bounds)
         left_out += leap_equals_walk(generation, tensors + (reserved - tensors) * i / bounds, &result);
     }
     tape_release(generation->tape);
+    skeleton_release(&generation->skeleton);
     return left_out;
 }
 
@@ -112,20 +116,24 @@ static void most_of_a_long_generation_is_left_out(void **state)
 {
     (void)state;
     struct replay_result result;
-    struct generation generation = {"meta-llama/Llama-3.1-8B", 6, workload_of(1, 128, 30000), NULL};
+    struct generation generation = {
+        .model = "meta-llama/Llama-3.1-8B", .layers = 6, .workload = workload_of(1, 128, 30000)};
     assert_true(generation_open(&generation));
     assert_in_range(leap_equals_walk(&generation, 0, &result), 20000, 30000);
     tape_release(generation.tape);
+    skeleton_release(&generation.skeleton);
 }
 
 static void every_bound_is_equal(void **state)
 {
     (void)state;
-    struct generation generation = {"meta-llama/Llama-3.1-8B", 6, workload_of(2, 40, 9000), NULL};
+    struct generation generation = {
+        .model = "meta-llama/Llama-3.1-8B", .layers = 6, .workload = workload_of(2, 40, 9000)};
     assert_in_range(generation_check(&generation, 6), 5000, INT64_MAX);
-    generation = (struct generation){"meta-llama/Llama-3.1-8B", 32, workload_of(16, 128, 3000), NULL};
+    generation =
+        (struct generation){.model = "meta-llama/Llama-3.1-8B", .layers = 32, .workload = workload_of(16, 128, 3000)};
     assert_in_range(generation_check(&generation, 2), 1000, INT64_MAX);
-    generation = (struct generation){"Qwen/Qwen2.5-0.5B", 7, workload_of(100, 40, 2000), NULL};
+    generation = (struct generation){.model = "Qwen/Qwen2.5-0.5B", .layers = 7, .workload = workload_of(100, 40, 2000)};
     generation_check(&generation, 20);
 }
 
@@ -133,7 +141,8 @@ static void caches_and_attention_are_equal(void **state)
 {
     (void)state;
     for (int i = 0; i < CACHE_COUNT * 4; i++) {
-        struct generation generation = {"meta-llama/Llama-3.1-8B", 5, workload_of(i % 2 == 0 ? 8 : 3, 64, 2500), NULL};
+        struct generation generation = {
+            .model = "meta-llama/Llama-3.1-8B", .layers = 5, .workload = workload_of(i % 2 == 0 ? 8 : 3, 64, 2500)};
         generation.workload.cache = (enum cache)(i / 4);
         generation.workload.attention = i / 2 % 2 == 0 ? ATTENTION_SDPA : ATTENTION_EAGER;
         generation_check(&generation, 2);
@@ -156,7 +165,8 @@ static void random_cases_are_equal(void **state)
     uint64_t seed = 14;
     int64_t left_out = 0;
     for (int i = 0; i < 60; i++) {
-        struct generation generation = {models[random_next(&seed, 8)], 2 + (int64_t)random_next(&seed, 8), {0}, NULL};
+        struct generation generation = {.model = models[random_next(&seed, 8)]};
+        generation.layers = 2 + (int64_t)random_next(&seed, 8);
         int64_t batch = INT64_C(1) << random_next(&seed, 8);
         generation.workload =
             workload_of(batch, 1 + (int64_t)random_next(&seed, 60), 500 + (int64_t)random_next(&seed, 500));
