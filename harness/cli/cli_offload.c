@@ -3,8 +3,8 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <string.h>
-#include <time.h>
 
+#include "harness/base/clock.h"
 #include "harness/base/size.h"
 #include "harness/checkpoint/offload_write.h"
 #include "harness/cli/command.h"
@@ -41,13 +41,6 @@ struct job {
     double seconds;
     struct text notes;
 };
-
-static double now_seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
 
 /* -- interruption */
 
@@ -163,7 +156,7 @@ static enum status_code folder_write(const struct arguments *arguments, struct j
         code = offload_writer_open(arguments_value(arguments, "to"), replaces ? OFFLOAD_REPLACE : OFFLOAD_KEEP,
                                    &job->writer, error);
     }
-    double begin = now_seconds();
+    double begin = clock_seconds();
     if (code == STATUS_OK) {
         code = offload_writer_expect(job->writer, tensors, count, error);
         code = code == STATUS_OK ? items_write(job, error) : code;
@@ -174,7 +167,7 @@ static enum status_code folder_write(const struct arguments *arguments, struct j
             offload_writer_abandon(job->writer);
         }
     }
-    job->seconds = now_seconds() - begin;
+    job->seconds = clock_seconds() - begin;
     offload_copy_close(&job->copy);
     arena_release(&arena);
     return code;

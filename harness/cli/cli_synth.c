@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 
+#include "harness/base/clock.h"
 #include "harness/base/size.h"
 #include "harness/base/size_text.h"
 #include "harness/checkpoint/checkpoint_folder.h"
@@ -42,13 +42,6 @@ struct synth_run {
     struct question_progress progress;
     double seconds; /* writing took */
 };
-
-static double clock_seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 static void progress_show(void *context, const char *name, int64_t written_bytes)
 {

@@ -67,7 +67,7 @@ static struct json *place_json(const struct place_trial *trial, int place, bool 
     return json_made(object, made);
 }
 
-static struct json *copies_json(const struct place_trial *trial, const struct placed_result *result)
+static struct json *copies_json(const struct place_trial *trial, const struct placed_result *result, bool runs)
 {
     struct json *list = json_array_new();
     int count = trial->placed.place_count;
@@ -76,9 +76,12 @@ static struct json *copies_json(const struct place_trial *trial, const struct pl
         int from = i / count, to = i % count;
         if (result->copied_bytes[from][to] > 0) {
             struct json *object = json_object_new();
-            bool filled = json_set(object, "from", placement_device_json(trial->placed.devices[from])) &&
-                          json_set(object, "to", placement_device_json(trial->placed.devices[to])) &&
-                          json_set(object, "bytes", json_integer_new(result->copied_bytes[from][to]));
+            bool filled =
+                json_set(object, "from", placement_device_json(trial->placed.devices[from])) &&
+                json_set(object, "to", placement_device_json(trial->placed.devices[to])) &&
+                json_set(object, "count", json_integer_new(result->copy_counts[from][to])) &&
+                json_set(object, "bytes", json_integer_new(result->copied_bytes[from][to])) &&
+                json_set(object, "seconds", runs ? json_real_new(result->copy_seconds[from][to]) : json_null_new());
             made = json_append(list, json_made(object, filled));
         }
     }
@@ -121,11 +124,11 @@ static struct json *trial_json(const struct place_execution *execution, const st
     made = json_set(object, "devices", devices) && made;
     made = made && json_set(object, "predicted_fits", json_boolean_new(trial->predicted.fits)) &&
            json_set(object, "predicted_out_of_memory", refusal_json(trial, &trial->predicted)) &&
-           json_set(object, "predicted_copies", copies_json(trial, &trial->predicted.result));
+           json_set(object, "predicted_copies", copies_json(trial, &trial->predicted.result, false));
     if (runs) {
         made = made && json_set(object, "measured_fits", json_boolean_new(trial->measured.fits)) &&
                json_set(object, "measured_out_of_memory", refusal_json(trial, &trial->measured)) &&
-               json_set(object, "measured_copies", copies_json(trial, &trial->measured.result)) &&
+               json_set(object, "measured_copies", copies_json(trial, &trial->measured.result, true)) &&
                json_set(object, "measured_seconds", json_real_new(trial->measured.seconds)) &&
                json_set(object, "agrees", json_boolean_new(place_trial_agrees(execution)));
     }

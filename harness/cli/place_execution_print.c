@@ -165,6 +165,15 @@ static void kept_append(const struct place_execution *execution, const struct pl
     }
 }
 
+/* How fast; nothing of a copy that was not carried out. */
+static void copy_rate_append(const struct placed_result *result, int from, int to, struct text *text)
+{
+    double seconds = result->copy_seconds[from][to];
+    if (seconds > 0.0) {
+        text_format(text, " (%.2f GiB/s)", (double)result->copied_bytes[from][to] / seconds / (double)(1 << 30));
+    }
+}
+
 static void copies_append(const struct place_execution *execution, struct text *text)
 {
     const struct place_trial *trial = &execution->main;
@@ -179,6 +188,7 @@ static void copies_append(const struct place_execution *execution, struct text *
                 text_format(text, "%s%s from %s to %s", separator, size_format(result->copied_bytes[from][to], size),
                             placement_device_name(trial->placed.devices[from], names[0]),
                             placement_device_name(trial->placed.devices[to], names[1]));
+                copy_rate_append(result, from, to, text);
                 separator = ", ";
             }
         }

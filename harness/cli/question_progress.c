@@ -3,16 +3,9 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <time.h>
 
+#include "harness/base/clock.h"
 #include "harness/cli/output.h"
-
-static double clock_seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 void question_progress_show(struct question_progress *progress, const char *format, ...)
 {

@@ -21,8 +21,6 @@ struct loaded {
     struct load_result result;
 };
 
-double load_clock(void); /* seconds, of a clock that only goes on */
-
 /* Lanes with their allocators. virtual: of no memory, whatever the devices have. */
 enum status_code lanes_open(struct loaded *loaded, const struct replay_lane *lanes, bool is_virtual,
                             struct status *error);

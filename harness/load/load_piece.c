@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/clock.h"
 #include "harness/load/element_cast.h"
 #include "harness/load/load_inside.h"
 
@@ -118,9 +119,9 @@ static enum status_code tensor_store(struct loaded *loaded, int index, const voi
     struct stored_tensor tensor = {
         .label = target->path, .dtype = target->type->dtype, .rank = row->rank, .bytes = target->bytes};
     memcpy(tensor.size, row->size, sizeof tensor.size);
-    double begin = load_clock();
+    double begin = clock_seconds();
     enum status_code code = store->write(store->context, &tensor, bytes, error);
-    loaded->result.store_seconds += load_clock() - begin;
+    loaded->result.store_seconds += clock_seconds() - begin;
     return code;
 }
 

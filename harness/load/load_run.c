@@ -4,17 +4,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "harness/base/clock.h"
 #include "harness/base/size.h"
 #include "harness/load/load_inside.h"
-
-double load_clock(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 /* -- lanes */
 
@@ -163,23 +156,23 @@ static enum status_code devices_load(struct loaded *loaded, struct status *error
 
 static enum status_code load_all(struct loaded *loaded, struct status *error)
 {
-    double begin = load_clock();
+    double begin = clock_seconds();
     loaded->staging = malloc(LOAD_STAGING_BYTES);
     if (loaded->staging == NULL) {
         return status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory for staging buffers of %d bytes",
                           LOAD_STAGING_BYTES);
     }
     enum status_code code = blocks_take(loaded, false, error);
-    double filled = load_clock();
+    double filled = clock_seconds();
     loaded->result.allocate_seconds = filled - begin;
     code = code == STATUS_OK ? disk_load(loaded, error) : code;
-    begin = load_clock();
+    begin = clock_seconds();
     loaded->result.transfer_seconds = begin - filled;
     code = code == STATUS_OK ? blocks_take(loaded, true, error) : code;
-    filled = load_clock();
+    filled = clock_seconds();
     loaded->result.allocate_seconds += filled - begin;
     code = code == STATUS_OK ? devices_load(loaded, error) : code;
-    loaded->result.transfer_seconds += load_clock() - filled - loaded->result.store_seconds;
+    loaded->result.transfer_seconds += clock_seconds() - filled - loaded->result.store_seconds;
     free(loaded->staging);
     loaded->staging = NULL;
     return code == STATUS_OK ? load_files_check(loaded->files, error) : code;
@@ -285,12 +278,12 @@ enum status_code load_read_plainly(const struct load_files *files, const struct 
         return status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory to read the files");
     }
     enum status_code code = STATUS_OK;
-    double begin = load_clock();
+    double begin = clock_seconds();
     for (int i = 0; i < files->checkpoint->file_count && code == STATUS_OK; i++) {
         code = file_read_plainly(files->sources[i], watch, buffer, error);
         made.bytes += files->sources[i]->size_bytes;
     }
-    made.seconds = load_clock() - begin;
+    made.seconds = clock_seconds() - begin;
     free(buffer);
     if (code == STATUS_OK) {
         *reading = made;

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "harness/base/clock.h"
 #include "harness/device/bounded.h"
 #include "harness/device/meta.h"
 #include "models/workload_tape.h"
@@ -189,13 +189,6 @@ void placed_tape_release(struct placed_tape *placed)
 static enum allocator_policy policy_of(const struct placed_tape *placed, int place)
 {
     return placed->devices[place].kind == PLACEMENT_GPU ? ALLOCATOR_CACHING : ALLOCATOR_PLAIN;
-}
-
-static double clock_seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
 enum status_code placed_tape_run(const struct placed_tape *placed, const struct replay_lane *lanes,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/clock.h"
 #include "harness/replay/replay_inside.h"
 
 struct placed {
@@ -91,13 +92,21 @@ static enum status_code store_copy(struct placed *placed, const struct transfer 
                           : target->write(target->context, &transfer->stored, transfer->source.data, error);
 }
 
-static enum status_code transfer_run(struct placed *placed, const struct transfer *transfer, struct status *error)
+static bool is_stored(const struct placed *placed, const struct transfer *transfer)
 {
-    if (placed->stores[transfer->from] != NULL || placed->stores[transfer->to] != NULL) {
+    return placed->stores[transfer->from] != NULL || placed->stores[transfer->to] != NULL;
+}
+
+static bool is_carried_out(const struct placed *placed, const struct transfer *transfer)
+{
+    return is_stored(placed, transfer) ||
+           (placed->lanes[transfer->from].properties.computes && placed->lanes[transfer->to].properties.computes);
+}
+
+static enum status_code bytes_move(struct placed *placed, const struct transfer *transfer, struct status *error)
+{
+    if (is_stored(placed, transfer)) {
         return store_copy(placed, transfer, error);
-    }
-    if (!placed->lanes[transfer->from].properties.computes || !placed->lanes[transfer->to].properties.computes) {
-        return STATUS_OK; /* nothing is there */
     }
     if (placed->staging == NULL && (placed->staging = malloc(PLACED_STAGING_BYTES)) == NULL) {
         return status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory for copies between devices");
@@ -136,20 +145,36 @@ static enum status_code transfer_read(struct placed *placed, const struct op *op
     return STATUS_OK;
 }
 
-static enum status_code copy_across(struct placed *placed, const struct op *op, struct transfer *transfer,
-                                    struct status *error)
+/* Waits for both devices. */
+static enum status_code ends_wait(struct placed *placed, const struct transfer *transfer, struct status *error)
 {
-    enum status_code code = transfer_read(placed, op, transfer, error);
-    /* What the devices still do must not be overtaken. */
+    enum status_code code = STATUS_OK;
     for (int i = 0; i < 2 && code == STATUS_OK; i++) {
         struct device *device = placed->lanes[i == 0 ? transfer->from : transfer->to].device;
         code = device->table->synchronize(device, error);
     }
+    return code;
+}
+
+static enum status_code copy_across(struct placed *placed, const struct op *op, struct transfer *transfer,
+                                    struct status *error)
+{
+    double seconds = 0.0;
+    enum status_code code = transfer_read(placed, op, transfer, error);
     if (code == STATUS_OK) {
-        code = transfer_run(placed, transfer, error);
+        code =
+            ends_wait(placed, transfer, error); /* what the devices still do must not be overtaken, nor is it counted */
+    }
+    if (code == STATUS_OK && is_carried_out(placed, transfer)) {
+        double begin = clock_seconds();
+        code = bytes_move(placed, transfer, error);
+        code = code == STATUS_OK ? ends_wait(placed, transfer, error) : code;
+        seconds = clock_seconds() - begin;
     }
     if (code == STATUS_OK) {
         placed->result->copy_count++;
+        placed->result->copy_counts[transfer->from][transfer->to]++;
+        placed->result->copy_seconds[transfer->from][transfer->to] += seconds;
         placed->result->copied_bytes[transfer->from][transfer->to] += transfer->bytes;
     }
     return code;

@@ -38,9 +38,12 @@ struct replay_lane {
 
 struct placed_result {
     struct replay_result lanes[PLACE_MAXIMUM];
-    int oom_lane;       /* where memory ran out; -1: nowhere. Its oom_* fields say what was wanted */
-    int64_t copy_count; /* between places */
-    int64_t copied_bytes[PLACE_MAXIMUM][PLACE_MAXIMUM]; /* from, to */
+    int oom_lane; /* where memory ran out; -1: nowhere. Its oom_* fields say what was wanted */
+    /* Between places: from, to. seconds: of the bytes on their way alone, until both devices have finished with them and without
+     * what they were still at before; 0 where neither has memory. */
+    int64_t copy_counts[PLACE_MAXIMUM][PLACE_MAXIMUM], copied_bytes[PLACE_MAXIMUM][PLACE_MAXIMUM];
+    double copy_seconds[PLACE_MAXIMUM][PLACE_MAXIMUM];
+    int64_t copy_count; /* of all of them */
 };
 
 /* Walks the tape as replay_run does; a stage begins and ends on every lane at once, and its seconds are those of all. The

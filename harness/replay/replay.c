@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "harness/base/clock.h"
 #include "harness/base/size.h"
 #include "harness/replay/operand_view.h"
 #include "harness/replay/repetition_inside.h"
@@ -55,13 +55,6 @@ static enum status_code device_segment_free(void *context, void *address, int64_
 
 static const struct segment_source_table device_segment_table = {.alloc = device_segment_alloc,
                                                                  .free = device_segment_free};
-
-static double clock_seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 static struct replay_causes causes_now(const struct replay *replay)
 {

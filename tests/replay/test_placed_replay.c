@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "harness/replay/placed_replay.h"
 #include "harness/tape/build.h"
@@ -92,6 +93,8 @@ static void each_lane_counts_its_own(void **state)
     assert_int_equal(lanes[1].reserved_bytes_peak, 2 << 20);
     assert_int_equal(bench.result.copy_count, 1);
     assert_int_equal(bench.result.copied_bytes[0][2], 4 * BIG);
+    assert_int_equal(bench.result.copy_counts[0][2], 1);
+    assert_int_equal(bench.result.copy_counts[2][0], 0);
     assert_int_equal(bench.result.oom_lane, -1);
     assert_int_equal(bench.devices[0].run_count, 1); /* the fill */
     assert_int_equal(bench.devices[2].run_count, 1); /* the sum */
@@ -146,6 +149,67 @@ static void the_hosts_memory_is_copied_from_directly(void **state)
         device_close(device);
         tape_release(tape);
     }
+}
+
+/* A device that takes bytes at once and is done with them when it has been waited for. */
+enum { FINISHING_NANOSECONDS = 3 * 1000 * 1000 };
+static bool bytes_wait;
+
+static enum status_code lazy_copy_from_host(struct device *device, void *address, const void *host, int64_t bytes,
+                                            struct status *error)
+{
+    (void)device;
+    (void)error;
+    memcpy(address, host, (size_t)bytes);
+    bytes_wait = true;
+    return STATUS_OK;
+}
+
+static enum status_code lazy_synchronize(struct device *device, struct status *error)
+{
+    (void)device;
+    (void)error;
+    if (bytes_wait) {
+        nanosleep(&(struct timespec){.tv_nsec = FINISHING_NANOSECONDS}, NULL);
+        bytes_wait = false;
+    }
+    return STATUS_OK;
+}
+
+static void the_seconds_of_a_copy_last_until_the_device_has_the_bytes(void **state)
+{
+    (void)state;
+    struct bench bench;
+    struct tape *tape = travelling(8);
+    struct tape_view view = tape_view(tape);
+    bench_open(&bench, true);
+    struct device_table lazy = *bench.devices[2].base.table;
+    lazy.copy_from_host = lazy_copy_from_host;
+    lazy.synchronize = lazy_synchronize;
+    bench.devices[2].base.table = &lazy;
+    assert_int_equal(bench_run(&bench, &view, LANES), STATUS_OK);
+    assert_true(bench.result.copy_seconds[0][2] >= 1e-9 * FINISHING_NANOSECONDS);
+    for (int i = 0; i < LANES * LANES; i++) {
+        assert_true(i == 2 || bench.result.copy_seconds[i / LANES][i % LANES] == 0.0);
+    }
+    tape_release(tape);
+}
+
+static void a_copy_that_moves_no_byte_takes_no_time(void **state)
+{
+    (void)state;
+    struct tape *tape = travelling(BIG);
+    struct tape_view view = tape_view(tape);
+    for (int without = 0; without < LANES; without += 2) {
+        struct bench bench;
+        bench_open(&bench, true);
+        bench.devices[without].computes = false;
+        bench.devices[2 - without].computes = without == 0;
+        assert_int_equal(bench_run(&bench, &view, LANES), STATUS_OK);
+        assert_int_equal(bench.result.copied_bytes[0][2], 4 * BIG);
+        assert_true(bench.result.copy_seconds[0][2] == 0.0);
+    }
+    tape_release(tape);
 }
 
 static void a_lane_without_room_is_named(void **state)
@@ -292,6 +356,8 @@ int main(void)
         cmocka_unit_test(each_lane_counts_its_own),
         cmocka_unit_test(a_copy_in_pieces_is_whole),
         cmocka_unit_test(the_hosts_memory_is_copied_from_directly),
+        cmocka_unit_test(the_seconds_of_a_copy_last_until_the_device_has_the_bytes),
+        cmocka_unit_test(a_copy_that_moves_no_byte_takes_no_time),
         cmocka_unit_test(a_lane_without_room_is_named),
         cmocka_unit_test(a_copy_without_room_leaves_its_source),
         cmocka_unit_test(an_emptied_cache_gives_segments_back),
