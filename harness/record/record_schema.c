@@ -1,228 +1,10 @@
-/* Record schema: which fields a line has and of which kind. Not the meaning of the figures. */
+/* Record schema: a line is checked against the fields of its type (record_fields.h). Not the meaning of the figures. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/record/record.h"
-
-enum kinds {
-    KIND_NULL = 1 << JSON_KIND_NULL,
-    KIND_BOOLEAN = 1 << JSON_KIND_BOOLEAN,
-    KIND_INTEGER = 1 << JSON_KIND_INTEGER,
-    KIND_NUMBER = 1 << JSON_KIND_INTEGER | 1 << JSON_KIND_REAL,
-    KIND_STRING = 1 << JSON_KIND_STRING,
-    KIND_ARRAY = 1 << JSON_KIND_ARRAY,
-    KIND_OBJECT = 1 << JSON_KIND_OBJECT
-};
-
-/* A path of member names; '*' is every member of an object, '#' every element of an array. A path of NULL ends a table.
- * What is a part of something stands right behind it, and is not looked at where that is absent or null. Integers of records are sizes and counts: never negative, but for
- * the signed error and for what items leave over. */
-struct field {
-    const char *path;
-    unsigned kinds;
-    bool required;
-};
-
-static const struct field RUN_FIELDS[] = {
-    {"schema", KIND_OBJECT, true},
-    {"schema.name", KIND_STRING, true},
-    {"schema.major", KIND_INTEGER, true},
-    {"schema.minor", KIND_INTEGER, true},
-    {"run_id", KIND_STRING, true},
-    {"started", KIND_STRING, true},
-    {"tool", KIND_OBJECT, false},
-    {"tool.revision", KIND_STRING | KIND_NULL, false},
-    {"suite", KIND_OBJECT, true},
-    {"suite.name", KIND_STRING, true},
-    {"suite.path", KIND_STRING, true},
-    {"suite.plan_hash", KIND_STRING, true},
-    {"suite.case_count", KIND_INTEGER, true},
-    {"suite.selected_count", KIND_INTEGER, true},
-    {"suite.compare", KIND_OBJECT | KIND_NULL, false},
-    {"suite.compare.*", KIND_OBJECT | KIND_STRING, false},
-    {"suite.compare.*.bytes", KIND_INTEGER, false},
-    {"suite.compare.*.fraction", KIND_NUMBER, false},
-    {"devices", KIND_ARRAY, false},
-    {"devices.#", KIND_OBJECT, false},
-    {"devices.#.spec", KIND_STRING, true},
-    {"devices.#.kind", KIND_STRING, true},
-    {"devices.#.name", KIND_STRING | KIND_NULL, false},
-    {"devices.#.threads", KIND_INTEGER | KIND_NULL, false},
-    {"devices.#.driver", KIND_STRING | KIND_NULL, false},
-    {"devices.#.runtime", KIND_STRING | KIND_NULL, false},
-    {"devices.#.libraries", KIND_ARRAY | KIND_NULL, false},
-    {"devices.#.libraries.#", KIND_STRING, false},
-    {"device_lock", KIND_OBJECT | KIND_NULL, false},
-    {"device_lock.shared", KIND_BOOLEAN, true},
-    {"device_lock.paths", KIND_ARRAY, true},
-    {"device_lock.paths.#", KIND_STRING, false},
-    {"device_lock.note", KIND_STRING | KIND_NULL, true},
-    {"hardware", KIND_OBJECT | KIND_NULL, false},
-    {NULL, 0, false},
-};
-
-/* What the readings of device and process have in common (harness/run/reading_items.h). */
-#define ITEM_FIELDS(path)                                                                                              \
-    {path, KIND_OBJECT | KIND_NULL, false}, {path ".context_bytes", KIND_INTEGER | KIND_NULL, true},                   \
-        {path ".kernel_bytes", KIND_INTEGER | KIND_NULL, true},                                                        \
-        {path ".library_bytes", KIND_INTEGER | KIND_NULL, true},                                                       \
-        {path ".workspace_bytes", KIND_INTEGER | KIND_NULL, true},                                                     \
-        {path ".segment_bytes", KIND_INTEGER | KIND_NULL, true},                                                       \
-        {path ".remainder_bytes", KIND_INTEGER | KIND_NULL, true},
-
-static const struct field CASE_FIELDS[] = {
-    {"id", KIND_STRING, true},
-    {"family", KIND_STRING | KIND_NULL, false},
-    {"identity", KIND_OBJECT, true},
-    {"identity.model", KIND_STRING, true},
-    {"identity.mode", KIND_STRING, true},
-    {"identity.precision", KIND_STRING, true},
-    {"identity.quantize", KIND_STRING | KIND_NULL, false},
-    {"identity.batch", KIND_INTEGER | KIND_NULL, true},
-    {"identity.seq", KIND_INTEGER | KIND_NULL, true},
-    {"identity.new_tokens", KIND_INTEGER | KIND_NULL, false},
-    {"identity.cache", KIND_STRING | KIND_NULL, false},
-    {"identity.cache_dtype", KIND_STRING | KIND_NULL, false},
-    {"identity.beams", KIND_INTEGER | KIND_NULL, false},
-    {"identity.attention", KIND_STRING | KIND_NULL, true},
-    {"identity.padding", KIND_BOOLEAN | KIND_NULL, false},
-    {"identity.optimizer", KIND_STRING | KIND_NULL, true},
-    {"identity.loss", KIND_STRING | KIND_NULL, false},
-    {"identity.lora_rank", KIND_INTEGER | KIND_NULL, false},
-    {"identity.lora_targets", KIND_STRING | KIND_NULL, false},
-    {"identity.prepare_kbit", KIND_BOOLEAN | KIND_NULL, false},
-    {"identity.checkpointing", KIND_BOOLEAN | KIND_NULL, true},
-    {"identity.accumulate", KIND_INTEGER | KIND_NULL, true},
-    {"identity.logits", KIND_STRING | KIND_NULL, true},
-    {"identity.tf32", KIND_BOOLEAN | KIND_NULL, false},
-    {"identity.tf32_convolutions", KIND_BOOLEAN | KIND_NULL, false},
-    {"identity.head", KIND_STRING | KIND_NULL, true},
-    {"status", KIND_STRING, true},
-    {"reason", KIND_STRING | KIND_NULL, true},
-    {"attempt", KIND_INTEGER, true},
-    {"basis", KIND_STRING | KIND_NULL, false},
-    {"duration_s", KIND_NUMBER | KIND_NULL, true},
-    {"stages", KIND_OBJECT | KIND_NULL, true},
-    {"stages.*", KIND_OBJECT, false},
-    {"stages.*.requested_bytes", KIND_INTEGER | KIND_NULL, true},
-    {"stages.*.requested_bytes_peak", KIND_INTEGER | KIND_NULL, true},
-    {"stages.*.allocated_bytes", KIND_INTEGER | KIND_NULL, true},
-    {"stages.*.allocated_bytes_peak", KIND_INTEGER | KIND_NULL, true},
-    {"stages.*.reserved_bytes", KIND_INTEGER | KIND_NULL, true},
-    {"stages.*.reserved_bytes_peak", KIND_INTEGER | KIND_NULL, true},
-    {"stages.*.device_bytes", KIND_INTEGER | KIND_NULL, true},
-    {"stages.*.process_bytes", KIND_INTEGER | KIND_NULL, true},
-    {"stages.*.process_bytes_peak", KIND_INTEGER | KIND_NULL, true},
-    {"stages.*.cgroup_bytes", KIND_INTEGER | KIND_NULL, false},
-    {"stages.*.cgroup_bytes_peak", KIND_INTEGER | KIND_NULL, false},
-    ITEM_FIELDS("stages.*.device_items"){"stages.*.device_items.baseline_bytes", KIND_INTEGER | KIND_NULL, false},
-    ITEM_FIELDS("stages.*.process_items"){"stages.*.seconds", KIND_NUMBER | KIND_NULL, true},
-    {"stages.*.categories_at_peak", KIND_OBJECT | KIND_NULL, true},
-    {"stages.*.categories_at_peak.*", KIND_INTEGER | KIND_NULL, false},
-    {"context", KIND_OBJECT | KIND_NULL, true},
-    {"context.device_bytes", KIND_INTEGER | KIND_NULL, true},
-    {"context.process_bytes", KIND_INTEGER | KIND_NULL, true},
-    {"context.baseline_bytes", KIND_INTEGER | KIND_NULL, false},
-    {"context.cgroup_bytes", KIND_INTEGER | KIND_NULL, false},
-    {"validity", KIND_OBJECT | KIND_NULL, false},
-    {"validity.valid", KIND_BOOLEAN, true},
-    {"validity.reasons", KIND_ARRAY, true},
-    {"validity.reasons.#", KIND_STRING, false},
-    {"peak_stage", KIND_STRING | KIND_NULL, true},
-    {"categories_at_peak", KIND_OBJECT | KIND_NULL, true},
-    {"categories_at_peak.*", KIND_INTEGER | KIND_NULL, false},
-    {"causes", KIND_OBJECT | KIND_NULL, true},
-    {"causes.*", KIND_OBJECT | KIND_NULL, false},
-    {"causes.*.rounding_bytes", KIND_INTEGER | KIND_NULL, true},
-    {"causes.*.unsplit_remainder_bytes", KIND_INTEGER | KIND_NULL, true},
-    {"causes.*.unsplit_remainder_count", KIND_INTEGER | KIND_NULL, true},
-    {"causes.*.cached_bytes", KIND_INTEGER | KIND_NULL, true},
-    {"saved_for_backward_bytes", KIND_INTEGER | KIND_NULL, true},
-    {"attention_backend", KIND_STRING | KIND_NULL, false},
-    {"loss", KIND_NUMBER | KIND_NULL, true},
-    {"sequence_hash", KIND_STRING | KIND_NULL, true},
-    {"oom", KIND_OBJECT | KIND_NULL, true},
-    {"oom.wanted_bytes", KIND_INTEGER | KIND_NULL, true},
-    {"oom.free_bytes", KIND_INTEGER | KIND_NULL, false},
-    {"oom.held_bytes", KIND_INTEGER | KIND_NULL, true},
-    {"oom.stage", KIND_STRING | KIND_NULL, true},
-    {"oom.label", KIND_STRING | KIND_NULL, true},
-    {"constants", KIND_OBJECT | KIND_NULL, false},
-    {"constants.path", KIND_STRING | KIND_NULL, true},
-    {"constants.hash", KIND_STRING | KIND_NULL, true},
-    {"constants.kind", KIND_STRING | KIND_NULL, true},
-    {"constants.name", KIND_STRING | KIND_NULL, true},
-    {"constants.driver", KIND_STRING | KIND_NULL, true},
-    {"constants.revision", KIND_STRING | KIND_NULL, false},
-    {"constants.calibrated", KIND_BOOLEAN, true},
-    {"constants.mismatch", KIND_STRING | KIND_NULL, false},
-    {"estimates", KIND_OBJECT | KIND_NULL, true},
-    {"estimates.*", KIND_OBJECT | KIND_NULL, false},
-    {"verdicts", KIND_ARRAY, true},
-    {"verdicts.#", KIND_OBJECT, false},
-    {"verdicts.#.estimator", KIND_STRING, true},
-    {"verdicts.#.quantity", KIND_STRING, true},
-    {"verdicts.#.predicted", KIND_INTEGER | KIND_NULL, true},
-    {"verdicts.#.measured", KIND_INTEGER | KIND_NULL, true},
-    {"verdicts.#.stage", KIND_STRING | KIND_NULL, false},
-    {"verdicts.#.signed_error_bytes", KIND_INTEGER | KIND_NULL, true},
-    {"verdicts.#.signed_error", KIND_NUMBER | KIND_NULL, true},
-    {"verdicts.#.tolerance", KIND_OBJECT | KIND_NULL, true},
-    {"verdicts.#.tolerance.bytes", KIND_INTEGER, false},
-    {"verdicts.#.tolerance.fraction", KIND_NUMBER, false},
-    {"verdicts.#.pass", KIND_BOOLEAN | KIND_NULL, true},
-    {"verdicts.#.note", KIND_STRING | KIND_NULL, false},
-    {"proof", KIND_OBJECT | KIND_NULL, false},
-    {"proof.granule_bytes", KIND_INTEGER | KIND_NULL, true},
-    {"proof.least_bytes", KIND_INTEGER | KIND_NULL, true},
-    {"proof.larger_run", KIND_BOOLEAN | KIND_NULL, true},
-    {"proof.limits", KIND_ARRAY, true},
-    {"proof.limits.#", KIND_OBJECT, false},
-    {"proof.limits.#.estimator", KIND_STRING, true},
-    {"proof.limits.#.quantity", KIND_STRING, true},
-    {"proof.limits.#.bytes", KIND_INTEGER, true},
-    {"proof.limits.#.predicted_runs", KIND_BOOLEAN, true},
-    {"proof.limits.#.predicted_less_runs", KIND_BOOLEAN | KIND_NULL, true},
-    {"proof.limits.#.runs", KIND_BOOLEAN | KIND_NULL, true},
-    {"proof.limits.#.less_runs", KIND_BOOLEAN | KIND_NULL, true},
-    {"proof.limits.#.pass", KIND_BOOLEAN | KIND_NULL, true},
-    {"proof.limits.#.note", KIND_STRING | KIND_NULL, true},
-    {"proof.note", KIND_STRING | KIND_NULL, true},
-    {"proof.duration_s", KIND_NUMBER, true},
-    {"proof.pass", KIND_BOOLEAN | KIND_NULL, true},
-    {"device", KIND_OBJECT | KIND_NULL, true},
-    {"device.kind", KIND_STRING, true},
-    {"device.name", KIND_STRING | KIND_NULL, true},
-    {"device.spec", KIND_STRING | KIND_NULL, true},
-    {"device.target", KIND_STRING | KIND_NULL, true},
-    {"device.total_bytes", KIND_INTEGER | KIND_NULL, true},
-    {"device.threads", KIND_INTEGER | KIND_NULL, false},
-    {"device.driver", KIND_STRING | KIND_NULL, true},
-    {"device.runtime", KIND_STRING | KIND_NULL, true},
-    {"device.pci_bus_id", KIND_STRING | KIND_NULL, true},
-    {"device.uuid", KIND_STRING | KIND_NULL, true},
-    {"device.shared", KIND_BOOLEAN, false},
-    {NULL, 0, false},
-};
-
-static const struct field END_FIELDS[] = {
-    {"finished", KIND_STRING, true},
-    {"interrupted", KIND_BOOLEAN, true},
-    {"counts", KIND_OBJECT, true},
-    {"counts.*", KIND_INTEGER, false},
-    {"outcome", KIND_STRING, true},
-    {"reason", KIND_STRING | KIND_NULL, false},
-    {NULL, 0, false},
-};
-
-static const struct field SELECTED_FIELDS[] = {
-    {"ids", KIND_ARRAY, true},
-    {"ids.#", KIND_STRING, false},
-    {"attempts", KIND_ARRAY, true},
-    {"attempts.#", KIND_INTEGER, false},
-    {NULL, 0, false},
-};
+#include "harness/record/record_fields.h"
 
 enum { WHERE_BYTES = 192 };
 
@@ -250,12 +32,15 @@ struct rule {
     bool each, element, is_signed;
 };
 
-enum { RULES_MAXIMUM = 256, DEPTH_MAXIMUM = 8, TYPE_COUNT = 4 };
+enum { RULES_MAXIMUM = 512, DEPTH_MAXIMUM = 8, TYPE_COUNT = 4 };
 
 static const struct {
     const char *type;
     const struct field *fields;
-} TABLES[TYPE_COUNT] = {{"case", CASE_FIELDS}, {"run", RUN_FIELDS}, {"end", END_FIELDS}, {"selected", SELECTED_FIELDS}};
+} TABLES[TYPE_COUNT] = {{"case", RECORD_CASE_FIELDS},
+                        {"run", RECORD_RUN_FIELDS},
+                        {"end", RECORD_END_FIELDS},
+                        {"selected", RECORD_SELECTED_FIELDS}};
 
 struct record_rules {
     struct rule rules[RULES_MAXIMUM];
