@@ -154,12 +154,18 @@ static enum status_code path_fail(const char *path, struct status *error)
                           "that they are not read: put it there, and the config.json",
                           path, files.shard_count);
     }
+    char config[MODEL_PATH_BYTES];
+    int length = snprintf(config, sizeof config, "%s/config.json", path);
+    if (length > 0 && length < MODEL_PATH_BYTES && lstat(config, &(struct stat){0}) == 0) {
+        return status_set(error, STATUS_INVALID,
+                          "'%s' is no regular file and leads to none; put the model's config.json in its place",
+                          config);
+    }
     return S_ISDIR(facts.st_mode)
                ? status_set(error, STATUS_INVALID,
                             "'%s' is a folder without a config.json or a model.safetensors, and without a .gguf that "
-                            "would be the "
-                            "only one; "
-                            "write the path of the one that is meant, or a name that assay models lists",
+                            "would be the only one; write the path of the one that is meant, or a name that assay "
+                            "models lists",
                             path)
                : status_set(error, STATUS_INVALID, "'%s' is no regular file; write the path of a config.json", path);
 }

@@ -2,12 +2,12 @@
 #include "harness/base/byte_source.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
+
+#include "harness/base/regular_file.h"
 
 struct file_source {
     struct byte_source base;
@@ -46,20 +46,16 @@ static const struct byte_source_table file_source_table = {.read = file_source_r
 enum status_code file_source_open(const char *path, struct byte_source **source, struct status *error)
 {
     struct stat facts;
-    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe without a writer must not hold us up */
-    if (file < 0 || fstat(file, &facts) != 0) {
-        enum status_code code = status_set(error, STATUS_IO, "%s: cannot be opened: %s", path, strerror(errno));
-        if (file >= 0) {
-            close(file);
-        }
-        return code;
+    int file = regular_file_open(path, &facts);
+    if (file < 0) {
+        return errno == 0 ? status_set(error, STATUS_IO, "%s: is not a regular file", path)
+                          : status_set(error, STATUS_IO, "%s: cannot be opened: %s", path, strerror(errno));
     }
     size_t path_bytes = strlen(path) + 1;
-    struct file_source *self = S_ISREG(facts.st_mode) ? malloc(sizeof *self + path_bytes) : NULL;
+    struct file_source *self = malloc(sizeof *self + path_bytes);
     if (self == NULL) {
         close(file);
-        return S_ISREG(facts.st_mode) ? status_set(error, STATUS_OUT_OF_MEMORY, "%s: no host memory to open it", path)
-                                      : status_set(error, STATUS_IO, "%s: it is not a regular file", path);
+        return status_set(error, STATUS_OUT_OF_MEMORY, "%s: no host memory to open it", path);
     }
     memcpy(self->path, path, path_bytes);
     self->base = (struct byte_source){.table = &file_source_table, .name = self->path, .size_bytes = facts.st_size};

@@ -4,7 +4,6 @@
 #include "harness/base/json.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
@@ -15,6 +14,7 @@
 
 #include "harness/base/file_kind.h"
 #include "harness/base/json_flat.h"
+#include "harness/base/regular_file.h"
 
 /* A struct json is a json_t under another name, so that no other file needs jansson's header. */
 static json_t *value_of(const struct json *value)
@@ -118,9 +118,14 @@ static enum status_code file_read(int file, const char *path, size_t maximum_byt
 
 enum status_code json_parse_file(const char *path, size_t maximum_bytes, struct json **document, struct status *error)
 {
-    int file = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat facts;
+    int file = regular_file_open(path, &facts);
     if (file < 0) {
-        return status_set(error, STATUS_IO, "%s: cannot be opened: %s", path, strerror(errno));
+        return errno == 0
+                   ? status_set(error, STATUS_IO,
+                                "%s: is not a regular file; name a file of JSON, and save what a pipe yields as one",
+                                path)
+                   : status_set(error, STATUS_IO, "%s: cannot be opened: %s", path, strerror(errno));
     }
     struct text content = {0};
     enum status_code code = file_read(file, path, maximum_bytes, &content, error);

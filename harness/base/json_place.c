@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
+
+#include "harness/base/regular_file.h"
 
 enum { KEY_BYTES = 128 };
 
@@ -160,9 +162,13 @@ static struct json_place value_place(FILE *file, const char *pointer)
 
 bool json_place_find(const char *path, const char *pointer, struct json_place *place)
 {
-    struct stat kind;
-    FILE *file = stat(path, &kind) == 0 && S_ISREG(kind.st_mode) ? fopen(path, "re") : NULL;
+    struct stat facts;
+    int opened = regular_file_open(path, &facts);
+    FILE *file = opened >= 0 ? fdopen(opened, "r") : NULL;
     if (file == NULL) {
+        if (opened >= 0) {
+            close(opened);
+        }
         return false;
     }
     *place = value_place(file, pointer);

@@ -43,7 +43,7 @@ enum status_code offload_folder_new(const char *path, struct offload_folder **fo
     return STATUS_OK;
 }
 
-/* Not json_parse_file, which waits for a pipe that has no writer: the folder may come from somebody else. */
+/* Not json_parse_file, whose words on a file that is too large know nothing of offloaded weights. */
 static enum status_code index_parse(const char *path, struct json **index, struct status *error)
 {
     struct byte_source *source = NULL;

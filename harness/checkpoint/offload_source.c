@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "harness/base/regular_file.h"
 #include "harness/checkpoint/checkpoint_builder.h"
 #include "harness/checkpoint/offload_folder_inside.h"
 #include "harness/kernels/convert.h"
@@ -168,11 +169,9 @@ static int64_t file_prefetch(const struct offload_folder *folder, const char *na
     struct stat facts = {0};
     bool has_dat = strchr(name, '/') == NULL && json_get(json_get(folder->index, name), "shape") != NULL;
     if (has_dat && offload_dat_path(folder, name, &path, NULL) == STATUS_OK) {
-        int file = open(text_string(&path), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-        if (file >= 0 && fstat(file, &facts) == 0 && S_ISREG(facts.st_mode)) {
-            posix_fadvise(file, 0, OFFLOAD_PREFETCH_BYTES, POSIX_FADV_WILLNEED);
-        }
+        int file = regular_file_open(text_string(&path), &facts);
         if (file >= 0) {
+            posix_fadvise(file, 0, OFFLOAD_PREFETCH_BYTES, POSIX_FADV_WILLNEED);
             close(file);
         }
     }

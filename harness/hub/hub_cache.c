@@ -2,7 +2,6 @@
 #include "harness/hub/hub_cache.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <ftw.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 
 #include "harness/base/file_replace.h"
+#include "harness/base/regular_file.h"
 #include "harness/base/size.h"
 
 /* The first line of a head: it says how much follows, so that a damaged one is known. */
@@ -54,11 +54,11 @@ bool hub_cache_knows(const char *folder, const char *repository)
 /* At most maximum bytes of a regular file; false where there are more, or it cannot be read. */
 static bool file_read(const char *path, size_t maximum, struct text *content, struct stat *facts)
 {
-    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int file = regular_file_open(path, facts);
     if (file < 0) {
         return false;
     }
-    bool read_whole = fstat(file, facts) == 0 && S_ISREG(facts->st_mode) && (uintmax_t)facts->st_size <= maximum;
+    bool read_whole = (uintmax_t)facts->st_size <= maximum;
     while (read_whole) {
         char block[64 * 1024];
         ssize_t count = read(file, block, sizeof block);

@@ -2,7 +2,6 @@
 #include "harness/hub/hub_settings.h"
 
 #include <ctype.h>
-#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "harness/base/regular_file.h"
 #include "harness/base/size.h"
 #include "harness/base/text.h"
 
@@ -170,7 +170,8 @@ static enum status_code token_clean(const char *where, const char *value, struct
 static enum status_code token_file_read(const char *path, struct hub_settings *settings, struct status *error)
 {
     char content[HUB_TOKEN_BYTES + 64] = "";
-    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct stat facts;
+    int file = regular_file_open(path, &facts);
     if (file < 0) {
         return STATUS_OK;
     }

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "harness/base/regular_file.h"
 #include "harness/base/text.h"
 
 struct open_file {
@@ -80,6 +81,10 @@ static enum status_code source_new(const struct open_file *held, struct byte_sou
 
 static enum status_code open_refuse(const char *path, int reason, struct status *error)
 {
+    if (reason == 0) {
+        return status_set(error, STATUS_IO, "%s: is not a regular file; put the file of the checkpoint in its place",
+                          path);
+    }
     const char *remedy = reason == EMFILE ? "; all shards are held open: raise the limit with ulimit -n" : "";
     return status_set(error, STATUS_IO, "%s: cannot be opened: %s%s", path, strerror(reason), remedy);
 }
@@ -98,16 +103,8 @@ static enum status_code place_open(const void *context, const char *name, struct
     memcpy(held->path, text_string(&path), path.length + 1);
     text_release(&path);
     held->expected_end = 0;
-    held->file = open(held->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not hold us up */
-    enum status_code code = STATUS_OK;
-    if (held->file < 0 || fstat(held->file, &held->facts) != 0) {
-        code = open_refuse(held->path, errno, error);
-    } else if (!S_ISREG(held->facts.st_mode)) {
-        code = status_set(error, STATUS_IO, "%s: it is not a regular file", held->path);
-    }
-    if (code == STATUS_OK) {
-        code = source_new(held, source, error);
-    }
+    held->file = regular_file_open(held->path, &held->facts);
+    enum status_code code = held->file < 0 ? open_refuse(held->path, errno, error) : source_new(held, source, error);
     if (code != STATUS_OK) {
         if (held->file >= 0) {
             close(held->file);

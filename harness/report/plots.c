@@ -5,7 +5,9 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "harness/base/regular_file.h"
 #include "harness/report/case_view.h"
 #include "harness/report/gnuplot.h"
 #include "harness/report/provenance.h"
@@ -15,9 +17,16 @@ enum { PAGE_MAXIMUM = 20, OVERHEAD_PAGE_MAXIMUM = 60, SCRIPT_BYTES_MAXIMUM = 1 <
 
 static enum status_code script_read(const char *path, struct text *script, struct status *error)
 {
-    FILE *file = fopen(path, "re");
+    struct stat facts;
+    int opened = regular_file_open(path, &facts);
+    FILE *file = opened >= 0 ? fdopen(opened, "r") : NULL;
     if (file == NULL) {
-        return status_set(error, STATUS_IO, "%s: cannot be opened: %s", path, strerror(errno));
+        enum status_code code = status_set(error, STATUS_IO, "%s: cannot be opened: %s", path,
+                                           errno == 0 ? "it is not a regular file" : strerror(errno));
+        if (opened >= 0) {
+            close(opened);
+        }
+        return code;
     }
     char bytes[4096];
     size_t count;

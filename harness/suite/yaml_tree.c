@@ -2,15 +2,14 @@
 #include "harness/suite/yaml_tree.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <yaml.h>
 
 #include "harness/base/file_kind.h"
+#include "harness/base/regular_file.h"
 #include "harness/suite/yaml_value.h"
 
 struct anchor {
@@ -402,23 +401,22 @@ enum status_code yaml_tree_read_text(const char *name, const char *text, size_t 
 static enum status_code file_load(const char *path, char *content, size_t *length, struct status *error)
 {
     struct stat state;
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* a pipe is refused, not waited for */
+    int descriptor = regular_file_open(path, &state);
+    if (descriptor < 0 && errno == 0) {
+        return status_set(error, STATUS_INVALID, "%s: is not a regular file; name a suite file", path);
+    }
     FILE *file = descriptor >= 0 ? fdopen(descriptor, "rb") : NULL;
     if (file == NULL) {
+        enum status_code code =
+            status_set(error, STATUS_INVALID, "%s: cannot be opened: %s; name a suite file", path, strerror(errno));
         if (descriptor >= 0) {
             close(descriptor);
         }
-        return status_set(error, STATUS_INVALID, "%s: cannot be opened: %s; name a suite file", path, strerror(errno));
+        return code;
     }
-    enum status_code code = STATUS_OK;
-    if (fstat(fileno(file), &state) != 0 || !S_ISREG(state.st_mode)) {
-        code = status_set(error, STATUS_INVALID, "%s: not a regular file; name a suite file", path);
-    } else {
-        *length = fread(content, 1, (size_t)YAML_TREE_FILE_BYTES_MAXIMUM + 1, file);
-        if (ferror(file)) {
-            code = status_set(error, STATUS_INVALID, "%s: cannot be read: %s", path, strerror(errno));
-        }
-    }
+    *length = fread(content, 1, (size_t)YAML_TREE_FILE_BYTES_MAXIMUM + 1, file);
+    enum status_code code =
+        ferror(file) ? status_set(error, STATUS_INVALID, "%s: cannot be read: %s", path, strerror(errno)) : STATUS_OK;
     fclose(file);
     return code;
 }

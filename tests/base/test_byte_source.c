@@ -88,12 +88,14 @@ static void test_refused(void **state)
     assert_int_equal(file_source_open("/nowhere/file", &source, &error), STATUS_IO);
     assert_string_equal(error.text, "/nowhere/file: cannot be opened: No such file or directory");
     assert_int_equal(file_source_open("/tmp", &source, &error), STATUS_IO);
-    assert_string_equal(error.text, "/tmp: it is not a regular file");
+    assert_string_equal(error.text, "/tmp: is not a regular file");
     assert_int_equal(unlink(scratch_file_path), 0);
     assert_int_equal(mkfifo(scratch_file_path, 0600), 0);
     assert_int_equal(file_source_open(scratch_file_path, &source, &error), STATUS_IO);
-    snprintf(expected, sizeof expected, "%s: it is not a regular file", scratch_file_path);
+    snprintf(expected, sizeof expected, "%s: is not a regular file", scratch_file_path);
     assert_string_equal(error.text, expected);
+    assert_int_equal(file_source_open("/dev/zero", &source, &error), STATUS_IO);
+    assert_string_equal(error.text, "/dev/zero: is not a regular file");
     assert_null(source);
 }
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "harness/base/json.h"
@@ -212,8 +213,29 @@ static void files_are_bounded_and_must_be_there(void **state)
     assert_non_null(strstr(error.text, "larger than 9 bytes"));
     unlink(path);
     assert_int_equal(json_parse_file(path, 9, &document, &error), STATUS_IO);
-    assert_int_equal(json_parse_file("/tmp", 9, &document, &error), STATUS_IO);
     assert_null(document);
+}
+
+/* A pipe that nobody writes to would be waited for, and /dev/zero has no end. */
+static void what_is_no_regular_file_is_not_read(void **state)
+{
+    (void)state;
+    char pipe_path[] = "/tmp/assay-json-XXXXXX";
+    assert_int_equal(close(mkstemp(pipe_path)), 0);
+    assert_int_equal(unlink(pipe_path), 0);
+    assert_int_equal(mkfifo(pipe_path, 0600), 0);
+    const char *const paths[] = {pipe_path, "/tmp", "/dev/zero"};
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        struct json *document = NULL;
+        struct status error = {0};
+        char told[256];
+        snprintf(told, sizeof told,
+                 "%s: is not a regular file; name a file of JSON, and save what a pipe yields as one", paths[i]);
+        assert_int_equal(json_parse_file(paths[i], 100, &document, &error), STATUS_IO);
+        assert_string_equal(error.text, told);
+        assert_null(document);
+    }
+    assert_int_equal(unlink(pipe_path), 0);
 }
 
 int main(void)
@@ -228,6 +250,7 @@ int main(void)
         cmocka_unit_test(bytes_that_are_not_utf8_are_replaced),
         cmocka_unit_test(what_acts_on_a_terminal_is_escaped),
         cmocka_unit_test(files_are_bounded_and_must_be_there),
+        cmocka_unit_test(what_is_no_regular_file_is_not_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -172,7 +172,7 @@ static void files_that_cannot_be_read_are_named(void **state)
     assert_string_equal(error.text,
                         "no/such/suite.yaml: cannot be opened: No such file or directory; name a suite file");
     assert_int_equal(yaml_tree_read_file("/dev/null", &tree, &error), STATUS_INVALID);
-    assert_string_equal(error.text, "/dev/null: not a regular file; name a suite file");
+    assert_string_equal(error.text, "/dev/null: is not a regular file; name a suite file");
     assert_int_equal(yaml_tree_read_file("tests", &tree, &error), STATUS_INVALID);
 }
 
