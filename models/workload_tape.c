@@ -79,7 +79,7 @@ static void padding_make(struct forward *f)
     f->labels = training ? labels : NULL;
 }
 
-static void inputs_make(struct build *build)
+void inputs_make(struct build *build)
 {
     struct forward *f = &build->forward;
     const struct config *config = f->config;
@@ -286,7 +286,7 @@ static void case_build(struct build *build)
     }
 }
 
-static void build_release(struct build *build)
+void build_release(struct build *build)
 {
     free(build->forward.values);
     free(build->forward.brought);
@@ -295,29 +295,51 @@ static void build_release(struct build *build)
     free(build->quantized);
 }
 
-/* workload: as the model takes it. bounds: of plan->form.repeats, else NULL. */
-static enum status_code tape_attempt(struct build *build, const struct target *target, struct cycle_bounds *bounds,
-                                     struct tape **tape, struct status *error)
+enum status_code build_open(struct build *build, struct tape *tape, struct status *error)
 {
     const struct workload *workload = build->forward.workload;
     size_t count = (size_t)build->forward.skeleton->tensor_count + 1;
-    struct tape *made = NULL;
     build->forward.values = calloc(count, sizeof *build->forward.values);
     build->forward.brought = calloc(count, sizeof *build->forward.brought);
     build->parameters = calloc(count, sizeof *build->parameters);
     build->states = calloc(count, sizeof *build->states);
     build->quantized = calloc(count, sizeof *build->quantized);
     build->forward.quantized = build->quantized;
+    build->forward.tape = tape;
+    build->forward.leaves = &build->leaves;
+    build->forward.near_tensor = &build->near_tensor;
     bool has_room = build->forward.values != NULL && build->forward.brought != NULL && build->parameters != NULL &&
                     build->states != NULL && build->quantized != NULL;
-    enum status_code code = has_room ? tape_new(target, &made, error)
-                                     : status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory for a tape");
+    if (!has_room) {
+        return status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory for a tape");
+    }
+    tape_tf32(tape, workload->tf32, workload->tf32 || workload->tf32_convolutions);
+    return STATUS_OK;
+}
+
+struct workload workload_as_taken(const struct config *config, const struct workload *workload)
+{
+    struct workload taken = *workload;
+    if (config->family->is_image) {
+        taken.seq = 0;
+    }
+    if (config->family->attends_eagerly) {
+        taken.attention = ATTENTION_EAGER;
+    }
+    return taken;
+}
+
+/* workload: as the model takes it. bounds: of plan->form.repeats, else NULL. */
+static enum status_code tape_attempt(struct build *build, const struct target *target, struct cycle_bounds *bounds,
+                                     struct tape **tape, struct status *error)
+{
+    struct tape *made = NULL;
+    enum status_code code = tape_new(target, &made, error);
     if (code == STATUS_OK) {
         tape_shape(made, build->plan.form, bounds);
-        build->forward.tape = made;
-        build->forward.leaves = &build->leaves;
-        build->forward.near_tensor = &build->near_tensor;
-        tape_tf32(made, workload->tf32, workload->tf32 || workload->tf32_convolutions);
+        code = build_open(build, made, error);
+    }
+    if (code == STATUS_OK) {
         case_build(build);
         code = tape_finish(made, error);
     }
@@ -337,13 +359,7 @@ static enum status_code tape_build(const struct forward *form, const struct targ
     const struct config *config = form->config;
     const struct workload *workload = form->workload;
     struct cycle_bounds bounds = {0};
-    struct workload adapted = *workload;
-    if (config->family->is_image) {
-        adapted.seq = 0;
-    }
-    if (config->family->attends_eagerly) {
-        adapted.attention = ATTENTION_EAGER;
-    }
+    const struct workload adapted = workload_as_taken(config, workload);
     enum status_code code = workload_fit_check(config, workload, plan->form.repeats, error);
     if (code != STATUS_OK) {
         return code;

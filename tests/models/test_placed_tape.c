@@ -14,73 +14,7 @@
 #include "models/placement.h"
 #include "models/workload_tape.h"
 #include "tests/models/placed_maps.h"
-
-/* -- a device that remembers the last thing it computed */
-
-struct remembering {
-    struct device base;
-    struct device *inner;
-    struct device_table table;
-    unsigned char **last; /* shared by all lanes: the bytes of the last output of any operation */
-    int64_t *last_bytes;
-};
-
-static enum status_code remembering_run(struct device *device, const struct operation_call *call, struct status *error)
-{
-    struct remembering *own = (struct remembering *)device;
-    enum status_code code = own->inner->table->run(own->inner, call, error);
-    const struct tensor *out = &call->tensors[call->tensor_count - 1];
-    if (code == STATUS_OK && call->tensor_count > call->input_count && tensor_is_dense(out)) {
-        *own->last_bytes = tensor_element_count(out) * dtype_bytes(out->dtype);
-        *own->last = realloc(*own->last, (size_t)*own->last_bytes + 1);
-        assert_non_null(*own->last);
-        memcpy(*own->last, out->data, (size_t)*own->last_bytes);
-    }
-    return code;
-}
-
-#define INNER(device) (((struct remembering *)(device))->inner)
-static enum status_code remembering_properties(struct device *device, struct device_properties *properties,
-                                               struct status *error)
-{
-    return INNER(device)->table->properties(INNER(device), properties, error);
-}
-static enum status_code remembering_alloc(struct device *device, int64_t bytes, void **address, struct status *error)
-{
-    return INNER(device)->table->segment_alloc(INNER(device), bytes, address, error);
-}
-static enum status_code remembering_free(struct device *device, void *address, int64_t bytes, struct status *error)
-{
-    return INNER(device)->table->segment_free(INNER(device), address, bytes, error);
-}
-static enum status_code remembering_to_host(struct device *device, void *host, const void *address, int64_t bytes,
-                                            struct status *error)
-{
-    return INNER(device)->table->copy_to_host(INNER(device), host, address, bytes, error);
-}
-static enum status_code remembering_from_host(struct device *device, void *address, const void *host, int64_t bytes,
-                                              struct status *error)
-{
-    return INNER(device)->table->copy_from_host(INNER(device), address, host, bytes, error);
-}
-static enum status_code remembering_synchronize(struct device *device, struct status *error)
-{
-    return INNER(device)->table->synchronize(INNER(device), error);
-}
-static enum status_code remembering_read(struct device *device, struct device_reading *reading, struct status *error)
-{
-    return INNER(device)->table->read_memory(INNER(device), reading, error);
-}
-
-static const struct device_table remembering_table = {.kind = "host",
-                                                      .properties = remembering_properties,
-                                                      .segment_alloc = remembering_alloc,
-                                                      .segment_free = remembering_free,
-                                                      .run = remembering_run,
-                                                      .copy_to_host = remembering_to_host,
-                                                      .copy_from_host = remembering_from_host,
-                                                      .synchronize = remembering_synchronize,
-                                                      .read_memory = remembering_read};
+#include "tests/models/remembering_device.h"
 
 /* -- a disk in memory */
 
@@ -136,8 +70,7 @@ struct placed_case {
     struct workload workload;
     struct placement placement;
     struct tape *tape;
-    unsigned char *last;
-    int64_t last_bytes;
+    struct last_output last;
     struct placed_result result;
     struct shelf shelf;
 };
@@ -177,10 +110,10 @@ static void case_run(struct placed_case *one)
     struct tape_view view = tape_view(one->tape);
     struct placed_store store = {.write = shelf_write, .read = shelf_read, .context = &one->shelf};
     for (int i = 0; i < PLACES; i++) {
-        devices[i] =
-            (struct remembering){.base = {&remembering_table}, .last = &one->last, .last_bytes = &one->last_bytes};
-        assert_int_equal(device_open(i == DISK ? "meta" : "host", &devices[i].inner, &error), STATUS_OK);
-        lanes[i] = (struct replay_lane){.device = i == DISK ? devices[i].inner : &devices[i].base,
+        struct device *inner = NULL;
+        assert_int_equal(device_open(i == DISK ? "meta" : "host", &inner, &error), STATUS_OK);
+        remembering_wrap(&devices[i], inner, &one->last);
+        lanes[i] = (struct replay_lane){.device = i == DISK ? inner : &devices[i].base,
                                         .policy = i < CPU ? ALLOCATOR_CACHING : ALLOCATOR_PLAIN,
                                         .store = i == DISK ? &store : NULL};
     }
@@ -199,7 +132,7 @@ static void case_close(struct placed_case *one)
     placement_release(&one->placement);
     skeleton_release(&one->skeleton);
     shelf_empty(&one->shelf);
-    free(one->last);
+    free(one->last.bytes);
 }
 
 static void case_make(struct placed_case *one, const char *model, const struct placement_entry *entries,
@@ -232,8 +165,7 @@ static void a_model_gives_the_same_numbers_however_it_is_placed(void **state)
         struct placed_case one, spread;
         case_make(&one, maps[i].model, whole, 1);
         case_make(&spread, maps[i].model, maps[i].entries, entries_count(&maps[i]));
-        assert_true(one.last_bytes > 0);
-        if (one.last_bytes != spread.last_bytes || memcmp(one.last, spread.last, (size_t)one.last_bytes) != 0) {
+        if (!last_outputs_equal(&one.last, &spread.last)) {
             fail_msg("map %zu: %s gives other numbers when it is placed", i, maps[i].model);
         }
         assert_int_equal(one.result.copy_count, 0);

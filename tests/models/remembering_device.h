@@ -1,0 +1,28 @@
+/* A device that computes on the host and remembers the last thing that it computed. */
+#ifndef ASSAY_TESTS_MODELS_REMEMBERING_DEVICE_H
+#define ASSAY_TESTS_MODELS_REMEMBERING_DEVICE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "harness/device/device.h"
+
+/* The bytes of the last dense output of any operation; several devices may share one. The test frees bytes. */
+struct last_output {
+    unsigned char *bytes;
+    int64_t count;
+};
+
+struct remembering {
+    struct device base;
+    struct device *inner;
+    struct last_output *last;
+};
+
+/* inner stays the caller's to close. */
+void remembering_wrap(struct remembering *device, struct device *inner, struct last_output *last);
+
+/* Whether both are there, and the same to the bit. */
+bool last_outputs_equal(const struct last_output *a, const struct last_output *b);
+
+#endif
