@@ -110,6 +110,7 @@ static enum status_code weights_load(struct load_case *load, const struct load_w
     struct device_reading before = {0}, after = {0};
     struct device *host = load->host;
     load_files_drop(&load->files);
+    figures->cached_bytes = files_cached_bytes(&load->files.paths);
     drivers_read(load, false, figures);
     bool known = host->table->reset_peak != NULL && host->table->reset_peak(host, NULL) == STATUS_OK &&
                  host->table->read_memory(host, &before, NULL) == STATUS_OK && before.process_valid;
@@ -151,7 +152,7 @@ static enum status_code load_measure(const struct arguments *arguments, struct l
     }
     if (code == STATUS_OK && figures->is_read && arguments_value(arguments, "no-plain-read") == NULL) {
         load_files_drop(&load->files);
-        code = load_read_plainly(&load->files, watch, &figures->plain, error);
+        code = plain_read(&load->files.paths, watch, &figures->plain, error);
         figures->has_plain = code == STATUS_OK;
     }
     if (code == STATUS_OK) {

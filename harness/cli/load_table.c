@@ -100,6 +100,21 @@ static void device_lines(const struct load_case *load, const struct load_figures
     text_append(text, figures->agrees ? "" : "what is predicted and what was measured differ\n");
 }
 
+/* In what state the two reads found the page cache. */
+static void cache_line(const struct load_figures *figures, struct text *text)
+{
+    int64_t load = figures->cached_bytes, plain = figures->plain.cached_bytes;
+    char load_text[SIZE_TEXT_BYTES], plain_text[SIZE_TEXT_BYTES];
+    if (load < 0 || plain < 0) {
+        text_append(text, "the kernel does not tell what of the files the page cache had before these reads\n");
+    } else if (load == 0 && plain == 0) {
+        text_append(text, "the page cache had none of the files before either read\n");
+    } else {
+        text_format(text, "of the files, the page cache had %s before the load and %s before the plain read\n",
+                    size_format(load, load_text), size_format(plain, plain_text));
+    }
+}
+
 static void host_lines(const struct load_case *load, const struct load_figures *figures, struct text *text)
 {
     char most[SIZE_TEXT_BYTES], staging[SIZE_TEXT_BYTES], flight[SIZE_TEXT_BYTES], grown[SIZE_TEXT_BYTES];
@@ -125,6 +140,7 @@ static void host_lines(const struct load_case *load, const struct load_figures *
     if (figures->has_plain && plain > 0.0) {
         text_format(text, "a plain read of the same files: %.0f MB/s; the load has %.2f of it\n", plain / 1e6,
                     rate / plain);
+        cache_line(figures, text);
     }
 }
 
@@ -199,12 +215,13 @@ static struct json *names_json(const struct name_list *names)
     return json_made(list, made);
 }
 
-static struct json *reading_json(int64_t bytes, double seconds)
+static struct json *reading_json(int64_t bytes, double seconds, int64_t cached_bytes)
 {
     struct json *object = json_object_new();
     bool made = json_set(object, "bytes", json_integer_new(bytes)) &&
                 json_set(object, "seconds", json_real_new(seconds)) &&
-                json_set(object, "bytes_per_second", json_real_new(rate_of(bytes, seconds)));
+                json_set(object, "bytes_per_second", json_real_new(rate_of(bytes, seconds))) &&
+                json_set(object, "cached_bytes", cached_bytes >= 0 ? json_integer_new(cached_bytes) : json_null_new());
     return json_made(object, made);
 }
 
@@ -257,25 +274,28 @@ struct json *load_json(const struct load_case *load, const struct load_figures *
 {
     const struct load_result *measured = &figures->measured;
     struct json *object = json_object_new();
-    bool made =
-        json_set(object, "model", json_string_new(load->place.model.config.name)) &&
-        json_set(object, "checkpoint", json_string_new(load->files.checkpoint->name)) &&
-        json_set(object, "file_count", json_integer_new(file_count(load))) &&
-        json_set(object, "head", json_string_new(load->place.skeleton.head == HEAD_BARE ? "bare" : "lm")) &&
-        json_set(object, "precision",
-                 load->request.type != NULL ? json_string_new(type_words(load)) : json_null_new()) &&
-        json_set(object, "device_map", map_json(&load->map)) &&
-        json_set(object, "devices", devices_json(load, figures)) && json_set(object, "host", host_json(figures)) &&
-        keys_set(load, object) &&
-        json_set(object, "read",
-                 figures->is_read ? reading_json(measured->read_bytes, measured->transfer_seconds) : json_null_new()) &&
-        json_set(object, "allocate_seconds", json_real_new(measured->allocate_seconds)) &&
-        json_set(object, "store_seconds", json_real_new(measured->store_seconds)) &&
-        json_set(object, "plain_read",
-                 figures->has_plain ? reading_json(figures->plain.bytes, figures->plain.seconds) : json_null_new()) &&
-        json_set(object, "offloaded", offload_json(load, figures)) &&
-        json_set(object, "pass", json_boolean_new(figures->agrees && load->plan.missing.count == 0)) &&
-        json_set(object, "warnings", notes_json(&load->plan.warnings)) &&
-        json_set(object, "notes", notes_json(&load->place.notes));
+    bool made = json_set(object, "model", json_string_new(load->place.model.config.name)) &&
+                json_set(object, "checkpoint", json_string_new(load->files.checkpoint->name)) &&
+                json_set(object, "file_count", json_integer_new(file_count(load))) &&
+                json_set(object, "head", json_string_new(load->place.skeleton.head == HEAD_BARE ? "bare" : "lm")) &&
+                json_set(object, "precision",
+                         load->request.type != NULL ? json_string_new(type_words(load)) : json_null_new()) &&
+                json_set(object, "device_map", map_json(&load->map)) &&
+                json_set(object, "devices", devices_json(load, figures)) &&
+                json_set(object, "host", host_json(figures)) && keys_set(load, object) &&
+                json_set(object, "read",
+                         figures->is_read
+                             ? reading_json(measured->read_bytes, measured->transfer_seconds, figures->cached_bytes)
+                             : json_null_new()) &&
+                json_set(object, "allocate_seconds", json_real_new(measured->allocate_seconds)) &&
+                json_set(object, "store_seconds", json_real_new(measured->store_seconds)) &&
+                json_set(object, "plain_read",
+                         figures->has_plain
+                             ? reading_json(figures->plain.bytes, figures->plain.seconds, figures->plain.cached_bytes)
+                             : json_null_new()) &&
+                json_set(object, "offloaded", offload_json(load, figures)) &&
+                json_set(object, "pass", json_boolean_new(figures->agrees && load->plan.missing.count == 0)) &&
+                json_set(object, "warnings", notes_json(&load->plan.warnings)) &&
+                json_set(object, "notes", notes_json(&load->place.notes));
     return json_made(object, made);
 }

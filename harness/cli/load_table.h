@@ -3,11 +3,13 @@
 #define ASSAY_CLI_LOAD_TABLE_H
 
 #include "harness/cli/load_case.h"
+#include "harness/load/plain_transfer.h"
 
 struct load_figures {
     struct load_result predicted, measured; /* shares are borrowed */
+    int64_t cached_bytes; /* of the files, that the page cache had when the load began; -1: not known */
     bool has_plain;
-    struct load_reading plain; /* a sequential read of the same files, in the same run */
+    struct plain_transfer plain; /* a sequential read of the same files, in the same run */
     bool host_known;
     int64_t host_grown_bytes; /* of the resident bytes of this process, at most, since before the load */
     int64_t *driver_bytes;    /* by place: what the driver counts more on that GPU; -1: it is not told */

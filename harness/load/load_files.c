@@ -130,12 +130,15 @@ static enum status_code sources_make(struct load_files *files, struct status *er
 {
     int count = files->checkpoint->file_count;
     enum status_code code = STATUS_OK;
+    const char **paths = calloc((size_t)count + 1, sizeof *paths);
+    files->paths = (struct file_paths){paths, count};
     files->sources = calloc((size_t)count + 1, sizeof *files->sources);
-    if (files->sources == NULL) {
+    if (files->sources == NULL || paths == NULL) {
         return status_set(error, STATUS_OUT_OF_MEMORY, "%s: no host memory to read it", files->checkpoint->name);
     }
     for (int i = 0; i < count && code == STATUS_OK; i++) {
-        const struct open_file *held = held_find(files, files->checkpoint->files[i].name);
+        paths[i] = files->checkpoint->files[i].name;
+        const struct open_file *held = held_find(files, paths[i]);
         code = held != NULL
                    ? source_new(held, &files->sources[i], error)
                    : status_set(error, STATUS_INTERNAL, "%s: was not opened", files->checkpoint->files[i].name);
@@ -226,8 +229,8 @@ void load_files_expect(const struct load_files *files, int file, int64_t offset,
 
 void load_files_drop(const struct load_files *files)
 {
+    files_forget(&files->paths);
     for (struct open_file *held = files->opened; held != NULL; held = held->next) {
-        posix_fadvise(held->file, 0, 0, POSIX_FADV_DONTNEED);
         held->expected_end = 0;
     }
 }
@@ -238,6 +241,7 @@ void load_files_release(struct load_files *files)
         byte_source_release(files->sources[i]);
     }
     free(files->sources);
+    free((void *)files->paths.paths);
     checkpoint_release(files->checkpoint);
     for (struct open_file *held = files->opened, *next = NULL; held != NULL; held = next) {
         next = held->next;

@@ -7,11 +7,13 @@
 #define ASSAY_LOAD_LOAD_FILES_H
 
 #include "harness/base/byte_source.h"
+#include "harness/base/page_cache.h"
 #include "harness/checkpoint/checkpoint.h"
 
 struct load_files {
     struct checkpoint *checkpoint;
-    struct byte_source **sources; /* by file of the checkpoint */
+    struct byte_source **sources; /* by file of the checkpoint, */
+    struct file_paths paths;      /* and where they are */
     struct open_file *opened;     /* a list of all, the index too */
 };
 
@@ -30,7 +32,7 @@ enum status_code load_files_check(const struct load_files *files, struct status 
 /* Says to the kernel that bytes of a file will be read soon. A hint: nothing fails. */
 void load_files_expect(const struct load_files *files, int file, int64_t offset, int64_t bytes);
 
-/* Asks the kernel to forget what it keeps of the files, so that the next reader reads the disk. */
+/* files_forget, so that the next reader reads the disk. */
 void load_files_drop(const struct load_files *files);
 
 void load_files_release(struct load_files *files); /* all zero is accepted */

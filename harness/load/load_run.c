@@ -254,39 +254,3 @@ enum status_code load_predict(const struct load_plan *plan, const struct replay_
     arena_release(&loaded.arena);
     return code;
 }
-
-static enum status_code file_read_plainly(struct byte_source *source, const struct load_watch *watch, void *buffer,
-                                          struct status *error)
-{
-    enum status_code code = STATUS_OK;
-    for (int64_t at = 0; at < source->size_bytes && code == STATUS_OK; at += LOAD_PIECE_BYTES) {
-        int64_t left = source->size_bytes - at, count = left < LOAD_PIECE_BYTES ? left : LOAD_PIECE_BYTES;
-        if (watch != NULL && watch->stops != NULL && watch->stops(watch->context)) {
-            return status_set(error, STATUS_UNAVAILABLE, "%s: reading it was interrupted", source->name);
-        }
-        code = byte_source_read(source, at, buffer, (size_t)count, error);
-    }
-    return code;
-}
-
-enum status_code load_read_plainly(const struct load_files *files, const struct load_watch *watch,
-                                   struct load_reading *reading, struct status *error)
-{
-    struct load_reading made = {0};
-    void *buffer = malloc(LOAD_PIECE_BYTES);
-    if (buffer == NULL) {
-        return status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory to read the files");
-    }
-    enum status_code code = STATUS_OK;
-    double begin = clock_seconds();
-    for (int i = 0; i < files->checkpoint->file_count && code == STATUS_OK; i++) {
-        code = file_read_plainly(files->sources[i], watch, buffer, error);
-        made.bytes += files->sources[i]->size_bytes;
-    }
-    made.seconds = clock_seconds() - begin;
-    free(buffer);
-    if (code == STATUS_OK) {
-        *reading = made;
-    }
-    return code;
-}

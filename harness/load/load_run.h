@@ -10,16 +10,11 @@
 
 #include "harness/load/load_files.h"
 #include "harness/load/load_plan.h"
+#include "harness/load/load_watch.h"
 #include "harness/replay/placed_replay.h"
 
 /* Two buffers, of what is read and of what it is cast to; LOAD_AHEAD_BYTES of a file are asked for before they are read. */
 enum { LOAD_PIECE_BYTES = 4 << 20, LOAD_STAGING_BYTES = 2 * LOAD_PIECE_BYTES, LOAD_AHEAD_BYTES = 16 << 20 };
-
-struct load_watch {
-    bool (*stops)(void *context); /* asked before each piece; true ends the load with STATUS_UNAVAILABLE */
-    void (*progress)(void *context, int64_t done_bytes, int64_t all_bytes);
-    void *context;
-};
 
 /* What a place holds after the load, and held at most. */
 struct load_share {
@@ -58,14 +53,5 @@ enum status_code loaded_release(struct loaded *loaded, struct status *error); /*
  * read_bytes and the seconds are 0. The shares are the arena's. */
 enum status_code load_predict(const struct load_plan *plan, const struct replay_lane *lanes, struct arena *arena,
                               struct load_result *result, struct status *error);
-
-/* Reads all files from begin to end into a buffer of LOAD_PIECE_BYTES, which is what a disk can give at best. Of watch, which may be
- * NULL, stops is asked. */
-struct load_reading {
-    int64_t bytes;
-    double seconds;
-};
-enum status_code load_read_plainly(const struct load_files *files, const struct load_watch *watch,
-                                   struct load_reading *reading, struct status *error);
 
 #endif

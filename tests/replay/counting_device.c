@@ -104,6 +104,7 @@ static enum status_code counting_copy_to_host(struct device *device, void *host,
     enum status_code code = call_counted(device, "copy_to_host", error);
     if (code == STATUS_OK) {
         memcpy(host, address, (size_t)bytes);
+        ((struct counting_device *)device)->copied_out_bytes += bytes;
     }
     return code;
 }
@@ -114,6 +115,7 @@ static enum status_code counting_copy_from_host(struct device *device, void *add
     enum status_code code = call_counted(device, "copy_from_host", error);
     if (code == STATUS_OK) {
         memcpy(address, host, (size_t)bytes);
+        ((struct counting_device *)device)->copied_in_bytes += bytes;
     }
     return code;
 }

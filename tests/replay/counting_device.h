@@ -14,6 +14,7 @@ struct counting_device {
     int64_t failing_call; /* counted from 1; 0: none. It answers failing_code and does nothing */
     enum status_code failing_code;
     int64_t run_count, reset_count;
+    int64_t copied_in_bytes, copied_out_bytes;
     struct operation_call last_call;
 };
 

@@ -1,0 +1,191 @@
+/* Plain transfers: see plain_transfer.h. Nothing here knows what a checkpoint is. */
+#include "harness/load/plain_transfer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/byte_source.h"
+#include "harness/base/clock.h"
+#include "harness/base/file_replace.h"
+
+/* -- files */
+
+static enum status_code watch_ask(const struct load_watch *watch, const char *name, const char *doing,
+                                  struct status *error)
+{
+    bool stops = watch != NULL && watch->stops != NULL && watch->stops(watch->context);
+    return stops ? status_set(error, STATUS_UNAVAILABLE, "%s: %s it was interrupted", name, doing) : STATUS_OK;
+}
+
+static int64_t piece_of(int64_t left)
+{
+    return left < PLAIN_PIECE_BYTES ? left : PLAIN_PIECE_BYTES;
+}
+
+/* Memory that has been written to, so that no page of it is made while the clock runs; not zero, which a disk may leave out. */
+static void *buffer_new(size_t bytes, struct status *error)
+{
+    uint32_t *words = malloc(bytes), state = 1;
+    if (words == NULL) {
+        status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory for a buffer of %zu bytes", bytes);
+        return NULL;
+    }
+    for (size_t i = 0; i < bytes / sizeof *words; i++) {
+        state = state * 1664525U + 1013904223U;
+        words[i] = state;
+    }
+    return words;
+}
+
+static enum status_code file_read(const char *path, void *buffer, const struct load_watch *watch, int64_t *bytes,
+                                  struct status *error)
+{
+    struct byte_source *source = NULL;
+    enum status_code code = file_source_open(path, &source, error);
+    if (code != STATUS_OK) {
+        return code;
+    }
+    for (int64_t at = 0; at < source->size_bytes && code == STATUS_OK; at += PLAIN_PIECE_BYTES) {
+        code = watch_ask(watch, path, "reading", error);
+        if (code == STATUS_OK) {
+            code = byte_source_read(source, at, buffer, (size_t)piece_of(source->size_bytes - at), error);
+        }
+    }
+    *bytes += source->size_bytes;
+    byte_source_release(source);
+    return code;
+}
+
+enum status_code plain_read(const struct file_paths *files, const struct load_watch *watch, struct plain_transfer *made,
+                            struct status *error)
+{
+    struct plain_transfer read = {.cached_bytes = files_cached_bytes(files)};
+    void *buffer = buffer_new(PLAIN_PIECE_BYTES, error);
+    enum status_code code = buffer != NULL ? STATUS_OK : STATUS_OUT_OF_MEMORY;
+    double begin = clock_seconds();
+    for (int i = 0; i < files->count && code == STATUS_OK; i++) {
+        code = file_read(files->paths[i], buffer, watch, &read.bytes, error);
+    }
+    read.seconds = clock_seconds() - begin;
+    free(buffer);
+    if (code == STATUS_OK) {
+        *made = read;
+    }
+    return code;
+}
+
+static enum status_code pieces_write(struct file_replacement *file, const void *buffer, int64_t bytes,
+                                     const struct load_watch *watch, struct status *error)
+{
+    struct text_drain *drain = file_replacement_drain(file);
+    enum status_code code = STATUS_OK;
+    for (int64_t done = 0; done < bytes && code == STATUS_OK; done += PLAIN_PIECE_BYTES) {
+        code = watch_ask(watch, "a plain file", "writing", error);
+        if (code == STATUS_OK && !drain->take(drain, buffer, (size_t)piece_of(bytes - done))) {
+            code = status_set(error, drain->error.code, "%s", drain->error.text);
+        }
+    }
+    return code == STATUS_OK ? file_replacement_settle(file, error) : code;
+}
+
+enum status_code plain_write(const char *folder, int64_t bytes, const struct load_watch *watch,
+                             struct plain_transfer *made, struct status *error)
+{
+    static const char name[] = "/.assay-plain-write"; /* for messages: the file is never given a name */
+    struct file_replacement *file = NULL;
+    size_t length = strlen(folder) + sizeof name;
+    char *path = malloc(length);
+    void *buffer = buffer_new(PLAIN_PIECE_BYTES, error);
+    if (path == NULL || buffer == NULL) {
+        free(path);
+        free(buffer);
+        return status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory to write a plain file");
+    }
+    snprintf(path, length, "%s%s", folder, name);
+    double begin = clock_seconds();
+    enum status_code code = file_replacement_open(path, FILE_KEPT, &file, error);
+    if (code == STATUS_OK) {
+        code = pieces_write(file, buffer, bytes, watch, error);
+        if (code == STATUS_OK) {
+            *made = (struct plain_transfer){.bytes = bytes, .seconds = clock_seconds() - begin};
+        }
+        file_replacement_abandon(file);
+    }
+    free(path);
+    free(buffer);
+    return code;
+}
+
+/* -- a device */
+
+struct copy_ends {
+    struct device *device;
+    void *segment; /* of the device */
+    void *buffer;  /* of the host */
+    int64_t bytes; /* of either */
+};
+
+/* A device of a bound may have little left: half as much is tried then, down to one piece. */
+static enum status_code ends_open(struct device *device, int64_t bytes, struct copy_ends *ends, struct status *error)
+{
+    int64_t wanted = bytes < PLAIN_SEGMENT_BYTES ? bytes : PLAIN_SEGMENT_BYTES;
+    enum status_code code = device->table->segment_alloc(device, wanted, &ends->segment, error);
+    while (code == STATUS_OUT_OF_MEMORY && wanted / 2 >= PLAIN_PIECE_BYTES) {
+        wanted /= 2;
+        code = device->table->segment_alloc(device, wanted, &ends->segment, error);
+    }
+    if (code != STATUS_OK) {
+        return code;
+    }
+    ends->device = device;
+    ends->bytes = wanted;
+    ends->buffer = buffer_new((size_t)wanted, error);
+    code = ends->buffer != NULL ? device->table->copy_from_host(device, ends->segment, ends->buffer, wanted, error)
+                                : STATUS_OUT_OF_MEMORY;
+    return code == STATUS_OK ? device->table->synchronize(device, error) : code;
+}
+
+static enum status_code ends_copy(const struct copy_ends *ends, enum plain_direction direction, int64_t bytes,
+                                  struct status *error)
+{
+    struct device *device = ends->device;
+    enum status_code code = STATUS_OK;
+    for (int64_t done = 0; done < bytes && code == STATUS_OK; done += ends->bytes) {
+        int64_t now = bytes - done < ends->bytes ? bytes - done : ends->bytes;
+        code = direction == PLAIN_TO_DEVICE
+                   ? device->table->copy_from_host(device, ends->segment, ends->buffer, now, error)
+                   : device->table->copy_to_host(device, ends->buffer, ends->segment, now, error);
+    }
+    return code == STATUS_OK ? device->table->synchronize(device, error) : code;
+}
+
+enum status_code plain_copy(struct device *device, enum plain_direction direction, int64_t bytes,
+                            struct plain_transfer *made, struct status *error)
+{
+    struct copy_ends ends = {0};
+    struct device_properties properties;
+    enum status_code code = device->table->properties(device, &properties, error);
+    if (code == STATUS_OK && !properties.computes) {
+        code = status_set(error, STATUS_UNAVAILABLE, "%s holds nothing that could be copied", properties.kind);
+    }
+    if (code != STATUS_OK || bytes <= 0) {
+        *made = code == STATUS_OK ? (struct plain_transfer){0} : *made;
+        return code;
+    }
+    code = ends_open(device, bytes, &ends, error);
+    if (code == STATUS_OK) {
+        double begin = clock_seconds();
+        code = ends_copy(&ends, direction, bytes, error);
+        if (code == STATUS_OK) {
+            *made = (struct plain_transfer){.bytes = bytes, .seconds = clock_seconds() - begin};
+        }
+    }
+    if (ends.segment != NULL) {
+        enum status_code freed =
+            device->table->segment_free(device, ends.segment, ends.bytes, code == STATUS_OK ? error : NULL);
+        code = code == STATUS_OK ? freed : code;
+    }
+    free(ends.buffer);
+    return code;
+}
