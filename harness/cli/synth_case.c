@@ -10,28 +10,22 @@
 #include "harness/cli/resource_path.h"
 #include "models/model.h"
 #include "models/model_config.h"
-#include "models/saved_config.h"
 #include "models/stored_precision.h"
 #include "models/workload_tape.h"
-
-enum { CONFIG_BYTES_MAXIMUM = 4 * 1024 * 1024 };
-
-/* save_pretrained's own default. */
-static const int64_t maximum_default_bytes = 50 * (int64_t)1000000000;
 
 static enum status_code words_read(const struct arguments *arguments, struct synth_case *synth, struct status *error)
 {
     const char *size = arguments_value(arguments, "max-shard-size"), *seed = arguments_value(arguments, "seed");
     enum status_code code = STATUS_OK;
     synth->folder = arguments_value(arguments, "out");
-    synth->is_zero = arguments_value(arguments, "zero") != NULL;
-    synth->maximum_bytes = maximum_default_bytes;
+    synth->recipe.is_zero = arguments_value(arguments, "zero") != NULL;
+    synth->recipe.maximum_bytes = CHECKPOINT_SHARD_BYTES_DEFAULT;
     if (synth->folder == NULL) {
         return status_set(error, STATUS_INVALID, "synth: --out is missing; name the folder to write into");
     }
     if (size != NULL) {
-        code = size_parse(size, &synth->maximum_bytes, error);
-        if (code == STATUS_OK && synth->maximum_bytes == 0) {
+        code = size_parse(size, &synth->recipe.maximum_bytes, error);
+        if (code == STATUS_OK && synth->recipe.maximum_bytes == 0) {
             code = status_set(error, STATUS_INVALID, "no tensor fits into files of 0 bytes; write 5GB");
         }
         if (code != STATUS_OK) {
@@ -39,10 +33,10 @@ static enum status_code words_read(const struct arguments *arguments, struct syn
         }
     }
     if (code == STATUS_OK && seed != NULL) {
-        code = integer_parse(seed, 0, INT64_MAX, &synth->seed, error);
+        code = integer_parse(seed, 0, INT64_MAX, &synth->recipe.seed, error);
         if (code != STATUS_OK) {
             status_prefix(error, "synth: --seed");
-        } else if (synth->is_zero) {
+        } else if (synth->recipe.is_zero) {
             code = status_set(error, STATUS_INVALID, "synth: --seed says nothing about --zero; keep one");
         }
     }
@@ -55,10 +49,10 @@ static enum status_code precision_read(const struct arguments *arguments, const 
 {
     const char *given = arguments_value(arguments, "precision");
     struct workload workload = workload_default(MODE_LOAD);
-    synth->precision = model->config.states_dtype ? model->config.dtype : DTYPE_FLOAT32;
+    synth->recipe.precision = model->config.states_dtype ? model->config.dtype : DTYPE_FLOAT32;
     if (given == NULL && model->checkpoint != NULL) {
         struct stored_precision stored = stored_precision_of(model->checkpoint);
-        synth->precision = stored.is_precision ? precision_dtype(stored.precision) : synth->precision;
+        synth->recipe.precision = stored.is_precision ? precision_dtype(stored.precision) : synth->recipe.precision;
     }
     if (given == NULL) {
         return STATUS_OK;
@@ -75,26 +69,23 @@ static enum status_code precision_read(const struct arguments *arguments, const 
             "loaded; write float32, float16 or bfloat16",
             given);
     }
-    synth->precision = precision_dtype(workload.precision);
+    synth->recipe.precision = precision_dtype(workload.precision);
     return STATUS_OK;
 }
 
-/* The configuration that will stand beside the tensors, which the headers of a file have not touched. */
-static enum status_code document_read(const struct arguments *arguments, const struct model_places *places,
-                                      struct synth_case *synth, struct status *error)
+/* The configuration that the checkpoint is made of. */
+static enum status_code config_find_file(const struct arguments *arguments, const struct model_places *places,
+                                         struct synth_case *synth, struct status *error)
 {
     const char *text = arguments->operands[0];
     enum status_code code = model_config_path(places, text, synth->config_path, error);
-    if (code == STATUS_INVALID) {
-        return status_set(error, STATUS_INVALID,
-                          "synth: %s has no config.json, which a checkpoint is made of; name a model of the catalogue "
-                          "or of the hub that has one, or a config.json",
-                          text);
-    }
-    if (code == STATUS_OK) {
-        code = json_parse_file(synth->config_path, CONFIG_BYTES_MAXIMUM, &synth->document, error);
-    }
-    return code == STATUS_OK ? config_of_json(synth->document, synth->config_path, text, &synth->config, error) : code;
+    return code != STATUS_INVALID
+               ? code
+               : status_set(
+                     error, STATUS_INVALID,
+                     "synth: %s has no config.json, which a checkpoint is made of; name a model of the catalogue "
+                     "or of the hub that has one, or a config.json",
+                     text);
 }
 
 /* A type that only MODEL#TYPE makes known is not known to the readers of a checkpoint either. */
@@ -126,48 +117,52 @@ static enum status_code model_read(const struct arguments *arguments, struct syn
         code = precision_read(arguments, &model, synth, error);
     }
     if (code == STATUS_OK) {
-        code = document_read(arguments, &places, synth, error);
+        code = config_find_file(arguments, &places, synth, error);
     }
     if (code == STATUS_OK) {
-        memcpy(synth->config.name, model.config.name, sizeof synth->config.name);
+        memcpy(synth->name, model.config.name, sizeof synth->name);
     }
     model_release(&model);
     return code;
 }
 
-static enum status_code tensors_list(const struct arguments *arguments, struct synth_case *synth, struct status *error)
+static enum status_code head_read(const struct arguments *arguments, struct synth_case *synth, struct status *error)
 {
     const char *head = arguments_value(arguments, "head");
     struct workload workload = workload_default(MODE_LOAD);
     enum status_code code = workload_set(&workload, "head", head != NULL ? head : "lm", error);
     if (code != STATUS_OK) {
         status_prefix(error, "synth");
-        return code;
     }
-    code = skeleton_build(&synth->config, workload.head, &synth->skeleton, error);
-    return code == STATUS_OK ? saved_layout_make(&synth->skeleton, synth->precision, &synth->layout, error) : code;
+    synth->recipe.head = workload.head;
+    return code;
 }
 
-static enum status_code document_change(struct synth_case *synth, struct status *error)
+static enum status_code draft_make(const struct arguments *arguments, struct synth_case *synth, struct status *error)
 {
-    bool dequantized = false;
-    enum status_code code = saved_config_make(synth->document, &synth->skeleton, synth->precision, &dequantized, error);
-    if (code == STATUS_OK && dequantized) {
+    synth->recipe.typed = arguments->operands[0];
+    synth->recipe.name = synth->name;
+    synth->recipe.config_path = synth->config_path;
+    enum status_code code = checkpoint_draft_make(&synth->recipe, &synth->draft, error);
+    if (synth->draft.is_dequantized) {
         note_give(
             "synth", &synth->notes,
             "%s is published with quantized weights; these are in %s, and config.json says nothing of quantization",
-            synth->config.name, dtype_name(synth->precision));
+            synth->name, dtype_name(synth->recipe.precision));
+    }
+    if (code != STATUS_OK) {
+        status_prefix(error, "synth");
     }
     return code;
 }
 
 enum status_code synth_case_open(const struct arguments *arguments, struct synth_case *synth, struct status *error)
 {
-    *synth = (struct synth_case){.document = NULL};
+    *synth = (struct synth_case){.folder = NULL};
     enum status_code code = words_read(arguments, synth, error);
     code = code == STATUS_OK ? model_read(arguments, synth, error) : code;
-    code = code == STATUS_OK ? tensors_list(arguments, synth, error) : code;
-    code = code == STATUS_OK ? document_change(synth, error) : code;
+    code = code == STATUS_OK ? head_read(arguments, synth, error) : code;
+    code = code == STATUS_OK ? draft_make(arguments, synth, error) : code;
     if (code != STATUS_OK) {
         synth_case_close(synth);
     }
@@ -176,9 +171,7 @@ enum status_code synth_case_open(const struct arguments *arguments, struct synth
 
 void synth_case_close(struct synth_case *synth)
 {
-    saved_layout_release(&synth->layout);
-    skeleton_release(&synth->skeleton);
-    json_release(synth->document);
+    checkpoint_draft_release(&synth->draft);
     text_release(&synth->notes);
     arena_release(&synth->arena);
 }
