@@ -18,6 +18,7 @@
 #include "harness/device/kernel_file.h"
 #include "harness/device/process_memory.h"
 #include "harness/device/product_plan.h"
+#include "harness/device/refusal.h"
 #include "harness/kernels/host.h"
 
 static int thread_count_read(void)
@@ -95,11 +96,17 @@ static enum status_code host_run(struct device *device, const struct operation_c
         return host_convolution(host, call, error);
     }
     const char *reason = kernel_host_run(call);
-    if (reason != NULL) {
-        char text[CALL_TEXT_BYTES];
-        return status_set(error, STATUS_DEVICE, "host: %s: %s", call_describe(call, text), reason);
+    if (reason == NULL) {
+        return STATUS_OK;
     }
-    return STATUS_OK;
+    char text[CALL_TEXT_BYTES];
+    if (reason == host_no_memory) {
+        return status_set(error, STATUS_OUT_OF_MEMORY,
+                          "host: out of memory: %s: scratch space wanted, and " REFUSAL_WORDS_LIMIT
+                          "; choose a smaller case or raise ulimit",
+                          call_describe(call, text));
+    }
+    return status_set(error, STATUS_DEVICE, "host: %s: %s", call_describe(call, text), reason);
 }
 
 static enum status_code host_copy_to_host(struct device *device, void *host, const void *address, int64_t bytes,

@@ -4,6 +4,8 @@
 #include "harness/kernels/body_check.h"
 #include "harness/kernels/host_operations.h"
 
+const char host_no_memory[] = "the host has no memory for its scratch space";
+
 static host_function *const functions[OPCODE_COUNT] = {
     [OPCODE_FILL] = host_fill,
     [OPCODE_RANDOM_NORMAL] = host_random_normal,

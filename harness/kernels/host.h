@@ -12,9 +12,12 @@
 /* Whether kernel_host_run knows the operation. */
 bool kernel_host_has(enum opcode opcode);
 
+/* What kernel_host_run returns, this very array, where the host has no memory for an operation's scratch space. */
+extern const char host_no_memory[];
+
 /* Runs one operation to its end. NULL on success, else a static text that says what is wrong with the call (an
- * operation that is not here, dtypes or shapes that do not fit, an id or a target out of range) or that the host has no
- * memory for the scratch space; outputs are then unchanged. Safe to call from several threads on different tensors. */
+ * operation that is not here, dtypes or shapes that do not fit, an id or a target out of range), or host_no_memory;
+ * outputs are then unchanged. Safe to call from several threads on different tensors. */
 const char *kernel_host_run(const struct operation_call *call);
 
 #endif

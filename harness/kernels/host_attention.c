@@ -6,8 +6,6 @@
 /* GROUP_FLOATS_MAXIMUM: of grad q of a group, 1 MiB for each thread. Below GROUPS_MINIMUM threads would have no work. */
 enum { TILE_SIZE = 64, GROUP_FLOATS_MAXIMUM = 1 << 18, GROUPS_MINIMUM = 8 };
 
-static const char no_memory[] = "the host has no memory for the tiles of attention";
-
 static int tile_size_for(int64_t length)
 {
     int64_t rounded = (length + TILE_STEP - 1) / TILE_STEP * TILE_STEP;
@@ -59,7 +57,7 @@ static const char *attention_open(struct attention *attention, const struct oper
     if (call->opcode == OPCODE_ATTENTION_BACKWARD && backward_is_by_group(attention)) {
         floats += group_floats(attention);
     }
-    return host_scratch_open(scratch, floats) ? NULL : no_memory;
+    return host_scratch_open(scratch, floats) ? NULL : host_no_memory;
 }
 
 HOST_CLONES

@@ -3,8 +3,6 @@
 #include "harness/kernels/host_operations.h"
 #include "harness/kernels/host_span.h"
 
-static const char no_memory[] = "the host has no memory for the planes in float32";
-
 struct batchnorm_job {
     const struct tensor *tensors;
     struct planes planes;
@@ -94,7 +92,7 @@ const char *host_batchnorm(const struct operation_call *call)
 {
     struct batchnorm_job job;
     if (!batchnorm_open(&job, call)) {
-        return no_memory;
+        return host_no_memory;
     }
     int64_t channels = job.planes.images * job.planes.plane > 0 ? job.planes.channels : 0;
     HOST_PARALLEL_FOR(tensor_element_count(&call->tensors[0]) >= PARALLEL_ELEMENTS)
@@ -165,7 +163,7 @@ const char *host_batchnorm_backward(const struct operation_call *call)
 {
     struct batchnorm_job job;
     if (!batchnorm_open(&job, call)) {
-        return no_memory;
+        return host_no_memory;
     }
     HOST_PARALLEL_FOR(tensor_element_count(&call->tensors[0]) >= PARALLEL_ELEMENTS)
     for (int64_t channel = 0; channel < job.planes.channels; channel++) {

@@ -31,7 +31,7 @@ const char *host_embedding(const struct operation_call *call)
     int64_t columns = weight->size[1];
     struct host_scratch scratch;
     if (!host_scratch_open(&scratch, columns)) {
-        return "the host has no memory for a row in float32";
+        return host_no_memory;
     }
     HOST_PARALLEL_FOR(tokens * columns >= PARALLEL_ELEMENTS)
     for (int64_t token = 0; token < tokens; token++) {
@@ -109,7 +109,7 @@ const char *host_embedding_backward(const struct operation_call *call)
     }
     struct token_index index;
     if (!token_index_open(&index, ids, rows)) {
-        return "the host has no memory to sort the ids";
+        return host_no_memory;
     }
     int64_t strips = (columns + GATHER_COLUMNS - 1) / GATHER_COLUMNS;
     HOST_PARALLEL_FOR(rows * columns >= PARALLEL_ELEMENTS)

@@ -185,7 +185,7 @@ const char *host_grouped_matmul(const struct operation_call *call)
         return wrong;
     }
     if (!host_scratch_open(&scratch, columns + inner + (columns > inner ? columns : inner))) {
-        return "the host has no memory for a row in float32";
+        return host_no_memory;
     }
     HOST_PARALLEL_FOR(rows * columns >= PARALLEL_ELEMENTS)
     for (int64_t row = 0; row < rows; row++) {

@@ -6,8 +6,6 @@
 #include "harness/kernels/host_operations.h"
 #include "harness/kernels/host_span.h"
 
-static const char no_memory[] = "the host has no memory for the planes in float32";
-
 /* Elements [first, end) of a row of the result whose windows have tap j within the image. */
 struct run {
     int64_t first, end;
@@ -231,7 +229,7 @@ static const char *groups_run(const struct operation_call *call,
     struct grouped_convolution c = grouped_convolution_of(call);
     struct host_scratch scratch;
     if (!host_scratch_open(&scratch, scratch_floats(&c))) {
-        return no_memory;
+        return host_no_memory;
     }
     HOST_PARALLEL_FOR(c.images * c.group_count > 1)
     for (int64_t k = 0; k < c.images * c.group_count; k++) {
@@ -256,7 +254,7 @@ const char *host_grouped_convolution_backward_weight(const struct operation_call
     struct grouped_convolution c = grouped_convolution_of(call);
     struct host_scratch scratch;
     if (!host_scratch_open(&scratch, scratch_floats(&c))) {
-        return no_memory;
+        return host_no_memory;
     }
     int64_t filters = c.group_count * c.group_filters;
     HOST_PARALLEL_FOR(filters > 1)

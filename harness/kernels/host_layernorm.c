@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char no_memory[] = "the host has no memory for the rows in float32";
-
 struct layernorm_job {
     const struct tensor *tensors;
     struct rows rows;
@@ -57,7 +55,7 @@ const char *host_layernorm(const struct operation_call *call)
 {
     struct layernorm_job job;
     if (!layernorm_open(&job, call, 0, 1, 2)) {
-        return no_memory;
+        return host_no_memory;
     }
     const struct tensor *a = &call->tensors[0], *out = &call->tensors[3];
     float *means = call->tensors[4].data;
@@ -158,7 +156,7 @@ const char *host_layernorm_backward(const struct operation_call *call)
 {
     struct layernorm_job job;
     if (!layernorm_open(&job, call, 1, 4, 4)) {
-        return no_memory;
+        return host_no_memory;
     }
     int64_t columns = job.rows.columns, rows = job.rows.count;
     int64_t block_rows = ((rows + BLOCKS_MAXIMUM - 1) / BLOCKS_MAXIMUM + JOINED_ROWS - 1) / JOINED_ROWS * JOINED_ROWS;
@@ -166,7 +164,7 @@ const char *host_layernorm_backward(const struct operation_call *call)
     float *totals = malloc((size_t)(blocks * 2 * columns + 1) * sizeof *totals);
     if (totals == NULL) {
         layernorm_close(&job);
-        return no_memory;
+        return host_no_memory;
     }
     HOST_PARALLEL_FOR(rows * columns >= PARALLEL_ELEMENTS)
     for (int64_t block = 0; block < blocks; block++) {
@@ -187,7 +185,7 @@ const char *host_layernorm_backward_input(const struct operation_call *call)
 {
     struct layernorm_job job;
     if (!layernorm_open(&job, call, 1, 4, 4)) {
-        return no_memory;
+        return host_no_memory;
     }
     HOST_PARALLEL_FOR(job.rows.count * job.rows.columns >= PARALLEL_ELEMENTS)
     for (int64_t row = 0; row < job.rows.count; row++) {

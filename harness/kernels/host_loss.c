@@ -104,7 +104,7 @@ const char *host_cross_entropy(const struct operation_call *call)
     size_t row_bytes = (size_t)rows.columns * (size_t)dtype_bytes(logits->dtype);
     struct host_scratch scratch;
     if (!host_scratch_open(&scratch, rows.columns)) {
-        return "the host has no memory for the rows in float32";
+        return host_no_memory;
     }
     HOST_PARALLEL_FOR(rows.count * rows.columns >= PARALLEL_ELEMENTS)
     for (int64_t row = 0; row < rows.count; row++) {

@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-static const char no_memory[] = "the host has no memory for the planes in float32";
-
 /* A vector of windows; and the widest window, and the furthest step, that vectors are used for. */
 enum { LANES = 16, WINDOW_MAXIMUM = 64 };
 
@@ -197,7 +195,7 @@ static const char *max_pool_by_rows(const struct operation_call *call, struct po
     struct pool_lines lines = pool_lines_of(pool);
     struct host_scratch scratch;
     if (!host_scratch_open(&scratch, pool_scratch_floats(pool, &lines))) {
-        return no_memory;
+        return host_no_memory;
     }
     HOST_PARALLEL_FOR(pool.planes * pool.height * pool.width >= PARALLEL_ELEMENTS)
     for (int64_t plane = 0; plane < pool.planes; plane++) {
@@ -249,7 +247,7 @@ static const char *pool_run(const struct operation_call *call, plane_function *f
     struct host_scratch scratch;
     int64_t part_floats = pool.height * pool.width + pool.pooled_height * pool.pooled_width;
     if (!host_scratch_open(&scratch, part_floats)) {
-        return no_memory;
+        return host_no_memory;
     }
     HOST_PARALLEL_FOR(pool.planes * pool.height * pool.width >= PARALLEL_ELEMENTS)
     for (int64_t plane = 0; plane < pool.planes; plane++) {

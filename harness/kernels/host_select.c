@@ -71,7 +71,7 @@ const char *host_top_k(const struct operation_call *call)
     int64_t count = values != NULL ? rows_of(values).columns : 1;
     struct host_scratch scratch;
     if (!host_scratch_open(&scratch, rows.columns + rows.columns / PIECE + 1)) {
-        return "the host has no memory for a row in float32";
+        return host_no_memory;
     }
     HOST_PARALLEL_FOR(rows.count * rows.columns >= PARALLEL_ELEMENTS)
     for (int64_t row = 0; row < rows.count; row++) {

@@ -42,7 +42,7 @@ static const char *rows_run(const struct operation_call *call, row_function *fun
     int64_t columns = rows.columns;
     struct host_scratch scratch;
     if (!host_scratch_open(&scratch, 3 * columns)) {
-        return "the host has no memory for the rows in float32";
+        return host_no_memory;
     }
     HOST_PARALLEL_FOR(rows.count * columns >= PARALLEL_ELEMENTS)
     for (int64_t row = 0; row < rows.count; row++) {

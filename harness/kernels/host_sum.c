@@ -122,7 +122,7 @@ static const char *sum_strip_blocks(const struct sum_job *job, const struct stri
 {
     float *totals = malloc((size_t)(grid->item_count * SUM_STRIP) * sizeof *totals);
     if (totals == NULL) {
-        return "the host has no memory for the sums of blocks of rows";
+        return host_no_memory;
     }
     HOST_PARALLEL_FOR(tensor_element_count(job->a) >= PARALLEL_ELEMENTS)
     for (int64_t item = 0; item < grid->item_count; item++) {
