@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "harness/base/size.h"
+#include "harness/base/size_text.h"
 #include "harness/base/text.h"
+#include "models/place_text.h"
 #include "models/workload_alias.h"
 
 static const char *const mode_names[MODE_COUNT] = {"load", "infer", "generate", "train"};
@@ -22,25 +24,44 @@ static const char *const optimizer_names[OPTIMIZER_COUNT] = {
 static const char *const loss_names[LOSS_COUNT] = {"composed", "fused"};
 static const char *const lora_targets_names[LORA_TARGETS_COUNT] = {"attention", "linear"};
 static const char *const logits_names[LOGITS_COUNT] = {"all", "last"};
+static const char *const find_batch_names[FIND_BATCH_COUNT] = {"none", "halve", "0.9", "bisect"};
 static const char *const head_names[HEAD_COUNT] = {"default", "bare", "lm"};
 static const char *const switch_names[] = {"false", "true"};
 
-/* names: of values first to count - 1; NULL for a count, whose lowest value is first. The size is that of the member. */
+static enum status_code place_check(const char *text, struct status *error)
+{
+    return place_text_parse(text, NULL, error);
+}
+
+static enum status_code checkpoint_check(const char *text, struct status *error)
+{
+    int64_t bytes = 0;
+    enum status_code code = strcmp(text, "single") == 0 ? STATUS_OK : size_parse_memory(text, &bytes, error);
+    if (code != STATUS_OK) {
+        status_prefix(error, "checkpoint: write single, or the largest size of a shard, as 50MB");
+    }
+    return code;
+}
+
+/* names: of values first to count - 1; NULL for a count, whose lowest value is first, and for a text, which check looks at. The
+ * size is that of the member. */
 static const struct field_row {
     const char *key;
     enum workload_field_kind kind;
     size_t offset, bytes;
     const char *const *names;
     int first, count;
+    enum status_code (*check)(const char *text, struct status *error);
 } rows[FIELD_COUNT] = {
-#define FIELD_ROW(member, kind, names, first, count)                                                                   \
+#define FIELD_ROW(member, kind, names, first, count, check)                                                            \
     {                                                                                                                  \
 #member, kind, offsetof(struct workload, member), sizeof(((struct workload *)NULL)->member), names, first,     \
-            count                                                                                                      \
+            count, check                                                                                               \
     }
-#define NAME_ROW(member, names, first, count) FIELD_ROW(member, FIELD_KIND_NAME, names, first, count)
-#define COUNT_ROW(member, lowest)             FIELD_ROW(member, FIELD_KIND_COUNT, NULL, lowest, 0)
-#define SWITCH_ROW(member)                    FIELD_ROW(member, FIELD_KIND_SWITCH, switch_names, 0, 2)
+#define NAME_ROW(member, names, first, count) FIELD_ROW(member, FIELD_KIND_NAME, names, first, count, NULL)
+#define COUNT_ROW(member, lowest)             FIELD_ROW(member, FIELD_KIND_COUNT, NULL, lowest, 0, NULL)
+#define SWITCH_ROW(member)                    FIELD_ROW(member, FIELD_KIND_SWITCH, switch_names, 0, 2, NULL)
+#define TEXT_ROW(member, check)               FIELD_ROW(member, FIELD_KIND_TEXT, NULL, 0, 0, check)
     [FIELD_MODE] = NAME_ROW(mode, mode_names, 0, MODE_COUNT),
     [FIELD_PRECISION] = NAME_ROW(precision, precision_names, 0, PRECISION_COUNT),
     [FIELD_QUANTIZE] = NAME_ROW(quantize, quantize_names, 0, QUANTIZE_COUNT),
@@ -62,6 +83,9 @@ static const struct field_row {
     [FIELD_LOGITS] = NAME_ROW(logits, logits_names, 0, LOGITS_COUNT),
     [FIELD_TF32] = SWITCH_ROW(tf32),
     [FIELD_TF32_CONVOLUTIONS] = SWITCH_ROW(tf32_convolutions),
+    [FIELD_PLACE] = TEXT_ROW(place, place_check),
+    [FIELD_CHECKPOINT] = TEXT_ROW(checkpoint, checkpoint_check),
+    [FIELD_FIND_BATCH] = NAME_ROW(find_batch, find_batch_names, 0, FIND_BATCH_COUNT),
     [FIELD_HEAD] = NAME_ROW(head, head_names, HEAD_BARE, HEAD_COUNT),
 };
 
@@ -73,6 +97,15 @@ const char *workload_field_key(enum workload_field field)
 enum workload_field_kind workload_field_kind(enum workload_field field)
 {
     return rows[field].kind;
+}
+
+const char *workload_field_text(const struct workload *workload, enum workload_field field)
+{
+    const char *text = NULL;
+    if (rows[field].kind == FIELD_KIND_TEXT) {
+        memcpy(&text, (const char *)workload + rows[field].offset, sizeof text);
+    }
+    return text;
 }
 
 /* An enumeration is an int or an unsigned int, as the compiler likes; its values here are small. */
@@ -89,6 +122,8 @@ int64_t workload_field_value(const struct workload *workload, enum workload_fiel
     case FIELD_KIND_NAME:
         memcpy(&number, member, sizeof number);
         return number;
+    case FIELD_KIND_TEXT:
+        return workload_field_text(workload, field) != NULL;
     case FIELD_KIND_SWITCH:
         break;
     }
@@ -150,6 +185,11 @@ const char *lora_targets_name(enum lora_targets targets)
 const char *logits_name(enum logits logits)
 {
     return logits_names[logits];
+}
+
+const char *find_batch_name(enum find_batch find)
+{
+    return find_batch_names[find];
 }
 
 const char *head_name(enum head head)
@@ -233,6 +273,13 @@ enum status_code workload_set(struct workload *workload, const char *key, const 
         memcpy(member, &count, sizeof count);
         return STATUS_OK;
     }
+    if (row->kind == FIELD_KIND_TEXT) {
+        enum status_code code = row->check(text, error);
+        if (code == STATUS_OK) {
+            memcpy(member, &text, sizeof text);
+        }
+        return code;
+    }
     int value = 0;
     enum status_code code = name_parse(row, text, &value, error);
     if (code == STATUS_OK) {
@@ -271,6 +318,31 @@ static enum status_code cache_check(const struct workload *workload, struct stat
                           "cache_dtype %s: autocast gives keys and values two dtypes, which is not modelled for a "
                           "quantised cache; write precision bfloat16, or cache_dtype: auto",
                           dtype);
+    }
+    return STATUS_OK;
+}
+
+/* What is done besides one pass on one device. */
+static enum status_code carrying_check(const struct workload *workload, struct status *error)
+{
+    const char *mode = mode_name(workload->mode);
+    bool searches = workload->find_batch != FIND_BATCH_NONE;
+    if (workload->place != NULL && workload->mode != MODE_LOAD && workload->mode != MODE_INFER) {
+        return status_set(error, STATUS_INVALID,
+                          "place: mode %s runs on one device; leave it out, or write mode load or infer", mode);
+    }
+    if (workload->checkpoint != NULL && workload->mode != MODE_LOAD) {
+        return status_set(error, STATUS_INVALID,
+                          "checkpoint: mode %s makes its weights on the device; leave it out, or write mode load",
+                          mode);
+    }
+    if (searches && workload->mode == MODE_LOAD) {
+        return status_set(error, STATUS_INVALID,
+                          "find_batch: mode load has no batch; leave it out, or write mode infer, generate or train");
+    }
+    if (searches && workload->place != NULL) {
+        return status_set(error, STATUS_INVALID,
+                          "find_batch: batches are looked for on one device; leave place out, or find_batch");
     }
     return STATUS_OK;
 }
@@ -338,5 +410,6 @@ enum status_code workload_check(const struct workload *workload, struct status *
     if (trains && workload->logits == LOGITS_LAST) {
         return status_set(error, STATUS_INVALID, "logits last: the loss of training is taken over all; write all");
     }
-    return cache_check(workload, error);
+    enum status_code code = carrying_check(workload, error);
+    return code == STATUS_OK ? cache_check(workload, error) : code;
 }

@@ -41,6 +41,8 @@ enum optimizer {
 enum loss { LOSS_COMPOSED, LOSS_FUSED, LOSS_COUNT };
 enum lora_targets { LORA_TARGETS_ATTENTION, LORA_TARGETS_LINEAR, LORA_TARGETS_COUNT };
 enum logits { LOGITS_ALL, LOGITS_LAST, LOGITS_COUNT };
+/* How the batch is found, from the one of the case on: by accelerate's rule up to 1.8, that since 1.9, or bisection (batch_search.h). */
+enum find_batch { FIND_BATCH_NONE, FIND_BATCH_HALVE, FIND_BATCH_NINE_TENTHS, FIND_BATCH_BISECT, FIND_BATCH_COUNT };
 enum head { HEAD_DEFAULT, HEAD_BARE, HEAD_LM, HEAD_COUNT }; /* default: bare for load, lm otherwise */
 
 struct workload {
@@ -65,12 +67,17 @@ struct workload {
     enum logits logits;
     bool tf32;              /* products and convolutions may round float32 factors to TF32; changes no byte */
     bool tf32_convolutions; /* convolutions alone may; without meaning where all may */
+    /* Texts are borrowed; NULL: nothing is said. */
+    const char *place; /* where the parts lie (place_text.h): load and infer. NULL: all on one device */
+    const char
+        *checkpoint; /* load: from a checkpoint that is made for it, "single" or in shards of at most a size, "50MB" */
+    enum find_batch find_batch;
     enum head head;
 };
 
 /* The fields in the order of a case's identity; X(NAME, member of struct workload). The member's name is its key in
  * suites and records and its option on a command line. A field of the enumerations above has a row of names in
- * workload.c, a count is an int64_t, a switch a bool. Whether a field says something about a case may depend on those
+ * workload.c, a count is an int64_t, a switch a bool, a text a const char *. Whether a field says something about a case may depend on those
  * above it, and on the head, which stays the last. */
 #define WORKLOAD_FIELD_TABLE(X)                                                                                        \
     X(MODE, mode)                                                                                                      \
@@ -94,6 +101,9 @@ struct workload {
     X(LOGITS, logits)                                                                                                  \
     X(TF32, tf32)                                                                                                      \
     X(TF32_CONVOLUTIONS, tf32_convolutions)                                                                            \
+    X(PLACE, place)                                                                                                    \
+    X(CHECKPOINT, checkpoint)                                                                                          \
+    X(FIND_BATCH, find_batch)                                                                                          \
     X(HEAD, head)
 
 enum workload_field {
@@ -103,14 +113,16 @@ enum workload_field {
         FIELD_COUNT
 };
 
-enum workload_field_kind { FIELD_KIND_NAME, FIELD_KIND_COUNT, FIELD_KIND_SWITCH };
+enum workload_field_kind { FIELD_KIND_NAME, FIELD_KIND_COUNT, FIELD_KIND_SWITCH, FIELD_KIND_TEXT };
 
 const char *workload_field_key(enum workload_field field);
 enum workload_field_kind workload_field_kind(enum workload_field field);
-/* The value: of a name its enumerator, of a switch 0 or 1. */
+/* The value: of a name its enumerator, of a switch 0 or 1, of a text 1 where there is one. */
 int64_t workload_field_value(const struct workload *workload, enum workload_field field);
-/* The name of a value of a field of that kind ("bfloat16", "true"); NULL for a count. */
+/* The name of a value of a field of that kind ("bfloat16", "true"); NULL for a count and a text. */
 const char *workload_field_name(enum workload_field field, int64_t value);
+/* Of a text; NULL: nothing is said. */
+const char *workload_field_text(const struct workload *workload, enum workload_field field);
 
 /* One value of an enumerated field, as the interface spells it. */
 const char *mode_name(enum mode mode);
@@ -123,6 +135,7 @@ const char *optimizer_name(enum optimizer optimizer); /* "none" for OPTIMIZER_NO
 const char *loss_name(enum loss loss);
 const char *lora_targets_name(enum lora_targets targets);
 const char *logits_name(enum logits logits);
+const char *find_batch_name(enum find_batch find);
 const char *head_name(enum head head);
 
 /* The defaults of a mode: float32 (quantised: linear), batch 1, seq 128, sdpa, adamw-fused when training, no
@@ -131,6 +144,7 @@ const char *head_name(enum head head);
 struct workload workload_default(enum mode mode);
 
 /* Sets one field, named by its key, from text: a value's name, or an alias of it (workload_alias.h).
+ * A text is not copied: it outlives the workload.
  * STATUS_INVALID says what is wrong and lists what would be right; an unknown key is STATUS_INVALID too. */
 enum status_code workload_set(struct workload *workload, const char *key, const char *text, struct status *error);
 

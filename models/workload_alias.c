@@ -127,7 +127,7 @@ const char *workload_word_remedy(enum workload_field field, const char *text)
 const char *workload_alias(enum workload_field field, const char *text)
 {
     const char *bare = strncasecmp(text, "torch.", 6) == 0 ? text + 6 : text;
-    if (workload_field_kind(field) == FIELD_KIND_COUNT) {
+    if (workload_field_kind(field) == FIELD_KIND_COUNT || workload_field_kind(field) == FIELD_KIND_TEXT) {
         return text;
     }
     for (int64_t value = 0; workload_field_name(field, value) != NULL; value++) {

@@ -382,6 +382,10 @@ enum status_code workload_tape_planned(const struct config *config, const struct
                                        const struct training_plan *plan, struct tape **tape, struct status *error)
 {
     struct forward form = {.config = config, .skeleton = skeleton, .workload = workload};
+    if (workload->place != NULL) {
+        return status_set(error, STATUS_INVALID, "place: %s: this tape has one place; leave place out",
+                          workload->place);
+    }
     return tape_build(&form, target, plan, tape, error);
 }
 

@@ -45,7 +45,8 @@ const struct estimator *estimator_find(const char *name)
 
 bool estimator_applies(const struct estimator *estimator, const struct estimate_input *input)
 {
-    return (estimator->divides || !parallel_divides(input->parallel)) && estimator->applies(input);
+    return input->workload->place == NULL && (estimator->divides || !parallel_divides(input->parallel)) &&
+           estimator->applies(input);
 }
 
 enum status_code estimate_compute(const struct estimator *estimator, const struct estimate_input *input,

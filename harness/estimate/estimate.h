@@ -64,7 +64,8 @@ const struct estimator *estimator_at(int index);
 /* NULL where the name is not known. */
 const struct estimator *estimator_find(const char *name);
 
-/* Whether it has a rule for the case. A model that is divided among devices is for those that divide. */
+/* Whether it has a rule for the case. A model that is divided among devices is for those that divide; one that is placed part by
+ * part (workload place) is for none. */
 bool estimator_applies(const struct estimator *estimator, const struct estimate_input *input);
 
 /* Runs one estimator that applies. On success estimate holds its quantities. */

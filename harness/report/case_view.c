@@ -153,6 +153,9 @@ static void identity_read(struct filling *filling, const struct json *identity)
     view->attention = word_read(filling, json_get(identity, "attention"), NULL);
     view->optimizer = word_read(filling, json_get(identity, "optimizer"), NULL);
     view->loss = word_read(filling, json_get(identity, "loss"), NULL);
+    view->place_text = word_read(filling, json_get(identity, "place"), NULL);
+    view->checkpoint = word_read(filling, json_get(identity, "checkpoint"), NULL);
+    view->find_batch = word_read(filling, json_get(identity, "find_batch"), NULL);
     view->lora_rank = json_integer_or(json_get(identity, "lora_rank"), -1);
     view->lora_targets = word_read(filling, json_get(identity, "lora_targets"), NULL);
     view->logits = word_read(filling, json_get(identity, "logits"), NULL);
@@ -338,6 +341,13 @@ static bool label_make(struct report *report, struct case_view *view)
         }
         label_append(&label, mode_is(view, "generate") ? unless(view->logits, "last") : unless(view->logits, "all"));
         label_append(&label, view->tf32 ? "tf32" : view->tf32_convolutions ? "tf32-convolutions" : NULL);
+    }
+    label_append(&label, view->place_text);
+    if (view->checkpoint != NULL) {
+        text_format(&label, " checkpoint-%s", view->checkpoint);
+    }
+    if (unless(view->find_batch, "none") != NULL) {
+        text_format(&label, " find-%s", view->find_batch);
     }
     label_append(&label, unless(view->head, mode_is(view, "load") ? "bare" : "lm"));
     const char *made = view->model != NULL ? text_string(&label) : view->id;

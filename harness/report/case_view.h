@@ -120,6 +120,7 @@ struct case_view {
     const char *model, *mode, *precision, *quantize, *attention, *optimizer, *loss, *lora_targets, *logits, *head,
         *cache;
     const char *cache_dtype;                                      /* NULL: of a static cache, or none */
+    const char *place_text, *checkpoint, *find_batch;             /* as suites spell them; NULL: nothing is said */
     int64_t batch, seq, lora_rank, accumulate, new_tokens, beams; /* negative: absent */
     bool padding, prepare_kbit, checkpointing, tf32, tf32_convolutions;
     const char *attention_backend; /* whose storages were measured; NULL: no attention, or an older record */

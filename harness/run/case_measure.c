@@ -2,17 +2,16 @@
  * and where it was measured is sent before the replay begins, so that a crash in it does not take them along. */
 #include <gnu/libc-version.h>
 #include <inttypes.h>
-#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/run/case_kind.h"
 #include "harness/run/case_prove.h"
 #include "harness/run/measurement.h"
 #include "harness/run/measuring.h"
 #include "harness/run/prediction.h"
 #include "harness/run/run.h"
 #include "models/family.h"
-#include "models/workload_tape.h"
 
 /* The constants of the device. meta stands for any device, so that it takes whichever it is given. The parent has refused
  * those of another device already, where it could be told which device this is (constants_check.h). */
@@ -81,38 +80,6 @@ static enum status_code prediction_send(const struct measuring *measuring, struc
     return measuring_send(measuring, json_made(object, made), error);
 }
 
-static void reading_look(void *validity, enum stage stage, const struct replay_stage *figures)
-{
-    validity_add(validity, stage, &figures->reading);
-}
-
-/* The replay and what came of it. An out of memory is measured too: the stages that ended. */
-static enum status_code replay_measure(const struct measuring *measuring, struct status *error)
-{
-    struct tape *tape = NULL;
-    struct replay_result result;
-    struct validity validity = {.shared = measuring->job->shared};
-    const struct replay_observer observer = {.stage_ended = reading_look, .context = &validity};
-    enum status_code code = workload_tape(&measuring->model.config, &measuring->skeleton,
-                                          &measuring->job->case_->identity.workload, measuring->target, &tape, error);
-    if (code != STATUS_OK) {
-        return code;
-    }
-    struct tape_view view = tape_view(tape);
-    malloc_trim(0); /* what the predictions used must not count as already there */
-    code = replay_run(&view, measuring->device, &observer, &result, error);
-    if (code == STATUS_OK || code == STATUS_OUT_OF_MEMORY) {
-        struct status unsent;
-        struct json *figures = measurement_json(&measuring->place, &result, &validity, code == STATUS_OUT_OF_MEMORY);
-        enum status_code sent = measuring_send(measuring, figures, &unsent);
-        if (code == STATUS_OK && sent != STATUS_OK) {
-            code = status_set(error, sent, "%s", unsent.text);
-        }
-    }
-    tape_release(tape);
-    return code;
-}
-
 /* A device that has no memory to be opened: nothing is held yet, and who asks for how much is the driver's secret. */
 static enum status_code opening_refusal_send(const struct measuring *measuring, struct status *error)
 {
@@ -150,7 +117,7 @@ static void measure_run(void *context, const struct case_job *job, int file)
         code = error.code;
     }
     if (code == STATUS_OK) {
-        code = replay_measure(&measuring, &error);
+        code = case_kind_of(&job->case_->identity.workload)->measure(&measuring, &error);
     }
     measuring_status_send(&measuring, code, &error);
     measuring_release(&measuring);

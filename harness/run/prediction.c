@@ -1,5 +1,5 @@
-/* Prediction: the table of estimators, asked one by one. The rules stand in harness/estimate. */
-#include "harness/run/prediction.h"
+/* Prediction: by the kind of the case; of most the table of estimators, asked one by one. The rules stand in harness/estimate. */
+#include "harness/run/case_kind.h"
 
 #include <string.h>
 
@@ -19,8 +19,8 @@ static struct prediction_peak peak_read(const struct estimate *estimate, struct 
     return result;
 }
 
-enum status_code prediction_make(const struct estimate_input *input, struct json **estimates,
-                                 struct prediction *prediction, struct status *error)
+enum status_code prediction_by_estimators(const struct estimate_input *input, struct json **estimates,
+                                          struct prediction *prediction, struct status *error)
 {
     struct prediction result = {0};
     struct status unsaid = {0};
@@ -55,6 +55,12 @@ enum status_code prediction_make(const struct estimate_input *input, struct json
     }
     *prediction = result;
     return STATUS_OK;
+}
+
+enum status_code prediction_make(const struct estimate_input *input, struct json **estimates,
+                                 struct prediction *prediction, struct status *error)
+{
+    return case_kind_of(input->workload)->predict(input, estimates, prediction, error);
 }
 
 enum status_code prediction_json(const struct estimate_input *input, struct json **estimates, struct status *error)

@@ -28,4 +28,8 @@ enum status_code prediction_json(const struct estimate_input *input, struct json
 enum status_code prediction_make(const struct estimate_input *input, struct json **estimates,
                                  struct prediction *prediction, struct status *error);
 
+/* By the estimators of harness/estimate, which know a model on one device. */
+enum status_code prediction_by_estimators(const struct estimate_input *input, struct json **estimates,
+                                          struct prediction *prediction, struct status *error);
+
 #endif

@@ -20,7 +20,16 @@ const char *axis_name(enum axis axis)
 
 bool axis_is_word(enum axis axis)
 {
-    return axis == AXIS_MODEL || workload_field_kind(field_of(axis)) == FIELD_KIND_NAME;
+    if (axis == AXIS_MODEL) {
+        return true;
+    }
+    enum workload_field_kind kind = workload_field_kind(field_of(axis));
+    return kind == FIELD_KIND_NAME || kind == FIELD_KIND_TEXT;
+}
+
+bool axis_is_text(enum axis axis)
+{
+    return axis != AXIS_MODEL && workload_field_kind(field_of(axis)) == FIELD_KIND_TEXT;
 }
 
 static enum head head_usual(enum mode mode)
@@ -34,11 +43,13 @@ static unsigned axes_of(const struct workload *workload, const struct family *fa
     unsigned axes = 1u << AXIS_MODEL | 1u << AXIS_MODE | 1u << AXIS_PRECISION | 1u << AXIS_HEAD;
     enum quantized_form form;
     axes |= precision_is_quantized(workload->precision, &form) ? 1u << AXIS_QUANTIZE : 0;
+    axes |= workload->mode == MODE_LOAD ? 1u << AXIS_CHECKPOINT : 0;
+    axes |= workload->mode == MODE_LOAD || workload->mode == MODE_INFER ? 1u << AXIS_PLACE : 0;
     if (workload->mode != MODE_LOAD) {
         bool rounds = workload->precision == PRECISION_FLOAT32;
         axes |= rounds ? 1u << AXIS_TF32 : 0;
         axes |= rounds && image && !workload->tf32 ? 1u << AXIS_TF32_CONVOLUTIONS : 0;
-        axes |= 1u << AXIS_BATCH;
+        axes |= 1u << AXIS_BATCH | 1u << AXIS_FIND_BATCH;
         axes |= image ? 0 : 1u << AXIS_SEQ;
         axes |= image || workload->mode == MODE_GENERATE ? 0 : 1u << AXIS_PADDING;
         axes |= family->has_attention ? 1u << AXIS_ATTENTION : 0;
@@ -81,8 +92,12 @@ const char *identity_value(const struct identity *identity, enum axis axis, char
     if (axis == AXIS_MODEL) {
         return identity->model;
     }
-    int64_t value = workload_field_value(&identity->workload, field_of(axis));
-    const char *name = workload_field_name(field_of(axis), value);
+    enum workload_field field = field_of(axis);
+    if (workload_field_kind(field) == FIELD_KIND_TEXT) {
+        return workload_field_text(&identity->workload, field);
+    }
+    int64_t value = workload_field_value(&identity->workload, field);
+    const char *name = workload_field_name(field, value);
     if (name == NULL) {
         snprintf(buffer, IDENTITY_VALUE_BYTES, "%" PRId64, value);
     }
@@ -114,46 +129,54 @@ static void id_model(const char *model, struct text *id)
 }
 
 /* How an axis is spelled in an id, in the order of the id; '%' stands for the value. Mode and precision always are, the
- * others where they differ from the default of the mode, but for those that say always. */
+ * others where they differ from the default of the mode, but for those that say always. What is recent is left out of the
+ * JSON of an identity, too, where it does not differ. */
 static const struct {
     enum axis axis;
     const char *spelling;
-    bool always;
+    bool always, is_recent;
 } spellings[] = {
-    {AXIS_MODE, "%", true},
-    {AXIS_PRECISION, "%", true},
-    {AXIS_QUANTIZE, "quantize-%", false},
-    {AXIS_BATCH, "b%", true},
-    {AXIS_SEQ, "s%", true},
-    {AXIS_NEW_TOKENS, "n%", true},
-    {AXIS_CACHE, "%", false},
-    {AXIS_CACHE_DTYPE, "cache-%", false},
-    {AXIS_BEAMS, "beams%", false},
-    {AXIS_ATTENTION, "%", false},
-    {AXIS_PADDING, "padding", false},
-    {AXIS_OPTIMIZER, "%", true},
-    {AXIS_LOSS, "loss-%", false},
-    {AXIS_LORA_RANK, "lora%", false},
-    {AXIS_LORA_TARGETS, "lora-%", false},
-    {AXIS_PREPARE_KBIT, "prepare-kbit", false},
-    {AXIS_CHECKPOINTING, "checkpointing", false},
-    {AXIS_ACCUMULATE, "accumulate%", false},
-    {AXIS_LOGITS, "logits-%", false},
-    {AXIS_TF32, "tf32", false},
-    {AXIS_TF32_CONVOLUTIONS, "tf32-convolutions", false},
-    {AXIS_HEAD, "head-%", false},
+    {AXIS_MODE, "%", true, false},
+    {AXIS_PRECISION, "%", true, false},
+    {AXIS_QUANTIZE, "quantize-%", false, false},
+    {AXIS_BATCH, "b%", true, false},
+    {AXIS_SEQ, "s%", true, false},
+    {AXIS_NEW_TOKENS, "n%", true, false},
+    {AXIS_CACHE, "%", false, false},
+    {AXIS_CACHE_DTYPE, "cache-%", false, false},
+    {AXIS_BEAMS, "beams%", false, false},
+    {AXIS_ATTENTION, "%", false, false},
+    {AXIS_PADDING, "padding", false, false},
+    {AXIS_OPTIMIZER, "%", true, false},
+    {AXIS_LOSS, "loss-%", false, false},
+    {AXIS_LORA_RANK, "lora%", false, false},
+    {AXIS_LORA_TARGETS, "lora-%", false, false},
+    {AXIS_PREPARE_KBIT, "prepare-kbit", false, false},
+    {AXIS_CHECKPOINTING, "checkpointing", false, false},
+    {AXIS_ACCUMULATE, "accumulate%", false, false},
+    {AXIS_LOGITS, "logits-%", false, false},
+    {AXIS_TF32, "tf32", false, false},
+    {AXIS_TF32_CONVOLUTIONS, "tf32-convolutions", false, false},
+    {AXIS_PLACE, "place-%", false, true},
+    {AXIS_CHECKPOINT, "checkpoint-%", false, true},
+    {AXIS_FIND_BATCH, "find-%", false, true},
+    {AXIS_HEAD, "head-%", false, false},
 };
 
-void identity_id(const struct identity *identity, struct text *id)
+/* From the default of the mode. */
+static bool axis_differs(const struct identity *identity, enum axis axis)
 {
     struct workload usual = workload_default(identity->workload.mode);
     usual.head = head_usual(usual.mode);
+    return workload_field_value(&identity->workload, field_of(axis)) != workload_field_value(&usual, field_of(axis));
+}
+
+void identity_id(const struct identity *identity, struct text *id)
+{
     id_model(identity->model, id);
     for (size_t i = 0; i < sizeof spellings / sizeof spellings[0]; i++) {
         enum axis axis = spellings[i].axis;
-        enum workload_field field = field_of(axis);
-        bool differs = workload_field_value(&identity->workload, field) != workload_field_value(&usual, field);
-        if (!identity_has(identity, axis) || !(spellings[i].always || differs)) {
+        if (!identity_has(identity, axis) || !(spellings[i].always || axis_differs(identity, axis))) {
             continue;
         }
         char buffer[IDENTITY_VALUE_BYTES];
@@ -179,11 +202,23 @@ static struct json *axis_json(const struct identity *identity, enum axis axis)
     return is_switch ? json_boolean_new(value != 0) : json_integer_new(value);
 }
 
+static bool is_recent(enum axis axis)
+{
+    bool recent = false;
+    for (size_t i = 0; i < sizeof spellings / sizeof spellings[0]; i++) {
+        recent = recent || (spellings[i].axis == axis && spellings[i].is_recent);
+    }
+    return recent;
+}
+
 struct json *identity_json(const struct identity *identity)
 {
     struct json *object = json_object_new();
     bool made = object != NULL;
     for (int axis = 0; axis < AXIS_COUNT && made; axis++) {
+        if (is_recent((enum axis)axis) && !axis_differs(identity, (enum axis)axis)) {
+            continue;
+        }
         made = json_set(object, axis_name((enum axis)axis), axis_json(identity, (enum axis)axis));
     }
     return json_made(object, made);

@@ -88,6 +88,13 @@ static const char *value_text(const struct node *node, enum axis axis)
                               : workload_alias((enum workload_field)((int)axis - (int)AXIS_MODE), node->text);
 }
 
+/* The same, so that it outlives the file: texts are part of cases, all other words are the program's. NULL where memory ran out. */
+static const char *value_keep(struct expansion *expansion, const struct node *node, enum axis axis)
+{
+    const char *text = value_text(node, axis);
+    return axis_is_text(axis) ? arena_copy(expansion->arena, text) : text;
+}
+
 /* A copy of a checked value, or of a list of them, in those words; NULL where memory ran out. */
 static const struct node *values_reworded(struct expansion *expansion, const struct node *node, enum axis axis)
 {
@@ -97,17 +104,19 @@ static const struct node *values_reworded(struct expansion *expansion, const str
     }
     *copy = *node;
     if (node->kind != NODE_LIST) {
-        copy->text = value_text(node, axis);
-        return copy;
+        copy->text = value_keep(expansion, node, axis);
+        return copy->text != NULL ? copy : NULL;
     }
     copy->children = arena_alloc(expansion->arena, node->count * sizeof *copy->children);
     struct node *items = arena_alloc(expansion->arena, node->count * sizeof *items);
-    for (size_t i = 0; copy->children != NULL && items != NULL && i < node->count; i++) {
+    bool made = copy->children != NULL && items != NULL;
+    for (size_t i = 0; made && i < node->count; i++) {
         items[i] = *node->children[i];
-        items[i].text = value_text(node->children[i], axis);
+        items[i].text = value_keep(expansion, node->children[i], axis);
         copy->children[i] = &items[i];
+        made = items[i].text != NULL;
     }
-    return copy->children != NULL && items != NULL ? copy : NULL;
+    return made ? copy : NULL;
 }
 
 /* Every value of an axis: right by itself, and there once. */
@@ -168,6 +177,12 @@ enum status_code block_read(struct expansion *expansion, const struct layers *la
         enum status_code code = values_check(expansion, values->node, (enum axis)axis);
         if (code != STATUS_OK) {
             return code;
+        }
+        if (axis_is_text((enum axis)axis)) {
+            values->node = values_reworded(expansion, values->node, (enum axis)axis);
+        }
+        if (values->node == NULL) {
+            return expansion_no_memory(expansion);
         }
         values->count = values->node->kind == NODE_LIST ? values->node->count : 1;
     }

@@ -271,8 +271,10 @@ bool suite_external_applies(const struct suite_external *external, const struct 
         const char *rest = *word, *name;
         int length = 0;
         while (applies && (name = placeholder_next(&rest, &length, NULL)) != NULL) {
+            char buffer[IDENTITY_VALUE_BYTES];
+            enum axis axis = placeholder_axis(name, (size_t)length);
             applies = placeholder_is_config(name, (size_t)length) ||
-                      identity_has(identity, placeholder_axis(name, (size_t)length));
+                      (identity_has(identity, axis) && identity_value(identity, axis, buffer) != NULL);
         }
     }
     return applies;

@@ -1,0 +1,25 @@
+/* Case kind: how a case is predicted and measured, by what its workload says. A kind is one file and one row of the table.
+ * Internal to harness/run. */
+#ifndef ASSAY_RUN_CASE_KIND_H
+#define ASSAY_RUN_CASE_KIND_H
+
+#include "harness/run/measuring.h"
+#include "harness/run/prediction.h"
+
+struct case_kind {
+    const char *name;
+    bool (*applies)(const struct workload *workload);
+    /* As prediction_make has it; estimates may be NULL: no object is made. */
+    enum status_code (*predict)(const struct estimate_input *input, struct json **estimates,
+                                struct prediction *prediction, struct status *error);
+    /* In the child, on measuring->device: sends what it finds (measuring_send). An out of memory is measured too, and returned. */
+    enum status_code (*measure)(const struct measuring *measuring, struct status *error);
+};
+
+/* The first row that applies; the last one does to every case. */
+const struct case_kind *case_kind_of(const struct workload *workload);
+
+/* A tape on one device. */
+extern const struct case_kind case_kind_replay;
+
+#endif
