@@ -5,9 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/device/passing_device.h"
+
 struct fault_device {
-    struct device base;
-    struct device *inner;
+    struct passing_device passing;
     int64_t failing_call;
     int64_t call_count;
     int64_t segment_count;
@@ -33,20 +34,14 @@ static enum status_code fault_count(struct device *device, const char *call, enu
     if (fault->call_count != fault->failing_call) {
         return STATUS_OK;
     }
-    return status_set(error, code, "%s: call %" PRId64 ", %s, was made to fail", fault->inner->table->kind,
+    return status_set(error, code, "%s: call %" PRId64 ", %s, was made to fail", fault->passing.inner->table->kind,
                       fault->call_count, call);
-}
-
-static void fault_close(struct device *device)
-{
-    device_close(fault_of(device)->inner);
-    free(device);
 }
 
 static enum status_code fault_properties(struct device *device, struct device_properties *properties,
                                          struct status *error)
 {
-    struct device *inner = fault_of(device)->inner;
+    struct device *inner = passing_device_inner(device);
     enum status_code code = fault_count(device, "properties", STATUS_DEVICE, error);
     return code == STATUS_OK ? inner->table->properties(inner, properties, error) : code;
 }
@@ -56,7 +51,7 @@ static enum status_code fault_segment_alloc(struct device *device, int64_t bytes
     struct fault_device *fault = fault_of(device);
     enum status_code code = fault_count(device, "segment_alloc", STATUS_OUT_OF_MEMORY, error);
     if (code == STATUS_OK) {
-        code = fault->inner->table->segment_alloc(fault->inner, bytes, address, error);
+        code = fault->passing.inner->table->segment_alloc(fault->passing.inner, bytes, address, error);
     }
     fault->segment_count += code == STATUS_OK;
     return code;
@@ -65,7 +60,7 @@ static enum status_code fault_segment_alloc(struct device *device, int64_t bytes
 static enum status_code fault_segment_free(struct device *device, void *address, int64_t bytes, struct status *error)
 {
     struct fault_device *fault = fault_of(device);
-    enum status_code code = fault->inner->table->segment_free(fault->inner, address, bytes, error);
+    enum status_code code = fault->passing.inner->table->segment_free(fault->passing.inner, address, bytes, error);
     fault->segment_count -= code == STATUS_OK;
     enum status_code made = fault_count(device, "segment_free", STATUS_DEVICE, error);
     return made != STATUS_OK ? made : code;
@@ -73,7 +68,7 @@ static enum status_code fault_segment_free(struct device *device, void *address,
 
 static enum status_code fault_run(struct device *device, const struct operation_call *call, struct status *error)
 {
-    struct device *inner = fault_of(device)->inner;
+    struct device *inner = passing_device_inner(device);
     enum status_code code = fault_count(device, opcode_name(call->opcode), STATUS_DEVICE, error);
     return code == STATUS_OK ? inner->table->run(inner, call, error) : code;
 }
@@ -81,7 +76,7 @@ static enum status_code fault_run(struct device *device, const struct operation_
 static enum status_code fault_copy_to_host(struct device *device, void *host, const void *address, int64_t bytes,
                                            struct status *error)
 {
-    struct device *inner = fault_of(device)->inner;
+    struct device *inner = passing_device_inner(device);
     enum status_code code = fault_count(device, "copy_to_host", STATUS_DEVICE, error);
     return code == STATUS_OK ? inner->table->copy_to_host(inner, host, address, bytes, error) : code;
 }
@@ -89,28 +84,28 @@ static enum status_code fault_copy_to_host(struct device *device, void *host, co
 static enum status_code fault_copy_from_host(struct device *device, void *address, const void *host, int64_t bytes,
                                              struct status *error)
 {
-    struct device *inner = fault_of(device)->inner;
+    struct device *inner = passing_device_inner(device);
     enum status_code code = fault_count(device, "copy_from_host", STATUS_DEVICE, error);
     return code == STATUS_OK ? inner->table->copy_from_host(inner, address, host, bytes, error) : code;
 }
 
 static enum status_code fault_synchronize(struct device *device, struct status *error)
 {
-    struct device *inner = fault_of(device)->inner;
+    struct device *inner = passing_device_inner(device);
     enum status_code code = fault_count(device, "synchronize", STATUS_DEVICE, error);
     return code == STATUS_OK ? inner->table->synchronize(inner, error) : code;
 }
 
 static enum status_code fault_read_memory(struct device *device, struct device_reading *reading, struct status *error)
 {
-    struct device *inner = fault_of(device)->inner;
+    struct device *inner = passing_device_inner(device);
     enum status_code code = fault_count(device, "read_memory", STATUS_DEVICE, error);
     return code == STATUS_OK ? inner->table->read_memory(inner, reading, error) : code;
 }
 
 static enum status_code fault_reset_peak(struct device *device, struct status *error)
 {
-    struct device *inner = fault_of(device)->inner;
+    struct device *inner = passing_device_inner(device);
     enum status_code code = fault_count(device, "reset_peak", STATUS_DEVICE, error);
     return code == STATUS_OK && inner->table->reset_peak != NULL ? inner->table->reset_peak(inner, error) : code;
 }
@@ -118,25 +113,23 @@ static enum status_code fault_reset_peak(struct device *device, struct status *e
 enum status_code device_fault_wrap(struct device *inner, int64_t failing_call, struct device **wrapped,
                                    struct status *error)
 {
-    static const struct device_table table = {
-        .kind = "fault",
-        .close = fault_close,
-        .properties = fault_properties,
-        .segment_alloc = fault_segment_alloc,
-        .segment_free = fault_segment_free,
-        .run = fault_run,
-        .copy_to_host = fault_copy_to_host,
-        .copy_from_host = fault_copy_from_host,
-        .synchronize = fault_synchronize,
-        .read_memory = fault_read_memory,
-        .reset_peak = fault_reset_peak,
-    };
     struct fault_device *fault = calloc(1, sizeof *fault);
     if (fault == NULL) {
         return status_set(error, STATUS_OUT_OF_MEMORY, "fault: no %zu bytes for the shim", sizeof *fault);
     }
-    *fault = (struct fault_device){.base.table = &table, .inner = inner, .failing_call = failing_call};
-    *wrapped = &fault->base;
+    fault->failing_call = failing_call;
+    passing_device_open(&fault->passing, inner, "fault");
+    struct device_table *table = &fault->passing.table;
+    table->properties = fault_properties;
+    table->segment_alloc = fault_segment_alloc;
+    table->segment_free = fault_segment_free;
+    table->run = fault_run;
+    table->copy_to_host = fault_copy_to_host;
+    table->copy_from_host = fault_copy_from_host;
+    table->synchronize = fault_synchronize;
+    table->read_memory = fault_read_memory;
+    table->reset_peak = fault_reset_peak;
+    *wrapped = &fault->passing.base;
     return STATUS_OK;
 }
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "harness/device/passing_device.h"
 #include "harness/device/product_plan.h"
 
 enum { TRACE_LINE_BYTES = CALL_TEXT_BYTES + 128, PLACE_TEXT_BYTES = 64 };
@@ -18,8 +19,7 @@ struct traced_segment {
 };
 
 struct trace_device {
-    struct device base;
-    struct device *inner;
+    struct passing_device passing;
     device_trace_line line;
     void *context;
     struct traced_segment *segments; /* in the order in which they were taken */
@@ -84,7 +84,7 @@ static enum status_code segments_reserve(struct trace_device *trace, struct stat
 static void trace_close(struct device *device)
 {
     struct trace_device *trace = trace_of(device);
-    device_close(trace->inner);
+    device_close(trace->passing.inner);
     trace->line(trace->context, "close");
     free(trace->segments);
     free(trace);
@@ -93,7 +93,7 @@ static void trace_close(struct device *device)
 static enum status_code trace_properties(struct device *device, struct device_properties *properties,
                                          struct status *error)
 {
-    struct device *inner = trace_of(device)->inner;
+    struct device *inner = passing_device_inner(device);
     return trace_write(device, inner->table->properties(inner, properties, error), "properties");
 }
 
@@ -105,7 +105,7 @@ static enum status_code trace_segment_alloc(struct device *device, int64_t bytes
     if (code != STATUS_OK) {
         return code;
     }
-    code = trace->inner->table->segment_alloc(trace->inner, bytes, address, error);
+    code = trace->passing.inner->table->segment_alloc(trace->passing.inner, bytes, address, error);
     if (code != STATUS_OK) {
         return trace_write(device, code, "segment_alloc %" PRId64, bytes);
     }
@@ -121,7 +121,7 @@ static enum status_code trace_segment_free(struct device *device, void *address,
     struct trace_device *trace = trace_of(device);
     char place[PLACE_TEXT_BYTES];
     struct traced_segment *segment = segment_find(trace, address, place);
-    enum status_code code = trace->inner->table->segment_free(trace->inner, address, bytes, error);
+    enum status_code code = trace->passing.inner->table->segment_free(trace->passing.inner, address, bytes, error);
     if (segment != NULL && code == STATUS_OK) {
         segment->held = false;
     }
@@ -130,7 +130,7 @@ static enum status_code trace_segment_free(struct device *device, void *address,
 
 static enum status_code trace_run(struct device *device, const struct operation_call *call, struct status *error)
 {
-    struct device *inner = trace_of(device)->inner;
+    struct device *inner = passing_device_inner(device);
     char text[CALL_TEXT_BYTES];
     return trace_write(device, inner->table->run(inner, call, error), "run %s", call_describe(call, text));
 }
@@ -138,7 +138,7 @@ static enum status_code trace_run(struct device *device, const struct operation_
 static enum status_code trace_copy_to_host(struct device *device, void *host, const void *address, int64_t bytes,
                                            struct status *error)
 {
-    struct device *inner = trace_of(device)->inner;
+    struct device *inner = passing_device_inner(device);
     char place[PLACE_TEXT_BYTES];
     segment_find(trace_of(device), address, place);
     return trace_write(device, inner->table->copy_to_host(inner, host, address, bytes, error),
@@ -148,7 +148,7 @@ static enum status_code trace_copy_to_host(struct device *device, void *host, co
 static enum status_code trace_copy_from_host(struct device *device, void *address, const void *host, int64_t bytes,
                                              struct status *error)
 {
-    struct device *inner = trace_of(device)->inner;
+    struct device *inner = passing_device_inner(device);
     char place[PLACE_TEXT_BYTES];
     segment_find(trace_of(device), address, place);
     return trace_write(device, inner->table->copy_from_host(inner, address, host, bytes, error),
@@ -157,19 +157,19 @@ static enum status_code trace_copy_from_host(struct device *device, void *addres
 
 static enum status_code trace_synchronize(struct device *device, struct status *error)
 {
-    struct device *inner = trace_of(device)->inner;
+    struct device *inner = passing_device_inner(device);
     return trace_write(device, inner->table->synchronize(inner, error), "synchronize");
 }
 
 static enum status_code trace_read_memory(struct device *device, struct device_reading *reading, struct status *error)
 {
-    struct device *inner = trace_of(device)->inner;
+    struct device *inner = passing_device_inner(device);
     return trace_write(device, inner->table->read_memory(inner, reading, error), "read_memory");
 }
 
 static enum status_code trace_reset_peak(struct device *device, struct status *error)
 {
-    struct device *inner = trace_of(device)->inner;
+    struct device *inner = passing_device_inner(device);
     enum status_code code = inner->table->reset_peak != NULL ? inner->table->reset_peak(inner, error) : STATUS_OK;
     return trace_write(device, code, "reset_peak");
 }
@@ -177,25 +177,25 @@ static enum status_code trace_reset_peak(struct device *device, struct status *e
 enum status_code device_trace_wrap(struct device *inner, device_trace_line line, void *context, struct device **wrapped,
                                    struct status *error)
 {
-    static const struct device_table table = {
-        .kind = "trace",
-        .close = trace_close,
-        .properties = trace_properties,
-        .segment_alloc = trace_segment_alloc,
-        .segment_free = trace_segment_free,
-        .run = trace_run,
-        .copy_to_host = trace_copy_to_host,
-        .copy_from_host = trace_copy_from_host,
-        .synchronize = trace_synchronize,
-        .read_memory = trace_read_memory,
-        .reset_peak = trace_reset_peak,
-    };
     struct trace_device *trace = calloc(1, sizeof *trace);
     if (trace == NULL) {
         return status_set(error, STATUS_OUT_OF_MEMORY, "trace: no %zu bytes for the shim", sizeof *trace);
     }
-    *trace = (struct trace_device){.base.table = &table, .inner = inner, .line = line, .context = context};
-    *wrapped = &trace->base;
+    trace->line = line;
+    trace->context = context;
+    passing_device_open(&trace->passing, inner, "trace");
+    struct device_table *table = &trace->passing.table;
+    table->close = trace_close;
+    table->properties = trace_properties;
+    table->segment_alloc = trace_segment_alloc;
+    table->segment_free = trace_segment_free;
+    table->run = trace_run;
+    table->copy_to_host = trace_copy_to_host;
+    table->copy_from_host = trace_copy_from_host;
+    table->synchronize = trace_synchronize;
+    table->read_memory = trace_read_memory;
+    table->reset_peak = trace_reset_peak;
+    *wrapped = &trace->passing.base;
     return STATUS_OK;
 }
 

@@ -60,7 +60,7 @@ static enum status_code turns_take(struct step_bench *bench, struct status *erro
     enum status_code code = STATUS_OK;
     if (bench->step_index == 0) {
         bench->meter.notes_products = false;
-        code = step_products_open(bench->meter.inner, bench->meter.products, bench->meter.product_count,
+        code = step_products_open(bench->meter.passing.inner, bench->meter.products, bench->meter.product_count,
                                   &bench->products, error);
     }
     if (code == STATUS_OK) {
@@ -144,7 +144,7 @@ static enum status_code case_replay(struct step_bench *bench, const struct bench
         struct tape_view view = tape_view(tape);
         step_meter_open(&bench->meter, on->device);
         bench->meter.takes_times = on->is_host;
-        code = replay_run(&view, &bench->meter.base, &observer, &result, error);
+        code = replay_run(&view, &bench->meter.passing.base, &observer, &result, error);
         step_products_close(&bench->products);
         step_meter_close(&bench->meter);
     }

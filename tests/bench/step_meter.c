@@ -6,11 +6,6 @@
 
 #include "tests/bench/bench_row.h"
 
-static struct device *inner_of(struct device *device)
-{
-    return ((struct step_meter *)device)->inner;
-}
-
 bool opcode_is_product(enum opcode opcode)
 {
     return opcode == OPCODE_MATMUL || opcode == OPCODE_CONVOLUTION || opcode == OPCODE_CONVOLUTION_BACKWARD_INPUT ||
@@ -41,7 +36,7 @@ static enum status_code meter_run(struct device *device, const struct operation_
     }
     double begin = bench_seconds();
     if (code == STATUS_OK) {
-        code = meter->inner->table->run(meter->inner, call, error);
+        code = meter->passing.inner->table->run(meter->passing.inner, call, error);
     }
     if (meter->takes_times) {
         meter->seconds[call->opcode] += bench_seconds() - begin;
@@ -52,39 +47,6 @@ static enum status_code meter_run(struct device *device, const struct operation_
 static void meter_close(struct device *device)
 {
     (void)device;
-}
-
-static enum status_code meter_properties(struct device *device, struct device_properties *properties,
-                                         struct status *error)
-{
-    return inner_of(device)->table->properties(inner_of(device), properties, error);
-}
-
-static enum status_code meter_segment_alloc(struct device *device, int64_t bytes, void **address, struct status *error)
-{
-    return inner_of(device)->table->segment_alloc(inner_of(device), bytes, address, error);
-}
-
-static enum status_code meter_segment_free(struct device *device, void *address, int64_t bytes, struct status *error)
-{
-    return inner_of(device)->table->segment_free(inner_of(device), address, bytes, error);
-}
-
-static enum status_code meter_copy_to_host(struct device *device, void *host, const void *address, int64_t bytes,
-                                           struct status *error)
-{
-    return inner_of(device)->table->copy_to_host(inner_of(device), host, address, bytes, error);
-}
-
-static enum status_code meter_copy_from_host(struct device *device, void *address, const void *host, int64_t bytes,
-                                             struct status *error)
-{
-    return inner_of(device)->table->copy_from_host(inner_of(device), address, host, bytes, error);
-}
-
-static enum status_code meter_synchronize(struct device *device, struct status *error)
-{
-    return inner_of(device)->table->synchronize(inner_of(device), error);
 }
 
 /* Nobody asks for bytes here, and reading them takes milliseconds. */
@@ -98,19 +60,11 @@ static enum status_code meter_read_memory(struct device *device, struct device_r
 
 void step_meter_open(struct step_meter *meter, struct device *inner)
 {
-    static const struct device_table table = {
-        .kind = "step meter",
-        .close = meter_close,
-        .properties = meter_properties,
-        .segment_alloc = meter_segment_alloc,
-        .segment_free = meter_segment_free,
-        .run = meter_run,
-        .copy_to_host = meter_copy_to_host,
-        .copy_from_host = meter_copy_from_host,
-        .synchronize = meter_synchronize,
-        .read_memory = meter_read_memory,
-    };
-    *meter = (struct step_meter){.base.table = &table, .inner = inner};
+    *meter = (struct step_meter){0};
+    passing_device_open(&meter->passing, inner, "step meter");
+    meter->passing.table.close = meter_close;
+    meter->passing.table.run = meter_run;
+    meter->passing.table.read_memory = meter_read_memory;
 }
 
 void step_meter_close(struct step_meter *meter)

@@ -5,11 +5,10 @@
 
 #include <stdbool.h>
 
-#include "harness/device/device.h"
+#include "harness/device/passing_device.h"
 
 struct step_meter {
-    struct device base;
-    struct device *inner;
+    struct passing_device passing;
     bool takes_times;             /* only where run returns when the work is done */
     double seconds[OPCODE_COUNT]; /* set to 0 by whoever begins a new sum */
     bool notes_products;          /* products are appended to `products` */

@@ -1,22 +1,17 @@
-/* The corrupting device: runs the call, then spoils what it left. Everything but run is the inner device's. */
+/* The corrupting device: runs the call, then spoils what it left. */
 #include "tests/conformance/corrupting_device.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/device/passing_device.h"
 #include "harness/kernels/convert.h"
 
 struct corrupting_device {
-    struct device base;
-    struct device *inner;
+    struct passing_device passing;
     enum corruption corruption;
 };
-
-static struct device *inner_of(struct device *device)
-{
-    return ((struct corrupting_device *)device)->inner;
-}
 
 const char *corruption_name(enum corruption corruption)
 {
@@ -83,7 +78,7 @@ static void byte_spoil(struct device *inner, unsigned char *address)
 
 static void output_spoil(const struct corrupting_device *corrupting, const struct tensor *tensor, bool first)
 {
-    struct device *inner = corrupting->inner;
+    struct device *inner = corrupting->passing.inner;
     unsigned char *elements = tensor_is_corruptible(tensor) ? elements_read(inner, tensor) : NULL;
     if (elements == NULL) {
         return;
@@ -100,7 +95,7 @@ static void output_spoil(const struct corrupting_device *corrupting, const struc
 static void call_spoil(const struct corrupting_device *corrupting, const struct operation_call *call,
                        const unsigned char *before)
 {
-    struct device *inner = corrupting->inner;
+    struct device *inner = corrupting->passing.inner;
     const struct tensor *first = &call->tensors[0], *last = &call->tensors[call->tensor_count - 1];
     int64_t last_bytes = tensor_bytes(last);
     for (int t = call->input_count; t < call->tensor_count; t++) {
@@ -121,7 +116,7 @@ static enum status_code corrupting_run(struct device *device, const struct opera
 {
     const struct corrupting_device *corrupting = (const struct corrupting_device *)device;
     const struct tensor *last = &call->tensors[call->tensor_count - 1];
-    struct device *inner = corrupting->inner;
+    struct device *inner = corrupting->passing.inner;
     unsigned char *before = tensor_is_corruptible(last) ? elements_read(inner, last) : NULL;
     enum status_code code = inner->table->run(inner, call, error);
     code = code == STATUS_OK ? inner->table->synchronize(inner, error) : code;
@@ -132,73 +127,16 @@ static enum status_code corrupting_run(struct device *device, const struct opera
     return code;
 }
 
-static void corrupting_close(struct device *device)
-{
-    device_close(inner_of(device));
-    free(device);
-}
-
-static enum status_code corrupting_properties(struct device *device, struct device_properties *properties,
-                                              struct status *error)
-{
-    return inner_of(device)->table->properties(inner_of(device), properties, error);
-}
-
-static enum status_code corrupting_segment_alloc(struct device *device, int64_t bytes, void **address,
-                                                 struct status *error)
-{
-    return inner_of(device)->table->segment_alloc(inner_of(device), bytes, address, error);
-}
-
-static enum status_code corrupting_segment_free(struct device *device, void *address, int64_t bytes,
-                                                struct status *error)
-{
-    return inner_of(device)->table->segment_free(inner_of(device), address, bytes, error);
-}
-
-static enum status_code corrupting_copy_to_host(struct device *device, void *host, const void *address, int64_t bytes,
-                                                struct status *error)
-{
-    return inner_of(device)->table->copy_to_host(inner_of(device), host, address, bytes, error);
-}
-
-static enum status_code corrupting_copy_from_host(struct device *device, void *address, const void *host, int64_t bytes,
-                                                  struct status *error)
-{
-    return inner_of(device)->table->copy_from_host(inner_of(device), address, host, bytes, error);
-}
-
-static enum status_code corrupting_synchronize(struct device *device, struct status *error)
-{
-    return inner_of(device)->table->synchronize(inner_of(device), error);
-}
-
-static enum status_code corrupting_read_memory(struct device *device, struct device_reading *reading,
-                                               struct status *error)
-{
-    return inner_of(device)->table->read_memory(inner_of(device), reading, error);
-}
-
 enum status_code device_corrupt_wrap(struct device *inner, enum corruption corruption, struct device **wrapped,
                                      struct status *error)
 {
-    static const struct device_table table = {
-        .kind = "corrupting",
-        .close = corrupting_close,
-        .properties = corrupting_properties,
-        .segment_alloc = corrupting_segment_alloc,
-        .segment_free = corrupting_segment_free,
-        .run = corrupting_run,
-        .copy_to_host = corrupting_copy_to_host,
-        .copy_from_host = corrupting_copy_from_host,
-        .synchronize = corrupting_synchronize,
-        .read_memory = corrupting_read_memory,
-    };
     struct corrupting_device *made = malloc(sizeof *made);
     if (made == NULL) {
         return status_set(error, STATUS_OUT_OF_MEMORY, "no memory for a corrupting device");
     }
-    *made = (struct corrupting_device){.base = {&table}, .inner = inner, .corruption = corruption};
-    *wrapped = &made->base;
+    made->corruption = corruption;
+    passing_device_open(&made->passing, inner, "corrupting");
+    made->passing.table.run = corrupting_run;
+    *wrapped = &made->passing.base;
     return STATUS_OK;
 }

@@ -14,8 +14,10 @@
 #include "models/catalogue.h"
 #include "models/placement.h"
 #include "models/workload_tape.h"
+#include "tests/models/memory_disk.h"
+#include "tests/models/remembering_device.h"
 
-enum { GPU0, GPU1, CPU, DISK, PLACES, ENTRIES_MAXIMUM = 8, LOGITS_MAXIMUM = 4096, WEIGHTS_MAXIMUM = 64 };
+enum { GPU0, GPU1, CPU, DISK, PLACES, ENTRIES_MAXIMUM = 8 };
 
 static const struct place four_places[PLACES] = {
     {PLACE_DEVICE, "0"}, {PLACE_DEVICE, "1"}, {PLACE_HOST, "cpu"}, {PLACE_DISK, "disk"}};
@@ -44,69 +46,6 @@ static const struct map maps[] = {
      {{"bert.embeddings", GPU0}, {"bert.encoder.layer.0", DISK}, {"bert.encoder.layer.1", GPU1}, {"cls", GPU0}}},
 };
 
-/* -- a disk in memory */
-
-struct shelf {
-    struct stored_tensor tensors[WEIGHTS_MAXIMUM];
-    void *bytes[WEIGHTS_MAXIMUM];
-    int count;
-};
-
-static enum status_code shelf_write(void *context, const struct stored_tensor *tensor, const void *bytes,
-                                    struct status *error)
-{
-    struct shelf *shelf = context;
-    void *kept = malloc((size_t)tensor->bytes + 1);
-    (void)error;
-    assert_true(shelf->count < WEIGHTS_MAXIMUM);
-    assert_non_null(kept);
-    memcpy(kept, bytes, (size_t)tensor->bytes);
-    shelf->tensors[shelf->count] = *tensor;
-    shelf->bytes[shelf->count++] = kept;
-    return STATUS_OK;
-}
-
-static enum status_code shelf_read(void *context, const struct stored_tensor *tensor, void *bytes, struct status *error)
-{
-    const struct shelf *shelf = context;
-    for (int i = 0; i < shelf->count; i++) {
-        if (strcmp(shelf->tensors[i].label, tensor->label) == 0) {
-            memcpy(bytes, shelf->bytes[i], (size_t)tensor->bytes);
-            return STATUS_OK;
-        }
-    }
-    return status_set(error, STATUS_IO, "nothing was stored as '%s'", tensor->label);
-}
-
-/* -- what was computed last: the logits. The emulated GPU's memory is the host's, and its launches are done when they return. */
-
-static float logits[LOGITS_MAXIMUM];
-static int64_t logit_count;
-
-typedef enum status_code run_function(struct device *device, const struct operation_call *call, struct status *error);
-static run_function *cuda_run, *host_run;
-
-static enum status_code remembering_run(struct device *device, const struct operation_call *call, struct status *error)
-{
-    enum status_code code = (strcmp(device->table->kind, "cuda") == 0 ? cuda_run : host_run)(device, call, error);
-    const struct tensor *out = &call->tensors[call->tensor_count - 1];
-    if (code == STATUS_OK && call->tensor_count > call->input_count && out->dtype == DTYPE_FLOAT32 &&
-        tensor_is_dense(out) && tensor_element_count(out) <= LOGITS_MAXIMUM) {
-        logit_count = tensor_element_count(out);
-        memcpy(logits, out->data, (size_t)logit_count * sizeof(float));
-    }
-    return code;
-}
-
-static void device_remember(struct device *device, struct device_table *table)
-{
-    run_function **kept = strcmp(device->table->kind, "cuda") == 0 ? &cuda_run : &host_run;
-    *table = *device->table;
-    *kept = table->run;
-    table->run = remembering_run;
-    device->table = table;
-}
-
 /* -- one run */
 
 struct subject {
@@ -114,7 +53,9 @@ struct subject {
     struct skeleton skeleton;
     struct placement placement;
     struct tape *tape;
-    struct shelf shelf;
+    struct memory_disk disk;
+    struct last_output
+        last; /* the logits: the emulated GPU's memory is the host's, and its launches are done when they return */
 };
 
 static void subject_open(struct subject *subject, const struct map *map)
@@ -147,37 +88,47 @@ static void subject_close(struct subject *subject)
     tape_release(subject->tape);
     placement_release(&subject->placement);
     skeleton_release(&subject->skeleton);
-    for (int i = 0; i < subject->shelf.count; i++) {
-        free(subject->shelf.bytes[i]);
-    }
+    memory_disk_release(&subject->disk);
+    free(subject->last.bytes);
 }
 
 static void subject_run(struct subject *subject, const char *const specs[PLACES], struct placed_result *result)
 {
     struct status error = {0};
-    struct device_table tables[PLACES];
+    struct remembering devices[PLACES];
     struct replay_lane lanes[PLACES];
     bool computes = strcmp(specs[CPU], "meta") != 0;
-    struct placed_store store = {.write = shelf_write, .read = shelf_read, .context = &subject->shelf};
-    const struct device_table *own[PLACES];
+    struct placed_store store = memory_disk_store(&subject->disk);
     for (int i = 0; i < PLACES; i++) {
-        lanes[i] = (struct replay_lane){.policy = i < CPU ? ALLOCATOR_CACHING : ALLOCATOR_PLAIN,
-                                        .store = i == DISK && computes ? &store : NULL};
-        if (device_open(specs[i], &lanes[i].device, &error) != STATUS_OK) {
+        struct device *inner = NULL;
+        if (device_open(specs[i], &inner, &error) != STATUS_OK) {
             fail_msg("%s", error.text);
         }
-        own[i] = lanes[i].device->table;
-        if (computes && i != DISK) {
-            device_remember(lanes[i].device, &tables[i]);
-        }
+        remembering_wrap(&devices[i], inner, &subject->last);
+        lanes[i] = (struct replay_lane){.device = computes && i != DISK ? &devices[i].passing.base : inner,
+                                        .policy = i < CPU ? ALLOCATOR_CACHING : ALLOCATOR_PLAIN,
+                                        .store = i == DISK && computes ? &store : NULL};
     }
     struct tape_view view = tape_view(subject->tape);
     if (placed_replay_run(&view, lanes, PLACES, NULL, result, &error) != STATUS_OK) {
         fail_msg("%s", error.text);
     }
     for (int i = 0; i < PLACES; i++) {
-        lanes[i].device->table = own[i];
-        device_close(lanes[i].device);
+        device_close(devices[i].passing.inner);
+    }
+}
+
+/* The logits of the host and of the GPUs. */
+static void logits_compare(const char *model, const struct last_output *host, const struct last_output *gpus)
+{
+    const float *expected = (const void *)host->bytes, *got = (const void *)gpus->bytes;
+    assert_true(host->count > 0);
+    assert_int_equal(gpus->count, host->count);
+    for (int64_t k = 0; k < host->count / (int64_t)sizeof(float); k++) {
+        if (!(fabsf(got[k] - expected[k]) <= 1e-5f + 1e-4f * fabsf(expected[k]))) {
+            fail_msg("%s: logit %lld is %.9g, and %.9g on the host", model, (long long)k, (double)got[k],
+                     (double)expected[k]);
+        }
     }
 }
 
@@ -188,24 +139,15 @@ static void two_gpus_compute_what_the_host_does(void **state)
     static const char *const gpus[PLACES] = {"cuda:0", "cuda:1", "host", "meta"};
     static const char *const hosts[PLACES] = {"host", "host", "host", "meta"};
     for (size_t i = 0; i < sizeof maps / sizeof maps[0]; i++) {
-        static float expected[LOGITS_MAXIMUM];
         static struct placed_result predicted, measured;
-        struct subject subject;
-        subject_open(&subject, &maps[i]);
-        subject_run(&subject, meta, &predicted);
-        subject_run(&subject, hosts, &measured);
-        int64_t expected_count = logit_count;
-        memcpy(expected, logits, sizeof expected);
-        subject_close(&subject);
+        struct subject subject, on_host;
+        subject_open(&on_host, &maps[i]);
+        subject_run(&on_host, meta, &predicted);
+        subject_run(&on_host, hosts, &measured);
         subject_open(&subject, &maps[i]);
         subject_run(&subject, gpus, &measured);
-        assert_int_equal(logit_count, expected_count);
-        for (int64_t k = 0; k < logit_count; k++) {
-            if (!(fabsf(logits[k] - expected[k]) <= 1e-5f + 1e-4f * fabsf(expected[k]))) {
-                fail_msg("%s: logit %lld is %.9g, and %.9g on the host", maps[i].model, (long long)k, (double)logits[k],
-                         (double)expected[k]);
-            }
-        }
+        logits_compare(maps[i].model, &on_host.last, &subject.last);
+        subject_close(&on_host);
         for (int place = 0; place < PLACES; place++) {
             assert_true(predicted.lanes[place].sequence_hash == measured.lanes[place].sequence_hash);
             assert_int_equal(predicted.lanes[place].reserved_bytes_peak, measured.lanes[place].reserved_bytes_peak);

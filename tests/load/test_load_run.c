@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "harness/device/passing_device.h"
 #include "harness/kernels/convert.h"
 #include "harness/load/element_cast.h"
 #include "tests/load/load_fixture.h"
@@ -97,32 +98,17 @@ static void every_element_arrives(void **state)
 
 /* A device that is not the host's own memory, as far as a loader can tell: bytes reach it through copies alone. */
 struct far_device {
-    struct device base;
-    struct device *near;
+    struct passing_device passing;
     int64_t copied_bytes, longest_copy_bytes;
 };
-
-static struct device *near_of(struct device *device)
-{
-    return ((struct far_device *)device)->near;
-}
 
 static enum status_code far_properties(struct device *device, struct device_properties *properties,
                                        struct status *error)
 {
-    enum status_code code = near_of(device)->table->properties(near_of(device), properties, error);
+    struct device *near = passing_device_inner(device);
+    enum status_code code = near->table->properties(near, properties, error);
     snprintf(properties->kind, sizeof properties->kind, "cuda");
     return code;
-}
-
-static enum status_code far_alloc(struct device *device, int64_t bytes, void **address, struct status *error)
-{
-    return near_of(device)->table->segment_alloc(near_of(device), bytes, address, error);
-}
-
-static enum status_code far_free(struct device *device, void *address, int64_t bytes, struct status *error)
-{
-    return near_of(device)->table->segment_free(near_of(device), address, bytes, error);
 }
 
 static enum status_code far_copy(struct device *device, void *address, const void *host, int64_t bytes,
@@ -131,20 +117,8 @@ static enum status_code far_copy(struct device *device, void *address, const voi
     struct far_device *self = (struct far_device *)device;
     self->copied_bytes += bytes;
     self->longest_copy_bytes = bytes > self->longest_copy_bytes ? bytes : self->longest_copy_bytes;
-    return self->near->table->copy_from_host(self->near, address, host, bytes, error);
+    return self->passing.inner->table->copy_from_host(self->passing.inner, address, host, bytes, error);
 }
-
-static enum status_code far_synchronize(struct device *device, struct status *error)
-{
-    return near_of(device)->table->synchronize(near_of(device), error);
-}
-
-static const struct device_table far_table = {.kind = "cuda",
-                                              .properties = far_properties,
-                                              .segment_alloc = far_alloc,
-                                              .segment_free = far_free,
-                                              .copy_from_host = far_copy,
-                                              .synchronize = far_synchronize};
 
 /* Two tensors of 6,400,000 bytes, each more than a staging buffer holds. */
 static void gpus_are_filled_through_the_staging_buffer(void **state)
@@ -161,8 +135,11 @@ static void gpus_are_filled_through_the_staging_buffer(void **state)
         struct files_request files = {.stored = "F32", .names = whole, .shard_count = 1, .format = "pt"};
         fixture_open(&fixture, "tiny-llama", VOCAB, &files);
         fixture_plan(&fixture, &on_gpu, safetensors_type(types[i]), specs);
-        struct far_device far = {.base = {&far_table}, .near = fixture.devices[0]};
-        fixture.lanes[0].device = &far.base;
+        struct far_device far = {0};
+        passing_device_open(&far.passing, fixture.devices[0], "cuda");
+        far.passing.table.properties = far_properties;
+        far.passing.table.copy_from_host = far_copy;
+        fixture.lanes[0].device = &far.passing.base;
         if (load_run(&fixture.plan, &fixture.files, fixture.lanes, NULL, &loaded, &error) != STATUS_OK) {
             fail_msg("%s", error.text);
         }

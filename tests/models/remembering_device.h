@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "harness/device/device.h"
+#include "harness/device/passing_device.h"
 
 /* The bytes of the last dense output of any operation; several devices may share one. The test frees bytes. */
 struct last_output {
@@ -14,12 +14,11 @@ struct last_output {
 };
 
 struct remembering {
-    struct device base;
-    struct device *inner;
+    struct passing_device passing;
     struct last_output *last;
 };
 
-/* inner stays the caller's to close. */
+/* inner stays the caller's to close; device is neither copied nor moved meanwhile. */
 void remembering_wrap(struct remembering *device, struct device *inner, struct last_output *last);
 
 /* Whether both are there, and the same to the bit. */

@@ -13,54 +13,9 @@
 #include "models/catalogue.h"
 #include "models/placement.h"
 #include "models/workload_tape.h"
+#include "tests/models/memory_disk.h"
 #include "tests/models/placed_maps.h"
 #include "tests/models/remembering_device.h"
-
-/* -- a disk in memory */
-
-struct shelf {
-    struct {
-        char label[128];
-        unsigned char *bytes;
-        int64_t count;
-    } items[64];
-    int item_count, reads;
-};
-
-static enum status_code shelf_write(void *context, const struct stored_tensor *tensor, const void *bytes,
-                                    struct status *error)
-{
-    (void)error;
-    struct shelf *shelf = context;
-    assert_true(shelf->item_count < 64);
-    int at = shelf->item_count++;
-    strncpy(shelf->items[at].label, tensor->label, sizeof shelf->items[at].label - 1);
-    shelf->items[at].bytes = malloc((size_t)tensor->bytes + 1);
-    shelf->items[at].count = tensor->bytes;
-    memcpy(shelf->items[at].bytes, bytes, (size_t)tensor->bytes);
-    return STATUS_OK;
-}
-
-static enum status_code shelf_read(void *context, const struct stored_tensor *tensor, void *bytes, struct status *error)
-{
-    struct shelf *shelf = context;
-    for (int i = 0; i < shelf->item_count; i++) {
-        if (strcmp(shelf->items[i].label, tensor->label) == 0) {
-            assert_int_equal(shelf->items[i].count, tensor->bytes);
-            memcpy(bytes, shelf->items[i].bytes, (size_t)tensor->bytes);
-            shelf->reads++;
-            return STATUS_OK;
-        }
-    }
-    return status_set(error, STATUS_IO, "nothing was stored as '%s'", tensor->label);
-}
-
-static void shelf_empty(struct shelf *shelf)
-{
-    for (int i = 0; i < shelf->item_count; i++) {
-        free(shelf->items[i].bytes);
-    }
-}
 
 /* -- a case */
 
@@ -72,7 +27,7 @@ struct placed_case {
     struct tape *tape;
     struct last_output last;
     struct placed_result result;
-    struct shelf shelf;
+    struct memory_disk disk;
 };
 
 static const struct place four_places[PLACES] = {
@@ -108,12 +63,12 @@ static void case_run(struct placed_case *one)
     struct remembering devices[PLACES];
     struct replay_lane lanes[PLACES];
     struct tape_view view = tape_view(one->tape);
-    struct placed_store store = {.write = shelf_write, .read = shelf_read, .context = &one->shelf};
+    struct placed_store store = memory_disk_store(&one->disk);
     for (int i = 0; i < PLACES; i++) {
         struct device *inner = NULL;
         assert_int_equal(device_open(i == DISK ? "meta" : "host", &inner, &error), STATUS_OK);
         remembering_wrap(&devices[i], inner, &one->last);
-        lanes[i] = (struct replay_lane){.device = i == DISK ? inner : &devices[i].base,
+        lanes[i] = (struct replay_lane){.device = i == DISK ? inner : &devices[i].passing.base,
                                         .policy = i < CPU ? ALLOCATOR_CACHING : ALLOCATOR_PLAIN,
                                         .store = i == DISK ? &store : NULL};
     }
@@ -122,7 +77,7 @@ static void case_run(struct placed_case *one)
         fail_msg("%s", error.text);
     }
     for (int i = 0; i < PLACES; i++) {
-        device_close(devices[i].inner);
+        device_close(devices[i].passing.inner);
     }
 }
 
@@ -131,7 +86,7 @@ static void case_close(struct placed_case *one)
     tape_release(one->tape);
     placement_release(&one->placement);
     skeleton_release(&one->skeleton);
-    shelf_empty(&one->shelf);
+    memory_disk_release(&one->disk);
     free(one->last.bytes);
 }
 
@@ -208,17 +163,13 @@ static void each_place_loads_what_is_kept_there(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof maps / sizeof maps[0]; i++) {
         struct placed_case one;
-        int64_t disk_bytes = 0;
         case_make(&one, maps[i].model, maps[i].entries, entries_count(&maps[i]));
         for (int place = 0; place < PLACES; place++) {
             assert_int_equal(one.result.lanes[place].stages[STAGE_LOAD].requested_bytes, kept_bytes(&one, place));
             assert_int_equal(one.result.lanes[place].stages[STAGE_FORWARD].requested_bytes >= kept_bytes(&one, place),
                              1);
         }
-        for (int k = 0; k < one.shelf.item_count; k++) {
-            disk_bytes += one.shelf.items[k].count;
-        }
-        assert_int_equal(disk_bytes, kept_bytes(&one, DISK));
+        assert_int_equal(memory_disk_bytes(&one.disk), kept_bytes(&one, DISK));
         case_close(&one);
     }
 }

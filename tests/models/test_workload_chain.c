@@ -189,14 +189,14 @@ static void scene_run(struct scene *scene, struct outcome *outcome)
         struct device *inner = NULL;
         assert_int_equal(device_open("host", &inner, &error), STATUS_OK);
         remembering_wrap(&devices[i], inner, &outcome->last);
-        lanes[i] = (struct replay_lane){.device = &devices[i].base,
+        lanes[i] = (struct replay_lane){.device = &devices[i].passing.base,
                                         .policy = i == CHAIN_DEVICE ? ALLOCATOR_CACHING : ALLOCATOR_PLAIN};
     }
     if (placed_replay_run(&scene->view, lanes, CHAIN_PLACES, NULL, &outcome->result, &error) != STATUS_OK) {
         fail_msg("%s", error.text);
     }
     for (int i = 0; i < CHAIN_PLACES; i++) {
-        device_close(devices[i].inner);
+        device_close(devices[i].passing.inner);
     }
 }
 

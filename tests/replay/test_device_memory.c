@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "harness/device/passing_device.h"
 #include "harness/replay/replay.h"
 #include "harness/tape/build.h"
 #include "tests/support/device_use.h"
@@ -144,80 +145,38 @@ static void after_warm_up_nothing_is_taken_beyond_the_segments(void **state)
 
 /* A device that takes memory for itself in the middle of a product, as a library without a workspace would. */
 struct greedy_device {
-    struct device base;
-    struct device *inner;
+    struct passing_device passing;
     int product_count, greedy_product;
     void *secret;
 };
 
-static struct device *inner_of(struct device *device)
-{
-    return ((struct greedy_device *)device)->inner;
-}
-
-static enum status_code greedy_properties(struct device *device, struct device_properties *properties,
-                                          struct status *error)
-{
-    return inner_of(device)->table->properties(inner_of(device), properties, error);
-}
-
-static enum status_code greedy_alloc(struct device *device, int64_t bytes, void **address, struct status *error)
-{
-    return inner_of(device)->table->segment_alloc(inner_of(device), bytes, address, error);
-}
-
-static enum status_code greedy_free(struct device *device, void *address, int64_t bytes, struct status *error)
-{
-    return inner_of(device)->table->segment_free(inner_of(device), address, bytes, error);
-}
-
 static enum status_code greedy_run(struct device *device, const struct operation_call *call, struct status *error)
 {
     struct greedy_device *greedy = (struct greedy_device *)device;
+    struct device *inner = greedy->passing.inner;
     if (call->opcode == OPCODE_MATMUL && ++greedy->product_count == greedy->greedy_product) {
-        enum status_code code = greedy_alloc(device, SECRET_BYTES, &greedy->secret, error);
+        enum status_code code = inner->table->segment_alloc(inner, SECRET_BYTES, &greedy->secret, error);
         if (code != STATUS_OK) {
             return code;
         }
     }
-    return greedy->inner->table->run(greedy->inner, call, error);
-}
-
-static enum status_code greedy_copy(struct device *device, void *host, const void *address, int64_t bytes,
-                                    struct status *error)
-{
-    return inner_of(device)->table->copy_to_host(inner_of(device), host, address, bytes, error);
-}
-
-static enum status_code greedy_synchronize(struct device *device, struct status *error)
-{
-    return inner_of(device)->table->synchronize(inner_of(device), error);
-}
-
-static enum status_code greedy_read(struct device *device, struct device_reading *reading, struct status *error)
-{
-    return inner_of(device)->table->read_memory(inner_of(device), reading, error);
+    return inner->table->run(inner, call, error);
 }
 
 static void a_device_that_takes_memory_is_seen(void **state)
 {
     (void)state;
-    static const struct device_table table = {.kind = "greedy",
-                                              .properties = greedy_properties,
-                                              .segment_alloc = greedy_alloc,
-                                              .segment_free = greedy_free,
-                                              .run = greedy_run,
-                                              .copy_to_host = greedy_copy,
-                                              .synchronize = greedy_synchronize,
-                                              .read_memory = greedy_read};
-    struct greedy_device greedy = {.base.table = &table, .inner = device_open_or_skip("cuda:0")};
-    passes_watch(&greedy.base);                           /* counts the products */
+    struct device *inner = device_open_or_skip("cuda:0");
+    struct greedy_device greedy = {0};
+    passing_device_open(&greedy.passing, inner, "greedy");
+    greedy.passing.table.run = greedy_run;
+    passes_watch(&greedy.passing.base);                   /* counts the products */
     greedy.greedy_product = greedy.product_count * 2 - 3; /* in the last pass of the second replay */
-    struct watch watch = passes_watch(&greedy.base);
+    struct watch watch = passes_watch(&greedy.passing.base);
     assert_int_equal(watch.drift_bytes, SECRET_BYTES);
     assert_true(watch.drift_count > 0 && watch.drift_count <= 6);
-    assert_int_equal(greedy_free(&greedy.base, greedy.secret, SECRET_BYTES, NULL), STATUS_OK);
-    device_close(greedy.inner);
+    assert_int_equal(inner->table->segment_free(inner, greedy.secret, SECRET_BYTES, NULL), STATUS_OK);
+    device_close(inner);
 }
 
 int main(void)
