@@ -1,6 +1,7 @@
 /* Place text: one value taken apart. Which map comes of it is planned elsewhere. */
 #include "models/place_text.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -93,6 +94,16 @@ static enum status_code items_read(char *rest, struct place_text *place, struct 
         } else {
             code = budget_read(item, place, error);
         }
+    }
+    bool has_gpu = false;
+    for (int i = 0; i < place->budget_count; i++) {
+        has_gpu = has_gpu || isdigit((unsigned char)place->budgets[i].name[0]);
+    }
+    if (code == STATUS_OK && place->budget_count > 0 && !has_gpu) { /* [0=1GB,cpu=1GB] is two texts to YAML */
+        return status_set(
+            error, STATUS_INVALID,
+            "place: no GPU has a budget; write 0=300MB,cpu=1GB, in quotes inside a list or a map of YAML, "
+            "or cpu-offload");
     }
     if (code == STATUS_OK && has_budgets(place->way) && place->budget_count == 0) {
         return status_set(error, STATUS_INVALID,

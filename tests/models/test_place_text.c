@@ -61,6 +61,8 @@ static void what_is_no_place_is_refused_with_the_remedy(void **state)
         {"0=1GB,0=2GB", "place: '0' has two budgets; keep one"},
         {"01=1GB", "place: '01' is no device; write 0, 1, ... for GPUs, or cpu or disk"},
         {"mps=1GB", "place: 'mps' is no device; write 0, 1, ... for GPUs, or cpu or disk"},
+        {"cpu=1GB", "place: no GPU has a budget; write 0=300MB,cpu=1GB, in quotes inside a list or a map of YAML, or "
+                    "cpu-offload"},
         {"offload-buffers", "place: no device has a budget; write budgets such as 0=300MB,cpu=1GB"},
         {"0=1GB,offload-buffers,offload-buffers", "place: offload-buffers stands twice; keep one"},
     };

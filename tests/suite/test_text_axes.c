@@ -68,6 +68,9 @@ static void mistakes_have_a_place_and_a_remedy(void **state)
         {"cases:\n  - {model: tiny-gpt2, mode: infer, place: gpu}\n",
          "s.yaml:4:44: place: 'gpu' is no DEVICE=SIZE; write budgets such as 0=300MB,cpu=1GB, or cpu-offload or "
          "disk-offload alone"},
+        {"cases:\n  - {model: tiny-gpt2, mode: infer, place: [0=1MB,cpu=1GB]}\n",
+         "s.yaml:4:51: place: no GPU has a budget; write 0=300MB,cpu=1GB, in quotes inside a list or a map of YAML, or "
+         "cpu-offload"},
         {"cases:\n  - {model: tiny-gpt2, mode: load, checkpoint: many}\n",
          "s.yaml:4:48: checkpoint: write single, or the largest size of a shard, as 50MB: "},
         {"cases:\n  - {model: tiny-gpt2, mode: infer, find_batch: third}\n",
