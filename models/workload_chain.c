@@ -25,15 +25,15 @@ static enum status_code link_check(const struct chain_link *link, struct status 
 {
     const struct workload *workload = link->workload;
     enum quantized_form form;
-    const char *what = workload->mode != MODE_INFER                         ? mode_name(workload->mode)
+    const char *what = workload->mode != MODE_INFER                         ? "another mode than infer"
                        : precision_is_amp(workload->precision)              ? "autocast"
-                       : precision_is_quantized(workload->precision, &form) ? "quantised weights"
-                       : workload->lora_rank > 0                            ? "adapters of LoRA"
+                       : precision_is_quantized(workload->precision, &form) ? "storing weights quantised"
+                       : workload->lora_rank > 0                            ? "LoRA"
                                                                             : NULL;
     if (what != NULL) {
         return status_set(error, STATUS_INVALID,
-                          "the models of a chain run forward in one precision; %s in a chain is not built; write mode "
-                          "infer, in float32, float16 or bfloat16",
+                          "the models of a chain run forward in float32, float16 or bfloat16; %s is not built for a "
+                          "chain",
                           what);
     }
     return workload_fit_check(link->config, workload, false, error);
@@ -48,7 +48,7 @@ static enum status_code chain_check(const struct chain_plan *plan, struct status
     for (int i = 0; i < plan->link_count; i++) {
         enum status_code code = link_check(&plan->links[i], error);
         if (code != STATUS_OK) {
-            status_prefix(error, "model %d", i + 1);
+            status_prefix(error, "model %d, %s", i + 1, plan->links[i].config->name);
             return code;
         }
     }

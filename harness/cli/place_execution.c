@@ -5,7 +5,8 @@
 #include <string.h>
 
 #include "harness/cli/model_notes.h"
-#include "harness/run/device_lock.h"
+#include "harness/cli/placed_gpus.h"
+#include "harness/cli/placed_json.h"
 
 static const char *const case_keys[] = {"batch", "seq", "attention", "padding", "logits"};
 
@@ -60,40 +61,16 @@ static enum status_code workload_read(const struct arguments *arguments, const s
     return code;
 }
 
-/* The class of the GPU that a run is on, where there is one; else the host stands for the GPUs. */
 static enum status_code gpu_look(const struct arguments *arguments, const struct place_case *place,
                                  struct place_execution *execution, const char **target, struct status *error)
 {
-    const char *on = arguments_value(arguments, "run");
-    const struct placement_budget *first = NULL;
+    int first = -1;
     for (int i = 0; i < place->request.budget_count; i++) {
         const struct placement_budget *budget = &place->budgets[i];
         bool is_gpu = budget->device.kind == PLACEMENT_GPU && budget->bits > 0;
-        first = is_gpu && (first == NULL || budget->device.index < first->device.index) ? budget : first;
+        first = is_gpu && (first < 0 || budget->device.index < first) ? budget->device.index : first;
     }
-    execution->host_stands_in = true;
-    if (on == NULL || strcmp(on, "host") == 0 || first == NULL) {
-        return STATUS_OK;
-    }
-    struct device *device = NULL;
-    struct device_properties properties = {0};
-    char spec[DEVICE_SPEC_BYTES];
-    snprintf(spec, sizeof spec, "cuda:%d", first->device.index);
-    enum status_code code = device_open(spec, &device, error);
-    if (code == STATUS_UNAVAILABLE && strcmp(on, "cuda") != 0) {
-        return STATUS_OK;
-    }
-    if (code == STATUS_OK) {
-        code = device->table->properties(device, &properties, error);
-    }
-    device_close(device);
-    const struct target *found = NULL;
-    if (code == STATUS_OK && arguments_value(arguments, "for") == NULL) {
-        code = target_find(properties.target, &found, error);
-        *target = found != NULL ? found->name : NULL;
-    }
-    execution->host_stands_in = false;
-    return code;
+    return placed_gpu_look(arguments, first, &execution->host_stands_in, target, error);
 }
 
 static enum status_code question_make(const struct arguments *arguments, const struct place_case *place,
@@ -178,50 +155,13 @@ static enum status_code plans_make(struct place_execution *execution, struct sta
 
 /* -- the run */
 
-struct gpu_locks {
-    struct device_lock locks[PLACE_MAXIMUM];
-    int count;
-};
-
-static void locks_release(struct gpu_locks *locks)
-{
-    for (int i = 0; i < locks->count; i++) {
-        device_lock_release(&locks->locks[i]);
-    }
-}
-
-/* Nobody else measures on a GPU at the same time; the host is everybody's. */
-static enum status_code locks_take(const struct placed_lanes *lanes, struct gpu_locks *locks, struct status *error)
-{
-    const char *folder = device_lock_folder();
-    enum status_code code = STATUS_OK;
-    for (int i = 0; i < lanes->count && code == STATUS_OK && folder != NULL; i++) {
-        struct device_properties properties = {0};
-        char name[DEVICE_LOCK_NAME_BYTES];
-        struct device *device = lanes->lanes[i].device;
-        code = device->table->properties(device, &properties, error);
-        if (code == STATUS_OK && strcmp(properties.kind, "cuda") == 0 &&
-            device_lock_name(properties.uuid, properties.pci_bus_id, name)) {
-            code = device_lock_take(folder, name, false, "assay place", &locks->locks[locks->count], error);
-            locks->count += code == STATUS_OK ? 1 : 0;
-        }
-    }
-    return code;
-}
-
 static enum status_code main_run(struct place_execution *execution, struct status *error)
 {
-    struct gpu_locks locks = {0};
     struct place_trial *trial = &execution->main;
     enum status_code code = placed_lanes_open(&trial->placed, execution->host_stands_in, &execution->lanes, error);
-    if (code == STATUS_OK) {
-        code = locks_take(&execution->lanes, &locks, error);
-    }
-    if (code == STATUS_OK) {
-        code = placed_tape_run(&trial->placed, execution->lanes.lanes, &trial->measured, error);
-    }
-    locks_release(&locks);
-    return code;
+    return code == STATUS_OK
+               ? placed_lanes_run(&trial->placed, &execution->lanes, "assay place", &trial->measured, error)
+               : code;
 }
 
 enum status_code place_execution_make(const struct arguments *arguments, const struct place_case *place,
@@ -256,14 +196,6 @@ void place_execution_release(struct place_execution *execution)
 
 /* -- what it came to */
 
-static bool stage_agrees(const struct replay_stage *a, const struct replay_stage *b)
-{
-    return a->present == b->present &&
-           (!a->present ||
-            (a->requested_bytes_peak == b->requested_bytes_peak && a->allocated_bytes_peak == b->allocated_bytes_peak &&
-             a->reserved_bytes_peak == b->reserved_bytes_peak && a->requested_bytes == b->requested_bytes));
-}
-
 bool place_trial_agrees(const struct place_execution *execution)
 {
     const struct place_trial *trial = &execution->main;
@@ -271,8 +203,8 @@ bool place_trial_agrees(const struct place_execution *execution)
                                        trial->predicted.result.oom_lane == trial->measured.result.oom_lane);
     for (int i = 0; i < trial->placed.place_count && execution->runs; i++) {
         for (int stage = 0; stage < STAGE_COUNT; stage++) {
-            agrees = agrees && stage_agrees(&trial->predicted.result.lanes[i].stages[stage],
-                                            &trial->measured.result.lanes[i].stages[stage]);
+            agrees = agrees && placed_stage_agrees(&trial->predicted.result.lanes[i].stages[stage],
+                                                   &trial->measured.result.lanes[i].stages[stage]);
         }
     }
     return agrees;

@@ -1,25 +1,9 @@
 /* An execution of assay place as one JSON document: names of members stand here, and nowhere else. */
 #include "harness/cli/model_notes.h"
 #include "harness/cli/place_execution.h"
+#include "harness/cli/placed_json.h"
 #include "harness/placement/plan_json.h"
 #include "models/family.h"
-
-static struct json *bytes_or_null(int64_t bytes)
-{
-    return bytes >= 0 ? json_integer_new(bytes) : json_null_new();
-}
-
-static struct json *stage_json(const struct replay_stage *stage)
-{
-    struct json *object = json_object_new();
-    bool made = json_set(object, "requested_bytes", json_integer_new(stage->requested_bytes)) &&
-                json_set(object, "requested_bytes_peak", json_integer_new(stage->requested_bytes_peak)) &&
-                json_set(object, "allocated_bytes", json_integer_new(stage->allocated_bytes)) &&
-                json_set(object, "allocated_bytes_peak", json_integer_new(stage->allocated_bytes_peak)) &&
-                json_set(object, "reserved_bytes", json_integer_new(stage->reserved_bytes)) &&
-                json_set(object, "reserved_bytes_peak", json_integer_new(stage->reserved_bytes_peak));
-    return json_made(object, made);
-}
 
 /* Of a lane, the stages that ended: where memory ran out, what stands there is of an earlier pass. */
 static struct json *stages_json(const struct placed_outcome *outcome, int place)
@@ -30,26 +14,8 @@ static struct json *stages_json(const struct placed_outcome *outcome, int place)
     bool made = true;
     for (int i = STAGE_LOAD; i < STAGE_COUNT && made; i++) {
         made = !lane->stages[i].present || i == refused ||
-               json_set(object, stage_name((enum stage)i), stage_json(&lane->stages[i]));
+               json_set(object, stage_name((enum stage)i), placed_stage_json(&lane->stages[i]));
     }
-    return json_made(object, made);
-}
-
-static struct json *refusal_json(const struct place_trial *trial, const struct placed_outcome *outcome)
-{
-    if (outcome->fits) {
-        return json_null_new();
-    }
-    const struct replay_result *lane = &outcome->result.lanes[outcome->result.oom_lane];
-    struct json *object = json_object_new();
-    bool made = json_set(object, "device", placement_device_json(trial->placed.devices[outcome->result.oom_lane])) &&
-                json_set(object, "stage", json_string_new(stage_name(lane->oom_stage))) &&
-                json_set(object, "tensor", json_string_new(lane->oom_label)) &&
-                json_set(object, "wanted_bytes", json_integer_new(lane->oom_wanted_bytes)) &&
-                json_set(object, "segment_bytes", json_integer_new(lane->oom_segment_bytes)) &&
-                json_set(object, "held_bytes", json_integer_new(lane->oom_held_bytes)) &&
-                json_set(object, "live_bytes", json_integer_new(lane->oom_live_bytes)) &&
-                json_set(object, "reason", json_string_new(outcome->reason));
     return json_made(object, made);
 }
 
@@ -59,33 +25,12 @@ static struct json *place_json(const struct place_trial *trial, int place, bool 
     struct json *object = json_object_new();
     bool made = json_set(object, "device", placement_device_json(placed->devices[place])) &&
                 json_set(object, "spec", runs ? json_string_new(spec) : json_null_new()) &&
-                json_set(object, "budget_bytes", bytes_or_null(placed->budget_bytes[place])) &&
+                json_set(object, "budget_bytes", bytes_or_null_json(placed->budget_bytes[place])) &&
                 json_set(object, "placed_bytes", json_integer_new(placed->placed_bytes[place])) &&
-                json_set(object, "need_bytes", bytes_or_null(trial->need_bytes[place])) &&
+                json_set(object, "need_bytes", bytes_or_null_json(trial->need_bytes[place])) &&
                 json_set(object, "predicted", stages_json(&trial->predicted, place)) &&
                 json_set(object, "measured", runs ? stages_json(&trial->measured, place) : json_null_new());
     return json_made(object, made);
-}
-
-static struct json *copies_json(const struct place_trial *trial, const struct placed_result *result, bool runs)
-{
-    struct json *list = json_array_new();
-    int count = trial->placed.place_count;
-    bool made = true;
-    for (int i = 0; i < count * count && made; i++) {
-        int from = i / count, to = i % count;
-        if (result->copied_bytes[from][to] > 0) {
-            struct json *object = json_object_new();
-            bool filled =
-                json_set(object, "from", placement_device_json(trial->placed.devices[from])) &&
-                json_set(object, "to", placement_device_json(trial->placed.devices[to])) &&
-                json_set(object, "count", json_integer_new(result->copy_counts[from][to])) &&
-                json_set(object, "bytes", json_integer_new(result->copied_bytes[from][to])) &&
-                json_set(object, "seconds", runs ? json_real_new(result->copy_seconds[from][to]) : json_null_new());
-            made = json_append(list, json_made(object, filled));
-        }
-    }
-    return json_made(list, made);
 }
 
 static struct json *kept_json(const struct place_execution *execution, const struct place_trial *trial)
@@ -123,12 +68,12 @@ static struct json *trial_json(const struct place_execution *execution, const st
     }
     made = json_set(object, "devices", devices) && made;
     made = made && json_set(object, "predicted_fits", json_boolean_new(trial->predicted.fits)) &&
-           json_set(object, "predicted_out_of_memory", refusal_json(trial, &trial->predicted)) &&
-           json_set(object, "predicted_copies", copies_json(trial, &trial->predicted.result, false));
+           json_set(object, "predicted_out_of_memory", placed_refusal_json(&trial->placed, &trial->predicted)) &&
+           json_set(object, "predicted_copies", placed_copies_json(&trial->placed, &trial->predicted.result, false));
     if (runs) {
         made = made && json_set(object, "measured_fits", json_boolean_new(trial->measured.fits)) &&
-               json_set(object, "measured_out_of_memory", refusal_json(trial, &trial->measured)) &&
-               json_set(object, "measured_copies", copies_json(trial, &trial->measured.result, true)) &&
+               json_set(object, "measured_out_of_memory", placed_refusal_json(&trial->placed, &trial->measured)) &&
+               json_set(object, "measured_copies", placed_copies_json(&trial->placed, &trial->measured.result, true)) &&
                json_set(object, "measured_seconds", json_real_new(trial->measured.seconds)) &&
                json_set(object, "agrees", json_boolean_new(place_trial_agrees(execution)));
     }

@@ -5,6 +5,7 @@
 #include "harness/base/size.h"
 #include "harness/cli/place_execution.h"
 #include "harness/cli/place_table.h"
+#include "harness/cli/placed_lines.h"
 #include "models/family.h"
 
 enum { PYTHON_COLUMNS = 96 };
@@ -36,26 +37,6 @@ static void heading_append(const struct place_execution *execution, struct text 
 
 /* -- devices */
 
-static const char *size_or_dash(int64_t bytes, char text[SIZE_TEXT_BYTES])
-{
-    if (bytes < 0) {
-        return "-";
-    }
-    return size_format(bytes, text);
-}
-
-/* What is missing has a minus. */
-static const char *left_format(const struct place_trial *trial, int place, char text[SIZE_TEXT_BYTES + 1])
-{
-    int64_t left_bytes = trial->placed.budget_bytes[place] - trial->need_bytes[place];
-    if (trial->need_bytes[place] < 0) {
-        return "-";
-    }
-    text[0] = '-';
-    size_format(left_bytes < 0 ? -left_bytes : left_bytes, text + 1);
-    return left_bytes < 0 ? text : text + 1;
-}
-
 /* A GPU of the budgets that the map leaves empty. */
 static void empty_append(const struct place_execution *execution, int columns, struct text *text)
 {
@@ -83,7 +64,7 @@ static void devices_append(const struct place_execution *execution, int columns,
         text_format(text, "%-6s %11s %11s %11s %11s%s", placement_device_name(device, name),
                     size_or_dash(trial->placed.budget_bytes[i], budget),
                     size_format(trial->placed.placed_bytes[i], placed), size_or_dash(trial->need_bytes[i], need),
-                    left_format(trial, i, left), separator);
+                    placed_left_format(trial->placed.budget_bytes[i], trial->need_bytes[i], left), separator);
         place_modules_append(map_of(execution), device, text);
         text_append(text, "\n");
     }
@@ -91,19 +72,6 @@ static void devices_append(const struct place_execution *execution, int columns,
 }
 
 /* -- stages */
-
-static void peaks_append(const struct replay_stage *stage, struct text *text)
-{
-    char requested[SIZE_TEXT_BYTES], allocated[SIZE_TEXT_BYTES], reserved[SIZE_TEXT_BYTES];
-    text_format(text, " %11s %11s %11s", size_format(stage->requested_bytes_peak, requested),
-                size_format(stage->allocated_bytes_peak, allocated), size_format(stage->reserved_bytes_peak, reserved));
-}
-
-static bool peaks_are_equal(const struct replay_stage *a, const struct replay_stage *b)
-{
-    return a->requested_bytes_peak == b->requested_bytes_peak && a->allocated_bytes_peak == b->allocated_bytes_peak &&
-           a->reserved_bytes_peak == b->reserved_bytes_peak;
-}
 
 /* The figures of a stage; one in which memory ran out did not end, and what stands there is of an earlier pass. */
 static const struct replay_stage *stage_ended(const struct placed_outcome *outcome, int place, enum stage stage)
@@ -119,10 +87,11 @@ static void stage_append(const struct place_execution *execution, int place, enu
     const struct replay_stage *predicted = stage_ended(&trial->predicted, place, stage);
     const struct replay_stage *measured = execution->runs ? stage_ended(&trial->measured, place, stage) : NULL;
     char name[DEVICE_TEXT_BYTES];
-    bool is_same = predicted != NULL && measured != NULL ? peaks_are_equal(predicted, measured) : predicted == measured;
+    bool is_same =
+        predicted != NULL && measured != NULL ? placed_peaks_equal(predicted, measured) : predicted == measured;
     text_format(text, "%-6s %-7s", placement_device_name(trial->placed.devices[place], name), stage_name(stage));
     if (predicted != NULL) {
-        peaks_append(predicted, text);
+        placed_peaks_append(predicted, text);
     } else {
         text_format(text, "%36s", "did not end");
     }
@@ -130,7 +99,7 @@ static void stage_append(const struct place_execution *execution, int place, enu
     if (execution->runs && !is_same) {
         text_format(text, "%14s", "measured");
         if (measured != NULL) {
-            peaks_append(measured, text);
+            placed_peaks_append(measured, text);
         }
         text_append(text, measured != NULL ? "\n" : "  did not end\n");
     }
@@ -165,45 +134,6 @@ static void kept_append(const struct place_execution *execution, const struct pl
     }
 }
 
-/* How fast; nothing of a copy that was not carried out. */
-static void copy_rate_append(const struct placed_result *result, int from, int to, struct text *text)
-{
-    double seconds = result->copy_seconds[from][to];
-    if (seconds > 0.0) {
-        text_format(text, " (%.2f GiB/s)", (double)result->copied_bytes[from][to] / seconds / (double)(1 << 30));
-    }
-}
-
-static void copies_append(const struct place_execution *execution, struct text *text)
-{
-    const struct place_trial *trial = &execution->main;
-    const struct placed_result *result = execution->runs ? &trial->measured.result : &trial->predicted.result;
-    const char *separator = execution->workload.mode == MODE_LOAD
-                                ? "copied between devices: "
-                                : "copied between devices by the load and two passes: ";
-    for (int from = 0; from < trial->placed.place_count; from++) {
-        for (int to = 0; to < trial->placed.place_count; to++) {
-            char names[2][DEVICE_TEXT_BYTES], size[SIZE_TEXT_BYTES];
-            if (result->copied_bytes[from][to] > 0) {
-                text_format(text, "%s%s from %s to %s", separator, size_format(result->copied_bytes[from][to], size),
-                            placement_device_name(trial->placed.devices[from], names[0]),
-                            placement_device_name(trial->placed.devices[to], names[1]));
-                copy_rate_append(result, from, to, text);
-                separator = ", ";
-            }
-        }
-    }
-    text_append(text, separator[0] == ',' ? "\n" : "");
-}
-
-static void refusal_append(const struct place_trial *trial, const struct placed_outcome *outcome, struct text *text)
-{
-    char name[DEVICE_TEXT_BYTES];
-    int lane = outcome->result.oom_lane;
-    text_format(text, "out of memory on %s: %s\n", placement_device_name(trial->placed.devices[lane], name),
-                outcome->reason);
-}
-
 static void verdict_append(const struct place_execution *execution, struct text *text)
 {
     const struct place_trial *trial = &execution->main;
@@ -215,11 +145,11 @@ static void verdict_append(const struct place_execution *execution, struct text 
     }
     if (!trial->predicted.fits && !(execution->runs && agrees)) {
         text_append(text, execution->runs ? "predicted: " : "");
-        refusal_append(trial, &trial->predicted, text);
+        placed_refusal_append(&trial->placed, &trial->predicted, text);
     }
     if (execution->runs && !trial->measured.fits) {
         text_append(text, agrees ? "as predicted, " : "measured: ");
-        refusal_append(trial, &trial->measured, text);
+        placed_refusal_append(&trial->placed, &trial->measured, text);
     }
 }
 
@@ -257,7 +187,7 @@ static void other_append(const struct place_execution *execution, struct text *t
         text_append(text, "it would run within the budgets\n");
     } else {
         text_append(text, "it would run ");
-        refusal_append(other, &other->predicted, text);
+        placed_refusal_append(&other->placed, &other->predicted, text);
     }
 }
 
@@ -270,7 +200,11 @@ void place_execution_lines(const struct place_execution *execution, int columns,
     if (!execution->is_exact) {
         kept_append(execution, &execution->main, text);
     }
-    copies_append(execution, text);
+    const struct place_trial *trial = &execution->main;
+    placed_copies_append(&trial->placed, execution->runs ? &trial->measured.result : &trial->predicted.result,
+                         execution->workload.mode == MODE_LOAD ? "copied between devices:"
+                                                               : "copied between devices by the load and two passes:",
+                         text);
     verdict_append(execution, text);
     if (execution->is_exact) {
         other_append(execution, text);

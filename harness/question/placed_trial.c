@@ -131,7 +131,7 @@ static enum status_code placement_make(const struct placed_question *question, c
 }
 
 /* What a load leaves in each place: the tensors as the tape stores them. */
-static void placed_bytes_note(struct placed_tape *placed)
+void placed_bytes_note(struct placed_tape *placed)
 {
     struct tape_view view = tape_view(placed->tape);
     bool is_load = false;
@@ -191,14 +191,34 @@ static enum allocator_policy policy_of(const struct placed_tape *placed, int pla
     return placed->devices[place].kind == PLACEMENT_GPU ? ALLOCATOR_CACHING : ALLOCATOR_PLAIN;
 }
 
+struct pass_note {
+    int pass_count;
+    struct placed_outcome *outcome;
+};
+
+/* The first forward stage of a chain makes what the models are fed; then a stage for each model, turn by turn. */
+static void pass_ended(void *context, enum stage stage, const struct replay_stage *figures)
+{
+    struct pass_note *note = context;
+    if (stage != STAGE_FORWARD || note->pass_count == 0) {
+        return;
+    }
+    if (note->outcome->forward_count > 0) {
+        note->outcome->passes[(note->outcome->forward_count - 1) % note->pass_count] = *figures;
+    }
+    note->outcome->forward_count++;
+}
+
 enum status_code placed_tape_run(const struct placed_tape *placed, const struct replay_lane *lanes,
                                  struct placed_outcome *outcome, struct status *error)
 {
     struct tape_view view = tape_view(placed->tape);
     struct placed_outcome made = {0};
     struct status refusal = {0};
+    struct pass_note note = {placed->pass_count, &made};
+    const struct replay_observer observer = {pass_ended, &note};
     double start_seconds = clock_seconds();
-    enum status_code code = placed_replay_run(&view, lanes, placed->place_count, NULL, &made.result, &refusal);
+    enum status_code code = placed_replay_run(&view, lanes, placed->place_count, &observer, &made.result, &refusal);
     bool is_refused = code == STATUS_OUT_OF_MEMORY && made.result.lanes[made.result.oom_lane].oom_label != NULL;
     made.fits = code == STATUS_OK;
     made.seconds = clock_seconds() - start_seconds;

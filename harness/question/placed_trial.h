@@ -14,6 +14,7 @@
 #include "harness/tape/target.h"
 #include "models/placement.h"
 #include "models/workload.h"
+#include "models/workload_chain.h"
 
 /* Budgets in bytes; a device without one has no bound. */
 enum { BUDGET_NONE = -1 };
@@ -40,6 +41,7 @@ struct placed_tape {
     char budget_words[PLACE_MAXIMUM][48];           /* "the budget of 0" */
     int64_t placed_bytes[PLACE_MAXIMUM]; /* of the weights and buffers that are kept there, in the case's types */
     int place_count;
+    int pass_count; /* of a chain (chain_trial.h): forward stages of a turn; else 0 */
     struct tape *tape;
 };
 
@@ -49,6 +51,9 @@ enum status_code placed_tape_build(const struct placed_question *question, const
                                    struct placed_tape *placed, struct status *error);
 void placed_tape_release(struct placed_tape *placed);
 
+/* Fills placed_bytes from the tape. */
+void placed_bytes_note(struct placed_tape *placed);
+
 /* The place of a device; -1: the map does not use it. */
 int placed_tape_place(const struct placed_tape *placed, struct placement_device device);
 
@@ -56,8 +61,10 @@ int placed_tape_place(const struct placed_tape *placed, struct placement_device 
 struct placed_outcome {
     struct placed_result result; /* oom_lane -1: it ran through */
     bool fits;
-    char reason[STATUS_TEXT_BYTES]; /* where it does not fit */
-    double seconds;                 /* of the whole */
+    char reason[STATUS_TEXT_BYTES];                  /* where it does not fit */
+    double seconds;                                  /* of the whole */
+    int forward_count;                               /* of a chain: forward stages that ended */
+    struct replay_stage passes[CHAIN_LINKS_MAXIMUM]; /* of place 0, by model: the last that ended */
 };
 
 /* Replays on meta lanes within the budgets. Out of memory is no error, but an outcome. */

@@ -358,10 +358,12 @@ static void what_a_chain_cannot_run_is_refused(void **state)
     mixed.precision = PRECISION_AMP_BFLOAT16;
     int8.precision = PRECISION_INT8;
     long_one.seq = 1 << 20;
-    chain_fails(&trained, "model 2: the models of a chain run forward in one precision; train in a chain");
-    chain_fails(&mixed, "autocast in a chain is not built");
-    chain_fails(&int8, "quantised weights in a chain");
-    chain_fails(&long_one, "model 2: ");
+    chain_fails(&trained,
+                "model 2, tiny-gpt2: the models of a chain run forward in float32, float16 or bfloat16; another "
+                "mode than infer is not built for a chain");
+    chain_fails(&mixed, "autocast is not built");
+    chain_fails(&int8, "weights quantised is not built");
+    chain_fails(&long_one, "model 2, tiny-gpt2: seq: ");
     assert_int_equal(scene_try(&empty, "host", &error), STATUS_INVALID);
 }
 

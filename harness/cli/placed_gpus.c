@@ -1,0 +1,80 @@
+/* GPUs of a placed run: a look at the first one, and their locks. */
+#include "harness/cli/placed_gpus.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/run/device_lock.h"
+#include "harness/tape/target.h"
+
+enum status_code placed_gpu_look(const struct arguments *arguments, int gpu, bool *host_stands_in, const char **target,
+                                 struct status *error)
+{
+    const char *on = arguments_value(arguments, "run");
+    struct device *device = NULL;
+    struct device_properties properties = {0};
+    char spec[DEVICE_SPEC_BYTES];
+    *host_stands_in = true;
+    if (on == NULL || strcmp(on, "host") == 0 || gpu < 0) {
+        return STATUS_OK;
+    }
+    snprintf(spec, sizeof spec, "cuda:%d", gpu);
+    enum status_code code = device_open(spec, &device, error);
+    if (code == STATUS_UNAVAILABLE && strcmp(on, "cuda") != 0) {
+        return STATUS_OK;
+    }
+    if (code == STATUS_OK) {
+        code = device->table->properties(device, &properties, error);
+    }
+    device_close(device);
+    const struct target *found = NULL;
+    if (code == STATUS_OK && arguments_value(arguments, "for") == NULL) {
+        code = target_find(properties.target, &found, error);
+        *target = found != NULL ? found->name : NULL;
+    }
+    *host_stands_in = false;
+    return code;
+}
+
+struct gpu_locks {
+    struct device_lock locks[PLACE_MAXIMUM];
+    int count;
+};
+
+static void locks_release(struct gpu_locks *locks)
+{
+    for (int i = 0; i < locks->count; i++) {
+        device_lock_release(&locks->locks[i]);
+    }
+}
+
+static enum status_code locks_take(const struct placed_lanes *lanes, const char *who, struct gpu_locks *locks,
+                                   struct status *error)
+{
+    const char *folder = device_lock_folder();
+    enum status_code code = STATUS_OK;
+    for (int i = 0; i < lanes->count && code == STATUS_OK && folder != NULL; i++) {
+        struct device_properties properties = {0};
+        char name[DEVICE_LOCK_NAME_BYTES];
+        struct device *device = lanes->lanes[i].device;
+        code = device->table->properties(device, &properties, error);
+        if (code == STATUS_OK && strcmp(properties.kind, "cuda") == 0 &&
+            device_lock_name(properties.uuid, properties.pci_bus_id, name)) {
+            code = device_lock_take(folder, name, false, who, &locks->locks[locks->count], error);
+            locks->count += code == STATUS_OK ? 1 : 0;
+        }
+    }
+    return code;
+}
+
+enum status_code placed_lanes_run(const struct placed_tape *placed, const struct placed_lanes *lanes, const char *who,
+                                  struct placed_outcome *outcome, struct status *error)
+{
+    struct gpu_locks locks = {0};
+    enum status_code code = locks_take(lanes, who, &locks, error);
+    if (code == STATUS_OK) {
+        code = placed_tape_run(placed, lanes->lanes, outcome, error);
+    }
+    locks_release(&locks);
+    return code;
+}

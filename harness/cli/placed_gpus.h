@@ -1,0 +1,18 @@
+/* The GPUs of a placed run: whether there are any, of which class, and nobody else on them meanwhile. */
+#ifndef ASSAY_CLI_PLACED_GPUS_H
+#define ASSAY_CLI_PLACED_GPUS_H
+
+#include "harness/cli/command.h"
+#include "harness/question/placed_lanes.h"
+
+/* What --run means where the first GPU that is used has this number (-1: none is used). *host_stands_in: the host's memory is in the
+ * GPUs' place: "--run host", none is here, or nothing is run. *target: the class of the GPU, where one is here and --for does not say
+ * another; else it is left. */
+enum status_code placed_gpu_look(const struct arguments *arguments, int gpu, bool *host_stands_in, const char **target,
+                                 struct status *error);
+
+/* Replays on lanes that are open, while nobody else measures on their GPUs; the host is everybody's. who: what others are told. */
+enum status_code placed_lanes_run(const struct placed_tape *placed, const struct placed_lanes *lanes, const char *who,
+                                  struct placed_outcome *outcome, struct status *error);
+
+#endif
