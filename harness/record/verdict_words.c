@@ -19,6 +19,7 @@ struct verdict_words verdict_words_read(const struct json *verdict, const char *
                                   .quantity = json_string_or(json_get(verdict, "quantity"), "(no quantity)"),
                                   .basis = basis,
                                   .stage = json_string_or(json_get(verdict, "stage"), NULL),
+                                  .place = json_string_or(json_get(verdict, "place"), NULL),
                                   .note = json_string_or(json_get(verdict, "note"), NULL),
                                   .predicted_bytes = json_integer_or(json_get(verdict, "predicted"), -1),
                                   .measured_bytes = json_integer_or(json_get(verdict, "measured"), -1),
@@ -81,6 +82,7 @@ void verdict_words_append(struct text *text, const struct verdict_words *words)
     if (words->measured_bytes >= 0 && words->stage != NULL) {
         text_format(text, " in %s", words->stage);
     }
+    text_format(text, words->place != NULL ? " on place %s" : "%s", words->place != NULL ? words->place : "");
     error_append(text, words);
     tolerance_append(text, words);
     if (words->note != NULL) {

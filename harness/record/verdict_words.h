@@ -20,6 +20,7 @@ struct verdict_words {
     const char *estimator, *quantity;
     const char *basis; /* BASIS_MEASURED or BASIS_REPLAYED */
     const char *stage; /* that the measured figure is of; NULL: not known, or of none */
+    const char *place; /* of a placed case, that both figures are of; NULL: of the case */
     const char *note;  /* why it is not judged although that was asked for; NULL: it is, or nobody knows */
     int64_t predicted_bytes, measured_bytes; /* negative: not known */
     int64_t tolerance_bytes;                 /* negative: none */
@@ -31,7 +32,7 @@ struct verdict_words verdict_words_read(const struct json *verdict, const char *
 
 /* "accelerate: total 312.47 MiB predicted, allocated peak 363.99 MiB measured in backward: -14.15 % (-51.51 MiB),
  * tolerance 5 %"; where a figure is not known: "replay: footprint not predicted, 435.98 MiB measured in load, tolerance
- * 10 %: not judged, there are no constants of this device". */
+ * 10 %: not judged, there are no constants of this device". Of one place of a placed case "measured in forward on place 1". */
 void verdict_words_append(struct text *text, const struct verdict_words *words);
 
 #endif

@@ -67,6 +67,11 @@ static enum status_code measured_check(const struct calibration *calibration, in
         return case_refuse(calibration, file, line,
                            "its status is %.16s; only cases that were measured calibrate: run the suite again", status);
     }
+    if (json_count(json_get(line, "places")) > 0 || json_count(json_get(line, "search")) > 0) {
+        return case_refuse(calibration, file, line,
+                           "its process held several devices, or tried several batches; choose other cases with "
+                           "--filter GLOB");
+    }
     if (!json_boolean_or(json_get(validity, "valid"), true)) {
         return case_refuse(calibration, file, line, "the row is invalid: %.300s; run it again on a quiet device",
                            json_string_or(json_at(json_get(validity, "reasons"), 0), "no reason was given"));

@@ -6,141 +6,15 @@
 #include <string.h>
 
 #include "harness/report/estimator_look.h"
+#include "harness/report/footprint_reading.h"
+#include "harness/report/placed_view.h"
 #include "harness/report/proof_rates.h"
+#include "harness/report/search_view.h"
 #include "harness/report/wording.h"
-
-static const char *const end_keys[LEVEL_COUNT] = {"requested_bytes", "allocated_bytes", "reserved_bytes",
-                                                  "device_bytes", "process_bytes"};
-static const char *const peak_keys[LEVEL_COUNT] = {"requested_bytes_peak", "allocated_bytes_peak",
-                                                   "reserved_bytes_peak", "device_bytes", "process_bytes_peak"};
-
-#define NAME_ENTRY(name, text) text,
-static const char *const stage_names[STAGE_COUNT] = {STAGE_TABLE(NAME_ENTRY)};
-static const char *const category_names[CATEGORY_COUNT] = {CATEGORY_TABLE(NAME_ENTRY)};
-#undef NAME_ENTRY
-
-const char *report_stage_name(int stage)
-{
-    return stage_names[stage];
-}
-
-const char *report_category_name(int category)
-{
-    return category_names[category];
-}
 
 const char *report_word(struct report *report, const char *word)
 {
     return name_table_keep(&report->words, &report->arena, word);
-}
-
-/* What fills one view. */
-struct filling {
-    struct report *report;
-    struct case_view *view;
-    bool failed; /* memory ran out */
-};
-
-/* The word that value is; the fallback where it is none. */
-static const char *word_read(struct filling *filling, const struct json *value, const char *fallback)
-{
-    const char *word = json_string_or(value, NULL);
-    if (word == NULL) {
-        return fallback;
-    }
-    const char *kept = report_word(filling->report, word);
-    filling->failed = filling->failed || kept == NULL;
-    return kept;
-}
-
-static int64_t bytes_read(const struct json *object, const char *key)
-{
-    int64_t bytes = json_integer_or(json_get(object, key), BYTES_UNKNOWN);
-    return bytes < 0 ? BYTES_UNKNOWN : bytes;
-}
-
-static void categories_read(const struct json *object, struct footprint_view *footprint)
-{
-    if (json_kind(object) != JSON_KIND_OBJECT) {
-        return;
-    }
-    footprint->categories_known = true;
-    for (int category = 0; category < CATEGORY_COUNT; category++) {
-        int64_t bytes = bytes_read(object, category_names[category]);
-        footprint->category_bytes[category] = bytes == BYTES_UNKNOWN ? 0 : bytes;
-    }
-}
-
-static const int64_t unknown_bytes[] = {BYTES_UNKNOWN, BYTES_UNKNOWN, BYTES_UNKNOWN, BYTES_UNKNOWN, BYTES_UNKNOWN};
-_Static_assert(sizeof unknown_bytes / sizeof unknown_bytes[0] == LEVEL_COUNT, "one for each level");
-
-/* The figures of all levels, in the arena. */
-static const int64_t *levels_keep(struct filling *filling, const int64_t *bytes)
-{
-    if (memcmp(bytes, unknown_bytes, sizeof unknown_bytes) == 0) {
-        return unknown_bytes;
-    }
-    int64_t *kept = arena_alloc(&filling->report->arena, sizeof unknown_bytes);
-    if (kept == NULL) {
-        filling->failed = true;
-        return unknown_bytes;
-    }
-    memcpy(kept, bytes, sizeof unknown_bytes);
-    return kept;
-}
-
-static void stage_read(struct filling *filling, const struct json *object, struct stage_view *stage)
-{
-    int64_t end_bytes[LEVEL_COUNT], peak_bytes[LEVEL_COUNT];
-    *stage = (struct stage_view){.end_bytes = unknown_bytes, .peak_bytes = unknown_bytes, .seconds = -1.0};
-    if (json_kind(object) != JSON_KIND_OBJECT) {
-        return;
-    }
-    double seconds = json_real_or(json_get(object, "seconds"), -1.0);
-    stage->present = true;
-    stage->seconds = seconds >= 0.0 ? seconds : -1.0;
-    for (int level = 0; level < LEVEL_COUNT; level++) {
-        end_bytes[level] = bytes_read(object, end_keys[level]);
-        peak_bytes[level] = bytes_read(object, peak_keys[level]);
-        peak_bytes[level] = peak_bytes[level] == BYTES_UNKNOWN ? end_bytes[level] : peak_bytes[level];
-    }
-    stage->end_bytes = levels_keep(filling, end_bytes);
-    bool same = memcmp(end_bytes, peak_bytes, sizeof end_bytes) == 0;
-    stage->peak_bytes = same ? stage->end_bytes : levels_keep(filling, peak_bytes);
-}
-
-/* stages and peaks; the member "stages" of object, and the totals beside it where the record has them. Where the case
- * did not end, the stages are there but the highest of them is no peak: nobody knows how much it would have taken. */
-static void footprint_read(struct filling *filling, const struct json *object, bool is_whole,
-                           struct footprint_view *footprint)
-{
-    const struct json *stages = json_get(object, "stages");
-    footprint->present = json_count(stages) > 0;
-    footprint->peak_stage = word_read(filling, json_get(object, "peak_stage"), NULL);
-    footprint->saved_for_backward_bytes = bytes_read(object, "saved_for_backward_bytes");
-    for (int level = 0; level < LEVEL_COUNT; level++) {
-        footprint->peak_bytes[level] = bytes_read(object, peak_keys[level]);
-        footprint->present = footprint->present || footprint->peak_bytes[level] != BYTES_UNKNOWN;
-    }
-    for (int stage = 0; stage < STAGE_COUNT; stage++) {
-        struct stage_view *view = &footprint->stages[stage];
-        stage_read(filling, json_get(stages, stage_names[stage]), view);
-        for (int level = 0; level < LEVEL_COUNT && stage != STAGE_CONTEXT && is_whole; level++) {
-            if (view->peak_bytes[level] > footprint->peak_bytes[level]) {
-                footprint->peak_bytes[level] = view->peak_bytes[level];
-            }
-        }
-    }
-    categories_read(json_get(object, "categories_at_peak"), footprint);
-}
-
-static void causes_read(const struct json *object, struct causes_view *causes)
-{
-    causes->present = json_kind(object) == JSON_KIND_OBJECT;
-    causes->rounding_bytes = bytes_read(object, "rounding_bytes");
-    causes->remainder_bytes = bytes_read(object, "unsplit_remainder_bytes");
-    causes->remainder_count = bytes_read(object, "unsplit_remainder_count");
-    causes->cached_bytes = bytes_read(object, "cached_bytes");
 }
 
 static void identity_read(struct filling *filling, const struct json *identity)
@@ -185,8 +59,8 @@ static bool is_length(const char *key)
     return strcmp(key, "batch") == 0 || strcmp(key, "seq") == 0 || strcmp(key, "new_tokens") == 0;
 }
 
-/* Sorted by name, so that equal settings are equal texts whatever the order in the record. */
-static void settings_read(struct filling *filling, const struct json *identity)
+/* Sorted by name, so that equal settings are equal texts whatever the order in the record; without the one of that name. */
+static const char *settings_read(struct filling *filling, const struct json *identity, const char *without)
 {
     size_t count = json_kind(identity) == JSON_KIND_OBJECT ? json_count(identity) : 0, kept = 0;
     const char **keys = calloc(count + 1, sizeof *keys);
@@ -194,7 +68,8 @@ static void settings_read(struct filling *filling, const struct json *identity)
     struct text text = {0};
     for (size_t at = 0; keys != NULL && at < count; at++) {
         key = json_key_after(identity, key);
-        if (!is_length(key) && json_kind(json_get(identity, key)) != JSON_KIND_NULL) {
+        bool is_wanted = !is_length(key) && strcmp(key, without) != 0;
+        if (is_wanted && json_kind(json_get(identity, key)) != JSON_KIND_NULL) {
             keys[kept++] = key;
         }
     }
@@ -209,9 +84,10 @@ static void settings_read(struct filling *filling, const struct json *identity)
         made = json_write(json_get(identity, keys[at]), 0, &text, NULL) == STATUS_OK;
     }
     free(keys);
-    filling->view->settings = made && !text.failed ? report_word(filling->report, text_string(&text)) : NULL;
-    filling->failed = filling->failed || filling->view->settings == NULL;
+    const char *settings = made && !text.failed ? report_word(filling->report, text_string(&text)) : NULL;
+    filling->failed = filling->failed || settings == NULL;
     text_release(&text);
+    return settings;
 }
 
 static void device_read(struct filling *filling, const struct json *device)
@@ -242,7 +118,7 @@ static void items_read(struct filling *filling, const struct json *stages)
         ITEM_TABLE(ITEM_KEY)
 #undef ITEM_KEY
     };
-    const struct json *stage = json_get(stages, stage_names[stage_last(&filling->view->measured)]);
+    const struct json *stage = json_get(stages, report_stage_name(stage_last(&filling->view->measured)));
     bool whole = json_kind(json_get(stage, "device_items")) == JSON_KIND_OBJECT;
     const struct json *items = json_get(stage, whole ? "device_items" : "process_items");
     if (json_kind(items) != JSON_KIND_OBJECT) {
@@ -295,6 +171,14 @@ static void label_number(struct text *label, const char *name, int64_t number)
     text_integer(label, number);
 }
 
+/* "find-halve"; nothing for NULL. */
+static void label_named(struct text *label, const char *name, const char *word)
+{
+    if (word != NULL) {
+        text_format(label, "%s%s-%s", label->length > 0 ? " " : "", name, word);
+    }
+}
+
 static const char *unless(const char *word, const char *usual)
 {
     return word != NULL && strcmp(word, usual) != 0 ? word : NULL;
@@ -342,14 +226,10 @@ static bool label_make(struct report *report, struct case_view *view)
         label_append(&label, mode_is(view, "generate") ? unless(view->logits, "last") : unless(view->logits, "all"));
         label_append(&label, view->tf32 ? "tf32" : view->tf32_convolutions ? "tf32-convolutions" : NULL);
     }
-    label_append(&label, view->place_text);
-    if (view->checkpoint != NULL) {
-        text_format(&label, " checkpoint-%s", view->checkpoint);
-    }
-    if (unless(view->find_batch, "none") != NULL) {
-        text_format(&label, " find-%s", view->find_batch);
-    }
     label_append(&label, unless(view->head, mode_is(view, "load") ? "bare" : "lm"));
+    label_named(&label, "place", view->place_text);
+    label_named(&label, "checkpoint", view->checkpoint);
+    label_named(&label, "find", unless(view->find_batch, "none"));
     const char *made = view->model != NULL ? text_string(&label) : view->id;
     view->label = label.failed ? NULL : arena_copy(&report->arena, made);
     text_release(&label);
@@ -452,13 +332,18 @@ bool case_view_read(struct report *report, const struct json *line, const char *
     view->reason = word_read(&filling, json_get(line, "reason"), "");
     view->family = word_read(&filling, json_get(line, "family"), NULL);
     identity_read(&filling, json_get(line, "identity"));
-    settings_read(&filling, json_get(line, "identity"));
+    view->settings = settings_read(&filling, json_get(line, "identity"), "");
     view->attention_backend = word_read(&filling, json_get(line, "attention_backend"), NULL);
     view->sequence = word_read(&filling, json_get(line, "sequence_hash"), NULL);
     bool is_whole = view->status != NULL && (strcmp(view->status, "ok") == 0 || strcmp(view->status, "fail") == 0);
     footprint_read(&filling, line, is_whole, &view->measured);
     footprint_read(&filling, NULL, true, &view->predicted);
     items_read(&filling, json_get(line, "stages"));
+    placed_view_read(&filling, line, is_whole, &view->placed);
+    if (json_kind(json_get(line, "search")) == JSON_KIND_OBJECT) {
+        const char *settings = settings_read(&filling, json_get(line, "identity"), "find_batch");
+        search_view_read(&filling, json_get(line, "search"), settings, &view->search);
+    }
     causes_read(json_get(json_get(line, "causes"), "load"), &view->causes_at_load);
     causes_read(json_get(json_get(line, "causes"), "end"), &view->causes_at_end);
     view->context_device_bytes = bytes_read(json_get(line, "context"), "device_bytes");
@@ -469,8 +354,7 @@ bool case_view_read(struct report *report, const struct json *line, const char *
     view->oom_held_bytes = bytes_read(oom, "held_bytes");
     view->oom_stage = word_read(&filling, json_get(oom, "stage"), NULL);
     view->oom_label = word_read(&filling, json_get(oom, "label"), NULL);
-    double seconds = json_real_or(json_get(line, "duration_s"), -1.0);
-    view->duration_seconds = seconds >= 0.0 ? seconds : -1.0;
+    view->duration_seconds = seconds_read(line, "duration_s");
     device_read(&filling, json_get(line, "device"));
     view->constants_mismatch = word_read(&filling, json_get(json_get(line, "constants"), "mismatch"), NULL);
     view->basis = basis_read(json_string_or(json_get(line, "basis"), NULL), view->device_kind);
@@ -484,4 +368,9 @@ bool case_view_read(struct report *report, const struct json *line, const char *
 bool case_is_measured(const struct case_view *view)
 {
     return strcmp(view->status, "ok") == 0 || strcmp(view->status, "fail") == 0;
+}
+
+bool case_is_plain(const struct case_view *view)
+{
+    return view->placed == NULL && view->search == NULL;
 }

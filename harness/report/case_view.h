@@ -90,6 +90,7 @@ enum judgement { JUDGEMENT_NONE, JUDGEMENT_PASS, JUDGEMENT_FAIL };
 struct comparison {
     const char *estimator, *quantity;
     const char *stage; /* that the measured figure is of; NULL: not known, or of none */
+    const char *place; /* of a placed case, that both figures are of; NULL: of the case */
     int64_t predicted_bytes, measured_bytes;
     int64_t tolerance_bytes; /* where it was given in bytes; else negative */
     int64_t error_bytes;     /* predicted - measured; valid where error_known */
@@ -120,7 +121,7 @@ struct case_view {
     const char *model, *mode, *precision, *quantize, *attention, *optimizer, *loss, *lora_targets, *logits, *head,
         *cache;
     const char *cache_dtype;                                      /* NULL: of a static cache, or none */
-    const char *place_text, *checkpoint, *find_batch;             /* as suites spell them; NULL: nothing is said */
+    const char *place_text, *checkpoint, *find_batch;             /* as suites spell them; NULL: none */
     int64_t batch, seq, lora_rank, accumulate, new_tokens, beams; /* negative: absent */
     bool padding, prepare_kbit, checkpointing, tf32, tf32_convolutions;
     const char *attention_backend; /* whose storages were measured; NULL: no attention, or an older record */
@@ -131,6 +132,9 @@ struct case_view {
     struct causes_view causes_at_load, causes_at_end;
     const struct proof_view *proof; /* whether it runs with the bytes predicted (proof_rates.h); NULL: not asked for */
     const struct items_view *items; /* NULL: no reading is itemised */
+    const struct placed_view
+        *placed; /* what is on each place, and what was moved (placed_view.h); NULL: it is on one device */
+    struct search_view *search; /* what a policy found (search_view.h); NULL: none searched */
     int64_t context_device_bytes, context_process_bytes;
     int64_t oom_wanted_bytes, oom_held_bytes, oom_free_bytes;
     const char *oom_stage; /* NULL: it did not happen */
@@ -200,6 +204,10 @@ const struct case_view *report_case(const struct report *report, int place);
 /* Whether an attempt was measured to its end: ok or fail. */
 bool case_is_measured(const struct case_view *view);
 
+/* Whether it is one batch on one device. Statistics over cases (the league, the rule of the weights, overheads) leave the others
+ * out: what is on the main place is a part of the model, and a search ends with another batch than it begins with. */
+bool case_is_plain(const struct case_view *view);
+
 /* The report's own copy of a word, one for equal ones; NULL for NULL, and where memory ran out. */
 const char *report_word(struct report *report, const char *word);
 
@@ -218,19 +226,20 @@ void report_estimators_order(struct report *report);
 /* Fills view->comparisons; all names of estimators must be known to the report. False where memory ran out. */
 bool case_view_compare(struct report *report, struct case_view *view, const struct comparison *verdicts, int count);
 
-/* What an estimator predicts of the allocated peak of a case: its verdict on that, or the bare figures; NULL: it has none.
- * Pages that list allocated peaks show this of every estimator, whatever else was judged. */
+/* What an estimator predicts of the allocated peak of a case, of a placed one on its main place: its verdict on that, or the bare
+ * figures; NULL: it has none. Pages that list allocated peaks show this of every estimator, whatever else was judged. */
 const struct comparison *comparison_of_peak(const struct case_view *view, const char *estimator);
 
 /* The last run line; NULL where there is none. */
 const struct json *report_run(const struct report *report);
 
-/* Errors of one estimator on one quantity over all cases. */
+/* Errors of one estimator on one quantity over all cases; of a placed case each place counts. */
 struct accuracy {
     const char *estimator, *quantity;
-    int case_count; /* with a known error */
+    int case_count;  /* with a known error */
+    int place_count; /* of these, one place of a placed case each */
     double median_error, worst_error;
-    const char *worst_case; /* label */
+    const char *worst_case; /* label, and the place */
     int under_count;        /* predicted less than measured */
     int failed_count;       /* verdicts that failed */
 };

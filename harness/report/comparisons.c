@@ -2,10 +2,12 @@
  * Verdicts come from the record; where the suite asked for none the comparison is made without a judgement. */
 #include "harness/report/case_view.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/report/percentile.h"
+#include "harness/report/placed_view.h"
 
 /* What replay predicts, by level. A total of another estimator without a verdict is held against the allocated one. */
 static const char *const level_quantities[] = {"requested_bytes_peak", "allocated_bytes_peak", "reserved_bytes_peak"};
@@ -46,6 +48,7 @@ static bool verdict_read(struct report *report, const struct json *verdict, stru
         .predicted_bytes = bytes_of(verdict, "predicted"),
         .measured_bytes = bytes_of(verdict, "measured"),
         .stage = report_word(report, json_string_or(json_get(verdict, "stage"), NULL)),
+        .place = report_word(report, json_string_or(json_get(verdict, "place"), NULL)),
         .tolerance_bytes = bytes_of(json_get(verdict, "tolerance"), "bytes"),
         .note = report_word(report, note),
     };
@@ -73,17 +76,20 @@ bool verdicts_read(struct report *report, struct arena *arena, const struct json
     return complete;
 }
 
-static void row_add(struct comparison *rows, int *count, const char *estimator, const char *quantity,
-                    int64_t predicted_bytes, int64_t measured_bytes)
+/* A comparison without a verdict. The usual members of a placed case speak of its main place. */
+static struct comparison row_bare(const struct case_view *view, const char *estimator, const char *quantity,
+                                  int64_t predicted_bytes, int64_t measured_bytes)
 {
+    const struct placed_view *placed = view->placed;
     struct comparison row = {.estimator = estimator,
                              .quantity = quantity,
+                             .place = placed != NULL && placed->main >= 0 ? placed->places[placed->main].name : NULL,
                              .predicted_bytes = predicted_bytes,
                              .measured_bytes = measured_bytes,
                              .tolerance_bytes = -1,
                              .tolerance = -1.0};
     error_compute(&row);
-    rows[(*count)++] = row;
+    return row;
 }
 
 /* The level that a quantity is the peak of; LEVEL_COUNT for any other quantity. */
@@ -125,8 +131,9 @@ static void replay_add(const struct case_view *view, struct comparing *comparing
         int before = comparing->count;
         verdicts_add(comparing, "replay", &level);
         if (comparing->count == before && view->predicted.peak_bytes[level] != BYTES_UNKNOWN) {
-            row_add(comparing->rows, &comparing->count, "replay", level_quantities[level],
-                    view->predicted.peak_bytes[level], view->measured.peak_bytes[level]);
+            comparing->rows[comparing->count++] =
+                row_bare(view, "replay", level_quantities[level], view->predicted.peak_bytes[level],
+                         view->measured.peak_bytes[level]);
         }
     }
     verdicts_add(comparing, "replay", &no_level);
@@ -136,9 +143,29 @@ static void total_add(const struct case_view *view, const char *estimator, struc
 {
     for (int at = 0; at < view->total_count; at++) {
         if (strcmp(view->totals[at].estimator, estimator) == 0) {
-            row_add(rows, count, estimator, level_quantities[LEVEL_ALLOCATED], view->totals[at].total_bytes,
-                    view->measured.peak_bytes[LEVEL_ALLOCATED]);
+            rows[(*count)++] = row_bare(view, estimator, level_quantities[LEVEL_ALLOCATED],
+                                        view->totals[at].total_bytes, view->measured.peak_bytes[LEVEL_ALLOCATED]);
         }
+    }
+}
+
+/* Where a row stands among those of its estimator: those of the whole case first, then place by place. */
+static int place_rank(const struct case_view *view, const struct comparison *row)
+{
+    const struct place_view *place = row->place != NULL ? place_find(view->placed, row->place) : NULL;
+    return row->place == NULL ? -1 : place != NULL ? (int)(place - view->placed->places) : INT_MAX;
+}
+
+/* The rows from first on, of one estimator, place by place; else in their order. */
+static void places_sort(const struct case_view *view, struct comparison *rows, int first, int count)
+{
+    for (int at = first + 1; view->placed != NULL && at < count; at++) {
+        struct comparison row = rows[at];
+        int to = at;
+        for (; to > first && place_rank(view, &rows[to - 1]) > place_rank(view, &row); to--) {
+            rows[to] = rows[to - 1];
+        }
+        rows[to] = row;
     }
 }
 
@@ -152,12 +179,13 @@ bool case_view_compare(struct report *report, struct case_view *view, const stru
         int before = comparing.count;
         if (strcmp(estimator, "replay") == 0) {
             replay_add(view, &comparing);
-            continue;
+        } else {
+            verdicts_add(&comparing, estimator, NULL);
         }
-        verdicts_add(&comparing, estimator, NULL);
-        if (comparing.count == before) {
+        if (comparing.count == before && strcmp(estimator, "replay") != 0) {
             total_add(view, estimator, comparing.rows, &comparing.count);
         }
+        places_sort(view, comparing.rows, before, comparing.count);
     }
     size_t size = (size_t)comparing.count * sizeof *comparing.rows;
     struct comparison *kept = comparing.rows != NULL ? arena_alloc(&report->arena, size) : NULL;
@@ -176,7 +204,7 @@ const struct comparison *comparison_of_peak(const struct case_view *view, const 
     const struct comparison *bare = NULL;
     for (int index = 0; index < view->comparison_count; index++) {
         const struct comparison *row = &view->comparisons[index];
-        if (strcmp(row->estimator, estimator) != 0) {
+        if (strcmp(row->estimator, estimator) != 0 || !comparison_is_main(view, row)) {
             continue;
         }
         if (strcmp(row->quantity, wanted) == 0) {
@@ -191,6 +219,9 @@ const struct comparison *comparison_of_peak(const struct case_view *view, const 
 struct collection {
     struct accuracy row;
     double *errors;
+    int room; /* of errors */
+    const struct case_view *worst_view;
+    const char *worst_place;
 };
 
 static struct collection *collection_find(struct collection *all, int *count, int room, const struct comparison *row)
@@ -213,34 +244,57 @@ static double magnitude(double value)
     return value < 0.0 ? -value : value;
 }
 
-static bool collection_add(struct collection *all, struct arena *arena, int case_count, const struct case_view *view,
-                           const struct comparison *row)
+/* Room for one more error. False: no memory. */
+static bool room_make(struct collection *one)
 {
-    struct accuracy *sum = &all->row;
+    if (one->row.case_count < one->room) {
+        return true;
+    }
+    int room = one->room > 0 ? one->room : 32;
+    double *errors = room <= INT_MAX / 2 ? realloc(one->errors, 2 * (size_t)room * sizeof *errors) : NULL;
+    if (errors == NULL) {
+        return false;
+    }
+    one->errors = errors;
+    one->room = 2 * room;
+    return true;
+}
+
+static bool collection_add(struct collection *one, const struct case_view *view, const struct comparison *row)
+{
+    struct accuracy *sum = &one->row;
     sum->failed_count += row->judgement == JUDGEMENT_FAIL ? 1 : 0;
     if (!row->error_known || row->note != NULL) {
         return true;
     }
-    if (all->errors == NULL) {
-        all->errors = arena_alloc(arena, (size_t)case_count * sizeof *all->errors);
-    }
-    if (all->errors == NULL) {
+    if (!room_make(one)) {
         return false;
-    }
-    if (sum->case_count == case_count) {
-        return true; /* a second verdict on the same quantity of one case */
     }
     if (sum->case_count == 0 || magnitude(row->error) > magnitude(sum->worst_error)) {
         sum->worst_error = row->error;
-        sum->worst_case = view->label;
+        one->worst_view = view;
+        one->worst_place = row->place;
     }
     sum->under_count += row->error_bytes < 0 ? 1 : 0;
-    all->errors[sum->case_count++] = row->error;
+    sum->place_count += row->place != NULL ? 1 : 0;
+    one->errors[sum->case_count++] = row->error;
     return true;
 }
 
-/* In the order of the report's estimators; quantities of one estimator in order of appearance. */
-static int accuracy_arrange(const struct report *report, struct collection *all, int count, struct accuracy *rows)
+/* "gpt2 infer float32 b1 s128", and of a placed case ", place 1" behind it. False: no memory. */
+static bool worst_name(struct arena *arena, struct collection *one)
+{
+    if (one->worst_view != NULL && one->worst_place != NULL) {
+        one->row.worst_case = arena_format(arena, "%s, place %s", one->worst_view->label, one->worst_place);
+        return one->row.worst_case != NULL;
+    }
+    one->row.worst_case = one->worst_view != NULL ? one->worst_view->label : NULL;
+    return true;
+}
+
+/* In the order of the report's estimators; quantities of one estimator in order of appearance. Returns how many; -1: no memory. */
+static int accuracy_arrange(const struct report *report, struct arena *arena, struct collection *all, int count,
+                            struct accuracy *rows)
 {
     int kept = 0;
     for (int estimator = 0; estimator < report->estimator_count; estimator++) {
@@ -251,6 +305,9 @@ static int accuracy_arrange(const struct report *report, struct collection *all,
             }
             if (one->row.case_count > 0) {
                 one->row.median_error = values_median(one->errors, one->row.case_count);
+            }
+            if (!worst_name(arena, one)) {
+                return -1;
             }
             rows[kept++] = one->row;
         }
@@ -264,19 +321,23 @@ enum status_code report_accuracy(const struct report *report, struct arena *aren
     enum { ROOM = 256 };
     struct collection *all = arena_alloc(arena, ROOM * sizeof *all);
     struct accuracy *made = arena_alloc(arena, ROOM * sizeof *made);
-    int found = 0;
+    int found = 0, kept = -1;
     bool complete = all != NULL && made != NULL;
     for (int index = 0; complete && index < report->case_count; index++) {
         const struct case_view *view = &report->cases[index];
         for (int at = 0; complete && at < view->comparison_count; at++) {
             struct collection *one = collection_find(all, &found, ROOM, &view->comparisons[at]);
-            complete = one == NULL || collection_add(one, arena, report->case_count, view, &view->comparisons[at]);
+            complete = one == NULL || collection_add(one, view, &view->comparisons[at]);
         }
     }
-    if (!complete) {
+    kept = complete ? accuracy_arrange(report, arena, all, found, made) : -1;
+    for (int index = 0; index < found; index++) {
+        free(all[index].errors);
+    }
+    if (kept < 0) {
         return status_set(error, STATUS_OUT_OF_MEMORY, "no memory for the summary of %d cases", report->case_count);
     }
-    *count = accuracy_arrange(report, all, found, made);
+    *count = kept;
     *rows = made;
     return STATUS_OK;
 }

@@ -105,6 +105,7 @@ static int *reason_of(struct counted_cases *counted, const struct case_view *vie
 {
     return !is_measured(view)                 ? &counted->ended_count
            : view->invalid                    ? &counted->invalid_count
+           : !case_is_plain(view)             ? &counted->placed_count
            : case_is_meta(view) && !with_meta ? &counted->meta_count
                                               : NULL;
 }
@@ -153,6 +154,7 @@ void counted_cases_append(struct text *text, const struct counted_cases *counted
                 counted->read_count == 1 ? "" : "s", counted->count == 1 ? "s" : "");
     reason_append(text, &separator, counted->ended_count, "not measured to the end");
     reason_append(text, &separator, counted->invalid_count, "disturbed");
+    reason_append(text, &separator, counted->placed_count, "placed, from a checkpoint or a search");
     reason_append(text, &separator, counted->meta_count, "replayed, not measured (meta)");
     reason_append(text, &separator, counted->again_count, "measured again later");
 }

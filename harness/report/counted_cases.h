@@ -4,7 +4,8 @@
  * A row counts where the case was measured to its end (status ok or fail: fail is an estimator that was off, and to leave
  * it out would hide what is asked for), nothing disturbed its readings, and its highest allocated peak is known and not 0.
  * Rows of the meta device are predictions: they count only where the caller asks for them. The same case on the same
- * device counts once: its last row in the reports in the order in which they are given. */
+ * device counts once: its last row in the reports in the order in which they are given. Placed cases, loads of checkpoints and
+ * searches do not count (case_is_plain). */
 #ifndef ASSAY_REPORT_COUNTED_CASES_H
 #define ASSAY_REPORT_COUNTED_CASES_H
 
@@ -29,6 +30,7 @@ struct counted_cases {
     int ended_count;   /* left out: error, oom, timeout, skip, or no peak */
     int invalid_count; /* left out: disturbed */
     int meta_count;    /* left out: predicted only */
+    int placed_count;  /* left out: on several devices, or a search */
     int again_count;   /* left out: the same case on the same device stands in a later report */
 };
 

@@ -1,6 +1,7 @@
 /* Document: the report as one JSON value. The cases stand in it as they were recorded, with the summary beside them. */
 #include "harness/report/case_view.h"
 #include "harness/report/proof_rates.h"
+#include "harness/report/side_table.h"
 #include "harness/report/spread.h"
 
 static struct json *counts_value(const struct report *report)
@@ -83,6 +84,18 @@ static struct json *spreads_value(const struct report *report)
     return json_made(value, made);
 }
 
+/* {"places": [...], "transfers": [...], ...} */
+static struct json *side_tables_value(const struct report *report)
+{
+    struct json *value = json_object_new();
+    const struct side_table *table;
+    bool made = value != NULL;
+    for (int index = 0; made && (table = side_table_at(index)) != NULL; index++) {
+        made = json_set(value, table->name, side_table_json(table, report));
+    }
+    return json_made(value, made);
+}
+
 enum { INDENT = 2 };
 
 /* Writes one member of the document and releases its value; NULL: memory ran out, and *made is false. */
@@ -161,6 +174,7 @@ enum status_code document_write(const struct report *report, const struct accura
     member_write(&head, "summary", summary_value(rows, count), &made);
     member_write(&head, "spreads", spreads_value(report), &made);
     member_write(&head, "proofs", proof_rates_json(report), &made);
+    member_write(&head, "tables", side_tables_value(report), &made);
     text_append_bytes(text, text_string(&head), head.length);
     made = made && !head.failed;
     text_release(&head);

@@ -12,6 +12,7 @@
 #include "harness/report/plot_set.h"
 #include "harness/report/proof_rates.h"
 #include "harness/report/provenance.h"
+#include "harness/report/side_table.h"
 #include "harness/report/wording.h"
 
 enum { CASES_MAXIMUM = 1000, FAILURES_OPEN_MAXIMUM = 20, IMAGES_BYTES_MAXIMUM = 400 << 10 };
@@ -44,6 +45,9 @@ static void summary_append(struct text *text, const struct report *report, const
         text_format(text, "<td class=\"n\">%d</td><td class=\"n\">%d</td></tr>\n", row->under_count, row->failed_count);
     }
     html_table_end(text);
+    places_counted_append(&uncounted, rows, count);
+    text_format(text, uncounted.length > 0 ? "<p class=\"note\">%s</p>\n" : "%s", text_string(&uncounted));
+    text_release(&uncounted);
     uncounted_append(&uncounted, report);
     if (uncounted.length > 0) {
         text_append(text, "<p class=\"note\">");
@@ -145,7 +149,8 @@ static void head_append(struct text *text, const struct report *report)
     text_release(&line);
 }
 
-static void contents_append(struct text *text, const struct case_order *order, bool accuracy, bool proofs, bool figures)
+static void contents_append(struct text *text, const struct report *report, const struct case_order *order,
+                            bool accuracy, bool figures)
 {
     text_append(text, "<nav><ul>\n");
     if (order->failed_count > 0) {
@@ -154,7 +159,8 @@ static void contents_append(struct text *text, const struct case_order *order, b
                     count == 1 ? "" : "s");
     }
     text_append(text, accuracy ? "<li><a href=\"#accuracy\">Accuracy per estimator</a>\n" : "");
-    text_append(text, proofs ? "<li><a href=\"#limits\">Estimates as limits</a>\n" : "");
+    text_append(text, report_has_proofs(report) ? "<li><a href=\"#limits\">Estimates as limits</a>\n" : "");
+    side_tables_contents(report, text);
     text_append(text, figures ? "<li><a href=\"#figures\">Figures</a>\n" : "");
     if (order->shown_count - order->skipped_count > order->failed_count) {
         text_format(text, "<li><a href=\"#cases\">%s</a>\n", order->failed_count > 0 ? "The other cases" : "Cases");
@@ -201,12 +207,13 @@ void html_write(const struct report *report, const struct report_style *style, c
     struct html_columns columns;
     estimators_choose(report, NULL, HTML_COLUMNS_MAXIMUM, true, columns.shown);
     head_append(text, report);
-    contents_append(text, &order, count > 0, report_has_proofs(report), has_figures(style));
+    contents_append(text, report, &order, count > 0, has_figures(style));
     part_append(text, report, &columns, &order, true);
     if (count > 0) {
         summary_append(text, report, rows, count);
     }
     proof_rates_html(report, text);
+    side_tables_html(report, text);
     if (has_figures(style)) {
         figures_append(text, style);
     }

@@ -7,6 +7,7 @@
 #include "harness/report/escape.h"
 #include "harness/report/headline.h"
 #include "harness/report/html_page.h"
+#include "harness/report/side_table.h"
 #include "harness/report/spread.h"
 #include "harness/report/wording.h"
 
@@ -46,6 +47,18 @@ static bool has_column(const struct report *report, const struct html_columns *c
     return index < report->estimator_count && columns->shown[index];
 }
 
+/* With the place before it, where it is of one. */
+static void quantity_append(struct text *text, const struct comparison *row)
+{
+    char word[WORDING_BYTES];
+    struct text words = {0};
+    place_prefix_append(&words, row);
+    text_append(&words, quantity_word(row->quantity, word));
+    xml_append(text, text_string(&words));
+    text->failed = text->failed || words.failed;
+    text_release(&words);
+}
+
 /* "replay process: predicted 400.00 MiB, measured 488.77 MiB, -18.16 %" */
 static void decisive_append(struct text *text, const struct case_view *view, const struct comparison *row)
 {
@@ -53,7 +66,7 @@ static void decisive_append(struct text *text, const struct case_view *view, con
     text_append(text, row->judgement == JUDGEMENT_FAIL ? "<span class=\"why fail\">" : "<span class=why>");
     xml_append(text, row->estimator);
     text_append(text, " ");
-    xml_append(text, quantity_word(row->quantity, word));
+    quantity_append(text, row);
     text_format(text, ": predicted %s", bytes_word(row->predicted_bytes, false, word));
     text_format(text, ", %s %s", view->basis, bytes_word(row->measured_bytes, false, word));
     if (row->error_known) {
@@ -190,7 +203,7 @@ static void comparisons_append(struct text *text, const char *basis, const struc
         text_append(text, "<tr><td>");
         xml_append(text, row->estimator);
         text_append(text, "<td>");
-        xml_append(text, quantity_word(row->quantity, word));
+        quantity_append(text, row);
         text_format(text, "<td class=n>%s", bytes_word(row->predicted_bytes, false, word));
         if (measured) {
             text_format(text, "<td class=n>%s", bytes_word(row->measured_bytes, false, word));
@@ -261,6 +274,7 @@ void html_cases_append(struct text *text, const struct report *report, const str
         why_append(text, cases[at]);
         comparisons_append(text, report->basis, cases[at]);
         stages_append(text, report, cases[at]);
+        side_details_html(cases[at], text);
         causes_note(text, cases[at]);
         text_append(text, "</div></details>\n");
     }

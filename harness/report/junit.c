@@ -48,6 +48,7 @@ static void verdict_append(struct text *text, const struct case_view *view, cons
                                         .quantity = row->quantity,
                                         .basis = view->basis,
                                         .stage = row->stage,
+                                        .place = row->place,
                                         .note = row->note,
                                         .predicted_bytes = row->predicted_bytes,
                                         .measured_bytes = row->measured_bytes,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "harness/report/league_view.h"
+#include "harness/report/placed_view.h"
 #include "harness/report/provenance.h"
 
 static enum status_code memory_error(struct status *error)
@@ -22,7 +23,8 @@ static const struct comparison *comparison_choose(const struct case_view *view, 
         const struct comparison *row = &view->comparisons[index];
         bool total = strcmp(row->quantity, "total_bytes") == 0;
         bool peak = strcmp(row->quantity, "allocated_bytes_peak") == 0;
-        if (strcmp(row->estimator, estimator) == 0 && row->error_known && (total || (peak && chosen == NULL))) {
+        if (comparison_is_main(view, row) && strcmp(row->estimator, estimator) == 0 && row->error_known &&
+            (total || (peak && chosen == NULL))) {
             chosen = row;
         }
     }

@@ -64,6 +64,7 @@ static struct json *counted_value(const struct counted_cases *counted)
                 json_set(value, "counted", json_integer_new(counted->count)) &&
                 json_set(value, "not_measured", json_integer_new(counted->ended_count)) &&
                 json_set(value, "invalid", json_integer_new(counted->invalid_count)) &&
+                json_set(value, "placed", json_integer_new(counted->placed_count)) &&
                 json_set(value, "predicted_only", json_integer_new(counted->meta_count)) &&
                 json_set(value, "measured_again", json_integer_new(counted->again_count));
     return json_made(value, made);

@@ -9,6 +9,7 @@
 #include "harness/report/plot_set.h"
 #include "harness/report/proof_rates.h"
 #include "harness/report/provenance.h"
+#include "harness/report/side_table.h"
 #include "harness/report/spread.h"
 #include "harness/report/wording.h"
 
@@ -125,6 +126,9 @@ static void summary_append(struct text *text, const struct report *report, const
         markdown_append(text, known && row->worst_case != NULL ? row->worst_case : "-");
         text_format(text, " | %d | %d |\n", row->under_count, row->failed_count);
     }
+    places_counted_append(&uncounted, rows, count);
+    text_format(text, uncounted.length > 0 ? "\n%s\n" : "%s", text_string(&uncounted));
+    text_release(&uncounted);
     uncounted_append(&uncounted, report);
     if (uncounted.length > 0) {
         text_append(text, "\n");
@@ -316,6 +320,7 @@ void markdown_write(const struct report *report, const struct report_style *styl
         summary_append(text, report, rows, count);
     }
     proof_rates_markdown(report, text);
+    side_tables_markdown(report, text);
     figures_append(&page, style);
     causes_list(&page);
     items_list(&page);

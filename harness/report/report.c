@@ -10,6 +10,7 @@
 #include "harness/report/case_order.h"
 #include "harness/report/case_view.h"
 #include "harness/report/headline.h"
+#include "harness/report/search_view.h"
 #include "harness/report/selection.h"
 #include "harness/report/spread.h"
 #include "harness/report/wording.h"
@@ -145,7 +146,7 @@ static bool cases_finish(struct reading *reading)
         made = spread_make(&one->spread, &report->arena, &view->spread) &&
                (!reading->with_comparisons || case_view_compare(report, view, one->verdicts, one->verdict_count));
     }
-    return made;
+    return made && search_series_settle(report);
 }
 
 /* "(replayed for sm_90)" behind the label; NULL: no memory. */

@@ -11,7 +11,9 @@
 #include "harness/report/case_view.h"
 #include "harness/report/escape.h"
 #include "harness/report/headline.h"
+#include "harness/report/placed_view.h"
 #include "harness/report/proof_rates.h"
+#include "harness/report/search_words.h"
 #include "harness/report/wording.h"
 
 enum {
@@ -172,6 +174,14 @@ static void case_write(const struct summary *summary, const struct case_view *vi
     validity_append(&invalid, view);
     note_write(summary, text_string(&invalid));
     text_release(&invalid);
+    struct text words = {0};
+    text_append(&words, view->placed != NULL && view->placed->place_count > 0 ? "by place: " : "");
+    places_append(&words, view);
+    note_write(summary, text_string(&words));
+    text_release(&words);
+    search_append(&words, view);
+    note_write(summary, text_string(&words));
+    text_release(&words);
 }
 
 /* The estimators that have no column. */

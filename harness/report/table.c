@@ -8,6 +8,8 @@
 #include "harness/report/escape.h"
 #include "harness/report/headline.h"
 #include "harness/report/proof_rates.h"
+#include "harness/report/search_words.h"
+#include "harness/report/side_table.h"
 #include "harness/report/spread.h"
 #include "harness/report/wording.h"
 
@@ -129,13 +131,16 @@ static void row_append(const struct table *table, const char *estimator, const c
 
 static void comparison_append(const struct table *table, const struct comparison *row)
 {
-    char quantity[WORDING_BYTES], predicted[WORDING_BYTES], measured[WORDING_BYTES], error[WORDING_BYTES];
-    row_append(table, row->estimator, quantity_word(row->quantity, quantity),
-               bytes_word(row->predicted_bytes, false, predicted), bytes_word(row->measured_bytes, false, measured),
-               error_word(row->error_known, row->error, error),
+    char words[WORDING_BYTES], predicted[WORDING_BYTES], measured[WORDING_BYTES], error[WORDING_BYTES];
+    struct text quantity = {0};
+    place_prefix_append(&quantity, row);
+    text_append(&quantity, quantity_word(row->quantity, words));
+    row_append(table, row->estimator, text_string(&quantity), bytes_word(row->predicted_bytes, false, predicted),
+               bytes_word(row->measured_bytes, false, measured), error_word(row->error_known, row->error, error),
                row->judgement == JUDGEMENT_PASS   ? "pass"
                : row->judgement == JUDGEMENT_FAIL ? "FAIL"
                                                   : "");
+    text_release(&quantity);
 }
 
 /* What was measured and is predicted by nobody: what the driver and the kernel count; everything, where the record has no
@@ -175,6 +180,17 @@ static void spread_note(const struct table *table, const struct case_view *view)
     text_release(&note);
 }
 
+static void search_note(const struct table *table, const struct case_view *view)
+{
+    struct text note = {0};
+    search_append(&note, view);
+    note_append(table, "search", text_string(&note));
+    text_release(&note);
+    tries_append(&note, view);
+    note_append(table, "tries", text_string(&note));
+    text_release(&note);
+}
+
 static void items_note(const struct table *table, const struct case_view *view)
 {
     struct text note = {0};
@@ -202,6 +218,7 @@ static void case_append(const struct table *table, const struct case_view *view)
     oom_append(&oom, view);
     note_append(table, "oom", text_string(&oom));
     text_release(&oom);
+    search_note(table, view);
     for (int failed = 1; failed >= 0; failed--) { /* what failed first */
         for (int index = 0; index < view->comparison_count; index++) {
             if ((view->comparisons[index].judgement == JUDGEMENT_FAIL) == (failed == 1)) {
@@ -265,6 +282,12 @@ static void summary_append(const struct table *table, const struct report *repor
     for (int index = 0; index < count; index++) {
         accuracy_append(table, &rows[index]);
     }
+    places_counted_append(&uncounted, rows, count);
+    if (uncounted.length > 0) {
+        text_append(table->text, "  ");
+        outside_paragraph_append(table->text, text_string(&uncounted), table->width, 4, 2);
+        text_release(&uncounted);
+    }
     uncounted_append(&uncounted, report);
     if (uncounted.length > 0) {
         text_append(table->text, "  ");
@@ -324,6 +347,7 @@ void table_write(const struct report *report, const struct report_style *style, 
         summary_append(&table, report, rows, count);
     }
     proof_rates_paragraphs(report, table.width, text);
+    side_tables_terminal(report, style, text);
     text_append(text, "\n");
     counts_append(&line, report);
     outside_paragraph_append(text, text_string(&line), table.width, 2, 0);

@@ -9,6 +9,7 @@
 #include "harness/record/quantity.h"
 #include "harness/report/counted_cases.h"
 #include "harness/report/headline.h"
+#include "harness/report/placed_view.h"
 
 const char *bytes_word(int64_t bytes, bool brief, char text[WORDING_BYTES])
 {
@@ -39,6 +40,22 @@ const char *quantity_word(const char *quantity, char text[WORDING_BYTES])
     snprintf(text, WORDING_BYTES, "%s", text_string(&words));
     text_release(&words);
     return text;
+}
+
+void place_prefix_append(struct text *text, const struct comparison *row)
+{
+    if (row->place != NULL) {
+        text_format(text, "%s: ", row->place);
+    }
+}
+
+void places_counted_append(struct text *text, const struct accuracy *rows, int count)
+{
+    int at = 0;
+    while (at < count && rows[at].place_count == 0) {
+        at++;
+    }
+    text_append(text, at < count ? "Of a placed case each place counts as one." : "");
 }
 
 const char *difference_word(int64_t old_bytes, int64_t new_bytes, char text[WORDING_BYTES])
@@ -131,6 +148,9 @@ void oom_append(struct text *text, const struct case_view *view)
     }
     if (view->oom_stage != NULL) {
         text_format(text, " in %s", view->oom_stage);
+    }
+    if (view->placed != NULL && view->placed->oom_place != NULL) {
+        text_format(text, " on place %s", view->placed->oom_place);
     }
     if (view->oom_held_bytes != BYTES_UNKNOWN) {
         text_format(text, " while %s were held", bytes_word(view->oom_held_bytes, false, figure));

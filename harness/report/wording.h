@@ -15,6 +15,12 @@ const char *error_word(bool known, double error, char text[WORDING_BYTES]);
 /* "allocated_bytes_peak" -> "allocated peak". Returns text. */
 const char *quantity_word(const char *quantity, char text[WORDING_BYTES]);
 
+/* Appends "1: " before a figure of one place of a placed case; nothing before any other. */
+void place_prefix_append(struct text *text, const struct comparison *row);
+
+/* Appends "Of placed cases each place counts." where a summary of accuracy has such; nothing elsewhere. */
+void places_counted_append(struct text *text, const struct accuracy *rows, int count);
+
 /* Difference of two sizes: "+12 MiB", "-3.50 KiB", "0 B"; "-" where one is not known. Returns text. */
 const char *difference_word(int64_t old_bytes, int64_t new_bytes, char text[WORDING_BYTES]);
 
@@ -22,7 +28,7 @@ const char *difference_word(int64_t old_bytes, int64_t new_bytes, char text[WORD
  * What the causes do not explain is named as such. Nothing is appended where the stage or its causes are unknown. */
 void causes_append(struct text *text, const struct stage_view *stage, const struct causes_view *causes);
 
-/* "wanted 2.00 GiB for encoder.layer.3 in forward while 13.20 GiB were held and 1.10 GiB free", after "; " where text has
+/* "wanted 2.00 GiB for encoder.layer.3 in forward on place 1 while 13.20 GiB were held and 1.10 GiB free", after "; " where text has
  * something already; "wanted memory" where how much is not known. Nothing where it did not happen. */
 void oom_append(struct text *text, const struct case_view *view);
 

@@ -1,0 +1,31 @@
+/* Footprint reading: what the readers of views in this folder share. With fallbacks only: what is not there, or of another
+ * kind, is unknown. Not for anybody outside this folder. */
+#ifndef ASSAY_REPORT_FOOTPRINT_READING_H
+#define ASSAY_REPORT_FOOTPRINT_READING_H
+
+#include "harness/report/case_view.h"
+
+/* What fills one view. */
+struct filling {
+    struct report *report;
+    struct case_view *view;
+    bool failed; /* memory ran out */
+};
+
+/* The word that value is, kept by the report; the fallback where it is none. */
+const char *word_read(struct filling *filling, const struct json *value, const char *fallback);
+
+/* BYTES_UNKNOWN for null, nothing and negative ones. */
+int64_t bytes_read(const struct json *object, const char *key);
+
+/* From 0; negative: not known. */
+double seconds_read(const struct json *object, const char *key);
+
+/* stages and peaks; the member "stages" of object, and the totals beside it where the record has them. Where the case
+ * did not end, the stages are there but the highest of them is no peak: nobody knows how much it would have taken. */
+void footprint_read(struct filling *filling, const struct json *object, bool is_whole,
+                    struct footprint_view *footprint);
+
+void causes_read(const struct json *object, struct causes_view *causes);
+
+#endif

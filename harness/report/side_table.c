@@ -1,0 +1,182 @@
+/* Side table: the register, and the rows of a table out of the cases of a report. How they look is in side_table_*.c. */
+#include "harness/report/side_table.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/size.h"
+#include "harness/report/case_order.h"
+#include "harness/report/side_tables.h"
+#include "harness/report/wording.h"
+
+static const struct side_table *const tables[] = {&side_places,    &side_kept,     &side_stages,
+                                                  &side_transfers, &side_searches, &side_tries};
+
+const struct side_table *side_table_at(int index)
+{
+    return (size_t)index < sizeof tables / sizeof tables[0] ? tables[index] : NULL;
+}
+
+struct side_row *side_row_add(struct side_rows *rows, const struct case_view *view, const char *group)
+{
+    if (rows->count == rows->room) {
+        int room = rows->room > 0 ? rows->room : 32;
+        struct side_row *made = room <= INT_MAX / 2 ? realloc(rows->rows, 2 * (size_t)room * sizeof *made) : NULL;
+        if (made == NULL) {
+            rows->failed = true;
+            return NULL;
+        }
+        rows->rows = made;
+        rows->room = 2 * room;
+    }
+    struct side_row *row = &rows->rows[rows->count++];
+    *row = (struct side_row){.view = view, .group = group};
+    return row;
+}
+
+void side_rows_release(struct side_rows *rows)
+{
+    free(rows->rows);
+    *rows = (struct side_rows){0};
+}
+
+struct cell cell_word(const char *word)
+{
+    return (struct cell){.known = word != NULL, .word = word};
+}
+
+struct cell cell_count(int64_t count)
+{
+    return (struct cell){.known = count >= 0, .number = count};
+}
+
+struct cell cell_bytes(int64_t bytes)
+{
+    return (struct cell){.known = bytes != BYTES_UNKNOWN, .number = bytes};
+}
+
+struct cell cell_difference(int64_t left_bytes, int64_t right_bytes)
+{
+    bool known = left_bytes != BYTES_UNKNOWN && right_bytes != BYTES_UNKNOWN;
+    return (struct cell){.known = known, .number = known ? left_bytes - right_bytes : 0};
+}
+
+struct cell cell_real(double value)
+{
+    return (struct cell){.known = value >= 0.0, .real = value};
+}
+
+struct cell cell_error(bool known, double error)
+{
+    return (struct cell){.known = known, .real = error};
+}
+
+/* The cases of a table, with their place in the order of the report. */
+struct chosen_case {
+    const struct case_view *view;
+    const struct side_table *table;
+    int place;
+};
+
+static int chosen_order(const void *left, const void *right)
+{
+    const struct chosen_case *a = left, *b = right;
+    int order = a->table->order(a->view, b->view);
+    return order != 0 ? order : a->place - b->place;
+}
+
+void side_rows_make(const struct side_table *table, const struct report *report, int case_maximum,
+                    struct side_rows *rows)
+{
+    *rows = (struct side_rows){0};
+    int maximum = case_maximum > 0 ? case_maximum : INT_MAX, count = 0;
+    if (!side_table_is_there(table, report)) {
+        return;
+    }
+    struct chosen_case *chosen = calloc((size_t)report->case_count, sizeof *chosen);
+    struct case_order order = {0};
+    rows->failed = chosen == NULL || !case_order_make(report, maximum, &order);
+    for (int place = 0; !rows->failed && place < report->case_count; place++) {
+        const struct case_view *view = order.cases[place];
+        bool has = table->has(view);
+        rows->case_count += has ? 1 : 0;
+        if (has && count < maximum) {
+            chosen[count++] = (struct chosen_case){.view = view, .table = table, .place = place};
+        }
+    }
+    rows->hidden_count = rows->case_count - count;
+    if (table->order != NULL && count > 0) {
+        qsort(chosen, (size_t)count, sizeof *chosen, chosen_order);
+    }
+    for (int at = 0; at < count && !rows->failed; at++) {
+        table->add(chosen[at].view, rows);
+    }
+    case_order_release(&order);
+    free(chosen);
+}
+
+bool side_table_is_there(const struct side_table *table, const struct report *report)
+{
+    int index = 0;
+    while (index < report->case_count && !table->has(&report->cases[index])) {
+        index++;
+    }
+    return index < report->case_count;
+}
+
+/* "1.23 GiB/s" */
+static void rate_word(double rate, char text[WORDING_BYTES])
+{
+    char size[SIZE_TEXT_BYTES];
+    bool fits = rate < 9e18;
+    snprintf(text, WORDING_BYTES, "%s/s", fits ? size_format((int64_t)rate, size) : "> 8 EiB");
+}
+
+static const char *number_text(const struct cell *cell, enum cell_kind kind, char text[WORDING_BYTES])
+{
+    char figure[SIZE_TEXT_BYTES];
+    if (kind == CELL_COUNT) {
+        snprintf(text, WORDING_BYTES, "%lld", (long long)cell->number);
+    } else {
+        const char *sign = kind == CELL_DIFFERENCE && cell->number > 0 ? "+" : "";
+        snprintf(text, WORDING_BYTES, "%s%s", sign, size_format(cell->number, figure));
+    }
+    return text;
+}
+
+bool cell_is_word(enum cell_kind kind)
+{
+    return kind == CELL_WORD || kind == CELL_QUANTITY;
+}
+
+const char *cell_text(const struct cell *cell, enum cell_kind kind, char text[WORDING_BYTES])
+{
+    if (kind == CELL_WORD || !cell->known) {
+        return cell->word != NULL ? cell->word : "-";
+    }
+    switch (kind) {
+    case CELL_QUANTITY:
+        return quantity_word(cell->word, text);
+    case CELL_SECONDS:
+        snprintf(text, WORDING_BYTES, cell->real < 10.0 ? "%.3f s" : "%.1f s", cell->real);
+        return text;
+    case CELL_RATE:
+        rate_word(cell->real, text);
+        return text;
+    case CELL_SPEED:
+        snprintf(text, WORDING_BYTES, cell->real < 100.0 ? "%.2f" : "%.0f", cell->real);
+        return text;
+    case CELL_ERROR:
+        return error_word(true, cell->real, text);
+    case CELL_SHARE:
+        snprintf(text, WORDING_BYTES, "%.1f %%", 100.0 * cell->real);
+        return text;
+    case CELL_RATIO:
+        snprintf(text, WORDING_BYTES, "%.2f", cell->real);
+        return text;
+    default:
+        return number_text(cell, kind, text);
+    }
+}

@@ -1,0 +1,115 @@
+/* Side table: figures that some cases have and most have not (places, transfers, searches), as one table in every format.
+ *
+ * A table is one file and one row in the register (side_table.c): its columns, and the rows of one case. Everything else is done
+ * here: which cases are shown where there are very many, and how a cell looks in a terminal, on a page and in a file for
+ * programs. Nothing is appended where no case has a row. Not for anybody outside this folder. */
+#ifndef ASSAY_REPORT_SIDE_TABLE_H
+#define ASSAY_REPORT_SIDE_TABLE_H
+
+#include "harness/report/case_view.h"
+
+enum cell_kind {
+    CELL_WORD,
+    CELL_QUANTITY, /* a word: "allocated_bytes_peak", for people "allocated peak" */
+    CELL_COUNT,
+    CELL_BYTES,
+    CELL_DIFFERENCE, /* of bytes, with its sign */
+    CELL_SECONDS,
+    CELL_RATE,  /* bytes per second */
+    CELL_SPEED, /* of anything else, per second */
+    CELL_ERROR, /* a fraction with a sign, in percent */
+    CELL_SHARE, /* a fraction, in percent */
+    CELL_RATIO, /* a fraction, as 0.93 */
+};
+
+struct side_column {
+    const char *title; /* for people */
+    const char *key;   /* for programs: member and column */
+    enum cell_kind kind;
+    int width;        /* in a terminal */
+    bool is_optional; /* left out of a terminal that has no room for it; the last such column first */
+};
+
+struct cell {
+    bool known;
+    bool is_bad; /* stands out */
+    const char *
+        word; /* CELL_WORD and CELL_QUANTITY, raw; else for people where the figure is not known, as "oom"; NULL: "-" */
+    int64_t number; /* CELL_COUNT, CELL_BYTES, CELL_DIFFERENCE */
+    double real;    /* the others */
+};
+
+enum { SIDE_COLUMNS_MAXIMUM = 16 };
+
+struct side_row {
+    const struct case_view *view;
+    const char *group; /* the line above it, raw; rows of one pointer stand together */
+    struct cell cells[SIDE_COLUMNS_MAXIMUM];
+};
+
+struct side_rows {
+    struct side_row *rows;
+    int count, room;
+    int case_count;   /* that have rows here */
+    int hidden_count; /* cases that have rows and are not shown */
+    bool failed;      /* memory ran out */
+};
+
+struct side_table {
+    const char *name;  /* "places": of --table, of the member in JSON, of the anchor in HTML */
+    const char *title; /* a heading */
+    const char *words; /* what the columns say: a paragraph */
+    const struct side_column *columns;
+    int column_count;
+    bool is_detail; /* of one case: HTML shows it where the case unfolds, a terminal and Markdown on request alone */
+    bool (*has)(const struct case_view *view);
+    void (*add)(const struct case_view *view, struct side_rows *rows);
+    int (*order)(const struct case_view *a, const struct case_view *b); /* NULL: as the cases stand in the report */
+    void (*note)(const struct report *report, struct text *text);       /* a sentence below it, raw; NULL: none */
+};
+
+/* The register: from 0 on; NULL behind the last. */
+const struct side_table *side_table_at(int index);
+
+/* A new row, all unknown, for the maker of a table; NULL where memory ran out, which is remembered. */
+struct side_row *side_row_add(struct side_rows *rows, const struct case_view *view, const char *group);
+
+/* For makers: cells that are known where the figure is. */
+struct cell cell_word(const char *word);
+struct cell cell_count(int64_t count);
+struct cell cell_bytes(int64_t bytes);
+struct cell cell_difference(int64_t left_bytes, int64_t right_bytes); /* left - right */
+struct cell cell_real(double value);                                  /* negative: not known */
+struct cell cell_error(bool known, double error);
+
+/* The rows of the most urgent cases, at most so many cases; 0: all. Released with side_rows_release. */
+void side_rows_make(const struct side_table *table, const struct report *report, int case_maximum,
+                    struct side_rows *rows);
+void side_rows_release(struct side_rows *rows);
+
+bool side_table_is_there(const struct side_table *table, const struct report *report);
+
+/* Whether its cells are words, which stand to the left. */
+bool cell_is_word(enum cell_kind kind);
+
+/* A cell for people, raw: "12.00 MiB", "0.93", "-". Returns text. */
+const char *cell_text(const struct cell *cell, enum cell_kind kind, char text[64]);
+
+/* All tables but the details, one behind the other. */
+void side_tables_terminal(const struct report *report, const struct report_style *style, struct text *text);
+void side_tables_markdown(const struct report *report, struct text *text);
+void side_tables_html(const struct report *report, struct text *text);
+void side_tables_contents(const struct report *report, struct text *text); /* list items of links to them */
+
+/* The details of one case. */
+void side_details_html(const struct case_view *view, struct text *text);
+
+/* One table alone, in full. */
+void side_table_terminal(const struct side_table *table, const struct report *report, const struct report_style *style,
+                         struct text *text);
+void side_table_markdown(const struct side_table *table, const struct report *report, struct text *text);
+void side_table_csv(const struct side_table *table, const struct report *report, struct text *text);
+struct json *side_table_json(const struct side_table *table,
+                             const struct report *report); /* an array; NULL: no memory */
+
+#endif

@@ -1,0 +1,117 @@
+/* Side tables in the page of a report: each below a heading of its own, the cases as lines across it; and those of one case,
+ * where it unfolds. */
+#include "harness/report/escape.h"
+#include "harness/report/html_page.h"
+#include "harness/report/side_table.h"
+#include "harness/report/wording.h"
+
+enum { CASES_MAXIMUM = 300 };
+
+static void heading_append(const struct side_table *table, struct text *text)
+{
+    text_append(text, "<tr>");
+    for (int column = 0; column < table->column_count; column++) {
+        text_format(text, cell_is_word(table->columns[column].kind) ? "<th>%s" : "<th class=n>%s",
+                    table->columns[column].title);
+    }
+    text_append(text, "\n");
+}
+
+static void row_append(const struct side_table *table, const struct side_row *row, struct text *text)
+{
+    char word[WORDING_BYTES];
+    text_append(text, "<tr>");
+    for (int column = 0; column < table->column_count; column++) {
+        const struct cell *cell = &row->cells[column];
+        bool is_word = cell_is_word(table->columns[column].kind);
+        text_append(text, cell->is_bad ? (is_word ? "<td class=fail>" : "<td class=\"n fail\">")
+                          : is_word    ? "<td>"
+                                       : "<td class=n>");
+        xml_append(text, cell_text(cell, table->columns[column].kind, word));
+    }
+    text_append(text, "\n");
+}
+
+static void rows_append(const struct side_table *table, const struct side_rows *rows, bool with_groups,
+                        struct text *text)
+{
+    const char *group = NULL;
+    html_table_begin(text);
+    heading_append(table, text);
+    for (int at = 0; at < rows->count; at++) {
+        if (with_groups && (group == NULL || rows->rows[at].group != group)) {
+            group = rows->rows[at].group;
+            text_format(text, "<tr><td colspan=%d class=group>", table->column_count);
+            xml_append(text, group);
+            text_append(text, "\n");
+        }
+        row_append(table, &rows->rows[at], text);
+    }
+    html_table_end(text);
+}
+
+static void note_append(struct text *text, const char *words)
+{
+    if (words[0] != '\0') {
+        text_append(text, "<p class=\"note\">");
+        xml_append(text, words);
+        text_append(text, "</p>\n");
+    }
+}
+
+static void table_append(const struct side_table *table, const struct report *report, struct text *text)
+{
+    struct side_rows rows;
+    struct text note = {0};
+    side_rows_make(table, report, CASES_MAXIMUM, &rows);
+    if (rows.count > 0) {
+        text_format(text, "<h2 id=\"%s\">%s</h2>\n", table->name, table->title);
+        note_append(text, table->words);
+        rows_append(table, &rows, true, text);
+    }
+    if (rows.count > 0 && table->note != NULL) {
+        table->note(report, &note);
+    }
+    if (rows.hidden_count > 0) {
+        text_format(&note, "%s%d more cases are not shown; all are in the report as csv or json.",
+                    note.length > 0 ? " " : "", rows.hidden_count);
+    }
+    note_append(text, text_string(&note));
+    text->failed = text->failed || rows.failed || note.failed;
+    text_release(&note);
+    side_rows_release(&rows);
+}
+
+void side_tables_html(const struct report *report, struct text *text)
+{
+    const struct side_table *table;
+    for (int index = 0; (table = side_table_at(index)) != NULL; index++) {
+        if (!table->is_detail) {
+            table_append(table, report, text);
+        }
+    }
+}
+
+void side_tables_contents(const struct report *report, struct text *text)
+{
+    const struct side_table *table;
+    for (int index = 0; (table = side_table_at(index)) != NULL; index++) {
+        if (!table->is_detail && side_table_is_there(table, report)) {
+            text_format(text, "<li><a href=\"#%s\">%s</a>\n", table->name, table->title);
+        }
+    }
+}
+
+void side_details_html(const struct case_view *view, struct text *text)
+{
+    const struct side_table *table;
+    for (int index = 0; (table = side_table_at(index)) != NULL; index++) {
+        struct side_rows rows = {0};
+        if (table->is_detail && table->has(view)) {
+            table->add(view, &rows);
+            rows_append(table, &rows, false, text);
+        }
+        text->failed = text->failed || rows.failed;
+        side_rows_release(&rows);
+    }
+}
