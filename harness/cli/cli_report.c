@@ -12,6 +12,8 @@ static const struct option_row options[] = {
     {"format", OPTION_VALUE, "FORMAT", "table (default), summary, md, csv, json, html or junit"},
     {"output", OPTION_VALUE, "FILE", "write to FILE instead of standard output"},
     {"plots", OPTION_VALUE, "FOLDER", "keep the plots in FOLDER too (html with --output in DIR: default is DIR/plots)"},
+    {"table", OPTION_VALUE, "NAME",
+     "one table alone: places, kept, stages, transfers, searches or tries (table, md, csv or json)"},
     {"timeline", OPTION_VALUE, "GLOB", "draw the timelines of these cases too (ids or labels; '*': all)"},
     {"league", OPTION_FLAG, NULL, "the estimators ranked by their errors (table, md, csv, json or html)"},
     {"rule", OPTION_VALUE, "FACTOR", "where FACTOR x weights (1.2) is enough for inference (as --league)"},
@@ -73,7 +75,7 @@ static enum status_code page_make(const struct report_page *page, enum report_fo
     struct text notes = {0};
     struct plot_place place = {.with_png = folder != NULL, .timeline = page->timeline, .set = &set, .notes = &notes};
     enum status_code code = STATUS_OK;
-    if (folder != NULL || format == REPORT_HTML) {
+    if (folder != NULL || (format == REPORT_HTML && page->table == NULL)) {
         code = report_page_draw(page, &place, error);
     }
     if (code == STATUS_OK) {

@@ -56,6 +56,11 @@ static enum status_code options_check(const struct arguments *arguments, struct 
         return status_set(error, STATUS_INVALID,
                           "report: --timeline draws cases, which --league and --rule do not; ask for it without them");
     }
+    if ((league || rule) && arguments_value(arguments, "table") != NULL) {
+        return status_set(error, STATUS_INVALID,
+                          "report: --table is a part of the report of one run, which --league and --rule are not; ask "
+                          "for one at a time");
+    }
     if (!league && !rule && arguments->operand_count > 1) {
         return status_set(error, STATUS_INVALID,
                           "report: '%s' is one operand too many; only --league and --rule take several folders",
@@ -66,7 +71,8 @@ static enum status_code options_check(const struct arguments *arguments, struct 
 
 enum status_code report_page_open(const struct arguments *arguments, struct report_page *page, struct status *error)
 {
-    *page = (struct report_page){.timeline = arguments_value(arguments, "timeline")};
+    *page = (struct report_page){.timeline = arguments_value(arguments, "timeline"),
+                                 .table = arguments_value(arguments, "table")};
     enum status_code code = options_check(arguments, error);
     for (int index = 0; code == STATUS_OK && index < arguments->operand_count; index++) {
         code = report_open(arguments->operands[index], &page->reports[index], error);
@@ -93,6 +99,13 @@ void report_page_release(struct report_page *page)
 enum status_code report_page_render(const struct report_page *page, enum report_format format,
                                     const struct report_style *style, struct text *text, struct status *error)
 {
+    if (page->table != NULL) {
+        enum status_code code = report_render_side(page->reports[0], page->table, format, style, text, error);
+        if (code == STATUS_INVALID) {
+            status_prefix(error, "report: --table");
+        }
+        return code;
+    }
     return page->league != NULL ? league_render(page->league, format, style, text, error)
            : page->rule != NULL ? weights_rule_render(page->rule, format, style, text, error)
                                 : report_render(page->reports[0], format, style, text, error);

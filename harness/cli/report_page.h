@@ -11,6 +11,7 @@ struct report_page {
     int report_count;
     struct league *league;     /* NULL: not asked for */
     struct weights_rule *rule; /* NULL: not asked for; both NULL: every case of the one report */
+    const char *table;         /* the one table of these cases that is asked for; NULL: the whole report; borrowed */
     const char *timeline;      /* the cases whose timelines are asked for; NULL: none; borrowed from the arguments */
 };
 

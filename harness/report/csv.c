@@ -1,4 +1,4 @@
-/* CSV: one row per attempt at a case, stage and level, for spreadsheets and data frames. Bytes are integers; what is not known
+/* CSV: one row per attempt at a case, stage and level, of a placed case per place, for spreadsheets and data frames. Bytes are integers; what is not known
  * is an empty cell. An attempt without stages (skipped, crashed) keeps one row, so that it is not lost. The columns are the same
  * in every file, those of estimators that we do not know at the end apart. */
 #include <string.h>
@@ -7,7 +7,9 @@
 #include "harness/report/escape.h"
 #include "harness/report/estimator_look.h"
 #include "harness/report/headline.h"
+#include "harness/report/placed_view.h"
 #include "harness/report/proof_rates.h"
+#include "harness/report/search_view.h"
 
 static void cell_add(struct text *text, const char *string)
 {
@@ -46,9 +48,12 @@ static void header_write(const struct report *report, struct text *text)
     for (int place = 1; estimator_look_at(place) != NULL; place++) {
         text_format(text, "%s_total_bytes,", estimator_look_at(place)->name);
     }
-    text_append(text, "stage,level,measured_bytes,measured_bytes_peak,predicted_bytes,predicted_bytes_peak,"
-                      "signed_error_bytes,signed_error,attempts,spread_bytes,basis,attempt,stage_seconds,"
-                      "duration_seconds,target,least_bytes,proof");
+    text_append(
+        text,
+        "stage,level,measured_bytes,measured_bytes_peak,predicted_bytes,predicted_bytes_peak,"
+        "signed_error_bytes,signed_error,attempts,spread_bytes,basis,attempt,stage_seconds,"
+        "duration_seconds,target,least_bytes,proof,place,checkpoint,find_batch,at_place,budget_bytes,placed_bytes,"
+        "kept_bytes,needed_bytes,found_batch,predicted_batch,tries,per_second,per_second_lost");
     for (int index = 0; index < report->estimator_count; index++) {
         struct text name = {0};
         text_format(&name, "%s_total_bytes", report->estimators[index]);
@@ -128,8 +133,31 @@ static void spread_write(const struct csv_attempt *attempt, int stage, int level
     integer_add(text, bytes);
 }
 
+/* Of a placed case the place that the figures of the row are of, and what is kept there; of a search what it found. */
+static void parts_write(const struct case_view *view, const struct place_view *place, struct text *text)
+{
+    const struct search_view *search = view->search;
+    text_append(text, ",");
+    cell_add(text, view->placement);
+    cell_add(text, view->checkpoint);
+    cell_add(text, view->find_batch);
+    cell_add(text, place != NULL ? place->name : NULL);
+    integer_add(text, place != NULL ? place->budget_bytes : -1);
+    integer_add(text, place != NULL ? place->placed_bytes : -1);
+    integer_add(text, place != NULL ? place->kept_bytes : -1);
+    integer_add(text, place != NULL ? place->needed_bytes : -1);
+    integer_add(text, search != NULL ? search->found : -1);
+    integer_add(text, search != NULL ? search->predicted : -1);
+    integer_add(text, search != NULL ? search->try_count : -1);
+    seconds_add(text, search != NULL ? search->per_second : -1.0);
+    if (search != NULL && search_loss(search) >= 0.0) {
+        text_format(text, "%.6f", search_loss(search));
+    }
+}
+
 /* The last columns: what the figures under measured_bytes are (empty where no device opened), and of which attempt. */
-static void row_end(const struct csv_attempt *attempt, double stage_seconds, struct text *text)
+static void row_end(const struct csv_attempt *attempt, const struct place_view *place, double stage_seconds,
+                    struct text *text)
 {
     text_format(text, "%s,", attempt->view->device_kind != NULL ? attempt->view->basis : "");
     integer_add(text, attempt->view->attempt);
@@ -145,6 +173,7 @@ static void row_end(const struct csv_attempt *attempt, double stage_seconds, str
         text_integer(text, proof->least_bytes);
     }
     text_format(text, ",%s", proof != NULL ? proof->word : "");
+    parts_write(attempt->view, place, text);
     text_append_bytes(text, text_string(&attempt->strangers), attempt->strangers.length);
     text_append(text, "\r\n");
 }
@@ -170,29 +199,46 @@ static void figures_write(const struct stage_view *measured, const struct stage_
     text_append(text, ",");
 }
 
-static void rows_write(const struct csv_attempt *attempt, struct text *text)
+/* The rows of one walk of a tape; the main place of a placed case has those of the case. Whether there are any. */
+static bool stages_write(const struct csv_attempt *attempt, const struct footprint_view *measured_all,
+                         const struct footprint_view *predicted_all, const struct place_view *place, struct text *text)
 {
     bool any = false;
     for (int stage = 0; stage < STAGE_COUNT; stage++) {
-        const struct stage_view *measured = &attempt->view->measured.stages[stage];
-        const struct stage_view *predicted = &attempt->view->predicted.stages[stage];
+        const struct stage_view *measured = &measured_all->stages[stage];
+        const struct stage_view *predicted = &predicted_all->stages[stage];
         if (!measured->present && !predicted->present) {
             continue;
         }
         for (int level = 0; level < LEVEL_COUNT; level++) {
+            bool is_case = measured_all == &attempt->view->measured;
             text_append_bytes(text, text_string(&attempt->identity), attempt->identity.length);
             text_format(text, "%s,%s,", report_stage_name(stage), level_name((enum level)level));
             figures_write(measured, predicted, level, text);
-            spread_write(attempt, stage, level, text);
-            row_end(attempt, measured->seconds, text);
+            spread_write(attempt, is_case ? stage : STAGE_COUNT, level, text);
+            row_end(attempt, place, measured->seconds, text);
         }
         any = true;
+    }
+    return any;
+}
+
+static void rows_write(const struct csv_attempt *attempt, struct text *text)
+{
+    const struct placed_view *placed = attempt->view->placed;
+    const struct place_view *first = placed != NULL && placed->main >= 0 ? &placed->places[placed->main] : NULL;
+    bool is_told = attempt->view->predicted.present || first == NULL; /* else what its place says of it */
+    const struct footprint_view *predicted = is_told ? &attempt->view->predicted : &first->predicted;
+    bool any = stages_write(attempt, &attempt->view->measured, predicted, first, text);
+    for (int at = 0; placed != NULL && at < placed->place_count; at++) {
+        const struct place_view *place = &placed->places[at];
+        any = (place != first && stages_write(attempt, &place->measured, &place->predicted, place, text)) || any;
     }
     if (!any) {
         text_append_bytes(text, text_string(&attempt->identity), attempt->identity.length);
         text_append(text, ",,,,,,,,");
         spread_write(attempt, STAGE_COUNT, 0, text);
-        row_end(attempt, -1.0, text);
+        row_end(attempt, first, -1.0, text);
     }
 }
 

@@ -216,12 +216,29 @@ static size_t word_measure(const char *string)
     size_t length = strcspn(string, " ");
     for (size_t index = 0; length > 0 && index < sizeof units / sizeof units[0]; index++) {
         size_t unit = strlen(units[index]);
-        bool number = strspn(string, "+-.0123456789") == length;
+        bool number = strspn(string, "(+-.0123456789") == length;
         if (number && strncmp(string + length, units[index], unit) == 0) {
             return length + unit + strcspn(string + length + unit, " ");
         }
     }
     return length;
+}
+
+/* The bytes up to and with the last comma of a word that so many columns have room for; 0: there is none, or the word is none
+ * that anybody reads. */
+static size_t piece_measure(const struct text *word, int columns)
+{
+    enum { WORD_BYTES_MAXIMUM = 4096 };
+    size_t found = 0;
+    struct text piece = {0};
+    bool fits = word->length <= WORD_BYTES_MAXIMUM;
+    for (size_t at = 0; fits && at + 1 < word->length; at++) {
+        text_append_bytes(&piece, word->data + at, 1);
+        fits = word->data[at] != ',' || width_measure(text_string(&piece)) <= columns;
+        found = fits && word->data[at] == ',' ? at + 1 : found;
+    }
+    text_release(&piece);
+    return found;
 }
 
 void paragraph_append(struct text *text, const char *string, int width, int indent, int column)
@@ -240,6 +257,17 @@ void paragraph_append(struct text *text, const char *string, int width, int inde
         }
         text_append(text, first ? "" : " ");
         column += first ? 0 : 1;
+        size_t piece = needed > width - column ? piece_measure(&word, width - column) : 0;
+        if (piece > 0) {
+            text_append_bytes(text, string, piece);
+            text_append(text, "\n");
+            blanks_append(text, indent);
+            column = indent;
+            first = true;
+            string += piece;
+            text_release(&word);
+            continue;
+        }
         if (needed > width - column) {
             cell_append(text, text_string(&word), width - column, false);
             column = width;

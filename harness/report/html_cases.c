@@ -7,6 +7,8 @@
 #include "harness/report/escape.h"
 #include "harness/report/headline.h"
 #include "harness/report/html_page.h"
+#include "harness/report/placed_view.h"
+#include "harness/report/search_words.h"
 #include "harness/report/side_table.h"
 #include "harness/report/spread.h"
 #include "harness/report/wording.h"
@@ -139,6 +141,9 @@ static void why_append(struct text *text, const struct case_view *view)
     oom_append(&why, view);
     validity_append(&invalid, view);
     note_append(text, "", &why);
+    text_release(&why);
+    search_append(&why, view);
+    note_append(text, "", &why);
     note_append(text, "", &invalid);
     text_release(&why);
     text_release(&invalid);
@@ -217,7 +222,7 @@ static void comparisons_append(struct text *text, const char *basis, const struc
     html_table_end(text);
 }
 
-/* The peaks of the stages, where there are two or more. */
+/* The peaks of the stages, where there are two or more; those of a placed case are a side table. */
 static void stages_append(struct text *text, const struct report *report, const struct case_view *view)
 {
     char word[WORDING_BYTES];
@@ -225,7 +230,7 @@ static void stages_append(struct text *text, const struct report *report, const 
     for (int stage = STAGE_LOAD; stage < STAGE_COUNT; stage++) {
         present += view->measured.stages[stage].present ? 1 : 0;
     }
-    if (present < 2) {
+    if (present < 2 || (view->placed != NULL && view->placed->place_count > 0)) {
         return;
     }
     html_table_begin(text);

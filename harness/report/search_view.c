@@ -9,15 +9,15 @@ static int64_t number_read(const struct json *object, const char *key)
     return json_integer_or(json_get(object, key), -1);
 }
 
-/* One of two words; NULL where the value is no boolean. */
-static const char *choice_read(const struct json *value, const char *yes, const char *no)
+/* NULL where the value is no boolean. */
+static const bool *flag_read(const struct json *value)
 {
-    return json_kind(value) != JSON_KIND_BOOLEAN ? NULL : json_boolean_or(value, false) ? yes : no;
+    static const bool yes = true, no = false;
+    return json_kind(value) != JSON_KIND_BOOLEAN ? NULL : json_boolean_or(value, false) ? &yes : &no;
 }
 
 static void try_read(struct filling *filling, const struct json *object, struct search_try *one)
 {
-    const struct json *predicted = json_get(object, "predicted_runs");
     *one = (struct search_try){
         .batch = number_read(object, "batch"),
         .wanted_bytes = bytes_read(object, "wanted_bytes"),
@@ -26,12 +26,12 @@ static void try_read(struct filling *filling, const struct json *object, struct 
         .cause = word_read(filling, json_get(object, "cause"), NULL),
         .stage = word_read(filling, json_get(object, "stage"), NULL),
         .label = word_read(filling, json_get(object, "label"), NULL),
-        .recognised = choice_read(json_get(object, "recognised"), "yes", "no"),
-        .predicted = choice_read(predicted, "runs", "does not run"),
+        .recognised = flag_read(json_get(object, "recognised")),
+        .predicted = flag_read(json_get(object, "predicted_runs")),
         .seconds = seconds_read(object, "seconds"),
     };
     bool ran = one->ended != NULL && strcmp(one->ended, "ran") == 0;
-    one->is_off = one->predicted != NULL && one->ended != NULL && ran != json_boolean_or(predicted, false);
+    one->is_off = one->predicted != NULL && one->ended != NULL && ran != *one->predicted;
 }
 
 void search_view_read(struct filling *filling, const struct json *line, const char *settings,

@@ -8,8 +8,8 @@
 struct search_try {
     int64_t batch, wanted_bytes, next;
     const char *ended, *cause, *stage, *label;
-    const char *recognised; /* "yes", "no" */
-    const char *predicted;  /* "runs", "does not run" */
+    const bool *recognised; /* as a lack of memory; NULL: not known */
+    const bool *predicted;  /* to run; NULL: not known */
     bool is_off;            /* it did not end as predicted */
     double seconds;
 };

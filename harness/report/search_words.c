@@ -56,7 +56,7 @@ void tries_append(struct text *text, const struct case_view *view)
             text_format(text, " in %s", one->stage);
         }
         if (one->is_off) {
-            text_format(text, " (replay said it %s)", one->predicted);
+            text_format(text, " (replay said it %s)", *one->predicted ? "runs" : "does not");
         }
     }
 }

@@ -171,55 +171,57 @@ const struct side_table side_kept = {
 
 /* ---- stages ---- */
 
-enum { STAGE_PLACE, STAGE_NAME, STAGE_LEVEL, STAGE_PREDICTED, STAGE_MEASURED, STAGE_OFF, STAGE_ERROR, STAGE_COLUMNS };
+enum { STAGE_PLACE, STAGE_NAME, STAGE_FIGURES, STAGE_PROCESS = STAGE_FIGURES + 6, STAGE_COLUMNS };
 
+/* Of each level what was found, and what was predicted. */
 static const struct side_column stage_columns[] = {
     [STAGE_PLACE] = {"place", "place", CELL_WORD, 5, false},
-    [STAGE_NAME] = {"peak in stage", "stage", CELL_WORD, 13, false},
-    [STAGE_LEVEL] = {"level", "level", CELL_WORD, 9, false},
-    [STAGE_PREDICTED] = {"predicted", "predicted_bytes_peak", CELL_BYTES, 11, false},
-    [STAGE_MEASURED] = {"found", "measured_bytes_peak", CELL_BYTES, 11, false},
-    [STAGE_OFF] = {"off by", "signed_error_bytes", CELL_DIFFERENCE, 12, false},
-    [STAGE_ERROR] = {"error", "signed_error", CELL_ERROR, 9, false},
+    [STAGE_NAME] = {"peak in", "stage", CELL_WORD, 8, false},
+    [STAGE_FIGURES] = {"requested", "requested_bytes_peak", CELL_BYTES, 11, true},
+    [STAGE_FIGURES + 1] = {"predicted", "predicted_requested_bytes_peak", CELL_BYTES, 11, true},
+    [STAGE_FIGURES + 2] = {"allocated", "allocated_bytes_peak", CELL_BYTES, 11, false},
+    [STAGE_FIGURES + 3] = {"predicted", "predicted_allocated_bytes_peak", CELL_BYTES, 11, false},
+    [STAGE_FIGURES + 4] = {"reserved", "reserved_bytes_peak", CELL_BYTES, 11, true},
+    [STAGE_FIGURES + 5] = {"predicted", "predicted_reserved_bytes_peak", CELL_BYTES, 11, true},
+    [STAGE_PROCESS] = {"process", "process_bytes_peak", CELL_BYTES, 11, true},
 };
 
-static void stage_row_add(const struct case_view *view, const struct place_view *place, int stage, int level,
-                          struct side_rows *rows)
+static void stage_cells(const struct stage_view *measured, const struct stage_view *predicted, struct cell *cells)
 {
-    int64_t predicted_bytes = place->predicted.stages[stage].peak_bytes[level];
-    int64_t measured_bytes = place->measured.stages[stage].peak_bytes[level];
-    struct side_row *row = predicted_bytes != BYTES_UNKNOWN || measured_bytes != BYTES_UNKNOWN
-                               ? side_row_add(rows, view, view->title)
-                               : NULL;
-    if (row == NULL) {
-        return;
+    for (int level = LEVEL_REQUESTED; level <= LEVEL_RESERVED; level++) {
+        struct cell *found = &cells[STAGE_FIGURES + 2 * level];
+        found[0] = cell_bytes(measured->peak_bytes[level]);
+        found[1] = cell_bytes(predicted->peak_bytes[level]);
+        found[1].is_bad = found[0].known && found[1].known && found[0].number != found[1].number;
     }
-    struct cell *cells = row->cells;
-    cells[STAGE_PLACE] = cell_word(place->name);
-    cells[STAGE_NAME] = cell_word(report_stage_name(stage));
-    cells[STAGE_LEVEL] = cell_word(level_name((enum level)level));
-    cells[STAGE_PREDICTED] = cell_bytes(predicted_bytes);
-    cells[STAGE_MEASURED] = cell_bytes(measured_bytes);
-    cells[STAGE_OFF] = cell_difference(predicted_bytes, measured_bytes);
-    bool known = cells[STAGE_OFF].known && measured_bytes > 0;
-    cells[STAGE_ERROR] = cell_error(known, known ? (double)cells[STAGE_OFF].number / (double)measured_bytes : 0.0);
+    cells[STAGE_PROCESS] = cell_bytes(measured->peak_bytes[LEVEL_PROCESS]);
+}
+
+static void place_stages_add(const struct case_view *view, const struct place_view *place, struct side_rows *rows)
+{
+    for (int stage = STAGE_LOAD; stage < STAGE_COUNT; stage++) {
+        const struct stage_view *measured = &place->measured.stages[stage];
+        const struct stage_view *predicted = &place->predicted.stages[stage];
+        struct side_row *row = measured->present || predicted->present ? side_row_add(rows, view, view->title) : NULL;
+        if (row != NULL) {
+            row->cells[STAGE_PLACE] = cell_word(place->name);
+            row->cells[STAGE_NAME] = cell_word(report_stage_name(stage));
+            stage_cells(measured, predicted, row->cells);
+        }
+    }
 }
 
 static void stages_add(const struct case_view *view, struct side_rows *rows)
 {
     for (int at = 0; at < view->placed->place_count; at++) {
-        for (int stage = STAGE_LOAD; stage < STAGE_COUNT; stage++) {
-            for (int level = 0; level < LEVEL_COUNT; level++) {
-                stage_row_add(view, &view->placed->places[at], stage, level, rows);
-            }
-        }
+        place_stages_add(view, &view->placed->places[at], rows);
     }
 }
 
 const struct side_table side_stages = {
     .name = "stages",
     .title = "Places, stage by stage",
-    .words = "The peak of each level on each place in each stage.",
+    .words = "The peak of each level on each place in each stage, found and predicted.",
     .columns = stage_columns,
     .column_count = STAGE_COLUMNS,
     .is_detail = true,

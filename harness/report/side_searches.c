@@ -22,13 +22,8 @@ static const struct side_column columns[] = {
     [END] = {"ended", "end", CELL_WORD, 11, true},
     [UNIT] = {"of", "unit", CELL_WORD, 7, true},
     [BEST] = {"best", "best_per_second", CELL_SPEED, 10, true},
-    [PASS] = {"as predicted", "pass", CELL_WORD, 12, true},
+    [PASS] = {"as predicted", "pass", CELL_FLAG, 12, true},
 };
-
-static const char *judgement_word(enum judgement judgement)
-{
-    return judgement == JUDGEMENT_PASS ? "yes" : judgement == JUDGEMENT_FAIL ? "no" : NULL;
-}
 
 static void search_add(const struct case_view *view, struct side_rows *rows)
 {
@@ -37,7 +32,7 @@ static void search_add(const struct case_view *view, struct side_rows *rows)
     if (row == NULL) {
         return;
     }
-    bool failed = search->judgement == JUDGEMENT_FAIL;
+    const bool failed = search->judgement == JUDGEMENT_FAIL, passed = !failed;
     struct cell *cells = row->cells;
     cells[POLICY] = cell_word(search->policy);
     cells[START] = cell_count(search->start);
@@ -51,7 +46,7 @@ static void search_add(const struct case_view *view, struct side_rows *rows)
     cells[END] = cell_word(search->end);
     cells[UNIT] = cell_word(search->unit);
     cells[BEST] = cell_real(search->best_per_second > 0.0 ? search->best_per_second : -1.0);
-    cells[PASS] = cell_word(judgement_word(search->judgement));
+    cells[PASS] = cell_flag(search->judgement != JUDGEMENT_NONE ? &passed : NULL);
     cells[PASS].is_bad = failed;
 }
 
@@ -94,12 +89,12 @@ static const struct side_column try_columns[] = {
     [TRY_POLICY] = {"policy", "policy", CELL_WORD, 7, false},
     [TRY_BATCH] = {"batch", "batch", CELL_COUNT, 6, false},
     [TRY_ENDED] = {"ended", "ended", CELL_WORD, 9, false},
-    [TRY_PREDICTED] = {"replay says", "predicted", CELL_WORD, 12, false},
+    [TRY_PREDICTED] = {"to run", "predicted_runs", CELL_FLAG, 6, false},
     [TRY_STAGE] = {"stage", "stage", CELL_WORD, 8, false},
     [TRY_WANTED] = {"wanted", "wanted_bytes", CELL_BYTES, 11, false},
     [TRY_SECONDS] = {"time", "seconds", CELL_SECONDS, 9, false},
     [TRY_CAUSE] = {"cause", "cause", CELL_WORD, 12, true},
-    [TRY_RECOGNISED] = {"recognised", "recognised", CELL_WORD, 10, true},
+    [TRY_RECOGNISED] = {"recognised", "recognised", CELL_FLAG, 10, true},
     [TRY_LABEL] = {"for", "label", CELL_WORD, 24, true},
     [TRY_NEXT] = {"next", "next", CELL_COUNT, 6, true},
 };
@@ -116,13 +111,13 @@ static void tries_add(const struct case_view *view, struct side_rows *rows)
         cells[TRY_POLICY] = cell_word(view->search->policy);
         cells[TRY_BATCH] = cell_count(one->batch);
         cells[TRY_ENDED] = cell_word(one->ended);
-        cells[TRY_PREDICTED] = cell_word(one->predicted);
+        cells[TRY_PREDICTED] = cell_flag(one->predicted);
         cells[TRY_PREDICTED].is_bad = one->is_off;
         cells[TRY_STAGE] = cell_word(one->stage);
         cells[TRY_WANTED] = cell_bytes(one->wanted_bytes);
         cells[TRY_SECONDS] = cell_real(one->seconds);
         cells[TRY_CAUSE] = cell_word(one->cause);
-        cells[TRY_RECOGNISED] = cell_word(one->recognised);
+        cells[TRY_RECOGNISED] = cell_flag(one->recognised);
         cells[TRY_LABEL] = cell_word(one->label);
         cells[TRY_NEXT] = cell_count(one->next);
     }
@@ -136,7 +131,7 @@ static bool tries_are_there(const struct case_view *view)
 const struct side_table side_tries = {
     .name = "tries",
     .title = "Tries of each search",
-    .words = "The batches that were tried, in their order, how each ended, and what replay says of it.",
+    .words = "The batches that were tried, in their order, how each ended, and whether replay says that it runs.",
     .columns = try_columns,
     .column_count = TRY_COLUMNS,
     .is_detail = true,

@@ -47,6 +47,11 @@ struct cell cell_word(const char *word)
     return (struct cell){.known = word != NULL, .word = word};
 }
 
+struct cell cell_flag(const bool *flag)
+{
+    return (struct cell){.known = flag != NULL, .number = flag != NULL && *flag ? 1 : 0};
+}
+
 struct cell cell_count(int64_t count)
 {
     return (struct cell){.known = count >= 0, .number = count};
@@ -134,6 +139,16 @@ static void rate_word(double rate, char text[WORDING_BYTES])
     snprintf(text, WORDING_BYTES, "%s/s", fits ? size_format((int64_t)rate, size) : "> 8 EiB");
 }
 
+/* "0.40 ms", "62.0 ms", "6.60 s", "16.9 s" */
+static void seconds_word(double seconds, char text[WORDING_BYTES])
+{
+    if (seconds < 1.0) {
+        snprintf(text, WORDING_BYTES, seconds < 0.01 ? "%.2f ms" : "%.1f ms", 1000.0 * seconds);
+    } else {
+        snprintf(text, WORDING_BYTES, seconds < 10.0 ? "%.2f s" : "%.1f s", seconds);
+    }
+}
+
 static const char *number_text(const struct cell *cell, enum cell_kind kind, char text[WORDING_BYTES])
 {
     char figure[SIZE_TEXT_BYTES];
@@ -148,7 +163,7 @@ static const char *number_text(const struct cell *cell, enum cell_kind kind, cha
 
 bool cell_is_word(enum cell_kind kind)
 {
-    return kind == CELL_WORD || kind == CELL_QUANTITY;
+    return kind == CELL_WORD || kind == CELL_QUANTITY || kind == CELL_FLAG;
 }
 
 const char *cell_text(const struct cell *cell, enum cell_kind kind, char text[WORDING_BYTES])
@@ -159,8 +174,10 @@ const char *cell_text(const struct cell *cell, enum cell_kind kind, char text[WO
     switch (kind) {
     case CELL_QUANTITY:
         return quantity_word(cell->word, text);
+    case CELL_FLAG:
+        return cell->number != 0 ? "yes" : "no";
     case CELL_SECONDS:
-        snprintf(text, WORDING_BYTES, cell->real < 10.0 ? "%.3f s" : "%.1f s", cell->real);
+        seconds_word(cell->real, text);
         return text;
     case CELL_RATE:
         rate_word(cell->real, text);

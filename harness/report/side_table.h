@@ -11,6 +11,7 @@
 enum cell_kind {
     CELL_WORD,
     CELL_QUANTITY, /* a word: "allocated_bytes_peak", for people "allocated peak" */
+    CELL_FLAG,     /* number: 1 yes, 0 no */
     CELL_COUNT,
     CELL_BYTES,
     CELL_DIFFERENCE, /* of bytes, with its sign */
@@ -35,7 +36,7 @@ struct cell {
     bool is_bad; /* stands out */
     const char *
         word; /* CELL_WORD and CELL_QUANTITY, raw; else for people where the figure is not known, as "oom"; NULL: "-" */
-    int64_t number; /* CELL_COUNT, CELL_BYTES, CELL_DIFFERENCE */
+    int64_t number; /* CELL_FLAG, CELL_COUNT, CELL_BYTES, CELL_DIFFERENCE */
     double real;    /* the others */
 };
 
@@ -76,6 +77,7 @@ struct side_row *side_row_add(struct side_rows *rows, const struct case_view *vi
 
 /* For makers: cells that are known where the figure is. */
 struct cell cell_word(const char *word);
+struct cell cell_flag(const bool *flag); /* NULL: not known */
 struct cell cell_count(int64_t count);
 struct cell cell_bytes(int64_t bytes);
 struct cell cell_difference(int64_t left_bytes, int64_t right_bytes); /* left - right */

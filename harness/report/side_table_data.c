@@ -16,7 +16,9 @@ static void cell_csv(const struct cell *cell, enum cell_kind kind, struct text *
     if (!cell->known) {
         return;
     }
-    if (cell_is_word(kind)) {
+    if (kind == CELL_FLAG) {
+        text_append(text, cell->number != 0 ? "true" : "false");
+    } else if (cell_is_word(kind)) {
         csv_append(text, cell->word);
     } else if (is_integer(kind)) {
         text_integer(text, cell->number);
@@ -47,7 +49,9 @@ void side_table_csv(const struct side_table *table, const struct report *report,
 
 static struct json *cell_json(const struct cell *cell, enum cell_kind kind)
 {
-    return !cell->known         ? json_null_new()
+    return !cell->known        ? json_null_new()
+           : kind == CELL_FLAG ? json_boolean_new(cell->number != 0)
+
            : cell_is_word(kind) ? json_string_new(cell->word)
            : is_integer(kind)   ? json_integer_new(cell->number)
                                 : json_real_new(cell->real);

@@ -1,0 +1,70 @@
+/* One side table alone: found by its name, in the formats that it has. */
+#include <string.h>
+
+#include "harness/report/report.h"
+#include "harness/report/side_table.h"
+
+const char *report_side_name(int index)
+{
+    const struct side_table *table = side_table_at(index);
+    return table != NULL ? table->name : NULL;
+}
+
+static enum status_code name_refuse(const char *name, struct status *error)
+{
+    struct text names = {0};
+    const struct side_table *table;
+    for (int index = 0; (table = side_table_at(index)) != NULL; index++) {
+        text_format(&names, "%s%s", index == 0 ? "" : side_table_at(index + 1) != NULL ? ", " : " or ", table->name);
+    }
+    enum status_code code =
+        status_set(error, STATUS_INVALID, "'%.64s' is not a table of a report; use %s", name, text_string(&names));
+    text_release(&names);
+    return code;
+}
+
+static enum status_code json_render(const struct side_table *table, const struct report *report, struct text *text,
+                                    struct status *error)
+{
+    struct json *value = side_table_json(table, report);
+    enum status_code code = value != NULL
+                                ? json_write(value, 2, text, error)
+                                : status_set(error, STATUS_OUT_OF_MEMORY, "no memory for the table %s", table->name);
+    text_append(text, "\n");
+    json_release(value);
+    return code;
+}
+
+enum status_code report_render_side(const struct report *report, const char *name, enum report_format format,
+                                    const struct report_style *style, struct text *text, struct status *error)
+{
+    const struct side_table *table = NULL;
+    for (int index = 0; (table = side_table_at(index)) != NULL && strcmp(table->name, name) != 0; index++) {
+    }
+    if (table == NULL) {
+        return name_refuse(name, error);
+    }
+    if (!side_table_is_there(table, report) && (format == REPORT_TABLE || format == REPORT_MARKDOWN)) {
+        text_format(text, "%s: no case of these records has any.\n", table->title);
+        return text_status(text, "a table", error);
+    }
+    struct report_style chosen = style != NULL ? *style : (struct report_style){0};
+    chosen.width = chosen.width == 0 ? 80 : chosen.width < 40 ? 40 : chosen.width;
+    switch (format) {
+    case REPORT_TABLE:
+        side_table_terminal(table, report, &chosen, text);
+        break;
+    case REPORT_MARKDOWN:
+        side_table_markdown(table, report, text);
+        break;
+    case REPORT_CSV:
+        side_table_csv(table, report, text);
+        break;
+    case REPORT_JSON:
+        return json_render(table, report, text, error);
+    default:
+        return status_set(error, STATUS_INVALID, "the table %s is there as table, md, csv and json, not in that format",
+                          table->name);
+    }
+    return text_status(text, "a table", error);
+}

@@ -1,0 +1,335 @@
+/* Side tables: places, transfers and searches of records in every format; hand-written records (placed.jsonl), and the same with
+ * strange values. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/json.h"
+#include "harness/report/escape.h"
+#include "harness/report/league.h"
+#include "harness/report/search_view.h"
+#include "tests/report/golden_text.h"
+#include "tests/report/records_fixture.h"
+#include "tests/support/whole_file.h"
+
+#define RECORDS "tests/report/placed.jsonl"
+
+static struct report *report_of(const char *path)
+{
+    struct report *report = NULL;
+    struct status error = {0};
+    if (report_open(path, &report, &error) != STATUS_OK) {
+        fail_msg("%s", error.text);
+    }
+    return report;
+}
+
+static struct text rendered(const struct report *report, enum report_format format, int width)
+{
+    struct text text = {0};
+    assert_int_equal(report_render(report, format, &(struct report_style){.width = width}, &text, NULL), STATUS_OK);
+    return text;
+}
+
+static struct text side_rendered(const struct report *report, const char *name, enum report_format format, int width)
+{
+    struct text text = {0};
+    assert_int_equal(report_render_side(report, name, format, &(struct report_style){.width = width}, &text, NULL),
+                     STATUS_OK);
+    return text;
+}
+
+static void texts_are_golden(void **state)
+{
+    (void)state;
+    struct report *report = report_of(RECORDS);
+    golden_text_check(rendered(report, REPORT_TABLE, 60), "tests/report/golden/placed-60.txt");
+    golden_text_check(rendered(report, REPORT_TABLE, 120), "tests/report/golden/placed-120.txt");
+    golden_text_check(rendered(report, REPORT_SUMMARY, 80), "tests/report/golden/placed-summary-80.txt");
+    golden_text_check(rendered(report, REPORT_MARKDOWN, 0), "tests/report/golden/placed.md");
+    golden_text_check(rendered(report, REPORT_CSV, 0), "tests/report/golden/placed.csv");
+    golden_text_check(rendered(report, REPORT_JUNIT, 0), "tests/report/golden/placed-junit.xml");
+    golden_text_check(side_rendered(report, "stages", REPORT_CSV, 0), "tests/report/golden/placed-stages.csv");
+    golden_text_check(side_rendered(report, "tries", REPORT_TABLE, 100), "tests/report/golden/placed-tries-100.txt");
+    report_release(report);
+}
+
+static void lines_fit(struct text text, int width)
+{
+    char *rest = text.data, *line;
+    while ((line = strsep(&rest, "\n")) != NULL) {
+        if (width_measure(line) > width) {
+            fail_msg("%d columns: '%s'", width, line);
+        }
+    }
+    text_release(&text);
+}
+
+static void tables_fit_their_width(void **state)
+{
+    (void)state;
+    static const int widths[] = {40, 47, 60, 71, 72, 80, 99, 120, 200};
+    struct report *report = report_of(RECORDS);
+    for (size_t at = 0; at < sizeof widths / sizeof widths[0]; at++) {
+        lines_fit(rendered(report, REPORT_TABLE, widths[at]), widths[at]);
+        lines_fit(rendered(report, REPORT_SUMMARY, widths[at]), widths[at]);
+        for (int index = 0; report_side_name(index) != NULL; index++) {
+            lines_fit(side_rendered(report, report_side_name(index), REPORT_TABLE, widths[at]), widths[at]);
+        }
+    }
+    report_release(report);
+}
+
+static const struct case_view *case_of(const struct report *report, const char *id)
+{
+    int index = 0;
+    while (index < report->case_count && strstr(report->cases[index].id, id) == NULL) {
+        index++;
+    }
+    assert_true(index < report->case_count);
+    return &report->cases[index];
+}
+
+/* Of a figure that stands for a case that of its main place counts, of a summary each. */
+static void places_are_counted_once_in_columns_and_each_in_summaries(void **state)
+{
+    (void)state;
+    struct report *report = report_of(RECORDS);
+    const struct comparison *peak = comparison_of_peak(case_of(report, "disk=1GB"), "replay");
+    assert_non_null(peak);
+    assert_string_equal(peak->place, "0");
+    assert_int_equal(peak->measured_bytes, 305137664);
+    assert_int_equal(comparison_of_peak(case_of(report, "disk=1GB"), "accelerate")->predicted_bytes, 270946304);
+    struct arena arena = {0};
+    struct accuracy *rows = NULL;
+    int count = 0, found = 0;
+    assert_int_equal(report_accuracy(report, &arena, &rows, &count, NULL), STATUS_OK);
+    for (int at = 0; at < count; at++) {
+        if (strcmp(rows[at].estimator, "replay") == 0 && strcmp(rows[at].quantity, "allocated_bytes_peak") == 0) {
+            assert_int_equal(rows[at].case_count, 1 + 3 + 1 + 3); /* plain, places 0, 1 and cpu, checkpoint, searches */
+            assert_int_equal(rows[at].place_count, 4);
+            assert_int_equal(rows[at].under_count, 1);
+            assert_string_equal(rows[at].worst_case,
+                                "gpt2 infer float32 b1 s128 place-0=400MB,1=250MB,cpu=100MB,disk=1GB, place 1");
+            found++;
+        }
+    }
+    assert_int_equal(found, 1);
+    arena_release(&arena);
+    report_release(report);
+}
+
+/* A league is of one batch on one device. */
+static void leagues_leave_places_and_searches_out(void **state)
+{
+    (void)state;
+    struct report *report = report_of(RECORDS);
+    struct league *league = NULL;
+    struct text text = {0};
+    assert_int_equal(league_make(&report, 1, &league, NULL), STATUS_OK);
+    assert_int_equal(league_render(league, REPORT_MARKDOWN, NULL, &text, NULL), STATUS_OK);
+    assert_non_null(strstr(text_string(&text), "1 of 8 rows counts; left out: 2 not measured to the end, 5 placed"));
+    text_release(&text);
+    league_release(league);
+    report_release(report);
+}
+
+/* The best of the cases that are equal but for their policy is what the others lose against. */
+static void searches_are_compared_within_their_series(void **state)
+{
+    (void)state;
+    struct report *report = report_of(RECORDS);
+    const struct search_view *halve =
+        case_of(report, "distilgpt2/train/float32/b128/s64/adamw-fused/find-halve")->search;
+    const struct search_view *bisect = case_of(report, "find-bisect")->search;
+    const struct search_view *zero = case_of(report, "gpt2/train/float32/b64")->search;
+    assert_int_equal(halve->series, bisect->series);
+    assert_int_not_equal(halve->series, zero->series);
+    assert_string_equal(halve->title, "distilgpt2 train float32 b128 s64 adamw-fused");
+    assert_true(search_loss(bisect) >= 0.0 && search_loss(bisect) <= 0.0);
+    assert_true(search_loss(halve) > 0.1353 && search_loss(halve) < 0.1354); /* 1 - 612.4 / 708.3 */
+    assert_true(search_loss(zero) < 0.0);
+    report_release(report);
+}
+
+static void documents_have_the_tables(void **state)
+{
+    (void)state;
+    struct report *report = report_of(RECORDS);
+    struct text text = rendered(report, REPORT_JSON, 0);
+    struct json *document = NULL;
+    assert_int_equal(json_parse_text("report", text_string(&text), text.length, &document, NULL), STATUS_OK);
+    const struct json *tables = json_get(document, "tables");
+    const struct json *off = json_at(json_get(tables, "places"), 1), *lost = json_at(json_get(tables, "searches"), 0);
+    const struct json *moved = json_at(json_get(tables, "transfers"), 2);
+    assert_string_equal(json_string_or(json_get(off, "place"), ""), "1");
+    assert_int_equal(json_integer_or(json_get(off, "signed_error_bytes"), 0), -524288);
+    assert_string_equal(json_string_or(json_get(off, "stage_off"), ""), "forward");
+    assert_int_equal(json_integer_or(json_get(lost, "found"), 0), 32);
+    assert_true(json_boolean_or(json_get(lost, "pass"), false));
+    assert_int_equal(json_kind(json_get(moved, "ratio")), JSON_KIND_NULL);
+    assert_int_equal(json_count(json_get(tables, "tries")), 3 + 6 + 8 + 3);
+    json_release(document);
+    text_release(&text);
+    report_release(report);
+}
+
+static void pages_have_the_tables_and_the_details(void **state)
+{
+    (void)state;
+    static const char *const parts[] = {"<a href=\"#places\">",
+                                        "<h2 id=\"places\">",
+                                        "<h2 id=\"kept\">",
+                                        "<h2 id=\"transfers\">",
+                                        "<h2 id=\"searches\">",
+                                        "<th>to run",
+                                        "<td class=\"n fail\">-512.00 KiB"};
+    struct report *report = report_of(RECORDS);
+    struct text text = rendered(report, REPORT_HTML, 0);
+    for (size_t at = 0; at < sizeof parts / sizeof parts[0]; at++) {
+        assert_non_null(strstr(text_string(&text), parts[at]));
+    }
+    assert_null(strstr(text_string(&text), "<h2 id=\"tries\">"));
+    text_release(&text);
+    report_release(report);
+}
+
+static void tables_that_are_none_are_named(void **state)
+{
+    (void)state;
+    struct report *report = report_of(RECORDS);
+    struct text text = {0};
+    struct status error = {0};
+    assert_int_equal(report_render_side(report, "search", REPORT_TABLE, NULL, &text, &error), STATUS_INVALID);
+    assert_string_equal(error.text,
+                        "'search' is not a table of a report; use places, kept, stages, transfers, searches or tries");
+    assert_int_equal(report_render_side(report, "places", REPORT_JUNIT, NULL, &text, &error), STATUS_INVALID);
+    text_release(&text);
+    report_release(report);
+}
+
+/* ---- strange records ---- */
+
+struct replacement {
+    const char *from, *to;
+};
+
+/* All of one in the other. */
+static char *replaced(const char *string, const struct replacement *one)
+{
+    struct text text = {0};
+    const char *at;
+    while ((at = strstr(string, one->from)) != NULL) {
+        text_append_bytes(&text, string, (size_t)(at - string));
+        text_append(&text, one->to);
+        string = at + strlen(one->from);
+    }
+    text_append(&text, string);
+    char *copy = strdup(text_string(&text));
+    assert_non_null(copy);
+    text_release(&text);
+    return copy;
+}
+
+/* Each alone is a record that may be read. */
+static const struct replacement STRANGE[] = {
+    {"\"place\": \"1\"", "\"place\": \"\\u001b[31m<b>|`=1\\n\""},
+    {"\"policy\": \"halve\"", "\"policy\": \"=cmd()|<script>\\u202e\""},
+    {"\"from\": \"disk\"", "\"from\": \"\""},
+    {"\"seconds\": 0.062", "\"seconds\": 0"},
+    {"\"seconds\": 0.062", "\"seconds\": 1e-300"},
+    {"\"bytes\": 113405952", "\"bytes\": 9223372036854775807"},
+    {"\"plain_seconds\": 0.058", "\"plain_seconds\": 1e300"},
+    {"\"kept_bytes\": 28357632", "\"kept_bytes\": 0"},
+    {"\"needed_bytes\": 0", "\"needed_bytes\": 9223372036854775807"},
+    {"\"place\": \"0\"", "\"place\": \"cpu\""},
+    {"\"places\": [", "\"places\": null, \"other\": ["},
+    {"\"transfers\": [", "\"transfers\": null, \"other\": ["},
+    {"\"tries\": [", "\"tries\": [], \"other\": ["},
+    {"\"per_second\": 612.4", "\"per_second\": 0"},
+    {"\"per_second\": 612.4", "\"per_second\": 1e308"},
+    {"\"found\": 32", "\"found\": 9223372036854775807"},
+    {"\"end\": \"found\"", "\"end\": \"\""},
+    {"\"stages\": {\"load\": {\"requested_bytes\": 170131456",
+     "\"stages\": {\"nowhere\": {\"requested_bytes\": 170131456"},
+};
+
+static void strange_records_are_shown(void **state)
+{
+    (void)state;
+    char *folder = folder_fixture_make(), path[128];
+    char *usual = whole_file_read(RECORDS);
+    snprintf(path, sizeof path, "%s/records.jsonl", folder);
+    for (size_t one = 0; one < sizeof STRANGE / sizeof STRANGE[0]; one++) {
+        char *records = replaced(usual, &STRANGE[one]);
+        if (strcmp(records, usual) == 0) {
+            fail_msg("nothing is '%s'", STRANGE[one].from);
+        }
+        FILE *file = fopen(path, "w");
+        assert_non_null(file);
+        assert_true(fputs(records, file) >= 0);
+        assert_int_equal(fclose(file), 0);
+        struct report *report = report_of(path);
+        for (int format = REPORT_TABLE; format <= REPORT_SUMMARY; format++) {
+            struct text text = rendered(report, (enum report_format)format, 60);
+            for (size_t at = 0; at < text.length; at++) {
+                unsigned char byte = (unsigned char)text.data[at];
+                bool line_end = byte == '\n' || (byte == '\r' && format == REPORT_CSV);
+                assert_false((byte < 0x20 && !line_end) || byte == 0x7F);
+            }
+            assert_true(format != REPORT_HTML || strstr(text_string(&text), "<script>") == NULL);
+            assert_true(format != REPORT_CSV || strstr(text_string(&text), ",=") == NULL);
+            text_release(&text);
+        }
+        lines_fit(rendered(report, REPORT_TABLE, 60), 60);
+        report_release(report);
+        free(records);
+    }
+    free(usual);
+    folder_fixture_remove(folder);
+}
+
+/* A rate of nothing in no time is not known, and neither is a part of nothing. */
+static void figures_of_strange_records_are_unknown(void **state)
+{
+    (void)state;
+    static const struct replacement none = {"\"seconds\": 0.062", "\"seconds\": 0"};
+    char *folder = folder_fixture_make(), path[128];
+    char *usual = whole_file_read(RECORDS), *records = replaced(usual, &none);
+    snprintf(path, sizeof path, "%s/records.jsonl", folder);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs(records, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+    struct report *report = report_of(path);
+    struct text text = side_rendered(report, "transfers", REPORT_CSV, 0);
+    assert_non_null(strstr(text_string(&text), ",disk,cpu,24,113405952,0,,1.95527503e+09,,sequential read,"));
+    text_release(&text);
+    report_release(report);
+    free(records);
+    free(usual);
+    folder_fixture_remove(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(texts_are_golden),
+        cmocka_unit_test(tables_fit_their_width),
+        cmocka_unit_test(places_are_counted_once_in_columns_and_each_in_summaries),
+        cmocka_unit_test(leagues_leave_places_and_searches_out),
+        cmocka_unit_test(searches_are_compared_within_their_series),
+        cmocka_unit_test(documents_have_the_tables),
+        cmocka_unit_test(pages_have_the_tables_and_the_details),
+        cmocka_unit_test(tables_that_are_none_are_named),
+        cmocka_unit_test(strange_records_are_shown),
+        cmocka_unit_test(figures_of_strange_records_are_unknown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
