@@ -138,7 +138,7 @@ static void parts_write(const struct case_view *view, const struct place_view *p
 {
     const struct search_view *search = view->search;
     text_append(text, ",");
-    cell_add(text, view->placement);
+    cell_add(text, view->place_text);
     cell_add(text, view->checkpoint);
     cell_add(text, view->find_batch);
     cell_add(text, place != NULL ? place->name : NULL);
