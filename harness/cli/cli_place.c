@@ -150,6 +150,10 @@ static enum status_code plan_execute(const struct arguments *arguments, const st
                                       : "the map runs out of memory within these budgets");
         }
         place_execution_release(execution);
+    } else if (execution->site.is_interrupted) {
+        output_warning("assay: %s; nothing is left of it", error != NULL ? error->text : "the run was interrupted");
+        *exit_code = EXIT_CODE_INCONCLUSIVE;
+        code = STATUS_OK;
     }
     free(execution);
     return code;
@@ -192,7 +196,8 @@ const struct command command_place = {
         "not what was predicted.\n"
         "--run carries the plan out: every GPU is cuda:N, or the host's memory where there is none; each is bounded "
         "to\n"
-        "its budget, as --max-memory gives it. needs: the least budget with which the device would run through.\n"
+        "its budget, as --max-memory gives it. needs: the least budget with which the device would run through. What goes\n"
+        "to the disk is kept in --offload-folder, else in a temporary one. Exit code 3: the run was interrupted.\n"
         "--exact keeps nothing free for a largest layer: it puts as much on faster devices as a replay of this batch "
         "and\n"
         "length allows.\n",

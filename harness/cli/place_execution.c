@@ -15,6 +15,11 @@ enum { CASE_KEYS = sizeof case_keys / sizeof case_keys[0] };
 enum status_code place_execution_wanted(const struct arguments *arguments, bool *wanted, struct status *error)
 {
     static const char *const others[] = {"mode", "for"};
+    if (arguments_value(arguments, "offload-folder") != NULL && arguments_value(arguments, "run") == NULL) {
+        return status_set(error, STATUS_INVALID,
+                          "place: --offload-folder is where a run puts what goes to the disk; add --run, or leave it "
+                          "out");
+    }
     *wanted = arguments_value(arguments, "run") != NULL || arguments_value(arguments, "predict") != NULL ||
               arguments_value(arguments, "exact") != NULL;
     for (int i = 0; i < CASE_KEYS + 2 && !*wanted; i++) {
@@ -155,13 +160,14 @@ static enum status_code plans_make(struct place_execution *execution, struct sta
 
 /* -- the run */
 
-static enum status_code main_run(struct place_execution *execution, struct status *error)
+static enum status_code main_run(const struct arguments *arguments, struct place_execution *execution,
+                                 struct status *error)
 {
     struct place_trial *trial = &execution->main;
-    enum status_code code = placed_lanes_open(&trial->placed, execution->host_stands_in, &execution->lanes, error);
-    return code == STATUS_OK
-               ? placed_lanes_run(&trial->placed, &execution->lanes, "assay place", &trial->measured, error)
-               : code;
+    execution->site.who = "assay place";
+    execution->site.host_stands_in = execution->host_stands_in;
+    execution->site.offload_folder = arguments_value(arguments, "offload-folder");
+    return placed_site_run(&execution->site, &trial->placed, &trial->measured, error);
 }
 
 enum status_code place_execution_make(const struct arguments *arguments, const struct place_case *place,
@@ -173,7 +179,7 @@ enum status_code place_execution_make(const struct arguments *arguments, const s
         code = plans_make(execution, error);
     }
     if (code == STATUS_OK && execution->runs) {
-        code = main_run(execution, error);
+        code = main_run(arguments, execution, error);
     }
     if (code != STATUS_OK) {
         place_execution_release(execution);
@@ -184,7 +190,6 @@ enum status_code place_execution_make(const struct arguments *arguments, const s
 
 void place_execution_release(struct place_execution *execution)
 {
-    placed_lanes_close(&execution->lanes);
     placed_tape_release(&execution->main.placed);
     placed_tape_release(&execution->other.placed);
     exact_plan_release(&execution->exact);

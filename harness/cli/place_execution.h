@@ -4,8 +4,8 @@
 
 #include "harness/base/json.h"
 #include "harness/cli/place_options.h"
+#include "harness/cli/placed_gpus.h"
 #include "harness/question/exact_plan.h"
-#include "harness/question/placed_lanes.h"
 #include "models/workload.h"
 
 /* The rows of the case, for the command's table. */
@@ -13,6 +13,8 @@
     {"run", OPTION_CHOICE, "host|cuda", "carry the plan out within its budgets; host: it stands for the GPUs"},        \
         {"predict", OPTION_FLAG, NULL, "the same by a replay alone: no device is touched"},                            \
         {"exact", OPTION_FLAG, NULL, "instead: our own plan, by what a replay needs, with accelerate's beside it"},    \
+        {"offload-folder", OPTION_VALUE, "DIR",                                                                        \
+         "of --run: keeps what goes to the disk, as accelerate does (default: a temporary one)"},                      \
         {"mode", OPTION_VALUE, "load|infer", "what is carried out (default: infer, a forward pass)"},                  \
         {"batch", OPTION_VALUE, "N", "samples at once (default: 1)"},                                                  \
         {"seq", OPTION_VALUE, "N", "tokens of a sample (default: 128)"},                                               \
@@ -41,10 +43,10 @@ struct place_execution {
     struct device_plan plan; /* accelerate's */
     bool has_plan;           /* else it raised: */
     char raised[STATUS_TEXT_BYTES];
-    struct exact_plan exact;   /* is_exact */
-    struct place_trial main;   /* of the map that is asked for: ours or accelerate's */
-    struct place_trial other;  /* is_exact: of accelerate's */
-    struct placed_lanes lanes; /* runs */
+    struct exact_plan exact;  /* is_exact */
+    struct place_trial main;  /* of the map that is asked for: ours or accelerate's */
+    struct place_trial other; /* is_exact: of accelerate's */
+    struct placed_site site;  /* runs */
 };
 
 /* Whether any of the three options is there. STATUS_INVALID where one of the case is, and none of them. */

@@ -64,7 +64,7 @@ static struct json *trial_json(const struct place_execution *execution, const st
         return json_made(object, made);
     }
     for (int i = 0; i < trial->placed.place_count; i++) {
-        made = json_append(devices, place_json(trial, i, runs, execution->lanes.specs[i])) && made;
+        made = json_append(devices, place_json(trial, i, runs, execution->site.lanes.specs[i])) && made;
     }
     made = json_set(object, "devices", devices) && made;
     made = made && json_set(object, "predicted_fits", json_boolean_new(trial->predicted.fits)) &&
@@ -112,6 +112,22 @@ static bool exact_set(const struct place_execution *execution, struct json *docu
     return json_set(document, "accelerate", json_made(theirs, made)) && made;
 }
 
+/* The folder that stays, and what it got. */
+static struct json *offload_json(const struct place_execution *execution)
+{
+    const struct offload_totals *totals = &execution->site.offloaded;
+    if (totals->written_count + totals->kept_count == 0) {
+        return json_null_new();
+    }
+    struct json *object = json_object_new();
+    bool made = json_set(object, "path", json_string_new(execution->site.lanes.folder)) &&
+                json_set(object, "written_count", json_integer_new(totals->written_count)) &&
+                json_set(object, "written_bytes", json_integer_new(totals->written_bytes)) &&
+                json_set(object, "kept_count", json_integer_new(totals->kept_count)) &&
+                json_set(object, "kept_bytes", json_integer_new(totals->kept_bytes));
+    return json_made(object, made);
+}
+
 struct json *place_execution_json(const struct place_execution *execution)
 {
     static const char *const strategies[] = {"balanced", "balanced_low_0", "sequential"};
@@ -126,6 +142,7 @@ struct json *place_execution_json(const struct place_execution *execution)
            json_set(done, "target", json_string_new(execution->question.target->name)) &&
            json_set(done, "host_stands_in",
                     execution->runs ? json_boolean_new(execution->host_stands_in) : json_null_new()) &&
+           json_set(done, "offload_folder", offload_json(execution)) &&
            json_set(done, "kept_free", execution->is_exact ? json_null_new() : kept_json(execution, &execution->main));
     made = json_set(document, "execution", json_made(done, made)) && made;
     made = made &&

@@ -153,6 +153,16 @@ static void verdict_append(const struct place_execution *execution, struct text 
     }
 }
 
+static void folder_append(const struct place_execution *execution, struct text *text)
+{
+    const struct offload_totals *totals = &execution->site.offloaded;
+    char written[SIZE_TEXT_BYTES];
+    if (totals->written_count + totals->kept_count > 0) {
+        text_format(text, "%s: %d tensors written, %s; %d were there already\n", execution->site.lanes.folder,
+                    totals->written_count, size_format(totals->written_bytes, written), totals->kept_count);
+    }
+}
+
 /* -- accelerate's map beside ours */
 
 static int64_t gpu_bytes(const struct place_trial *trial)
@@ -206,6 +216,7 @@ void place_execution_lines(const struct place_execution *execution, int columns,
                                                                : "copied between devices by the load and two passes:",
                          text);
     verdict_append(execution, text);
+    folder_append(execution, text);
     if (execution->is_exact) {
         other_append(execution, text);
     }

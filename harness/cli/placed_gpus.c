@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness/run/device_lock.h"
+#include "harness/run/run_signals.h"
 #include "harness/tape/target.h"
 
 enum status_code placed_gpu_look(const struct arguments *arguments, int gpu, bool *host_stands_in, const char **target,
@@ -76,5 +77,56 @@ enum status_code placed_lanes_run(const struct placed_tape *placed, const struct
         code = placed_tape_run(placed, lanes->lanes, outcome, error);
     }
     locks_release(&locks);
+    return code;
+}
+
+struct attendance {
+    struct run_signals signals;
+    bool came;
+};
+
+static bool attendance_stops(void *context)
+{
+    struct attendance *self = context;
+    self->came = self->came || run_signals_came(&self->signals, 0);
+    return self->came;
+}
+
+/* What lies in the folder stays where all of it is there. */
+static enum status_code site_lanes_run(struct placed_site *site, const struct placed_tape *placed,
+                                       const struct placed_options *options, struct placed_outcome *outcome,
+                                       struct status *error)
+{
+    struct gpu_locks locks = {0};
+    enum status_code code = locks_take(&site->lanes, site->who, &locks, error);
+    if (code == STATUS_OK) {
+        code = placed_tape_run_with(placed, site->lanes.lanes, options, outcome, error);
+    }
+    if (code == STATUS_OK && outcome->result.lanes[0].stages[STAGE_LOAD].present) {
+        code = placed_lanes_keep(&site->lanes, &site->offloaded, error);
+    }
+    locks_release(&locks);
+    return code;
+}
+
+enum status_code placed_site_run(struct placed_site *site, const struct placed_tape *placed,
+                                 struct placed_outcome *outcome, struct status *error)
+{
+    struct attendance attendance = {.came = false};
+    bool has_disk = placed->devices[placed->place_count - 1].kind == PLACEMENT_DISK;
+    const struct placed_options options = {.stops = has_disk ? attendance_stops : NULL, .context = &attendance};
+    enum status_code code = has_disk ? run_signals_open(&attendance.signals, error) : STATUS_OK;
+    if (code != STATUS_OK) {
+        return code;
+    }
+    code = placed_lanes_open_in(placed, site->host_stands_in, site->offload_folder, &site->lanes, error);
+    if (code == STATUS_OK) {
+        code = site_lanes_run(site, placed, &options, outcome, error);
+    }
+    placed_lanes_close(&site->lanes);
+    if (has_disk) {
+        run_signals_close(&attendance.signals);
+    }
+    site->is_interrupted = attendance.came && code == STATUS_UNAVAILABLE;
     return code;
 }

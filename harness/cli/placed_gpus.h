@@ -15,4 +15,21 @@ enum status_code placed_gpu_look(const struct arguments *arguments, int gpu, boo
 enum status_code placed_lanes_run(const struct placed_tape *placed, const struct placed_lanes *lanes, const char *who,
                                   struct placed_outcome *outcome, struct status *error);
 
+/* The devices of one run. */
+struct placed_site {
+    const char *who; /* as above */
+    bool host_stands_in;
+    const char
+        *offload_folder; /* stays, where the load comes to its end; NULL: a temporary one, where there is a disk */
+    /* What is left of it: */
+    struct placed_lanes lanes; /* closed; what they were called */
+    struct offload_totals offloaded;
+    bool is_interrupted; /* STATUS_UNAVAILABLE: a signal came */
+};
+
+/* Opens lanes, replays on them, and closes them. While there are files a signal ends the run in good order, so that they are taken
+ * away; else it does what it always does. */
+enum status_code placed_site_run(struct placed_site *site, const struct placed_tape *placed,
+                                 struct placed_outcome *outcome, struct status *error);
+
 #endif

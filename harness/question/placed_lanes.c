@@ -1,10 +1,93 @@
 /* Placed lanes: opening and closing. What runs on them is placed_trial.c's. */
 #include "harness/question/placed_lanes.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "harness/device/bounded.h"
+
+/* -- the disk */
+
+/* A disk that is full is told with what helps against it. */
+static enum status_code disk_write(void *context, const struct stored_tensor *tensor, const void *bytes,
+                                   struct status *error)
+{
+    struct placed_lanes *lanes = context;
+    struct status cause = {0};
+    enum status_code code = lanes->offload.store.write(lanes->offload.store.context, tensor, bytes, &cause);
+    return code == STATUS_OK ? STATUS_OK
+                             : status_set(error, code, "%s%s", cause.text,
+                                          code == STATUS_IO && lanes->is_temporary
+                                              ? "; set TMPDIR to a folder with room, or name one for what goes to the "
+                                                "disk with --offload-folder"
+                                              : "");
+}
+
+static enum status_code disk_read(void *context, const struct stored_tensor *tensor, void *bytes, struct status *error)
+{
+    struct placed_lanes *lanes = context;
+    return lanes->offload.store.read(lanes->offload.store.context, tensor, bytes, error);
+}
+
+static enum status_code temporary_folder_make(struct placed_lanes *lanes, struct status *error)
+{
+    const char *wish = getenv("TMPDIR");
+    const char *parent = wish != NULL && wish[0] != '\0' ? wish : "/tmp";
+    int length = snprintf(lanes->folder, sizeof lanes->folder, "%s/assay-offload-XXXXXX", parent);
+    bool fits = length > 0 && length < (int)sizeof lanes->folder;
+    if (!fits || mkdtemp(lanes->folder) == NULL) {
+        int cause = fits ? errno : ENAMETOOLONG;
+        lanes->folder[0] = '\0';
+        return status_set(
+            error, STATUS_IO,
+            "%s: no folder can be made for what lies on the disk: %s; set TMPDIR to a folder with room, or "
+            "name one with --offload-folder",
+            parent, strerror(cause));
+    }
+    lanes->is_temporary = true;
+    return STATUS_OK;
+}
+
+static enum status_code disk_open(const char *folder, struct placed_lanes *lanes, struct status *error)
+{
+    enum status_code code = STATUS_OK;
+    if (folder == NULL) {
+        code = temporary_folder_make(lanes, error);
+    } else if (snprintf(lanes->folder, sizeof lanes->folder, "%s", folder) >= (int)sizeof lanes->folder) {
+        code = status_set(error, STATUS_INVALID, "the path of an offload folder is longer than %zu bytes",
+                          sizeof lanes->folder - 1);
+    }
+    if (code == STATUS_OK) {
+        code = offload_store_open(lanes->folder, OFFLOAD_KEEP, &lanes->offload, error);
+    }
+    lanes->disk = (struct placed_store){.write = disk_write, .read = disk_read, .context = lanes};
+    return code;
+}
+
+static void disk_close(struct placed_lanes *lanes)
+{
+    offload_store_abandon(&lanes->offload);
+    if (lanes->is_temporary) {
+        rmdir(lanes->folder);
+        lanes->is_temporary = false;
+    }
+}
+
+enum status_code placed_lanes_keep(struct placed_lanes *lanes, struct offload_totals *totals, struct status *error)
+{
+    *totals = (struct offload_totals){0};
+    if (lanes->offload.writer == NULL || lanes->is_temporary) {
+        return STATUS_OK;
+    }
+    *totals = offload_writer_totals(lanes->offload.writer);
+    return offload_store_finish(&lanes->offload, error);
+}
+
+/* -- lanes */
 
 static enum status_code lane_open(const struct placed_tape *placed, int place, const char *spec,
                                   struct replay_lane *lane, struct status *error)
@@ -33,9 +116,17 @@ static void spec_write(const struct placed_tape *placed, int place, const char *
              placed->budget_bytes[place]);
 }
 
-static enum status_code place_open(const struct placed_tape *placed, int place, bool host_stands_in,
-                                   struct placed_lanes *lanes, struct status *error)
+/* What the lanes are opened for. */
+struct opening {
+    const struct placed_tape *placed;
+    bool host_stands_in;
+    const char *folder;
+};
+
+static enum status_code place_open(const struct opening *opening, int place, struct placed_lanes *lanes,
+                                   struct status *error)
 {
+    const struct placed_tape *placed = opening->placed;
     struct placement_device device = placed->devices[place];
     struct replay_lane *lane = &lanes->lanes[place];
     char name[DEVICE_TEXT_BYTES], spec[DEVICE_SPEC_BYTES] = "host";
@@ -43,9 +134,9 @@ static enum status_code place_open(const struct placed_tape *placed, int place, 
     lane->policy = device.kind == PLACEMENT_GPU ? ALLOCATOR_CACHING : ALLOCATOR_PLAIN;
     if (device.kind == PLACEMENT_DISK) {
         snprintf(spec, sizeof spec, "meta");
-        code = scratch_store_open(NULL, &lanes->store, error);
-        lane->store = code == STATUS_OK ? scratch_store_table(lanes->store) : NULL;
-    } else if (device.kind == PLACEMENT_GPU && !host_stands_in) {
+        code = disk_open(opening->folder, lanes, error);
+        lane->store = &lanes->disk;
+    } else if (device.kind == PLACEMENT_GPU && !opening->host_stands_in) {
         snprintf(spec, sizeof spec, "cuda:%d", device.index);
     }
     spec_write(placed, place, device.kind == PLACEMENT_DISK ? "disk" : spec, lanes);
@@ -56,13 +147,14 @@ static enum status_code place_open(const struct placed_tape *placed, int place, 
     return code;
 }
 
-enum status_code placed_lanes_open(const struct placed_tape *placed, bool host_stands_in, struct placed_lanes *lanes,
-                                   struct status *error)
+enum status_code placed_lanes_open_in(const struct placed_tape *placed, bool host_stands_in, const char *folder,
+                                      struct placed_lanes *lanes, struct status *error)
 {
+    const struct opening opening = {placed, host_stands_in, folder};
     enum status_code code = STATUS_OK;
     *lanes = (struct placed_lanes){.count = placed->place_count};
     for (int i = 0; i < placed->place_count && code == STATUS_OK; i++) {
-        code = place_open(placed, i, host_stands_in, lanes, error);
+        code = place_open(&opening, i, lanes, error);
     }
     if (code != STATUS_OK) {
         placed_lanes_close(lanes);
@@ -70,11 +162,17 @@ enum status_code placed_lanes_open(const struct placed_tape *placed, bool host_s
     return code;
 }
 
+enum status_code placed_lanes_open(const struct placed_tape *placed, bool host_stands_in, struct placed_lanes *lanes,
+                                   struct status *error)
+{
+    return placed_lanes_open_in(placed, host_stands_in, NULL, lanes, error);
+}
+
 void placed_lanes_close(struct placed_lanes *lanes)
 {
     for (int i = 0; i < lanes->count; i++) {
         device_close(lanes->lanes[i].device);
+        lanes->lanes[i] = (struct replay_lane){0};
     }
-    scratch_store_close(lanes->store);
-    *lanes = (struct placed_lanes){0};
+    disk_close(lanes);
 }

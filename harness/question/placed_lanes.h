@@ -1,24 +1,41 @@
 /* Placed lanes: real devices for the places of a placed tape, each bounded by its budget.
  *
  * A GPU of the map is cuda:N, or the host's memory with the caching allocator where the host stands for the GPUs. The cpu is the host's
- * memory with the plain allocator, the disk a file without a name. */
+ * memory with the plain allocator, the disk an offload folder of accelerate: one that is named, or a temporary one,
+ * $TMPDIR/assay-offload-XXXXXX, that goes with the lanes. */
 #ifndef ASSAY_QUESTION_PLACED_LANES_H
 #define ASSAY_QUESTION_PLACED_LANES_H
 
+#include <limits.h>
+
 #include "harness/device/device_spec.h"
 #include "harness/question/placed_trial.h"
-#include "harness/replay/scratch_store.h"
+#include "harness/replay/offload_store.h"
 
+/* Stays where it is while it is open. */
 struct placed_lanes {
     struct replay_lane lanes[PLACE_MAXIMUM];
-    char specs[PLACE_MAXIMUM][DEVICE_SPEC_BYTES]; /* "cuda:1", "host:mem=300000000B", "disk" */
-    struct scratch_store *store;                  /* NULL: nothing is on the disk */
+    char specs[PLACE_MAXIMUM][DEVICE_SPEC_BYTES]; /* "cuda:1", "host:mem=300000000B", "disk"; stay after the lanes */
     int count;
+    struct offload_store offload; /* its writer NULL: nothing is on the disk, or it is closed */
+    struct placed_store disk;
+    char folder[PATH_MAX]; /* "": nothing is on the disk */
+    bool is_temporary;     /* the folder */
 };
 
-/* The placed tape outlives the lanes. Errors of device_open, with the place's name. On failure nothing is open. */
+/* The placed tape outlives the lanes. folder: for what goes to the disk; what it has of other weights is an error when it would be
+ * written over. NULL: a temporary one. Errors of device_open, with the place's name, and of offload_store_open. On failure
+ * nothing is open. */
+enum status_code placed_lanes_open_in(const struct placed_tape *placed, bool host_stands_in, const char *folder,
+                                      struct placed_lanes *lanes, struct status *error);
+/* With a temporary folder. */
 enum status_code placed_lanes_open(const struct placed_tape *placed, bool host_stands_in, struct placed_lanes *lanes,
                                    struct status *error);
+
+/* Writes the index of a folder that was named, so that it stays, with what it got. Nothing of a temporary one. */
+enum status_code placed_lanes_keep(struct placed_lanes *lanes, struct offload_totals *totals, struct status *error);
+
+/* Takes back what was added to a folder that is not kept; a temporary one goes. Closed lanes, and all zero, are accepted. */
 void placed_lanes_close(struct placed_lanes *lanes);
 
 #endif

@@ -212,13 +212,23 @@ static void pass_ended(void *context, enum stage stage, const struct replay_stag
 enum status_code placed_tape_run(const struct placed_tape *placed, const struct replay_lane *lanes,
                                  struct placed_outcome *outcome, struct status *error)
 {
+    const struct placed_options none = {0};
+    return placed_tape_run_with(placed, lanes, &none, outcome, error);
+}
+
+enum status_code placed_tape_run_with(const struct placed_tape *placed, const struct replay_lane *lanes,
+                                      const struct placed_options *options, struct placed_outcome *outcome,
+                                      struct status *error)
+{
     struct tape_view view = tape_view(placed->tape);
+    struct placed_order order = {&view, lanes, placed->place_count, *options};
     struct placed_outcome made = {0};
     struct status refusal = {0};
     struct pass_note note = {placed->pass_count, &made};
     const struct replay_observer observer = {pass_ended, &note};
+    order.options.observer = &observer;
     double start_seconds = clock_seconds();
-    enum status_code code = placed_replay_run(&view, lanes, placed->place_count, &observer, &made.result, &refusal);
+    enum status_code code = placed_replay_carry_out(&order, &made.result, &refusal);
     bool is_refused = code == STATUS_OUT_OF_MEMORY && made.result.lanes[made.result.oom_lane].oom_label != NULL;
     made.fits = code == STATUS_OK;
     made.seconds = clock_seconds() - start_seconds;

@@ -74,6 +74,11 @@ enum status_code placed_tape_predict(const struct placed_tape *placed, struct pl
 enum status_code placed_tape_run(const struct placed_tape *placed, const struct replay_lane *lanes,
                                  struct placed_outcome *outcome, struct status *error);
 
+/* The same with options, whose observer is not asked: STATUS_UNAVAILABLE where it was stopped. */
+enum status_code placed_tape_run_with(const struct placed_tape *placed, const struct replay_lane *lanes,
+                                      const struct placed_options *options, struct placed_outcome *outcome,
+                                      struct status *error);
+
 /* The least budget with which the place runs through, in whole granules of the allocator's segments (2 MiB) for a GPU, in bytes for the
  * host: less than its reserved bytes where the allocator only cached the rest. Whatever the other places need. */
 enum status_code placed_need_find(const struct placed_tape *placed, int place, int64_t *need_bytes,

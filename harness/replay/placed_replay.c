@@ -9,6 +9,7 @@
 
 struct placed {
     const struct tape_view *tape;
+    const struct placed_options *options;
     struct replay lanes[PLACE_MAXIMUM];
     const struct placed_store *stores[PLACE_MAXIMUM];
     int lane_count;
@@ -262,26 +263,36 @@ static enum status_code event_play(struct placed *placed, const struct event *ev
     return status_set(error, STATUS_INTERNAL, "an event of kind %d points at %d", (int)event->kind, index);
 }
 
+static enum status_code stop_ask(const struct placed *placed, const struct event *event, struct status *error)
+{
+    const struct placed_options *options = placed->options;
+    bool stops = event->kind == EVENT_RUN && options->stops != NULL && options->stops(options->context);
+    return stops ? status_set(error, STATUS_UNAVAILABLE, "the run was interrupted in stage %s",
+                              stage_name(placed->lanes[0].ledger.stage))
+                 : STATUS_OK;
+}
+
 static enum status_code tape_play(struct placed *placed, struct status *error)
 {
     enum status_code code = stages_begin(placed, STAGE_CONTEXT, error);
     for (int i = 0; i < placed->tape->event_count && code == STATUS_OK; i++) {
-        code = event_play(placed, &placed->tape->events[i], error);
+        const struct event *event = &placed->tape->events[i];
+        code = stop_ask(placed, event, error);
+        code = code == STATUS_OK ? event_play(placed, event, error) : code;
     }
     return code == STATUS_OK ? stages_end(placed, error) : code;
 }
 
 /* -- from open to close */
 
-static enum status_code placed_open(struct placed *placed, const struct replay_lane *lanes,
-                                    const struct replay_observer *observer, struct status *error)
+static enum status_code placed_open(struct placed *placed, const struct replay_lane *lanes, struct status *error)
 {
     struct storage_block *blocks = NULL;
     enum status_code code = replay_blocks_new(placed->tape, &blocks, error);
     for (int i = 0; i < placed->lane_count; i++) {
         placed->lanes[i] = (struct replay){.tape = placed->tape,
                                            .device = lanes[i].device,
-                                           .observer = i == 0 ? observer : NULL,
+                                           .observer = i == 0 ? placed->options->observer : NULL,
                                            .ledger = ledger_new(),
                                            .blocks = blocks};
         placed->stores[i] = lanes[i].store;
@@ -335,10 +346,10 @@ static int lane_refused(const struct placed *placed)
     return 0;
 }
 
-enum status_code placed_replay_run(const struct tape_view *tape, const struct replay_lane *lanes, int lane_count,
-                                   const struct replay_observer *observer, struct placed_result *result,
-                                   struct status *error)
+enum status_code placed_replay_carry_out(const struct placed_order *order, struct placed_result *result,
+                                         struct status *error)
 {
+    int lane_count = order->lane_count;
     if (lane_count < 1 || lane_count > PLACE_MAXIMUM) {
         return status_set(error, STATUS_INTERNAL, "a placed replay has 1 to %d places, not %d", PLACE_MAXIMUM,
                           lane_count);
@@ -350,10 +361,11 @@ enum status_code placed_replay_run(const struct tape_view *tape, const struct re
         free(made);
         return status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory for a placed replay");
     }
-    placed->tape = tape;
+    placed->tape = order->tape;
+    placed->options = &order->options;
     placed->lane_count = lane_count;
     placed->result = made;
-    enum status_code code = placed_open(placed, lanes, observer, error);
+    enum status_code code = placed_open(placed, order->lanes, error);
     if (code == STATUS_OK) {
         code = tape_play(placed, error);
     }
@@ -374,4 +386,12 @@ enum status_code placed_replay_run(const struct tape_view *tape, const struct re
     free(made);
     free(placed);
     return code;
+}
+
+enum status_code placed_replay_run(const struct tape_view *tape, const struct replay_lane *lanes, int lane_count,
+                                   const struct replay_observer *observer, struct placed_result *result,
+                                   struct status *error)
+{
+    const struct placed_order order = {tape, lanes, lane_count, {.observer = observer}};
+    return placed_replay_carry_out(&order, result, error);
 }

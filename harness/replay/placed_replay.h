@@ -46,6 +46,13 @@ struct placed_result {
     int64_t copy_count; /* of all of them */
 };
 
+/* What else a replay may be given; all zero: nothing. */
+struct placed_options {
+    const struct replay_observer *observer;
+    bool (*stops)(void *context); /* asked before each operation; true ends the replay with STATUS_UNAVAILABLE */
+    void *context;                /* of stops */
+};
+
 /* Walks the tape as replay_run does; a stage begins and ends on every lane at once, and its seconds are those of all. The
  * observer is told of lane 0's figures. STATUS_INTERNAL where a storage lies in a place without a lane, an operation has
  * operands in two places and is no copy, or the tape tells repetitions once. On STATUS_OUT_OF_MEMORY the result holds the
@@ -53,5 +60,15 @@ struct placed_result {
 enum status_code placed_replay_run(const struct tape_view *tape, const struct replay_lane *lanes, int lane_count,
                                    const struct replay_observer *observer, struct placed_result *result,
                                    struct status *error);
+
+/* The same with options. */
+struct placed_order {
+    const struct tape_view *tape;
+    const struct replay_lane *lanes;
+    int lane_count;
+    struct placed_options options;
+};
+enum status_code placed_replay_carry_out(const struct placed_order *order, struct placed_result *result,
+                                         struct status *error);
 
 #endif

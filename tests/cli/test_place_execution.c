@@ -5,10 +5,19 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <glob.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "harness/base/json.h"
+#include "harness/checkpoint/offload_folder.h"
 #include "tests/support/command_run.h"
+#include "tests/support/scratch_folder.h"
 
 enum { WORDS_MAXIMUM = 20 };
 
@@ -154,6 +163,84 @@ static void wrong_options_are_refused_with_a_remedy(void **state)
     refused(PLACE("gpt2", "--max-memory", "0=10MB,cpu=10MB", "--exact"), "no device map runs within these budgets");
 }
 
+/* -- the disk */
+
+static void the_offload_folder_is_kept_where_it_is_named(void **state)
+{
+    char folder[] = "/tmp/assay-place-XXXXXX", kept[64];
+    struct offload_folder *read = NULL;
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(kept, sizeof kept, "%s/kept", folder);
+    struct command_result result = PLACE("tiny-llama", "--max-memory", "0=100MB", "--run", "host", "--mode", "load",
+                                         "--precision", "bfloat16", "--offload-folder", kept, "--json");
+    struct json *document = document_of(&result);
+    assert_int_equal(result.exit_code, 0);
+    assert_true(json_get(AT(document, "execution"), "offload_folder") != NULL);
+    assert_true(json_kind(AT(document, "execution", "offload_folder")) == JSON_KIND_NULL); /* nothing is on the disk */
+    json_release(document);
+    command_result_release(&result);
+    result = PLACE("gpt2", "--max-memory", "0=200MB,cpu=6MB", "--run", "host", "--mode", "load", "--precision",
+                   "bfloat16", "--sequential", "--offload-folder", kept, "--json");
+    document = document_of(&result);
+    int64_t written = json_integer_or(AT(document, "execution", "offload_folder", "written_count"), -1);
+    assert_true(written > 50);
+    assert_string_equal(json_string_or(AT(document, "execution", "offload_folder", "path"), ""), kept);
+    assert_int_equal(offload_folder_open(kept, &read, NULL), STATUS_OK);
+    assert_int_equal(offload_folder_count(read), written);
+    offload_folder_close(read);
+    json_release(document);
+    command_result_release(&result);
+    assert_int_equal(scratch_folder_remove(folder), 0);
+    refused(PLACE("tiny-llama", "--max-memory", "0=100MB", "--predict", "--offload-folder", kept),
+            "place: --offload-folder is where a run puts what goes to the disk; add --run, or leave it out");
+}
+
+/* Whether a temporary offload folder with files in it is there. */
+static bool folder_is_used(const char *tmpdir)
+{
+    glob_t found = {0};
+    char pattern[96];
+    snprintf(pattern, sizeof pattern, "%s/assay-offload-*/*.dat", tmpdir);
+    bool is_there = glob(pattern, GLOB_NOSORT, NULL, &found) == 0;
+    globfree(&found);
+    return is_there;
+}
+
+/* Ctrl-C in the middle: the exit code says that nothing was found out, and the temporary folder is gone. */
+static void an_interrupted_run_leaves_no_folder(void **state)
+{
+    char folder[] = "/tmp/assay-place-XXXXXX", text[512] = "";
+    const struct timespec pause = {.tv_nsec = 5000000};
+    int wait_status = 0, ends[2];
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        setenv("TMPDIR", folder, 1);
+        dup2(ends[1], STDERR_FILENO);
+        close(ends[0]);
+        execl(program_path(), program_path(), "place", "gpt2", "--max-memory", "0=330MB,cpu=12MB", "--run", "host",
+              "--seq", "512", "--precision", "float32", "--sequential", NULL);
+        _exit(127);
+    }
+    close(ends[1]);
+    while (!folder_is_used(folder) && waitpid(child, &wait_status, WNOHANG) == 0) {
+        nanosleep(&pause, NULL);
+    }
+    kill(child, SIGINT);
+    assert_int_equal(waitpid(child, &wait_status, 0), child);
+    assert_true(read(ends[0], text, sizeof text - 1) > 0);
+    close(ends[0]);
+    assert_true(WIFEXITED(wait_status));
+    assert_int_equal(WEXITSTATUS(wait_status), 3);
+    if (strstr(text, "assay: place: the run was interrupted in stage ") == NULL) {
+        fail_msg("%s", text);
+    }
+    assert_int_equal(rmdir(folder), 0); /* it is empty */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -161,6 +248,8 @@ int main(void)
         cmocka_unit_test(out_of_memory_is_told_and_fails),
         cmocka_unit_test(an_exact_plan_has_accelerates_beside_it),
         cmocka_unit_test(wrong_options_are_refused_with_a_remedy),
+        cmocka_unit_test(the_offload_folder_is_kept_where_it_is_named),
+        cmocka_unit_test(an_interrupted_run_leaves_no_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
