@@ -67,7 +67,7 @@ struct batch_cause batch_cause_read(const struct json *line)
                                 .free_bytes = json_integer_or(json_get(oom, "free_bytes"), -1),
                                 .stage = json_string_or(json_get(oom, "stage"), NULL),
                                 .label = json_string_or(json_get(oom, "label"), NULL)};
-    if (strcmp(cause.word, "ok") == 0) {
+    if (strcmp(cause.word, "ok") == 0 || strcmp(cause.word, "fail") == 0) {
         cause.outcome = BATCH_OUTCOME_OK;
     } else if (strcmp(cause.word, "oom") == 0) {
         cause.outcome = BATCH_OUTCOME_MEMORY;

@@ -26,7 +26,7 @@ const struct batch_exception *batch_exception_of(enum refusal_source source);
 bool accelerate_reduces(const char *type, const char *text);
 
 enum batch_outcome {
-    BATCH_OUTCOME_OK,
+    BATCH_OUTCOME_OK,     /* it ran; a figure may be off what a suite allows */
     BATCH_OUTCOME_MEMORY, /* out of memory: a smaller batch may run */
     BATCH_OUTCOME_OTHER   /* an error, a timeout, no device: a smaller batch is no remedy */
 };
