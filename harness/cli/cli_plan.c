@@ -91,20 +91,37 @@ static enum status_code case_predict(const struct plan *plan, const struct suite
     return code;
 }
 
-static void case_line(const struct plan *plan, const struct suite_case *case_, const struct prediction_peak *peak,
+/* How a search for a batch will go: ": batch 320 after 9 tries". */
+static void search_append(const struct json *search, struct text *text)
+{
+    int64_t found = json_integer_or(json_get(search, "found"), 0);
+    size_t count = json_count(json_get(search, "tries"));
+    if (search != NULL && found > 0) {
+        text_format(text, ": batch %" PRId64 " after", found);
+    } else if (search != NULL) {
+        text_append(text, ": a batch of 1 does not fit, zero after");
+    }
+    if (search != NULL) {
+        text_format(text, " %zu tr%s", count, count == 1 ? "y" : "ies");
+    }
+}
+
+static void case_line(const struct plan *plan, const struct suite_case *case_, const struct prediction *prediction,
                       struct text *text)
 {
+    const struct prediction_peak *peak = &prediction->peak;
     char size[SIZE_TEXT_BYTES];
     text_format(text, "%12s  %s", peak->is_known ? size_format(peak->allocated_bytes, size) : "-", case_->id);
     if (plan->common_target == NULL) {
         text_format(text, ", for %s", case_target(plan, case_));
     }
-    text_append(text, peak->is_refused ? ": does not fit\n" : "\n");
+    search_append(prediction->search, text);
+    text_append(text, peak->is_refused && prediction->search == NULL ? ": does not fit\n" : "\n");
 }
 
-/* As an element of the list in the document. estimates may be NULL: they were not asked for. */
+/* As an element of the list in the document. estimates and search may be NULL: they were not asked for, or there is none. */
 static bool case_json(const struct plan *plan, const struct suite_case *case_, struct json *estimates,
-                      struct text *text)
+                      struct json *search, struct text *text)
 {
     int64_t memory_bytes = case_memory(plan, case_);
     struct json *object = json_object_new();
@@ -112,6 +129,7 @@ static bool case_json(const struct plan *plan, const struct suite_case *case_, s
                 json_set(object, "identity", identity_json(&case_->identity)) &&
                 json_set(object, "target", json_string_new(case_target(plan, case_))) &&
                 json_set(object, "memory_bytes", memory_bytes > 0 ? json_integer_new(memory_bytes) : json_null_new()) &&
+                (search == NULL || json_set(object, "search", json_share(search))) &&
                 (estimates == NULL || json_set(object, "estimates", json_share(estimates)));
     if (made) {
         json_write_below(object, DOCUMENT_INDENT, 2, text);
@@ -130,10 +148,10 @@ static void case_work(void *context, int index, void *result)
     if (plan->with_estimates) {
         code = case_predict(plan, case_, plan->as_json ? &estimates : NULL, row);
     }
-    if (code == STATUS_OK && plan->as_json && !case_json(plan, case_, estimates, &row->text)) {
+    if (code == STATUS_OK && plan->as_json && !case_json(plan, case_, estimates, row->prediction.search, &row->text)) {
         status_set(&row->error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for the plan");
     } else if (code == STATUS_OK && !plan->as_json && plan->with_estimates) {
-        case_line(plan, case_, &row->prediction.peak, &row->text);
+        case_line(plan, case_, &row->prediction, &row->text);
     } else if (code == STATUS_OK && !plan->as_json) {
         text_format(&row->text, "%s\n", case_->id);
     }
@@ -145,6 +163,7 @@ static void case_drop(void *context, void *result)
     struct plan_row *row = result;
     (void)context;
     text_release(&row->text);
+    prediction_release(&row->prediction);
 }
 
 /* That a case is waited for. */

@@ -1,6 +1,7 @@
 /* Run progress: plain lines for logs, one moving line for terminals. Standard output stays the report's alone. */
 #include "harness/cli/run_progress.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,6 +22,18 @@ static void case_started(void *context, const struct suite_case *case_, int atte
         int room = terminal_width(stderr) - 20;
         moving_line_clear();
         fprintf(stderr, "[%d/%d] %.*s", done + 1, total, room, case_->id);
+        fflush(stderr);
+    }
+}
+
+static void batch_tried(void *context, const struct suite_case *case_, int64_t batch, int done, int total)
+{
+    (void)context;
+    if (terminal_is_lively(stderr)) {
+        int room = terminal_width(stderr) - 40;
+        moving_line_clear();
+        fprintf(stderr, "[%d/%d] batch %" PRId64 " is tried: %.*s", done + 1, total, batch, room > 0 ? room : 0,
+                case_->id);
         fflush(stderr);
     }
 }
@@ -50,6 +63,7 @@ struct run_progress run_progress_terminal(bool is_quiet)
     struct run_progress progress = {.warned = run_warned};
     if (!is_quiet) {
         progress.started = case_started;
+        progress.tried = batch_tried;
         progress.ended = case_ended;
     }
     return progress;

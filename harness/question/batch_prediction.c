@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "harness/device/device_spec.h"
+
 /* What was used of a GPU beside segments, at most: at the end of the context and of each stage. -1: not known. */
 static int64_t beside_bytes_of(const struct json *line)
 {
@@ -22,6 +24,14 @@ static int64_t memory_bytes_of(const struct json *line)
     int64_t total = json_integer_or(json_get(json_get(line, "device"), "total_bytes"), -1);
     int64_t beside = beside_bytes_of(line);
     return total > 0 && beside >= 0 && beside < total ? total - beside : 0;
+}
+
+int64_t batch_segment_bytes(const struct json *line)
+{
+    struct device_spec spec = {0};
+    const char *words = json_string_or(json_get(json_get(line, "device"), "spec"), "auto");
+    bool is_bounded = device_spec_parse(words, &spec, NULL) == STATUS_OK && spec.memory_bytes > 0;
+    return is_bounded ? spec.memory_bytes : memory_bytes_of(line);
 }
 
 void batch_prediction_make(const struct estimate_input *input, int64_t bound_bytes, const struct json *line,

@@ -1,12 +1,13 @@
 /* Batch search: arithmetic on batches. What refuses memory, and what a batch is for, is not known here. */
 #include "harness/question/batch_search.h"
 
+#include "models/workload.h"
+
 const char *const batch_zero_text = "No executable batch size found, reached zero.";
 
 const char *batch_policy_name(enum batch_policy policy)
 {
-    static const char *const names[BATCH_POLICY_COUNT] = {"halve", "0.9", "bisect"};
-    return names[policy];
+    return find_batch_name((enum find_batch)(FIND_BATCH_HALVE + policy));
 }
 
 struct batch_search batch_search_begin(enum batch_policy policy, int64_t start)

@@ -19,7 +19,8 @@ enum batch_policy { BATCH_HALVE, BATCH_NINE_TENTHS, BATCH_BISECT, BATCH_POLICY_C
 /* No batch is larger: so many samples have sizes beyond 63 bits, or nearly. */
 #define BATCH_MAXIMUM (INT64_C(1) << 40)
 
-const char *batch_policy_name(enum batch_policy policy); /* "halve", "0.9", "bisect" */
+/* "halve", "0.9", "bisect": as a suite's find_batch has them, in its order. */
+const char *batch_policy_name(enum batch_policy policy);
 
 /* What accelerate raises at 0. */
 extern const char *const batch_zero_text;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness/record/proof_words.h"
+#include "harness/record/search_words.h"
 #include "harness/record/verdict_words.h"
 
 static const struct {
@@ -45,7 +46,7 @@ enum standing case_standing(const struct json *case_line)
 {
     enum case_status status = status_of(case_line);
     const struct json *verdicts = json_get(case_line, "verdicts");
-    bool open = status == CASE_STATUS_OK && proof_standing_of(case_line) == PROOF_OPEN;
+    bool open = status == CASE_STATUS_OK && (proof_standing_of(case_line) == PROOF_OPEN || search_is_open(case_line));
     for (size_t i = 0; status == CASE_STATUS_OK && json_kind(verdicts) == JSON_KIND_ARRAY && i < json_count(verdicts);
          i++) {
         open = open || verdict_is_open(json_at(verdicts, i));
@@ -57,10 +58,22 @@ enum standing case_standing(const struct json *case_line)
                                         : STANDING_OK;
 }
 
+/* What else there is to say of the line, behind "; ". */
+static void part_join(struct text *text, bool follows, void (*append)(struct text *, const struct json *),
+                      const struct json *case_line)
+{
+    struct text part = {0};
+    append(&part, case_line);
+    text_format(text, "%s%s", follows && part.length > 0 ? "; " : "", text_string(&part));
+    text->failed = text->failed || part.failed;
+    text_release(&part);
+}
+
 void case_open_append(struct text *text, const struct json *case_line)
 {
     const struct json *verdicts = json_get(case_line, "verdicts");
     const char *kind = json_string_or(json_get(json_get(case_line, "device"), "kind"), NULL);
+    size_t begin = text->length;
     int count = 0;
     if (case_standing(case_line) != STANDING_OPEN) {
         return;
@@ -77,11 +90,8 @@ void case_open_append(struct text *text, const struct json *case_line)
     if (count > 1) {
         text_format(text, "; %d more", count - 1);
     }
-    struct text proof = {0};
-    proof_open_append(&proof, case_line);
-    text_format(text, "%s%s", count > 0 && proof.length > 0 ? "; " : "", text_string(&proof));
-    text->failed = text->failed || proof.failed;
-    text_release(&proof);
+    part_join(text, text->length > begin, search_open_append, case_line);
+    part_join(text, text->length > begin, proof_open_append, case_line);
 }
 
 void case_failures_append(struct text *text, const struct json *case_line, size_t room)
@@ -109,11 +119,8 @@ void case_failures_append(struct text *text, const struct json *case_line, size_
     if (left_count > 0) {
         text_format(text, "; %d more", left_count);
     }
-    struct text proof = {0};
-    proof_failures_append(&proof, case_line);
-    text_format(text, "%s%s", text->length > begin && proof.length > 0 ? "; " : "", text_string(&proof));
-    text->failed = text->failed || proof.failed;
-    text_release(&proof);
+    part_join(text, text->length > begin, search_failures_append, case_line);
+    part_join(text, text->length > begin, proof_failures_append, case_line);
 }
 
 bool outcome_count(struct outcome *outcome, enum case_status status, enum standing standing)

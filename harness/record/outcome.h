@@ -25,7 +25,8 @@ int run_outcome_exit_code(enum run_outcome outcome);
 enum standing {
     STANDING_OK,
     STANDING_SKIP,
-    STANDING_OPEN,   /* its status is ok, but a figure that has a tolerance is not known, or its row is invalid */
+    STANDING_OPEN,   /* its status is ok, but a figure that has a tolerance is not known, or its row is invalid; or what
+                         replay says of a search or a proof could not be had */
     STANDING_BROKEN, /* error, oom, timeout; in a report also: missing */
     STANDING_FAIL
 };
@@ -35,7 +36,7 @@ enum standing case_standing(const struct json *case_line);
 /* Appends why a case line is open: its first such verdict in words, and how many more there are. Nothing for others. */
 void case_open_append(struct text *text, const struct json *case_line);
 
-/* Appends the verdicts and figures of a proof of a case line that failed, in words, "; " between them; what comes after room bytes is counted, but the
+/* Appends the verdicts, the tries of a search and the figures of a proof of a case line that failed, in words, "; " between them; what comes after room bytes is counted, but the
  * first is always there. room 0: all. Nothing where none failed. */
 void case_failures_append(struct text *text, const struct json *case_line, size_t room);
 

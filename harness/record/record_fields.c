@@ -235,6 +235,7 @@ const struct field RECORD_CASE_FIELDS[] = {
     {"search.best_per_second", KIND_NUMBER | KIND_NULL, true},
     {"search.duration_s", KIND_NUMBER | KIND_NULL, true},
     {"search.pass", KIND_BOOLEAN | KIND_NULL, true},
+    {"search.note", KIND_STRING | KIND_NULL, false},
     {"device", KIND_OBJECT | KIND_NULL, true},
     {"device.kind", KIND_STRING, true},
     {"device.name", KIND_STRING | KIND_NULL, true},

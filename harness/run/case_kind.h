@@ -19,6 +19,9 @@ struct case_kind {
 /* The first row that applies; the last one does to every case. */
 const struct case_kind *case_kind_of(const struct workload *workload);
 
+/* A batch that is looked for: what is predicted is the whole search, and what it ends with. */
+extern const struct case_kind case_kind_search;
+
 /* A tape on one device. */
 extern const struct case_kind case_kind_replay;
 

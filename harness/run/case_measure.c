@@ -11,6 +11,7 @@
 #include "harness/run/measuring.h"
 #include "harness/run/prediction.h"
 #include "harness/run/run.h"
+#include "harness/run/search_predict.h"
 #include "models/family.h"
 
 /* The constants of the device. meta stands for any device, so that it takes whichever it is given. The parent has refused
@@ -186,5 +187,8 @@ static bool estimator_known(const char *name)
     return estimator_find(name) != NULL;
 }
 
-const struct case_runner case_runner_measure = {
-    .run = measure_run, .prove = case_prove, .identify = measure_identify, .knows_estimator = estimator_known};
+const struct case_runner case_runner_measure = {.run = measure_run,
+                                                .prove = case_prove,
+                                                .predict = search_predict,
+                                                .identify = measure_identify,
+                                                .knows_estimator = estimator_known};

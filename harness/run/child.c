@@ -90,7 +90,9 @@ enum status_code child_start(const struct case_runner *runner, const struct case
     if (pid == 0) {
         close(ends[0]);
         child_prepare(parent, mask);
-        (job->step == CASE_MEASURE ? runner->run : runner->prove)(runner->context, job, ends[1]);
+        (job->step == CASE_MEASURE          ? runner->run
+         : job->step == CASE_SEARCH_PREDICT ? runner->predict
+                                            : runner->prove)(runner->context, job, ends[1]);
         _exit(0);
     }
     setpgid(pid, pid); /* here too: the child may not have got that far when it is to be ended */

@@ -14,6 +14,7 @@
 #include "harness/base/regular_file.h"
 #include "harness/run/external_figures.h"
 #include "harness/run/program.h"
+#include "harness/run/search.h"
 #include "harness/suite/suite_external.h"
 #include "models/model_config.h"
 #include "models/model_files.h"
@@ -294,8 +295,13 @@ static struct json *estimate_of(struct asking *asking, int index, const struct s
     struct status why;
     bool is_whole = false;
     const struct model_places places = {.catalogue_dir = asking->options->catalogue_dir};
-    if (suite_external_wants(external, "config") &&
-        model_config_path(&places, case_->identity.model, config, &why) != STATUS_OK) {
+    bool is_known = !case_searches(case_);
+    if (!is_known) {
+        status_set(&why, STATUS_INVALID, "the case looks for its batch, and this program is asked before it is known");
+    } else if (suite_external_wants(external, "config")) {
+        is_known = model_config_path(&places, case_->identity.model, config, &why) == STATUS_OK;
+    }
+    if (!is_known) {
         struct json *unknown = external_figures(external, NULL, NULL, why.text, &is_whole);
         return unknown != NULL && answer_add(asking, case_->id, unknown) ? asking->answers->estimate : NULL;
     }

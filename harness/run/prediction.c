@@ -63,8 +63,16 @@ enum status_code prediction_make(const struct estimate_input *input, struct json
     return case_kind_of(input->workload)->predict(input, estimates, prediction, error);
 }
 
+void prediction_release(struct prediction *prediction)
+{
+    json_release(prediction->search);
+    *prediction = (struct prediction){0};
+}
+
 enum status_code prediction_json(const struct estimate_input *input, struct json **estimates, struct status *error)
 {
-    struct prediction prediction;
-    return prediction_make(input, estimates, &prediction, error);
+    struct prediction prediction = {0};
+    enum status_code code = prediction_make(input, estimates, &prediction, error);
+    prediction_release(&prediction);
+    return code;
 }

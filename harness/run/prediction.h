@@ -18,7 +18,13 @@ struct prediction {
     /* Why a figure is missing: the reason of the first estimator that failed, or of a peak that is neither known nor refused.
      * STATUS_OK: nothing is. */
     struct status failure;
+    /* Of a case that looks for its batch: how the search will go, {"policy", "start", "end", "found", "predicted", "tries": [{"batch",
+     * "predicted_runs", "next"}]} as in a record; the other figures are those of the batch that it ends with. NULL: none is looked
+     * for, or it cannot be said. Owned: prediction_release. */
+    struct json *search;
 };
+
+void prediction_release(struct prediction *prediction); /* all zero is accepted */
 
 /* An object with one member for each estimator that applies, in the order of the table; null for one that failed.
  * STATUS_OUT_OF_MEMORY. The caller releases *estimates. */

@@ -7,25 +7,18 @@
 #include <string.h>
 
 #include "harness/base/nearest.h"
+#include "harness/device/device_spec.h"
 #include "harness/estimate/estimate.h"
 #include "harness/run/case_line.h"
 #include "harness/run/constants_check.h"
 #include "harness/run/device_claim.h"
 #include "harness/run/external_estimates.h"
-#include "harness/run/proof.h"
 #include "harness/run/run_line.h"
 #include "harness/run/run_signals.h"
-#include "harness/run/verdict.h"
+#include "harness/run/worker.h"
 #include "harness/suite/suite_external.h"
 
 enum { WAIT_MS_MAXIMUM = 250, WAIT_MS_ENDING = 2 };
-
-struct worker {
-    bool busy;
-    struct child child;
-    struct case_job job;
-    struct proof proof; /* of the attempt that it has measured */
-};
 
 struct run {
     const struct run_options *options;
@@ -117,6 +110,34 @@ enum status_code suite_tolerances_check(const struct suite *suite, const struct 
     return code;
 }
 
+/* The suite's own choice of a device gives way to one that is asked for by name. */
+static const char *device_choose(const struct run_options *options, const struct suite_case *case_)
+{
+    if (options->device != NULL && strcmp(options->device, "auto") != 0) {
+        return options->device;
+    }
+    return case_->settings->device != NULL ? case_->settings->device : "auto";
+}
+
+/* Without a bound there is no largest batch on meta, and a search there would have no end. */
+static enum status_code searches_check(const struct run_options *options, struct status *error)
+{
+    for (int i = 0; i < options->suite->case_count; i++) {
+        const struct suite_case *case_ = &options->suite->cases[i];
+        struct device_spec spec = {0};
+        bool is_meta = case_selected(options, i) && case_searches(case_) &&
+                       device_spec_parse(device_choose(options, case_), &spec, NULL) == STATUS_OK &&
+                       spec.kind == DEVICE_KIND_META;
+        if (is_meta && spec.memory_bytes == 0 && case_->settings->memory_bytes == 0) {
+            return status_set(error, STATUS_INVALID,
+                              "%s: %s looks for a batch, and on meta without a bound every batch runs; give it "
+                              "'memory', or --device meta:mem=SIZE",
+                              options->suite->path, case_->id);
+        }
+    }
+    return STATUS_OK;
+}
+
 static enum status_code options_check(const struct run_options *options, int *total, struct status *error)
 {
     *total = 0;
@@ -129,6 +150,9 @@ static enum status_code options_check(const struct run_options *options, int *to
                           "a proof fills the device, and others share it; leave out --prove or --share-device");
     }
     enum status_code code = suite_tolerances_check(options->suite, options->runner, error);
+    if (code == STATUS_OK) {
+        code = searches_check(options, error);
+    }
     if (code != STATUS_OK) {
         return code;
     }
@@ -140,15 +164,6 @@ static enum status_code options_check(const struct run_options *options, int *to
                           options->suite->path, options->filter != NULL ? options->filter : "*");
     }
     return STATUS_OK;
-}
-
-/* The suite's own choice of a device gives way to one that is asked for by name. */
-static const char *device_choose(const struct run_options *options, const struct suite_case *case_)
-{
-    if (options->device != NULL && strcmp(options->device, "auto") != 0) {
-        return options->device;
-    }
-    return case_->settings->device != NULL ? case_->settings->device : "auto";
 }
 
 /* The next attempt, or false where all have been started. */
@@ -178,23 +193,39 @@ static bool job_next(struct run *run, struct case_job *job)
     return false;
 }
 
+static struct worker_means means_of(const struct run *run)
+{
+    return (struct worker_means){.runner = run->options->runner, .mask = &run->signals.mask};
+}
+
+/* Of a case that looks for its batch, which one its child tries. */
+static void try_tell(const struct run *run, const struct worker *worker)
+{
+    const struct run_progress *progress = &run->options->progress;
+    int64_t batch = worker_batch(worker);
+    if (progress->tried != NULL && batch > 0) {
+        progress->tried(progress->context, worker->search.case_, batch, run->done, run->result.total);
+    }
+}
+
 static enum status_code workers_fill(struct run *run)
 {
     const struct run_progress *progress = &run->options->progress;
+    const struct worker_means means = means_of(run);
     for (int i = 0; i < run->options->jobs; i++) {
         struct worker *worker = &run->workers[i];
-        if (worker->busy || !job_next(run, &worker->job)) {
+        struct case_job job;
+        if (worker->busy || !job_next(run, &job)) {
             continue;
         }
-        enum status_code code =
-            child_start(run->options->runner, &worker->job, &run->signals.mask, &worker->child, run->error);
+        enum status_code code = worker_start(worker, &job, &means, run->error);
         if (code != STATUS_OK) {
             return code;
         }
-        worker->busy = true;
         if (progress->started != NULL) {
-            progress->started(progress->context, worker->job.case_, worker->job.attempt, run->done, run->result.total);
+            progress->started(progress->context, job.case_, job.attempt, run->done, run->result.total);
         }
+        try_tell(run, worker);
     }
     return STATUS_OK;
 }
@@ -216,30 +247,17 @@ static enum status_code line_deliver(struct run *run, struct json *line, enum ca
     return code;
 }
 
-/* Its child has ended: of a proof the next one is started, else its attempt is recorded. */
+/* Its child has ended: the attempt goes on with another, or is recorded. */
 static enum status_code worker_finish(struct run *run, struct worker *worker)
 {
     struct json *line = NULL;
     enum case_status status = CASE_STATUS_ERROR;
-    enum status_code code = worker->proof.line != NULL
-                                ? proof_take(&worker->proof, &worker->job, &worker->child, run->error)
-                                : case_line_make(&worker->job, &worker->child, &line, &status, run->error);
-    child_release(&worker->child);
-    worker->busy = false;
-    bool is_measured = status == CASE_STATUS_OK || status == CASE_STATUS_FAIL;
-    if (code == STATUS_OK && line != NULL && is_measured && run->options->proof != RUN_PROOF_NONE) {
-        proof_begin(&worker->proof, line);
-        line = NULL;
+    const struct worker_means means = means_of(run);
+    enum status_code code = worker_go_on(worker, &means, &line, &status, run->error);
+    if (code == STATUS_OK && line == NULL) {
+        try_tell(run, worker);
     }
-    if (code == STATUS_OK && worker->proof.line != NULL) {
-        if (proof_next(&worker->proof, &worker->job)) {
-            code = child_start(run->options->runner, &worker->job, &run->signals.mask, &worker->child, run->error);
-            worker->busy = code == STATUS_OK;
-            return code;
-        }
-        code = proof_end(&worker->proof, &line, &status, run->error);
-    }
-    return code == STATUS_OK ? line_deliver(run, line, status) : code;
+    return code == STATUS_OK && line != NULL ? line_deliver(run, line, status) : code;
 }
 
 /* Waits until something may have happened: a pipe, a signal, a deadline, a child that has closed its pipe. */
@@ -282,7 +300,7 @@ static enum status_code workers_tend(struct run *run, int *busy)
         if (code != STATUS_OK) {
             return code;
         }
-        *busy += worker->busy ? 1 : 0; /* with the next child of a proof */
+        *busy += worker->busy ? 1 : 0; /* with the next child of its attempt */
     }
     return STATUS_OK;
 }
@@ -309,11 +327,7 @@ static void workers_end(struct run *run)
         impatient = busy > 0 && run_signals_came(&run->signals, WAIT_MS_ENDING);
     } while (busy > 0 && !impatient);
     for (int i = 0; i < run->options->jobs; i++) {
-        if (run->workers[i].busy) {
-            child_release(&run->workers[i].child);
-            run->workers[i].busy = false;
-        }
-        proof_release(&run->workers[i].proof);
+        worker_release(&run->workers[i]);
     }
 }
 

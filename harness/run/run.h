@@ -24,16 +24,27 @@ enum run_proof {
 
 enum case_step {
     CASE_MEASURE,
-    CASE_PROOF_PLAN, /* which bytes are to be tried, and what will happen */
-    CASE_PROOF_TRY   /* with available_bytes */
+    CASE_PROOF_PLAN,    /* which bytes are to be tried, and what will happen */
+    CASE_PROOF_TRY,     /* with available_bytes */
+    CASE_SEARCH_PREDICT /* which batches run, by replay (search_predict.h) */
+};
+
+/* What is to be predicted of a search for a batch. */
+struct search_question {
+    const char *target;              /* class of devices (harness/tape/target.h) */
+    int64_t least_bytes, most_bytes; /* that segments may take, >= 1; two where a device told of several */
+    bool wants_limit;                /* the largest batch that runs in least_bytes, too */
+    const int64_t *batches;          /* do these run? */
+    int batch_count;
 };
 
 /* What one child is to do. Borrowed from the run. */
 struct case_job {
     enum case_step step;
     enum run_proof proof;
-    const struct json *line; /* of CASE_PROOF_PLAN: the case line as it was measured */
-    int64_t available_bytes; /* of CASE_PROOF_TRY, >= 1 */
+    const struct json *line;                /* of CASE_PROOF_PLAN: the case line as it was measured */
+    int64_t available_bytes;                /* of CASE_PROOF_TRY, >= 1 */
+    const struct search_question *question; /* of CASE_SEARCH_PREDICT */
     const struct suite_case *case_;
     const char *device;                /* spec for device_open */
     const char *catalogue_dir;         /* for model_find */
@@ -46,13 +57,15 @@ struct case_job {
 };
 
 /* run: called in the child, with file open for writing; sends what it finds with case_send and returns; the child then
- * ends. prove: the same for the steps of a proof (case_prove.h; NULL: none can be asked for). identify: called in a child too; sends one object with kind, uuid and pci_bus_id of what job->device stands for and,
+ * ends. prove: the same for the steps of a proof (case_prove.h; NULL: none can be asked for). predict: the same for
+ * CASE_SEARCH_PREDICT (NULL: nothing is predicted of searches). identify: called in a child too; sends one object with kind, uuid and pci_bus_id of what job->device stands for and,
  * as far as they are known, name, threads, driver, runtime and libraries (an array of texts), with kind null where it is not
  * here, or nothing where that cannot be told (NULL: no case needs a GPU that could be locked).
  * knows_estimator: whether tolerances may name it (called in the parent; NULL: every name is accepted). */
 struct case_runner {
     void (*run)(void *context, const struct case_job *job, int file);
     void (*prove)(void *context, const struct case_job *job, int file);
+    void (*predict)(void *context, const struct case_job *job, int file);
     void (*identify)(void *context, const struct case_job *job, int file);
     bool (*knows_estimator)(const char *name);
     void *context;
@@ -66,11 +79,13 @@ enum status_code case_send(int file, const struct json *object, struct status *e
 /* The runner that measures: configuration, skeleton, tape, replay on the device. */
 extern const struct case_runner case_runner_measure;
 
-/* Told as things happen; each may be NULL. done counts ended attempts of total. warned: one line, before the first case. */
+/* Told as things happen; each may be NULL. done counts ended attempts of total. tried: of a case that looks for its batch, before each
+ * try. warned: one line, before the first case. */
 struct run_progress {
     void *context;
     void (*warned)(void *context, const char *text);
     void (*started)(void *context, const struct suite_case *case_, int attempt, int done, int total);
+    void (*tried)(void *context, const struct suite_case *case_, int64_t batch, int done, int total);
     void (*ended)(void *context, const struct json *case_line, int done, int total);
 };
 

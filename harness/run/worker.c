@@ -1,0 +1,98 @@
+/* Worker: which child comes after which. What each of them means is case_line.c's, search.c's and proof.c's. */
+#include "harness/run/worker.h"
+
+static enum status_code child_begin(struct worker *worker, const struct worker_means *means, struct status *error)
+{
+    enum status_code code = child_start(means->runner, &worker->job, means->mask, &worker->child, error);
+    worker->busy = code == STATUS_OK;
+    return code;
+}
+
+enum status_code worker_start(struct worker *worker, const struct case_job *job, const struct worker_means *means,
+                              struct status *error)
+{
+    bool has_next = true;
+    enum status_code code = STATUS_OK;
+    worker->job = *job;
+    if (case_searches(job->case_)) {
+        search_begin(&worker->search, job->case_);
+        code = search_next(&worker->search, means->runner, &worker->job, &has_next, error);
+    }
+    return code == STATUS_OK ? child_begin(worker, means, error) : code;
+}
+
+/* *line stays NULL while the search goes on. */
+static enum status_code search_go_on(struct worker *worker, const struct worker_means *means, struct json **line,
+                                     enum case_status *status, struct status *error)
+{
+    bool has_next = false;
+    enum status_code code = search_take(&worker->search, &worker->job, &worker->child, error);
+    child_release(&worker->child);
+    if (code == STATUS_OK) {
+        code = search_next(&worker->search, means->runner, &worker->job, &has_next, error);
+    }
+    if (code != STATUS_OK) {
+        return code;
+    }
+    return has_next ? child_begin(worker, means, error) : search_end(&worker->search, line, status, error);
+}
+
+static enum status_code proof_go_on(struct worker *worker, const struct worker_means *means, struct json **line,
+                                    enum case_status *status, struct status *error)
+{
+    return proof_next(&worker->proof, &worker->job) ? child_begin(worker, means, error)
+                                                    : proof_end(&worker->proof, line, status, error);
+}
+
+/* What was measured is proved at the size that it was measured at; where nothing ran there is nothing to prove. */
+static bool is_to_prove(const struct worker *worker, const struct json *line, enum case_status status)
+{
+    return worker->job.proof != RUN_PROOF_NONE && (status == CASE_STATUS_OK || status == CASE_STATUS_FAIL) &&
+           (worker->search.case_ == NULL || json_kind(json_get(line, "reserved_bytes_peak")) == JSON_KIND_INTEGER);
+}
+
+enum status_code worker_go_on(struct worker *worker, const struct worker_means *means, struct json **line,
+                              enum case_status *status, struct status *error)
+{
+    enum status_code code = STATUS_OK;
+    *line = NULL;
+    worker->busy = false;
+    if (worker->proof.line != NULL) {
+        code = proof_take(&worker->proof, &worker->job, &worker->child, error);
+        child_release(&worker->child);
+    } else if (worker->search.case_ != NULL) {
+        code = search_go_on(worker, means, line, status, error);
+    } else {
+        code = case_line_make(&worker->job, &worker->child, line, status, error);
+        child_release(&worker->child);
+    }
+    if (code == STATUS_OK && *line != NULL && is_to_prove(worker, *line, *status)) {
+        worker->job.case_ = worker->search.case_ != NULL ? &worker->search.try_ : worker->job.case_;
+        proof_begin(&worker->proof, *line);
+        *line = NULL;
+    }
+    if (code == STATUS_OK && worker->proof.line != NULL) {
+        code = proof_go_on(worker, means, line, status, error);
+    }
+    if (code == STATUS_OK && *line != NULL) {
+        search_release(&worker->search);
+    }
+    return code;
+}
+
+int64_t worker_batch(const struct worker *worker)
+{
+    bool is_try =
+        worker->busy && worker->search.case_ != NULL && worker->proof.line == NULL && worker->job.step == CASE_MEASURE;
+    return is_try ? worker->job.case_->identity.workload.batch : 0;
+}
+
+void worker_release(struct worker *worker)
+{
+    if (worker->busy) {
+        child_release(&worker->child);
+    }
+    search_release(&worker->search);
+    proof_release(&worker->proof);
+    *worker = (struct worker){0};
+}
