@@ -109,7 +109,7 @@ static enum status_code weights_load(struct load_case *load, const struct load_w
     struct loaded *loaded = NULL;
     struct device_reading before = {0}, after = {0};
     struct device *host = load->host;
-    load_files_drop(&load->files);
+    files_forget(&load->files.paths);
     figures->cached_bytes = files_cached_bytes(&load->files.paths);
     drivers_read(load, false, figures);
     bool known = host->table->reset_peak != NULL && host->table->reset_peak(host, NULL) == STATUS_OK &&
@@ -151,7 +151,7 @@ static enum status_code load_measure(const struct arguments *arguments, struct l
         code = offload_store_finish(&load->store, error);
     }
     if (code == STATUS_OK && figures->is_read && arguments_value(arguments, "no-plain-read") == NULL) {
-        load_files_drop(&load->files);
+        files_forget(&load->files.paths);
         code = plain_read(&load->files.paths, watch, &figures->plain, error);
         figures->has_plain = code == STATUS_OK;
     }

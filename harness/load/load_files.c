@@ -15,7 +15,6 @@
 struct open_file {
     struct open_file *next;
     int file;
-    int64_t expected_end; /* what comes before this byte has been asked for */
     struct stat facts;
     char path[];
 };
@@ -102,7 +101,6 @@ static enum status_code place_open(const void *context, const char *name, struct
     }
     memcpy(held->path, text_string(&path), path.length + 1);
     text_release(&path);
-    held->expected_end = 0;
     held->file = regular_file_open(held->path, &held->facts);
     enum status_code code = held->file < 0 ? open_refuse(held->path, errno, error) : source_new(held, source, error);
     if (code != STATUS_OK) {
@@ -215,24 +213,6 @@ enum status_code load_files_check(const struct load_files *files, struct status 
         code = held_check(held, error);
     }
     return code;
-}
-
-/* Half of the bytes before they are read, so that most calls find them asked for. */
-void load_files_expect(const struct load_files *files, int file, int64_t offset, int64_t bytes)
-{
-    struct open_file *held = held_find(files, files->checkpoint->files[file].name);
-    if (held != NULL && (offset + bytes / 2 > held->expected_end || offset < held->expected_end - bytes)) {
-        posix_fadvise(held->file, offset, bytes, POSIX_FADV_WILLNEED);
-        held->expected_end = offset + bytes;
-    }
-}
-
-void load_files_drop(const struct load_files *files)
-{
-    files_forget(&files->paths);
-    for (struct open_file *held = files->opened; held != NULL; held = held->next) {
-        held->expected_end = 0;
-    }
 }
 
 void load_files_release(struct load_files *files)

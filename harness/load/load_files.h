@@ -29,12 +29,6 @@ enum status_code load_files_open(const char *path, struct load_files *files, str
 /* STATUS_IO with "FILE: cause; remedy" where a file is not the one any more that was opened, or was written to. */
 enum status_code load_files_check(const struct load_files *files, struct status *error);
 
-/* Says to the kernel that bytes of a file will be read soon. A hint: nothing fails. */
-void load_files_expect(const struct load_files *files, int file, int64_t offset, int64_t bytes);
-
-/* files_forget, so that the next reader reads the disk. */
-void load_files_drop(const struct load_files *files);
-
 void load_files_release(struct load_files *files); /* all zero is accepted */
 
 #endif

@@ -52,7 +52,6 @@ static enum status_code run_read(struct loaded *loaded, const struct run *run, v
     if (code != STATUS_OK) {
         return code;
     }
-    load_files_expect(files, stored->file, offset + bytes, LOAD_AHEAD_BYTES);
     *at = landing;
     if (is_cast) {
         *at = to != NULL ? to : cast;

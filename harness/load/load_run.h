@@ -13,8 +13,8 @@
 #include "harness/load/load_watch.h"
 #include "harness/replay/placed_replay.h"
 
-/* Two buffers, of what is read and of what it is cast to; LOAD_AHEAD_BYTES of a file are asked for before they are read. */
-enum { LOAD_PIECE_BYTES = 4 << 20, LOAD_STAGING_BYTES = 2 * LOAD_PIECE_BYTES, LOAD_AHEAD_BYTES = 16 << 20 };
+/* Two buffers, of what is read and of what it is cast to. */
+enum { LOAD_PIECE_BYTES = 4 << 20, LOAD_STAGING_BYTES = 2 * LOAD_PIECE_BYTES };
 
 /* What a place holds after the load, and held at most. */
 struct load_share {

@@ -170,7 +170,9 @@ enum status_code plain_copy(struct device *device, enum plain_direction directio
         code = status_set(error, STATUS_UNAVAILABLE, "%s holds nothing that could be copied", properties.kind);
     }
     if (code != STATUS_OK || bytes <= 0) {
-        *made = code == STATUS_OK ? (struct plain_transfer){0} : *made;
+        if (code == STATUS_OK) {
+            *made = (struct plain_transfer){0};
+        }
         return code;
     }
     code = ends_open(device, bytes, &ends, error);

@@ -3,7 +3,7 @@
  *
  * usage: bench [--device SPEC] [--python NAME] [--only PART] [--quick] PROGRAM
  * from the root of the repository; docs/NUMBERS.md says what the rows mean. PART: processes, placement, records, checkpoints,
- * allocator, kernels, products or steps. */
+ * loading, offload, allocator, kernels, products or steps. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,8 @@
 
 static const char usage[] =
     "usage: bench [--device host|cuda:N] [--python NAME] [--quick]\n"
-    "             [--only processes|placement|records|checkpoints|offload|allocator|kernels|products|steps] PROGRAM\n";
+    "             [--only processes|placement|records|checkpoints|loading|offload|allocator|kernels|products|steps] "
+    "PROGRAM\n";
 
 static bool options_read(int count, char **words, struct bench_options *options)
 {
@@ -80,6 +81,9 @@ static void parts_run(const struct bench_options *options, const struct bench_de
     }
     if (bench->is_host && part_is_wanted(options, "checkpoints")) {
         bench_checkpoints(options, tally);
+    }
+    if (part_is_wanted(options, "loading")) {
+        bench_loading(options, bench, tally);
     }
     if (bench->is_host && part_is_wanted(options, "offload")) {
         bench_offload(bench->quick, tally);
