@@ -15,7 +15,9 @@
 #include <unistd.h>
 
 #include "harness/base/bytes_write.h"
+#include "harness/base/regular_file.h"
 
+enum { AHEAD_BYTES = 8 << 20 }; /* that are written before the disk is asked to begin with them */
 enum { LINKS_MAXIMUM = 40, NAMES_TRIED_MAXIMUM = 100, BESIDE_NAME_BYTES = 24, DESCRIPTOR_PATH_BYTES = 32 };
 
 /* Where the content goes in the end. */
@@ -165,8 +167,9 @@ struct file_replacement {
     struct text_drain drain; /* first, so that one is the other */
     const char *path;        /* as the caller names it */
     struct target target;
-    struct beside beside; /* of a target that is a file */
-    int output;           /* what the content is written to */
+    struct beside beside;               /* of a target that is a file */
+    int output;                         /* what the content is written to */
+    int64_t written_bytes, begun_bytes; /* so far; of those, the disk was asked to begin with */
 };
 
 /* The last part of a path. */
@@ -195,8 +198,19 @@ static int replacement_begin(struct file_replacement *made)
     return cause != 0 ? cause : beside_allow(&made->beside, name);
 }
 
-/* All of it is written. 0, or the errno. */
-static int replacement_end(struct file_replacement *made)
+static bool is_file(const struct file_replacement *made)
+{
+    return made->target.descriptor < 0 && !made->target.is_direct;
+}
+
+/* Asks the system to begin with the bytes from `from` on, 0: with all that follow, so that the disk is not idle until the end. A hint. */
+static void disk_begin(int file, int64_t from, int64_t bytes)
+{
+    (void)sync_file_range(file, from, bytes, SYNC_FILE_RANGE_WRITE);
+}
+
+/* All of it is written. settles: and on the disk, before it has its name. 0, or the errno. */
+static int replacement_end(struct file_replacement *made, bool settles)
 {
     if (made->target.descriptor >= 0) {
         return 0;
@@ -206,7 +220,10 @@ static int replacement_end(struct file_replacement *made)
         made->output = -1;
         return close(output) != 0 ? errno : 0;
     }
-    int cause = fsync(made->output) != 0 && errno != EINVAL ? errno : 0;
+    int cause = settles && fsync(made->output) != 0 && errno != EINVAL ? errno : 0;
+    if (!settles) {
+        disk_begin(made->output, 0, 0);
+    }
     cause = cause != 0 ? cause : beside_move(&made->beside, name_of(made->target.path));
     if (cause == 0) {
         made->beside.name[0] = '\0'; /* it has the name that it was made for */
@@ -218,6 +235,11 @@ static bool replacement_take(struct text_drain *drain, const char *bytes, size_t
 {
     struct file_replacement *made = (struct file_replacement *)drain;
     int cause = drain->error.code == STATUS_OK ? bytes_write(made->output, bytes, count) : EIO;
+    made->written_bytes += (int64_t)count;
+    if (cause == 0 && is_file(made) && made->written_bytes - made->begun_bytes >= AHEAD_BYTES) {
+        disk_begin(made->output, made->begun_bytes, made->written_bytes - made->begun_bytes);
+        made->begun_bytes = made->written_bytes;
+    }
     if (cause != 0 && drain->error.code == STATUS_OK) {
         status_set(&drain->error, STATUS_IO, "%s: cannot be written: %s", made->path, strerror(cause));
     }
@@ -237,8 +259,8 @@ static enum status_code replacement_refuse(const struct file_replacement *made, 
 enum status_code file_replacement_skip(struct file_replacement *replacement, int64_t count, struct status *error)
 {
     static const char zeros[4096];
-    bool is_file = replacement->target.descriptor < 0 && !replacement->target.is_direct;
-    if (is_file) {
+    if (is_file(replacement)) {
+        replacement->written_bytes += count;
         off_t end = lseek(replacement->output, count, SEEK_CUR);
         return end >= 0 && ftruncate(replacement->output, end) == 0 ? STATUS_OK
                                                                     : replacement_refuse(replacement, errno, error);
@@ -254,12 +276,12 @@ enum status_code file_replacement_skip(struct file_replacement *replacement, int
 
 enum status_code file_replacement_settle(struct file_replacement *replacement, struct status *error)
 {
-    bool is_file = replacement->target.descriptor < 0 && !replacement->target.is_direct;
     if (replacement->drain.error.code != STATUS_OK) {
         return status_set(error, STATUS_IO, "%s", replacement->drain.error.text);
     }
-    return is_file && fsync(replacement->output) != 0 && errno != EINVAL ? replacement_refuse(replacement, errno, error)
-                                                                         : STATUS_OK;
+    return is_file(replacement) && fsync(replacement->output) != 0 && errno != EINVAL
+               ? replacement_refuse(replacement, errno, error)
+               : STATUS_OK;
 }
 
 void file_replacement_abandon(struct file_replacement *replacement)
@@ -326,6 +348,18 @@ enum status_code file_replacement_open(const char *path, enum file_role role, st
     return STATUS_OK;
 }
 
+/* code: of what was done before; the end comes only where that went well. */
+static enum status_code replacement_close(struct file_replacement *replacement, enum status_code code, bool settles,
+                                          struct status *error)
+{
+    int cause = code == STATUS_OK ? replacement_end(replacement, settles) : 0;
+    if (cause != 0) {
+        code = status_set(error, STATUS_IO, "%s: cannot be written: %s", replacement->path, strerror(cause));
+    }
+    file_replacement_abandon(replacement);
+    return code;
+}
+
 enum status_code file_replacement_finish(struct file_replacement *replacement, const struct text *content,
                                          struct status *error)
 {
@@ -333,12 +367,25 @@ enum status_code file_replacement_finish(struct file_replacement *replacement, c
     if (code == STATUS_OK && !replacement_take(&replacement->drain, text_string(content), content->length)) {
         code = status_set(error, STATUS_IO, "%s", replacement->drain.error.text);
     }
-    int cause = code == STATUS_OK ? replacement_end(replacement) : 0;
-    if (cause != 0) {
-        code = status_set(error, STATUS_IO, "%s: cannot be written: %s", replacement->path, strerror(cause));
+    return replacement_close(replacement, code, true, error);
+}
+
+enum status_code file_replacement_name(struct file_replacement *replacement, struct status *error)
+{
+    const struct status *taken = &replacement->drain.error;
+    enum status_code code = taken->code == STATUS_OK ? STATUS_OK : status_set(error, taken->code, "%s", taken->text);
+    return replacement_close(replacement, code, false, error);
+}
+
+enum status_code file_settle(const char *path, struct status *error)
+{
+    struct stat facts;
+    int file = regular_file_open(path, &facts);
+    int cause = file < 0 ? (errno != 0 ? errno : EINVAL) : fsync(file) != 0 && errno != EINVAL ? errno : 0;
+    if (file >= 0) {
+        close(file);
     }
-    file_replacement_abandon(replacement);
-    return code;
+    return cause == 0 ? STATUS_OK : status_set(error, STATUS_IO, "%s: cannot be written: %s", path, strerror(cause));
 }
 
 enum status_code file_replace(const char *path, enum file_role role, const struct text *content, struct status *error)

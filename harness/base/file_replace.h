@@ -50,6 +50,12 @@ enum status_code file_replacement_settle(struct file_replacement *replacement, s
 enum status_code file_replacement_finish(struct file_replacement *replacement, const struct text *content,
                                          struct status *error);
 
+/* Gives it its name, and begins to bring its content to the disk without waiting for that: for many files of which nobody reads one
+ * before the caller says so, which is to be after file_settle of each. Errors and end as those of finish. */
+enum status_code file_replacement_name(struct file_replacement *replacement, struct status *error);
+/* Waits until the content of the file at path is on the disk. STATUS_IO with "PATH: cannot be written: cause". */
+enum status_code file_settle(const char *path, struct status *error);
+
 /* Leaves what was there as it was. NULL is accepted. */
 void file_replacement_abandon(struct file_replacement *replacement);
 

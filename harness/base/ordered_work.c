@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORKERS_MAXIMUM = 16, RESULTS_EACH = 32, STACK_BYTES = 8 << 20 };
+enum { WORKERS_MAXIMUM = 16, STACK_BYTES = 8 << 20 };
 
 struct crew {
     const struct ordered_work *work;
@@ -22,6 +22,14 @@ struct crew {
 static void *slot_result(const struct crew *crew, int index)
 {
     return crew->results + (size_t)(index % crew->slot_count) * crew->work->result_bytes;
+}
+
+static void item_do(const struct ordered_work *work, int index, void *result)
+{
+    if (!work->is_filled) {
+        memset(result, 0, work->result_bytes);
+    }
+    work->work(work->context, index, result);
 }
 
 /* False: there is nothing more to do. Called with the mutex held. */
@@ -44,9 +52,7 @@ static void *worker_run(void *argument)
     pthread_mutex_lock(&crew->mutex);
     while (item_claim(crew, &index)) {
         pthread_mutex_unlock(&crew->mutex);
-        void *result = slot_result(crew, index);
-        memset(result, 0, crew->work->result_bytes);
-        crew->work->work(crew->work->context, index, result);
+        item_do(crew->work, index, slot_result(crew, index));
         pthread_mutex_lock(&crew->mutex);
         crew->is_done[index % crew->slot_count] = true;
         if (index == crew->taken) {
@@ -94,8 +100,7 @@ static enum status_code items_do(const struct ordered_work *work, struct status 
     }
     bool wanted = true;
     for (int i = 0; i < work->count && wanted; i++) {
-        memset(result, 0, work->result_bytes);
-        work->work(work->context, i, result);
+        item_do(work, i, result);
         wanted = work->take(work->context, i, result);
     }
     free(result);
@@ -123,7 +128,7 @@ enum status_code ordered_work_run(const struct ordered_work *work, struct status
     pthread_t threads[WORKERS_MAXIMUM];
     int wanted = work->worker_count < WORKERS_MAXIMUM ? work->worker_count : WORKERS_MAXIMUM;
     struct crew crew = {.work = work,
-                        .slot_count = RESULTS_EACH * wanted,
+                        .slot_count = (work->results_each > 0 ? work->results_each : ORDERED_RESULTS_EACH) * wanted,
                         .mutex = PTHREAD_MUTEX_INITIALIZER,
                         .done = PTHREAD_COND_INITIALIZER,
                         .room = PTHREAD_COND_INITIALIZER};

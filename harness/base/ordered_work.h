@@ -10,12 +10,16 @@
 
 #include "harness/base/status.h"
 
+enum { ORDERED_RESULTS_EACH = 32 };
+
 struct ordered_work {
     int count;           /* items */
     int worker_count;    /* threads beside the caller's; 0: the caller's alone, each item as it is taken */
     size_t result_bytes; /* of one result */
-    void *context;       /* handed to the functions below */
-    /* Does item number index. result is zeroed. Called by any thread, several at a time. */
+    int results_each; /* that wait for each thread, at most; 0: ORDERED_RESULTS_EACH. Fewer large ones stay in its cache */
+    bool is_filled; /* work fills every byte of its result, which is then not zeroed for it */
+    void *context;  /* handed to the functions below */
+    /* Does item number index. result is zeroed, unless is_filled. Called by any thread, several at a time. */
     void (*work)(void *context, int index, void *result);
     /* Takes the results over, by index from 0 on, in the caller's thread; false: nothing more is wanted. */
     bool (*take)(void *context, int index, void *result);

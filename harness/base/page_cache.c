@@ -8,11 +8,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "harness/base/regular_file.h"
+
 enum { WINDOW_BYTES = 1 << 30 }; /* of a file, whose pages are asked for together */
 
 static void file_forget(const char *path)
 {
-    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct stat facts;
+    int file = regular_file_open(path, &facts);
     if (file >= 0) {
         (void)fsync(file); /* what is not on the disk yet cannot be forgotten */
         posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
@@ -49,18 +52,17 @@ static int64_t window_cached_bytes(int file, int64_t at, int64_t bytes, int64_t 
 }
 
 /* The kernel calls every page of a file of somebody else's present. */
-static bool file_is_told_of(int file, const char *path, struct stat *facts)
+static bool file_is_told_of(const char *path, const struct stat *facts)
 {
-    return fstat(file, facts) == 0 && S_ISREG(facts->st_mode) &&
-           (facts->st_uid == geteuid() || access(path, W_OK) == 0);
+    return facts->st_uid == geteuid() || access(path, W_OK) == 0;
 }
 
 static int64_t file_cached_bytes(const char *path)
 {
     struct stat facts;
     int64_t page_bytes = sysconf(_SC_PAGESIZE), cached = 0;
-    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    bool known = file >= 0 && file_is_told_of(file, path, &facts);
+    int file = regular_file_open(path, &facts);
+    bool known = file >= 0 && file_is_told_of(path, &facts);
     for (int64_t at = 0; known && at < facts.st_size; at += WINDOW_BYTES) {
         int64_t left = facts.st_size - at;
         int64_t here = window_cached_bytes(file, at, left < WINDOW_BYTES ? left : WINDOW_BYTES, page_bytes);

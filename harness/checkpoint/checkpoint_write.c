@@ -9,8 +9,12 @@
 #include "harness/base/file_replace.h"
 #include "harness/base/ordered_work.h"
 
-/* Ordered work keeps 32 results for each worker. */
-enum { PIECE_BYTES = 256 * 1024, WORKERS_MAXIMUM = CHECKPOINT_WRITE_BYTES / (32 * PIECE_BYTES) };
+/* Pieces that are made and taken while they are in a processor's cache. */
+enum {
+    PIECE_BYTES = 256 * 1024,
+    PIECES_EACH = 4,
+    WORKERS_MAXIMUM = CHECKPOINT_WRITE_BYTES / (PIECES_EACH * PIECE_BYTES)
+};
 
 static const char index_name[] = "model.safetensors.index.json";
 
@@ -109,6 +113,8 @@ static enum status_code pieces_write(struct writer *writer)
     struct ordered_work work = {.count = (int)count,
                                 .worker_count = workers < WORKERS_MAXIMUM ? workers : WORKERS_MAXIMUM,
                                 .result_bytes = PIECE_BYTES,
+                                .results_each = PIECES_EACH,
+                                .is_filled = true,
                                 .context = writer,
                                 .work = piece_make,
                                 .take = piece_take};

@@ -12,7 +12,7 @@
 
 #include "harness/checkpoint/checkpoint_plan.h"
 
-enum { CHECKPOINT_WRITE_BYTES = 64 << 20 };
+enum { CHECKPOINT_WRITE_BYTES = 16 << 20 };
 
 /* A text that stands beside the tensors. */
 struct checkpoint_text {

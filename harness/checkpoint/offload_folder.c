@@ -126,6 +126,7 @@ void offload_folder_close(struct offload_folder *folder)
     json_release(folder->index);
     free(folder->path);
     free(folder->index_path);
+    free(folder->expected);
     free(folder);
 }
 

@@ -70,10 +70,10 @@ enum status_code offload_entry_expect(const struct offload_folder *folder, const
 enum status_code offload_source_open(struct offload_folder *folder, const struct offload_entry *entry,
                                      struct byte_source **source, struct status *error);
 
-/* Says that what follows this tensor in the index will be read next, as a pass through a model does: the system begins to fetch some
- * files, about OFFLOAD_PREFETCH_BYTES of them, while the caller does something else. Nothing is said of what cannot be opened. */
+/* Says that this tensor is read now, and what follows it in the index next, as a pass through a model does: the system begins to fetch
+ * the two files that follow, at most OFFLOAD_PREFETCH_BYTES of each. Nothing is said of what cannot be opened. */
 enum { OFFLOAD_PREFETCH_BYTES = 16 << 20 };
-void offload_prefetch(const struct offload_folder *folder, const char *name);
+void offload_prefetch(struct offload_folder *folder, const char *name);
 
 /* Bytes of a tensor of this shape. STATUS_INVALID where the name cannot be a file's or a dimension is negative, STATUS_OVERFLOW
  * where the size does not fit. where: stands before the text. */

@@ -11,6 +11,8 @@ struct offload_folder {
     struct json *index;              /* of a writer: with what it has written so far */
     struct checkpoint **safetensors; /* whose headers were read */
     int safetensors_count;
+    char
+        *expected; /* the tensor that is read next if those before it were read in the order of the index; NULL: none */
 };
 
 /* A folder without entries. STATUS_OUT_OF_MEMORY. */

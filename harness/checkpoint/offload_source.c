@@ -12,7 +12,7 @@
 #include "harness/checkpoint/offload_folder_inside.h"
 #include "harness/kernels/convert.h"
 
-enum { PREFETCH_FILES = 8, PIECE_ELEMENTS = 4096, ELEMENT_BYTES_MAXIMUM = 16 };
+enum { PIECE_ELEMENTS = 4096, ELEMENT_BYTES_MAXIMUM = 16 };
 
 struct part_source {
     struct byte_source base;
@@ -162,11 +162,10 @@ enum status_code offload_source_open(struct offload_folder *folder, const struct
     return code;
 }
 
-/* Returns how much of the .dat is asked for. */
-static int64_t file_prefetch(const struct offload_folder *folder, const char *name)
+static void file_prefetch(const struct offload_folder *folder, const char *name)
 {
     struct text path = {0};
-    struct stat facts = {0};
+    struct stat facts;
     bool has_dat = strchr(name, '/') == NULL && json_get(json_get(folder->index, name), "shape") != NULL;
     if (has_dat && offload_dat_path(folder, name, &path, NULL) == STATUS_OK) {
         int file = regular_file_open(text_string(&path), &facts);
@@ -176,15 +175,20 @@ static int64_t file_prefetch(const struct offload_folder *folder, const char *na
         }
     }
     text_release(&path);
-    return (int64_t)facts.st_size;
 }
 
-void offload_prefetch(const struct offload_folder *folder, const char *name)
+/* Where names are read in the order of the index, each file is asked for once: a second time costs as much as the first. */
+void offload_prefetch(struct offload_folder *folder, const char *name)
 {
-    int64_t bytes = 0;
     const char *next = json_key_after(folder->index, name);
-    for (int i = 0; i < PREFETCH_FILES && bytes < OFFLOAD_PREFETCH_BYTES && next != NULL; i++) {
-        bytes += file_prefetch(folder, next);
-        next = json_key_after(folder->index, next);
+    const char *second = next != NULL ? json_key_after(folder->index, next) : NULL;
+    bool goes_on = folder->expected != NULL && strcmp(folder->expected, name) == 0;
+    if (next != NULL && !goes_on) {
+        file_prefetch(folder, next);
     }
+    if (second != NULL) {
+        file_prefetch(folder, second);
+    }
+    free(folder->expected);
+    folder->expected = next != NULL ? strdup(next) : NULL;
 }

@@ -33,6 +33,8 @@ struct offload_writer {
     struct json *written;   /* names that this writer has written: their entries */
     struct json *withdrawn; /* names whose entries were taken out of the index on the disk */
     struct json *added;     /* names of files that were not there before */
+    struct json
+        *unsettled; /* names of files that may not be on the disk yet: they are waited for together, at the end */
     struct current current;
     struct offload_totals totals;
     bool made_folder; /* by this writer */
@@ -92,6 +94,7 @@ static void writer_release(struct offload_writer *writer)
     json_release(writer->written);
     json_release(writer->withdrawn);
     json_release(writer->added);
+    json_release(writer->unsettled);
     text_release(&writer->current.path);
     byte_source_release(writer->current.there);
     file_replacement_abandon(writer->current.file);
@@ -110,7 +113,9 @@ enum status_code offload_writer_open(const char *path, enum offload_existing exi
     opened->written = json_object_new();
     opened->withdrawn = json_object_new();
     opened->added = json_object_new();
-    bool made = opened->written != NULL && opened->withdrawn != NULL && opened->added != NULL;
+    opened->unsettled = json_object_new();
+    bool made =
+        opened->written != NULL && opened->withdrawn != NULL && opened->added != NULL && opened->unsettled != NULL;
     enum status_code code = made ? offload_folder_new(path, &opened->folder, error) : memory_missing(error);
     if (code == STATUS_OK) {
         code = offload_folder_make(opened->folder, &opened->made_folder, error);
@@ -299,15 +304,15 @@ static enum status_code replace_end(struct offload_writer *writer, struct status
     static const char one_byte[1];
     struct current *current = &writer->current;
     const struct offload_tensor *tensor = current->tensor;
-    struct text rest = {0};
-    if (current->bytes == 0) {
-        text_append_bytes(&rest, one_byte, sizeof one_byte); /* numpy maps no empty file */
-    }
-    bool noted = !current->is_new || json_set(writer->added, tensor->name, json_boolean_new(true));
+    bool noted = json_set(writer->unsettled, tensor->name, json_boolean_new(true)) &&
+                 (!current->is_new || json_set(writer->added, tensor->name, json_boolean_new(true)));
     struct file_replacement *file = current->file;
+    struct text_drain *drain = file_replacement_drain(file);
     current->file = NULL;
-    enum status_code code = file_replacement_finish(file, &rest, error);
-    text_release(&rest);
+    if (current->bytes == 0) {
+        (void)drain->take(drain, one_byte, sizeof one_byte); /* numpy maps no empty file; the drain keeps an error */
+    }
+    enum status_code code = file_replacement_name(file, error);
     if (code == STATUS_OK) {
         code = entry_add(writer, tensor->name, noted ? entry_new(tensor) : NULL, error);
     }
@@ -400,12 +405,29 @@ void offload_writer_abandon(struct offload_writer *writer)
     writer_release(writer);
 }
 
+/* The index is to name nothing that a power cut could take away. */
+static enum status_code files_settle(const struct offload_writer *writer, struct status *error)
+{
+    enum status_code code = STATUS_OK;
+    for (const char *name = json_key_after(writer->unsettled, NULL); name != NULL && code == STATUS_OK;
+         name = json_key_after(writer->unsettled, name)) {
+        struct text path = {0};
+        code = offload_dat_path(writer->folder, name, &path, error);
+        code = code == STATUS_OK ? file_settle(text_string(&path), error) : code;
+        text_release(&path);
+    }
+    return code;
+}
+
 enum status_code offload_writer_finish(struct offload_writer *writer, struct status *error)
 {
     enum status_code code = STATUS_OK;
     if (writer->current.tensor != NULL) {
         code = status_set(error, STATUS_INTERNAL, "%s: a tensor is written by half", writer->folder->path);
-    } else if (json_count(writer->written) > 0) {
+    } else {
+        code = files_settle(writer, error);
+    }
+    if (code == STATUS_OK && json_count(writer->written) > 0) {
         code = offload_index_write(writer->folder, writer->folder->index, error);
     }
     if (code != STATUS_OK) {

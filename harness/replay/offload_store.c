@@ -36,8 +36,7 @@ static enum status_code store_read(void *context, const struct stored_tensor *st
         code = offload_source_open(folder, &entry, &source, error);
     }
     if (code == STATUS_OK) {
-        offload_prefetch(folder,
-                         offload_folder_next(folder, stored->label)); /* a pass goes in the order of the index */
+        offload_prefetch(folder, stored->label); /* a pass goes in the order of the index */
         code = byte_source_read(source, 0, bytes, (size_t)stored->bytes, error);
         byte_source_release(source);
     }

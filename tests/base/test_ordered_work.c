@@ -100,6 +100,70 @@ static void few_results_wait(void **state)
     }
 }
 
+static bool any_take(void *context, int index, void *result)
+{
+    struct bench *bench = context;
+    (void)result;
+    bench->in_order = bench->in_order && index == atomic_load(&bench->taken);
+    atomic_fetch_add(&bench->taken, 1);
+    return true;
+}
+
+static void as_few_results_wait_as_is_asked_for(void **state)
+{
+    (void)state;
+    for (int threads = 1; threads <= 7; threads += 3) {
+        struct bench bench = {.stop_at = -1, .in_order = true};
+        const struct ordered_work work = {.count = ITEMS,
+                                          .worker_count = threads,
+                                          .result_bytes = sizeof(int),
+                                          .results_each = 2,
+                                          .is_filled = true,
+                                          .context = &bench,
+                                          .work = item_work,
+                                          .take = any_take};
+        assert_int_equal(ordered_work_run(&work, NULL), STATUS_OK);
+        assert_true(bench.in_order);
+        assert_int_equal(atomic_load(&bench.taken), ITEMS);
+        assert_in_range(atomic_load(&bench.ahead), 0, 2 * threads);
+    }
+}
+
+/* Begins with what it found there. */
+static void found_work(void *context, int index, void *result)
+{
+    int *found = context, *number = result;
+    found[index] = *number;
+    *number = 7;
+}
+
+static bool found_take(void *context, int index, void *result)
+{
+    (void)context;
+    (void)index;
+    return *(const int *)result == 7;
+}
+
+static void a_result_that_is_filled_is_not_zeroed(void **state)
+{
+    (void)state;
+    for (int filled = 0; filled < 2; filled++) {
+        int found[3] = {-1, -1, -1};
+        const struct ordered_work work = {.count = 3,
+                                          .worker_count = 1,
+                                          .result_bytes = sizeof(int),
+                                          .results_each = 1,
+                                          .is_filled = filled == 1,
+                                          .context = found,
+                                          .work = found_work,
+                                          .take = found_take};
+        assert_int_equal(ordered_work_run(&work, NULL), STATUS_OK);
+        assert_int_equal(found[0], 0);
+        assert_int_equal(found[1], filled == 1 ? 7 : 0);
+        assert_int_equal(found[2], filled == 1 ? 7 : 0);
+    }
+}
+
 static void nothing_to_do_is_no_error(void **state)
 {
     (void)state;
@@ -137,6 +201,8 @@ int main(void)
         cmocka_unit_test(results_are_taken_in_order),
         cmocka_unit_test(an_end_in_the_middle_drops_what_was_begun),
         cmocka_unit_test(few_results_wait),
+        cmocka_unit_test(as_few_results_wait_as_is_asked_for),
+        cmocka_unit_test(a_result_that_is_filled_is_not_zeroed),
         cmocka_unit_test(nothing_to_do_is_no_error),
         cmocka_unit_test(a_process_on_one_processor_has_no_workers),
     };

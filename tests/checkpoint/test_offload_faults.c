@@ -61,9 +61,32 @@ ssize_t write(int file, const void *bytes, size_t count)
     return fails(CALL_WRITE) ? -1 : syscall(SYS_write, file, bytes, count);
 }
 
+/* What was brought to the disk so far, as numbers of files, and how much of it before the index got its name. */
+enum { SETTLED_MAXIMUM = 64 };
+static struct {
+    ino_t files[SETTLED_MAXIMUM];
+    int count, before_index;
+} settled;
+
 int fsync(int file)
 {
-    return fails(CALL_FSYNC) ? -1 : (int)syscall(SYS_fsync, file);
+    struct stat facts;
+    if (fails(CALL_FSYNC)) {
+        return -1;
+    }
+    if (fstat(file, &facts) == 0 && settled.count < SETTLED_MAXIMUM) {
+        settled.files[settled.count++] = facts.st_ino;
+    }
+    return (int)syscall(SYS_fsync, file);
+}
+
+/* How often the system was asked to fetch a file. */
+static int asked_count;
+
+int posix_fadvise(int file, off_t offset, off_t bytes, int advice)
+{
+    asked_count += advice == POSIX_FADV_WILLNEED;
+    return (int)syscall(SYS_fadvise64, file, offset, bytes, advice);
 }
 
 int linkat(int from, const char *path, int to, const char *name, int flags)
@@ -73,6 +96,7 @@ int linkat(int from, const char *path, int to, const char *name, int flags)
 
 int renameat(int from, const char *path, int to, const char *name)
 {
+    settled.before_index = strcmp(name, "index.json") == 0 ? settled.count : settled.before_index;
     return fails(CALL_RENAMEAT) ? -1 : (int)syscall(SYS_renameat2, from, path, to, name, 0);
 }
 
@@ -317,6 +341,43 @@ static void a_read_error_is_told(void **state)
     offload_folder_close(folder);
 }
 
+/* A power cut must not leave an index that names what is not on the disk. */
+static void files_are_on_the_disk_before_the_index_names_them(void **state)
+{
+    struct offload_scene *scene = *state;
+    struct status error = {0};
+    memset(&settled, 0, sizeof settled);
+    assert_int_equal(model_put(scene, OFFLOAD_KEEP, &error), STATUS_OK);
+    for (const char *name = "abc"; *name != '\0'; name++) {
+        char path[128];
+        struct stat facts;
+        bool is_settled = false;
+        snprintf(path, sizeof path, "%s/%c.dat", scene->folder, *name);
+        assert_int_equal(stat(path, &facts), 0);
+        for (int i = 0; i < settled.before_index; i++) {
+            is_settled = is_settled || settled.files[i] == facts.st_ino;
+        }
+        assert_true(is_settled);
+    }
+}
+
+static void a_pass_asks_for_each_file_once(void **state)
+{
+    struct offload_scene *scene = *state;
+    struct status error = {0};
+    struct offload_folder *folder = NULL;
+    assert_int_equal(model_put(scene, OFFLOAD_KEEP, &error), STATUS_OK);
+    assert_int_equal(offload_folder_open(scene->folder, &folder, &error), STATUS_OK);
+    asked_count = 0;
+    for (const char *name = "abc"; *name != '\0'; name++) {
+        offload_prefetch(folder, (const char[]){*name, '\0'});
+    }
+    assert_int_equal(asked_count, 2); /* b and c */
+    offload_prefetch(folder, "a");    /* another pass: they may be forgotten */
+    assert_int_equal(asked_count, 4);
+    offload_folder_close(folder);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scene_make, scene_remove)
@@ -326,6 +387,8 @@ int main(void)
         TEST(a_folder_that_is_replaced_never_lies),
         TEST(a_disk_without_room_is_told_before_anything_is_written),
         TEST(a_read_error_is_told),
+        TEST(files_are_on_the_disk_before_the_index_names_them),
+        TEST(a_pass_asks_for_each_file_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
