@@ -1,5 +1,6 @@
 /* Accuracy: the page of points, each a case and an estimator. What is not drawn is named in the caption. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "harness/report/estimator_look.h"
@@ -145,7 +146,7 @@ static void thinning_note(const struct report *report, const struct tally *talli
 }
 
 /* The first row of the legend is the last that is drawn, on top of the others. */
-void accuracy_page_make(const struct plot_pages *pages, int number, struct plot_page *page)
+static void accuracy_page_make(const struct plot_pages *pages, int number, struct plot_page *page)
 {
     const struct report *report = pages->report;
     struct tally tallies[ESTIMATOR_MAXIMUM];
@@ -167,3 +168,12 @@ void accuracy_page_make(const struct plot_pages *pages, int number, struct plot_
     thinning_note(report, tallies, page);
     left_out_name(report, tallies, page);
 }
+
+const struct plot_maker accuracy_plot = {
+    .name = "accuracy",
+    .purpose = "Predicted peak against what was found",
+    .needs = "a prediction and a measurement",
+    .page_maximum = 20,
+    .make = accuracy_page_make,
+    .close = free,
+};

@@ -1,5 +1,6 @@
 /* Anatomy: the page of bars. Where prediction and measurement are equal in every part, one bar stands for both. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/size.h"
@@ -83,12 +84,12 @@ static void heads_write(struct text *data)
     text_append(data, "\tslack\tcached\n");
 }
 
-void *anatomy_pages_open(const struct report *report, const char *timeline)
+static void *anatomy_pages_open(const struct report *report, const char *timeline)
 {
     return plot_cases_choose(report, timeline, anatomy_has);
 }
 
-void anatomy_page_make(const struct plot_pages *pages, int number, struct plot_page *page)
+static void anatomy_page_make(const struct plot_pages *pages, int number, struct plot_page *page)
 {
     const struct plot_cases *chosen = pages->material;
     struct text titles = {0};
@@ -113,3 +114,13 @@ void anatomy_page_make(const struct plot_pages *pages, int number, struct plot_p
     page->data.failed = page->data.failed || titles.failed;
     text_release(&titles);
 }
+
+const struct plot_maker anatomy_plot = {
+    .name = "anatomy",
+    .purpose = "What each peak is made of",
+    .needs = "a measurement with its categories",
+    .page_maximum = 20,
+    .open = anatomy_pages_open,
+    .make = anatomy_page_make,
+    .close = free,
+};

@@ -207,18 +207,18 @@ static void page_write(struct page_points *points, struct plot_page *page)
     }
 }
 
-void *overhead_pages_open(const struct report *report, const char *timeline)
+static void *overhead_pages_open(const struct report *report, const char *timeline)
 {
     (void)timeline;
     return overhead_points_find(report);
 }
 
-void overhead_pages_close(void *material)
+static void overhead_pages_close(void *material)
 {
     overhead_points_release(material);
 }
 
-void overhead_page_make(const struct plot_pages *pages, int number, struct plot_page *page)
+static void overhead_page_make(const struct plot_pages *pages, int number, struct plot_page *page)
 {
     const struct overhead_points *report = pages->material;
     if (number >= report->page_count) {
@@ -241,3 +241,13 @@ void overhead_page_make(const struct plot_pages *pages, int number, struct plot_
     free(points.drawn);
     free(points.batches);
 }
+
+const struct plot_maker overhead_plot = {
+    .name = "overhead",
+    .purpose = "Peak over weights",
+    .needs = "a second length or batch of its model in inference or generation",
+    .page_maximum = 60,
+    .open = overhead_pages_open,
+    .make = overhead_page_make,
+    .close = overhead_pages_close,
+};

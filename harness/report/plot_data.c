@@ -11,36 +11,15 @@
 
 enum { LABEL_COLUMNS = 100, CAPTION_LINE_HEIGHT = 15 };
 
-static const struct {
-    const char *name, *purpose, *needs;
-    void *(*open)(const struct report *, const char *); /* NULL: the pages need no material */
-    void (*make)(const struct plot_pages *, int, struct plot_page *);
-    void (*close)(void *);
-} plots[PLOT_COUNT] = {
-    [PLOT_ACCURACY] = {"accuracy", "Predicted peak against what was found", "a prediction and a measurement", NULL,
-                       accuracy_page_make, free},
-    [PLOT_ANATOMY] = {"anatomy", "What each peak is made of", "a measurement with its categories", anatomy_pages_open,
-                      anatomy_page_make, free},
-    [PLOT_OVERHEAD] = {"overhead", "Peak over weights",
-                       "a second length or batch of its model in inference or generation", overhead_pages_open,
-                       overhead_page_make, overhead_pages_close},
-    [PLOT_TIMELINE] = {"timeline", "Peaks from stage to stage", "stages that are not as predicted", timeline_pages_open,
-                       timeline_page_make, free},
+static const struct plot_maker *const makers[PLOT_COUNT] = {
+#define PLOT_ROW(name, maker) &(maker),
+    PLOT_TABLE(PLOT_ROW)
+#undef PLOT_ROW
 };
 
-const char *plot_name(enum plot_kind kind)
+const struct plot_maker *plot_maker_of(enum plot_kind kind)
 {
-    return plots[kind].name;
-}
-
-const char *plot_purpose(enum plot_kind kind)
-{
-    return plots[kind].purpose;
-}
-
-const char *plot_needs(enum plot_kind kind)
-{
-    return plots[kind].needs;
+    return makers[kind];
 }
 
 void label_column(struct text *data, const char *label)
@@ -144,20 +123,34 @@ struct plot_cases *plot_cases_choose(const struct report *report, const char *ti
     return chosen;
 }
 
+struct plot_cases *plot_cases_list(const struct report *report, bool (*has)(const struct case_view *))
+{
+    struct plot_cases *chosen = malloc(sizeof *chosen + (size_t)report->case_count * sizeof chosen->cases[0]);
+    if (chosen != NULL) {
+        chosen->count = 0;
+    }
+    for (int place = 0; chosen != NULL && place < report->case_count; place++) {
+        if (has(report_case(report, place))) {
+            chosen->cases[chosen->count++] = report_case(report, place);
+        }
+    }
+    return chosen;
+}
+
 bool plot_pages_open(const struct report *report, enum plot_kind kind, const char *timeline, struct plot_pages *pages)
 {
     *pages = (struct plot_pages){.report = report, .timeline = timeline, .kind = kind};
-    if (plots[kind].open == NULL) {
+    if (makers[kind]->open == NULL) {
         return true;
     }
-    pages->material = plots[kind].open(report, timeline);
+    pages->material = makers[kind]->open(report, timeline);
     return pages->material != NULL;
 }
 
 void plot_pages_close(struct plot_pages *pages)
 {
     if (pages->material != NULL) {
-        plots[pages->kind].close(pages->material);
+        makers[pages->kind]->close(pages->material);
     }
     *pages = (struct plot_pages){0};
 }
@@ -165,7 +158,7 @@ void plot_pages_close(struct plot_pages *pages)
 void plot_page_make(const struct plot_pages *pages, int number, struct plot_page *page)
 {
     *page = (struct plot_page){.tolerance = -1.0, .basis = pages->report->basis};
-    plots[pages->kind].make(pages, number, page);
+    makers[pages->kind]->make(pages, number, page);
 }
 
 void plot_page_release(struct plot_page *page)

@@ -8,12 +8,22 @@
 
 #include "harness/report/case_view.h"
 
-enum plot_kind {                /* in the order in which pages show them */
-                 PLOT_ACCURACY, /* predicted against measured, the symbol of each estimator */
-                 PLOT_OVERHEAD, /* peak / weights along the length, a line per batch; a page per model, of inference and of generation */
-                 PLOT_TIMELINE, /* peaks per stage at three levels, of cases whose stages are not as predicted, or that were asked for */
-                 PLOT_ANATOMY, /* what each peak is made of, predicted beside measured where they differ */
-                 PLOT_COUNT
+/* X(NAME, maker): the kinds, in the order in which pages show them. A kind is a row here, a file with its maker (*_page.c) and a
+ * script of its name in plots/. */
+#define PLOT_TABLE(X)                                                                                                  \
+    X(ACCURACY, accuracy_plot)   /* predicted against measured, the symbol of each estimator */                        \
+    X(OVERHEAD, overhead_plot)   /* peak / weights along the length, a line per batch; a page per model and mode */    \
+    X(PLACES, places_plot)       /* peaks of placed cases by place and stage, predicted against measured */            \
+    X(TRANSFERS, transfers_plot) /* rates of copies between places, as parts of the plain rate */                      \
+    X(SEARCHES, searches_plot)   /* batches that policies found, as parts of the largest that is predicted to run */   \
+    X(TIMELINE, timeline_plot)   /* peaks per stage at three levels, of cases that are off or were asked for */        \
+    X(ANATOMY, anatomy_plot)     /* what each peak is made of, predicted beside measured where they differ */
+
+enum plot_kind {
+#define PLOT_ENUM(name, maker) PLOT_##name,
+    PLOT_TABLE(PLOT_ENUM)
+#undef PLOT_ENUM
+        PLOT_COUNT
 };
 
 struct plot_page {
@@ -27,12 +37,24 @@ struct plot_page {
     const char *basis; /* what the figures are (case_view.h); NULL: the page does not say it */
 };
 
-const char *plot_name(enum plot_kind kind);    /* "accuracy", ...: of the script and of the images */
-const char *plot_purpose(enum plot_kind kind); /* one line for people */
-const char *plot_needs(enum plot_kind kind);   /* what a record must have to be in it */
+enum { PLOT_PAGES_MAXIMUM = 60 /* of one kind */ };
 
-/* What no case has where a timeline was asked for and none is drawn; NULL: none was asked for, which is no lack. */
-const char *timeline_needs(const struct report *report, const char *timeline);
+struct plot_pages;
+
+/* What makes the pages of a kind. */
+struct plot_maker {
+    const char *name;    /* "accuracy": of the script and of the images */
+    const char *purpose; /* one line for people */
+    const char *needs;   /* what a record must have to be in it; NULL: that no case has it is no lack */
+    /* The same where it depends on what was asked for; NULL: it does not. */
+    const char *(*needs_of)(const struct report *report, const char *timeline);
+    int page_maximum; /* up to PLOT_PAGES_MAXIMUM: no more than people leaf through */
+    void *(*open)(const struct report *report, const char *timeline); /* material, NULL: no memory; NULL: needs none */
+    void (*make)(const struct plot_pages *pages, int number, struct plot_page *page);
+    void (*close)(void *material);
+};
+
+const struct plot_maker *plot_maker_of(enum plot_kind kind);
 
 /* A label that comes from outside, as a column. */
 void label_column(struct text *data, const char *label);
@@ -81,14 +103,11 @@ struct plot_cases {
 struct plot_cases *plot_cases_choose(const struct report *report, const char *timeline,
                                      bool (*has)(const struct case_view *, const char *));
 
-/* The makers. Who opens gives the material, NULL where memory ran out. */
-void accuracy_page_make(const struct plot_pages *pages, int number, struct plot_page *page);
-void *anatomy_pages_open(const struct report *report, const char *timeline);
-void anatomy_page_make(const struct plot_pages *pages, int number, struct plot_page *page);
-void *overhead_pages_open(const struct report *report, const char *timeline);
-void overhead_page_make(const struct plot_pages *pages, int number, struct plot_page *page);
-void overhead_pages_close(void *material);
-void *timeline_pages_open(const struct report *report, const char *timeline);
-void timeline_page_make(const struct plot_pages *pages, int number, struct plot_page *page);
+/* The same, those that need a look first, in the order of the report. */
+struct plot_cases *plot_cases_list(const struct report *report, bool (*has)(const struct case_view *));
+
+#define PLOT_DECLARE(name, maker) extern const struct plot_maker maker;
+PLOT_TABLE(PLOT_DECLARE)
+#undef PLOT_DECLARE
 
 #endif

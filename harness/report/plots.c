@@ -12,8 +12,7 @@
 #include "harness/report/gnuplot.h"
 #include "harness/report/provenance.h"
 
-/* Of an overhead there is a page for each model; no more of anything else than people leaf through. */
-enum { PAGE_MAXIMUM = 20, OVERHEAD_PAGE_MAXIMUM = 60, SCRIPT_BYTES_MAXIMUM = 1 << 20 };
+enum { SCRIPT_BYTES_MAXIMUM = 1 << 20 };
 
 static enum status_code script_read(const char *path, struct text *script, struct status *error)
 {
@@ -164,7 +163,7 @@ static void page_close(struct plot_page *page, enum plot_kind kind, int number, 
         if (count > 1) {
             plot_caption_add(page, sentence);
         }
-        text_format(&page->title, number == 0 ? "%s" : "%s, page %d", plot_purpose(kind), number + 1);
+        text_format(&page->title, number == 0 ? "%s" : "%s, page %d", plot_maker_of(kind)->purpose, number + 1);
     }
     plot_caption_close(page, provenance);
 }
@@ -174,9 +173,10 @@ static enum status_code kind_draw(const struct report *report, enum plot_kind ki
                                   const char *provenance, struct status *error)
 {
     enum status_code code = STATUS_OK;
-    struct plot_page pages[OVERHEAD_PAGE_MAXIMUM + 1];
-    const int maximum = kind == PLOT_OVERHEAD ? OVERHEAD_PAGE_MAXIMUM : PAGE_MAXIMUM;
-    const char *needs = kind != PLOT_TIMELINE ? plot_needs(kind) : timeline_needs(report, place->timeline);
+    struct plot_page pages[PLOT_PAGES_MAXIMUM + 1];
+    const struct plot_maker *maker = plot_maker_of(kind);
+    const int maximum = maker->page_maximum < PLOT_PAGES_MAXIMUM ? maker->page_maximum : PLOT_PAGES_MAXIMUM;
+    const char *needs = maker->needs_of != NULL ? maker->needs_of(report, place->timeline) : maker->needs;
     struct plot_pages source;
     bool more = false;
     if (!plot_pages_open(report, kind, place->timeline, &source)) {
@@ -187,12 +187,12 @@ static enum status_code kind_draw(const struct report *report, enum plot_kind ki
     for (int number = 0; number < count; number++) {
         page_close(&pages[number], kind, number, more ? count : count - 1, provenance);
         if (code == STATUS_OK) {
-            code = plot_page_draw(place, plot_name(kind), needs, number, &pages[number], error);
+            code = plot_page_draw(place, maker->name, needs, number, &pages[number], error);
         }
         plot_page_release(&pages[number]);
     }
     if (more) {
-        text_format(place->notes, "plot %s: the first %d pages are drawn, of more\n", plot_name(kind), maximum);
+        text_format(place->notes, "plot %s: the first %d pages are drawn, of more\n", maker->name, maximum);
     }
     return code;
 }

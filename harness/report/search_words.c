@@ -61,6 +61,27 @@ void tries_append(struct text *text, const struct case_view *view)
     }
 }
 
+void bar_words_append(struct text *text, const struct case_view *view)
+{
+    const struct search_view *search = view->search;
+    double loss = search_loss(search);
+    if (search->found > 0) {
+        text_format(text, "%" PRId64, search->found);
+    } else {
+        text_append(text, "none");
+    }
+    if (search->predicted >= 0) {
+        text_format(text, " of %" PRId64, search->predicted);
+    }
+    text_format(text, ", %d tr%s", search->try_count, search->try_count == 1 ? "y" : "ies");
+    if (search->seconds >= 0.0) {
+        text_format(text, ", %.1f s", search->seconds);
+    }
+    if (loss > 0.0) {
+        text_format(text, ", %.1f %% less", 100.0 * loss);
+    }
+}
+
 void places_append(struct text *text, const struct case_view *view)
 {
     char word[WORDING_BYTES];

@@ -1,6 +1,7 @@
 /* Timeline: the page of stages, a panel for each case whose stages are not as predicted, or that was asked for. Where all is
  * as predicted, a picture of every case would say the same thing many times. */
 #include <fnmatch.h>
+#include <stdlib.h>
 
 #include "harness/report/plot_data.h"
 
@@ -34,7 +35,8 @@ static bool timeline_has(const struct case_view *view, const char *timeline)
     return wanted && known >= 2 && view->measured.peak_bytes[LEVEL_ALLOCATED] != BYTES_UNKNOWN;
 }
 
-const char *timeline_needs(const struct report *report, const char *timeline)
+/* What no case has where a timeline was asked for and none is drawn; NULL: none was asked for, which is no lack. */
+static const char *timeline_needs(const struct report *report, const char *timeline)
 {
     for (int at = 0; timeline != NULL && at < report->case_count; at++) {
         if (is_asked_for(&report->cases[at], timeline)) {
@@ -63,12 +65,12 @@ static void panel_write(struct plot_page *page, const struct case_view *view)
     page->mark_count++;
 }
 
-void *timeline_pages_open(const struct report *report, const char *timeline)
+static void *timeline_pages_open(const struct report *report, const char *timeline)
 {
     return plot_cases_choose(report, timeline, timeline_has);
 }
 
-void timeline_page_make(const struct plot_pages *pages, int number, struct plot_page *page)
+static void timeline_page_make(const struct plot_pages *pages, int number, struct plot_page *page)
 {
     const struct plot_cases *chosen = pages->material;
     text_append(&page->data, "# case\tstage\trequested_bytes_peak\tallocated_bytes_peak\treserved_bytes_peak\t"
@@ -85,3 +87,13 @@ void timeline_page_make(const struct plot_pages *pages, int number, struct plot_
                                    : "Cases whose stages are not as predicted; those that are have no panel.");
     }
 }
+
+const struct plot_maker timeline_plot = {
+    .name = "timeline",
+    .purpose = "Peaks from stage to stage",
+    .needs_of = timeline_needs,
+    .page_maximum = 20,
+    .open = timeline_pages_open,
+    .make = timeline_page_make,
+    .close = free,
+};

@@ -108,7 +108,7 @@ static void every_plot_is_drawn(void **state)
         static const char *const endings[] = {"tsv", "gp", "svg", "png"};
         for (size_t index = 0; index < 4; index++) {
             char name[64];
-            snprintf(name, sizeof name, "%s.%s", plot_name((enum plot_kind)kind), endings[index]);
+            snprintf(name, sizeof name, "%s.%s", plot_maker_of((enum plot_kind)kind)->name, endings[index]);
             assert_true(file_bytes(place, name) > 100);
         }
     }
