@@ -73,6 +73,9 @@ do for [panel = 0:panels - 1] {
     plot ARG1 index panel using 4:($5 / scale):(0.72):xtic(strcol(3) . "\n" . strcol(2)) with boxes linecolor rgb "#56b4e9", \
          ARG1 index panel using 4:(budget($7)):(0.45) with xerrorbars pointtype 0 linewidth 2 linecolor rgb "#882255", \
          ARG1 index panel using 4:($6 / scale) with points pointtype 1 pointsize 1.2 * mark linewidth 2 linecolor rgb "#d55e00", \
+         ARG1 index panel using 4:(larger($5, $6) / scale):\
+             (valid(5) && valid(6) && $5 > 0 && $5 != $6 ? sprintf("%+.2f %%", 100.0 * ($6 - $5) / $5) : "") \
+             with labels offset 0, -1.0 font ",10" textcolor rgb "#222222", \
          ARG1 index panel using 4:(highest / scale * 0.05):8 with labels font ",11" textcolor rgb "#d55e00"
 }
 # One legend for all panels.

@@ -36,7 +36,7 @@ height = 0.38
 longest = PART_max > 2 ? 2.0 : PART_max < 1 ? 1.0 : PART_max
 clip(value) = value > 2 ? 2.0 : value
 set yrange [-PLACE_max - 0.8:0.6]
-set xrange [0:longest * 1.48]
+set xrange [0:longest * 1.42]
 set format x "%h"
 set xtics ("0 %%" 0, "20 %%" 0.2, "40 %%" 0.4, "60 %%" 0.6, "80 %%" 0.8, "100 %%" 1, "150 %%" 1.5, "200 %%" 2)
 set xlabel "batch found, as a part of the largest predicted" offset 0, 0.2
@@ -47,5 +47,5 @@ set arrow 1 from 1, graph 0 to 1, graph 1 nohead front linecolor rgb "#222222" l
 
 plot ARG1 index 0 using (0):(-$2):(0):(clip($3)):(-$2 - height):(-$2 + height):($3 > 1 ? 0xd55e00 : 0x009e73):ytic(1) \
          with boxxyerror linecolor rgb variable notitle, \
-     ARG1 index 0 using (clip($3) + longest * 0.01):(-$2):4 with labels left font ",11" textcolor rgb "#222222" notitle, \
+     ARG1 index 0 using (longest * 1.02):(-$2):4 with labels left font ",11" textcolor rgb "#222222" notitle, \
      ARG1 index 1 using (0):(-$1):2 with labels left font ",12" notitle

@@ -35,7 +35,7 @@ height = 0.38
 longest = PART_max > 2 ? 2.0 : PART_max < 1 ? 1.0 : PART_max
 clip(value) = value > 2 ? 2.0 : value
 set yrange [-PLACE_max - 0.8:0.6]
-set xrange [0:longest * 1.42]
+set xrange [0:longest * 1.38]
 set xtics 0, 0.2, longest
 set format x "%.1f"
 set xlabel "rate, as a part of the plain one" offset 0, 0.2
@@ -46,6 +46,6 @@ set arrow 1 from 0.9, graph 0 to 0.9, graph 1 nohead front linecolor rgb "#22222
 
 plot ARG1 index 0 using (0):(-$2):(0):(clip($3)):(-$2 - height):(-$2 + height):($3 < 0.9 ? 0xd55e00 : 0x0072b2):ytic(1) \
          with boxxyerror linecolor rgb variable notitle, \
-     ARG1 index 0 using (clip($3) + longest * 0.01):(-$2):(sprintf("%.2f  %s", $3, strcol(4))) \
+     ARG1 index 0 using (longest * 1.02):(-$2):(sprintf("%.2f  %s", $3, strcol(4))) \
          with labels left font ",11" textcolor rgb "#222222" notitle, \
      ARG1 index 1 using (0):(-$1):2 with labels left font ",12" notitle
