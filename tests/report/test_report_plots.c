@@ -106,7 +106,8 @@ static void every_plot_is_drawn(void **state)
     assert_string_equal(text_string(&place->notes), "");
     for (int kind = 0; kind < PLOT_COUNT; kind++) {
         static const char *const endings[] = {"tsv", "gp", "svg", "png"};
-        for (size_t index = 0; index < 4; index++) {
+        bool is_placed = kind >= PLOT_PLACES && kind <= PLOT_SEARCHES; /* test_side_plots.c draws these */
+        for (size_t index = 0; index < 4 && !is_placed; index++) {
             char name[64];
             snprintf(name, sizeof name, "%s.%s", plot_maker_of((enum plot_kind)kind)->name, endings[index]);
             assert_true(file_bytes(place, name) > 100);

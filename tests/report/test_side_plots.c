@@ -11,6 +11,7 @@
 
 #include "harness/report/plot_data.h"
 #include "tests/report/records_fixture.h"
+#include "tests/support/command_run.h"
 #include "tests/support/whole_file.h"
 
 #define RECORDS "tests/report/placed.jsonl"
@@ -67,6 +68,7 @@ static void scripts_draw_them(void **state)
 {
     (void)state;
     static const char *const names[] = {"places", "transfers", "searches"};
+    command_needed("gnuplot");
     struct report *report = report_of(RECORDS);
     struct plot_set set = {0};
     struct text notes = {0};
