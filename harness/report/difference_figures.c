@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness/report/difference_view.h"
+#include "harness/report/placed_view.h"
 #include "harness/report/proof_rates.h"
 #include "harness/report/spread.h"
 
@@ -195,6 +196,44 @@ static void predictions_add(struct maker *maker)
     }
 }
 
+/* Of a place that either side may lack. */
+static void place_add(struct maker *maker, const char *name, const struct place_view *a, const struct place_view *b)
+{
+    const struct placed_view *placed = a != NULL ? maker->pair->base->placed : maker->pair->other->placed;
+    bool is_main = placed->main >= 0 && (a != NULL ? a : b) == &placed->places[placed->main];
+    for (int level = 0; level < LEVEL_COUNT && !is_main; level++) {
+        struct figure figure = {.kind = FIGURE_PLACE,
+                                .level = (enum level)level,
+                                .place = name,
+                                .base_bytes = a != NULL ? a->measured.peak_bytes[level] : BYTES_UNKNOWN,
+                                .other_bytes = b != NULL ? b->measured.peak_bytes[level] : BYTES_UNKNOWN};
+        figure_add(maker, figure, 0);
+    }
+    figure_add(maker,
+               (struct figure){.kind = FIGURE_PLACED,
+                               .level = LEVEL_REQUESTED,
+                               .place = name,
+                               .base_bytes = a != NULL ? a->placed_bytes : BYTES_UNKNOWN,
+                               .other_bytes = b != NULL ? b->placed_bytes : BYTES_UNKNOWN},
+               0);
+}
+
+/* Places are held against those of the same name. */
+static void places_add(struct maker *maker)
+{
+    const struct placed_view *a = maker->pair->base->placed, *b = maker->pair->other->placed;
+    int count = 0;
+    for (int at = 0; a != NULL && at < a->place_count && count < PLACES_COMPARED; at++, count++) {
+        place_add(maker, a->places[at].name, &a->places[at], place_find(b, a->places[at].name));
+    }
+    for (int at = 0; b != NULL && at < b->place_count && count < PLACES_COMPARED; at++) {
+        if (place_find(a, b->places[at].name) == NULL) {
+            place_add(maker, b->places[at].name, NULL, &b->places[at]);
+            count++;
+        }
+    }
+}
+
 void figures_list(const struct difference_rule rules[LEVEL_COUNT], const struct case_pair *pair,
                   struct figures *figures)
 {
@@ -208,6 +247,7 @@ void figures_list(const struct difference_rule rules[LEVEL_COUNT], const struct 
             stage_level_add(&maker, stage, (enum level)level);
         }
     }
+    places_add(&maker);
     spreads_add(&maker);
     predictions_add(&maker);
 }
@@ -244,6 +284,12 @@ const char *figure_name(const struct figure *figure, struct text *name)
         break;
     case FIGURE_LEAST:
         text_format(name, "%s least", figure->estimator);
+        break;
+    case FIGURE_PLACE:
+        text_format(name, "%s: %s", figure->place, peaks[figure->level]);
+        break;
+    case FIGURE_PLACED:
+        text_format(name, "%s: placed", figure->place);
         break;
     }
     return text_string(name);

@@ -71,7 +71,9 @@ enum figure_kind {
     FIGURE_SPREAD,    /* of the attempts of one run */
     FIGURE_PREDICTED, /* by replay */
     FIGURE_TOTAL,     /* by another estimator */
-    FIGURE_LEAST      /* the least bytes of a proof, by replay */
+    FIGURE_LEAST,     /* the least bytes of a proof, by replay */
+    FIGURE_PLACE,     /* the peak on one place of a placed case, but for the main one, which FIGURE_PEAK is of */
+    FIGURE_PLACED     /* weights and buffers that the map keeps on a place; counts as a requested figure */
 };
 
 enum figure_state {
@@ -91,10 +93,14 @@ struct figure {
     enum level level;
     int stage;             /* FIGURE_STAGE_*; an enum stage */
     const char *estimator; /* FIGURE_TOTAL, FIGURE_PREDICTED, FIGURE_LEAST */
+    const char *place;     /* FIGURE_PLACE, FIGURE_PLACED */
     int64_t base_bytes, other_bytes;
 };
 
-enum { FIGURES_MAXIMUM = LEVEL_COUNT * (2 * STAGE_COUNT + 2) + 8 + ESTIMATOR_MAXIMUM };
+enum { PLACES_COMPARED = 16 }; /* of the others nothing is said */
+enum {
+    FIGURES_MAXIMUM = LEVEL_COUNT * (2 * STAGE_COUNT + 2) + 8 + ESTIMATOR_MAXIMUM + PLACES_COMPARED * (LEVEL_COUNT + 1)
+};
 
 struct figures {
     struct figure rows[FIGURES_MAXIMUM];

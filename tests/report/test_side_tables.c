@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "harness/base/json.h"
+#include "harness/report/difference.h"
 #include "harness/report/escape.h"
 #include "harness/report/league.h"
 #include "harness/report/search_view.h"
@@ -295,25 +296,65 @@ static void strange_records_are_shown(void **state)
     folder_fixture_remove(folder);
 }
 
-/* A rate of nothing in no time is not known, and neither is a part of nothing. */
-static void figures_of_strange_records_are_unknown(void **state)
+/* The records with one replacement, as a file in the folder. */
+static struct report *replaced_report(const char *folder, const struct replacement *one)
 {
-    (void)state;
-    static const struct replacement none = {"\"seconds\": 0.062", "\"seconds\": 0"};
-    char *folder = folder_fixture_make(), path[128];
-    char *usual = whole_file_read(RECORDS), *records = replaced(usual, &none);
+    char path[128], *usual = whole_file_read(RECORDS), *records = replaced(usual, one);
     snprintf(path, sizeof path, "%s/records.jsonl", folder);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
     assert_true(fputs(records, file) >= 0);
     assert_int_equal(fclose(file), 0);
-    struct report *report = report_of(path);
+    free(usual);
+    free(records);
+    return report_of(path);
+}
+
+/* What changed on a place that is not the main one is a change, named with its place. */
+static void comparisons_see_every_place(void **state)
+{
+    (void)state;
+    static const struct {
+        struct replacement change;
+        const char *line;
+    } changes[] = {
+        {{"206045184", "206569472"}, "1: allocated peak    196.50 MiB   197.00 MiB   +512.00 KiB     +0.25 %  beyond"},
+        {{"\"placed_bytes\": 85054464", "\"placed_bytes\": 85054463"}, "cpu: placed"},
+        {{"\"place\": \"disk\"", "\"place\": \"disc\""}, NULL},
+        {{"\"started\": \"2026-11-22", "\"started\": \"2026-11-23"}, ""},
+    };
+    char *folder = folder_fixture_make();
+    struct report *base = report_of(RECORDS);
+    for (size_t at = 0; at < sizeof changes / sizeof changes[0]; at++) {
+        struct report *other = replaced_report(folder, &changes[at].change);
+        struct difference *difference = NULL;
+        struct text text = {0};
+        const struct difference_options options = {.within = -1.0};
+        assert_int_equal(difference_make(base, other, &options, &difference, NULL), STATUS_OK);
+        bool is_same = changes[at].line != NULL && changes[at].line[0] == '\0';
+        assert_int_equal(difference_outcome(difference), is_same ? DIFFERENCE_SAME : DIFFERENCE_CHANGED);
+        assert_int_equal(difference_render(difference, &(struct difference_style){.width = 120}, &text, NULL),
+                         STATUS_OK);
+        assert_true(changes[at].line == NULL || strstr(text_string(&text), changes[at].line) != NULL);
+        text_release(&text);
+        difference_release(difference);
+        report_release(other);
+    }
+    report_release(base);
+    folder_fixture_remove(folder);
+}
+
+/* A rate of nothing in no time is not known, and neither is a part of nothing. */
+static void figures_of_strange_records_are_unknown(void **state)
+{
+    (void)state;
+    static const struct replacement none = {"\"seconds\": 0.062", "\"seconds\": 0"};
+    char *folder = folder_fixture_make();
+    struct report *report = replaced_report(folder, &none);
     struct text text = side_rendered(report, "transfers", REPORT_CSV, 0);
     assert_non_null(strstr(text_string(&text), ",disk,cpu,24,113405952,0,,1.95527503e+09,,sequential read,"));
     text_release(&text);
     report_release(report);
-    free(records);
-    free(usual);
     folder_fixture_remove(folder);
 }
 
@@ -330,6 +371,7 @@ int main(void)
         cmocka_unit_test(tables_that_are_none_are_named),
         cmocka_unit_test(strange_records_are_shown),
         cmocka_unit_test(figures_of_strange_records_are_unknown),
+        cmocka_unit_test(comparisons_see_every_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
