@@ -68,7 +68,7 @@ static void plans_hold(void **state)
             trial.site = &site;
             more = trial_plan_for(opcode)(&trial, variant);
             if (more) {
-                trial_run(&trial);
+                trial_execute(&trial);
             }
             trial_close(&trial);
         }
@@ -142,7 +142,7 @@ static void what_fits_goes_to_the_cores(void **state)
         free(plain);
         free(cores);
         trial.site = &site;
-        trial_run(&trial);
+        trial_execute(&trial);
         trial_close(&trial);
     }
 }

@@ -162,7 +162,7 @@ static void test_in_place(void **state)
             }
             int out = trial_output(&trial, trial_dtype(&trial), LAYOUT_DENSE, 2, size);
             trial_share(&trial, 0, out);
-            trial_run(&trial);
+            trial_execute(&trial);
             trial_close(&trial);
         }
     }

@@ -97,7 +97,7 @@ struct trial_outcome {
 void trial_measure(struct trial *trial, struct trial_outcome *outcome);
 
 /* The same, and fails the running test where anything is wrong. */
-void trial_run(struct trial *trial);
+void trial_execute(struct trial *trial);
 
 /* Lets output `out` share the memory of input `in`; both are dense, of one dtype and shape. */
 void trial_share(struct trial *trial, int in, int out);

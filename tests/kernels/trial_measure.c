@@ -207,7 +207,7 @@ void trial_measure(struct trial *trial, struct trial_outcome *outcome)
     values_release(&inputs);
 }
 
-void trial_run(struct trial *trial)
+void trial_execute(struct trial *trial)
 {
     struct trial_outcome outcome;
     trial_measure(trial, &outcome);
