@@ -157,7 +157,7 @@ static enum status_code device_read(const struct arguments *arguments, struct ch
         code = gpu_choose(chain, error);
     }
     if (code == STATUS_OK) {
-        code = placed_gpu_look(arguments, chain->question.gpu, &chain->host_stands_in, &target, error);
+        code = placed_gpu_look(arguments, chain->question.gpu, &chain->ground, &target, error);
     }
     chain->runs = arguments_value(arguments, "run") != NULL;
     chain->question.target = target_at(0);
@@ -196,7 +196,7 @@ static enum status_code chain_predict(struct chain_case *chain, struct status *e
 
 static enum status_code chain_measure(struct chain_case *chain, struct status *error)
 {
-    enum status_code code = placed_lanes_open(&chain->placed, chain->host_stands_in, &chain->lanes, error);
+    enum status_code code = placed_lanes_open(&chain->placed, chain->ground, &chain->lanes, error);
     return code == STATUS_OK ? placed_lanes_run(&chain->placed, &chain->lanes, "assay chain", &chain->measured, error)
                              : code;
 }

@@ -20,7 +20,8 @@ struct chain_case {
     struct chain_model models[CHAIN_LINKS_MAXIMUM];
     struct chain_link links[CHAIN_LINKS_MAXIMUM];
     int count;
-    bool runs, host_stands_in;
+    bool runs;
+    enum placed_ground ground; /* of a run */
     struct chain_question question;
     struct placed_tape placed;
     struct placed_outcome predicted, measured;

@@ -45,9 +45,9 @@ static void heading_append(const struct chain_case *chain, struct text *text)
         text, "%d model%s in turn on %s, each sent to the cpu when the next one runs%s, as on %s\n", chain->count,
         chain->count == 1 ? "" : "s", placement_device_name(chain->placed.devices[CHAIN_DEVICE], gpu),
         chain->question.plan.form == CHAIN_KEEPS_LAST ? "; the last one stays" : "", chain->question.target->name);
-    text_append(text, !chain->runs            ? "predicted by a replay; --run carries it out\n\n"
-                      : chain->host_stands_in ? "carried out: the host stands for the GPU\n\n"
-                                              : "carried out on a GPU of this machine\n\n");
+    text_append(text, !chain->runs                      ? "predicted by a replay; --run carries it out\n\n"
+                      : chain->ground == PLACED_ON_HOST ? "carried out: the host stands for the GPU\n\n"
+                                                        : "carried out on a GPU of this machine\n\n");
     for (int i = 0; i < chain->count; i++) {
         const struct chain_model *one = &chain->models[i];
         text_format(text, "%d  %s (%s) in %s: batch %" PRId64, i + 1, one->model.config.name,
@@ -232,9 +232,9 @@ struct json *chain_json(const struct chain_case *chain)
                json_set(document, "measured_seconds", json_real_new(chain->measured.seconds)) &&
                json_set(document, "agrees", json_boolean_new(chain_case_agrees(chain)));
     }
-    made =
-        made && json_set(document, "target", json_string_new(chain->question.target->name)) &&
-        json_set(document, "host_stands_in", chain->runs ? json_boolean_new(chain->host_stands_in) : json_null_new()) &&
-        json_set(document, "notes", notes_json(&chain->place.notes));
+    made = made && json_set(document, "target", json_string_new(chain->question.target->name)) &&
+           json_set(document, "host_stands_in",
+                    chain->runs ? json_boolean_new(chain->ground == PLACED_ON_HOST) : json_null_new()) &&
+           json_set(document, "notes", notes_json(&chain->place.notes));
     return json_made(document, made);
 }

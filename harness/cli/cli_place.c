@@ -137,11 +137,12 @@ static enum status_code plan_execute(const struct arguments *arguments, const st
     }
     enum status_code code = place_execution_make(arguments, place, execution, error);
     if (code == STATUS_OK) {
-        if (execution->has_plan) {
-            warnings_print(&execution->plan);
+        if (execution->plan.has_accelerate) {
+            warnings_print(&execution->plan.accelerate);
         }
         code = execution_print(arguments, execution, error);
-        const struct placed_outcome *outcome = execution->runs ? &execution->main.measured : &execution->main.predicted;
+        const struct placed_outcome *outcome =
+            execution->runs ? &execution->plan.main.measured : &execution->plan.main.predicted;
         bool agrees = place_trial_agrees(execution);
         if (code == STATUS_OK && (!outcome->fits || !agrees)) {
             *exit_code = EXIT_CODE_FAIL;

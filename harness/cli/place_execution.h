@@ -5,7 +5,7 @@
 #include "harness/base/json.h"
 #include "harness/cli/place_options.h"
 #include "harness/cli/placed_gpus.h"
-#include "harness/question/exact_plan.h"
+#include "harness/question/placed_plan.h"
 #include "models/workload.h"
 
 /* The rows of the case, for the command's table. */
@@ -25,28 +25,13 @@
         "for", OPTION_VALUE, "T", "predict as on this class of devices (default: the GPU's own, else sm_90)"           \
     }
 
-/* One map carried out. */
-struct place_trial {
-    struct placed_tape placed;
-    struct placed_outcome predicted, measured;
-    int64_t need_bytes[PLACE_MAXIMUM]; /* placed_need_find, of a place with a budget; else -1 */
-    bool is_built;                     /* else why says why the map cannot run */
-    char why[STATUS_TEXT_BYTES];
-};
-
 struct place_execution {
     const struct place_case *place;
     struct workload workload;
-    struct placed_question question;
+    struct placed_request request;
     bool runs, is_exact;
-    bool host_stands_in;     /* of a run */
-    struct device_plan plan; /* accelerate's */
-    bool has_plan;           /* else it raised: */
-    char raised[STATUS_TEXT_BYTES];
-    struct exact_plan exact;  /* is_exact */
-    struct place_trial main;  /* of the map that is asked for: ours or accelerate's */
-    struct place_trial other; /* is_exact: of accelerate's */
-    struct placed_site site;  /* runs */
+    struct placed_plan plan;
+    struct placed_site site; /* runs */
 };
 
 /* Whether any of the three options is there. STATUS_INVALID where one of the case is, and none of them. */
@@ -59,9 +44,6 @@ void place_execution_release(struct place_execution *execution);
 
 /* Whether measured and predicted figures of every place and stage are the same. True where nothing was measured. */
 bool place_trial_agrees(const struct place_execution *execution);
-/* Of what accelerate kept free on a device for its largest layer, so much was needed: what the device needs beyond what is placed. -1:
- * it kept nothing free there, or the need is unknown. */
-int64_t place_kept_needed(const struct place_trial *trial, const struct placement_share *share);
 
 /* What the command prints. */
 void place_execution_lines(const struct place_execution *execution, int columns, struct text *text);

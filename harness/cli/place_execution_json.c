@@ -8,18 +8,16 @@
 /* Of a lane, the stages that ended: where memory ran out, what stands there is of an earlier pass. */
 static struct json *stages_json(const struct placed_outcome *outcome, int place)
 {
-    const struct replay_result *lane = &outcome->result.lanes[place];
-    int refused = outcome->fits ? STAGE_COUNT : (int)outcome->result.lanes[outcome->result.oom_lane].oom_stage;
     struct json *object = json_object_new();
     bool made = true;
     for (int i = STAGE_LOAD; i < STAGE_COUNT && made; i++) {
-        made = !lane->stages[i].present || i == refused ||
-               json_set(object, stage_name((enum stage)i), placed_stage_json(&lane->stages[i]));
+        const struct replay_stage *figures = placed_stage(outcome, place, (enum stage)i);
+        made = figures == NULL || json_set(object, stage_name((enum stage)i), placed_stage_json(figures));
     }
     return json_made(object, made);
 }
 
-static struct json *place_json(const struct place_trial *trial, int place, bool runs, const char *spec)
+static struct json *place_json(const struct placed_trial *trial, int place, bool runs, const char *spec)
 {
     const struct placed_tape *placed = &trial->placed;
     struct json *object = json_object_new();
@@ -33,13 +31,13 @@ static struct json *place_json(const struct place_trial *trial, int place, bool 
     return json_made(object, made);
 }
 
-static struct json *kept_json(const struct place_execution *execution, const struct place_trial *trial)
+static struct json *kept_json(const struct place_execution *execution, const struct placed_trial *trial)
 {
     struct json *list = json_array_new();
     bool made = true;
-    for (int i = 0; i < execution->plan.share_count && made && execution->has_plan; i++) {
-        const struct placement_share *share = &execution->plan.shares[i];
-        int64_t needed_bytes = place_kept_needed(trial, share), kept_bytes = bits_to_bytes(share->reserved_bits);
+    for (int i = 0; i < execution->plan.accelerate.share_count && made && execution->plan.has_accelerate; i++) {
+        const struct placement_share *share = &execution->plan.accelerate.shares[i];
+        int64_t needed_bytes = placed_kept_needed(trial, share), kept_bytes = bits_to_bytes(share->reserved_bits);
         if (needed_bytes >= 0) {
             struct json *object = json_object_new();
             bool filled = json_set(object, "device", placement_device_json(share->device)) &&
@@ -54,7 +52,7 @@ static struct json *kept_json(const struct place_execution *execution, const str
 }
 
 /* One map carried out; runs: it was measured too. */
-static struct json *trial_json(const struct place_execution *execution, const struct place_trial *trial, bool runs)
+static struct json *trial_json(const struct place_execution *execution, const struct placed_trial *trial, bool runs)
 {
     struct json *object = json_object_new(), *devices = json_array_new();
     bool made = true;
@@ -82,7 +80,7 @@ static struct json *trial_json(const struct place_execution *execution, const st
 
 static bool exact_set(const struct place_execution *execution, struct json *document)
 {
-    const struct exact_plan *plan = &execution->exact;
+    const struct exact_plan *plan = &execution->plan.exact;
     struct json *map = json_object_new(), *memory = json_object_new(), *theirs = json_object_new();
     char name[DEVICE_TEXT_BYTES];
     bool made = true;
@@ -90,8 +88,8 @@ static bool exact_set(const struct place_execution *execution, struct json *docu
         const struct device_map_entry *entry = &plan->map.entries[i];
         made = json_set(map, entry->path, placement_device_json(entry->device)) && made;
     }
-    for (int i = 0; i < execution->question.budget_count; i++) {
-        const struct placement_budget *budget = &execution->question.budgets[i];
+    for (int i = 0; i < execution->request.question.budget_count; i++) {
+        const struct placement_budget *budget = &execution->request.question.budgets[i];
         made = json_set(memory, placement_device_name(budget->device, name),
                         json_integer_new(budget->bits / BITS_PER_BYTE)) &&
                made;
@@ -102,12 +100,12 @@ static bool exact_set(const struct place_execution *execution, struct json *docu
            json_set(document, "gpu_piece_count", json_integer_new(plan->gpu_unit_count)) &&
            json_set(document, "cpu_piece_count", json_integer_new(plan->host_unit_count)) &&
            json_set(document, "trial_count", json_integer_new(plan->trial_count));
-    if (execution->has_plan) {
-        made = device_plan_set(&execution->plan, theirs) && made;
-        made = json_set(theirs, "execution", trial_json(execution, &execution->other, false)) && made;
-        made = json_set(theirs, "kept_free", kept_json(execution, &execution->other)) && made;
+    if (execution->plan.has_accelerate) {
+        made = device_plan_set(&execution->plan.accelerate, theirs) && made;
+        made = json_set(theirs, "execution", trial_json(execution, &execution->plan.other, false)) && made;
+        made = json_set(theirs, "kept_free", kept_json(execution, &execution->plan.other)) && made;
     } else {
-        made = json_set(theirs, "raised", json_string_new(execution->raised)) && made;
+        made = json_set(theirs, "raised", json_string_new(execution->plan.raised)) && made;
     }
     return json_set(document, "accelerate", json_made(theirs, made)) && made;
 }
@@ -133,17 +131,19 @@ struct json *place_execution_json(const struct place_execution *execution)
     static const char *const strategies[] = {"balanced", "balanced_low_0", "sequential"};
     const struct place_case *place = execution->place;
     const struct workload *workload = &execution->workload;
-    struct json *document = json_object_new(), *done = trial_json(execution, &execution->main, execution->runs);
-    bool made = execution->is_exact ? exact_set(execution, document) : device_plan_set(&execution->plan, document);
+    struct json *document = json_object_new(), *done = trial_json(execution, &execution->plan.main, execution->runs);
+    bool made =
+        execution->is_exact ? exact_set(execution, document) : device_plan_set(&execution->plan.accelerate, document);
     made = made && json_set(done, "mode", json_string_new(mode_name(workload->mode))) &&
            json_set(done, "batch", json_integer_new(workload->batch)) &&
            json_set(done, "seq",
                     place->model.config.family->is_image ? json_null_new() : json_integer_new(workload->seq)) &&
-           json_set(done, "target", json_string_new(execution->question.target->name)) &&
+           json_set(done, "target", json_string_new(execution->request.question.target->name)) &&
            json_set(done, "host_stands_in",
-                    execution->runs ? json_boolean_new(execution->host_stands_in) : json_null_new()) &&
+                    execution->runs ? json_boolean_new(execution->site.ground == PLACED_ON_HOST) : json_null_new()) &&
            json_set(done, "offload_folder", offload_json(execution)) &&
-           json_set(done, "kept_free", execution->is_exact ? json_null_new() : kept_json(execution, &execution->main));
+           json_set(done, "kept_free",
+                    execution->is_exact ? json_null_new() : kept_json(execution, &execution->plan.main));
     made = json_set(document, "execution", json_made(done, made)) && made;
     made = made &&
            json_set(document, "strategy",
@@ -152,7 +152,8 @@ struct json *place_execution_json(const struct place_execution *execution)
            json_set(document, "head", json_string_new(head_name(place->skeleton.head))) &&
            json_set(document, "precision", json_string_new(place->request.width->name)) &&
            json_set(document, "warnings",
-                    execution->has_plan ? notes_json(&execution->plan.warnings) : json_array_new()) &&
+                    execution->plan.has_accelerate ? notes_json(&execution->plan.accelerate.warnings)
+                                                   : json_array_new()) &&
            json_set(document, "notes", notes_json(&place->notes));
     return json_made(document, made);
 }

@@ -12,7 +12,7 @@ enum { PYTHON_COLUMNS = 96 };
 
 static const struct device_map *map_of(const struct place_execution *execution)
 {
-    return execution->is_exact ? &execution->exact.map : &execution->plan.map;
+    return &execution->plan.map;
 }
 
 static void heading_append(const struct place_execution *execution, struct text *text)
@@ -29,10 +29,10 @@ static void heading_append(const struct place_execution *execution, struct text 
             text_format(text, ", seq %" PRId64, workload->seq);
         }
     }
-    text_format(text, ", as on %s\n", execution->question.target->name);
-    text_append(text, !execution->runs            ? "predicted by a replay; --run carries it out\n"
-                      : execution->host_stands_in ? "carried out: the host stands for the GPUs\n"
-                                                  : "carried out on the GPUs of this machine\n");
+    text_format(text, ", as on %s\n", execution->request.question.target->name);
+    text_append(text, !execution->runs                           ? "predicted by a replay; --run carries it out\n"
+                      : execution->site.ground == PLACED_ON_HOST ? "carried out: the host stands for the GPUs\n"
+                                                                 : "carried out on the GPUs of this machine\n");
 }
 
 /* -- devices */
@@ -40,10 +40,11 @@ static void heading_append(const struct place_execution *execution, struct text 
 /* A GPU of the budgets that the map leaves empty. */
 static void empty_append(const struct place_execution *execution, int columns, struct text *text)
 {
-    for (int i = 0; i < execution->question.budget_count; i++) {
-        const struct placement_budget *budget = &execution->question.budgets[i];
+    for (int i = 0; i < execution->request.question.budget_count; i++) {
+        const struct placement_budget *budget = &execution->request.question.budgets[i];
         char name[DEVICE_TEXT_BYTES], size[SIZE_TEXT_BYTES];
-        if (budget->device.kind == PLACEMENT_GPU && placed_tape_place(&execution->main.placed, budget->device) < 0) {
+        if (budget->device.kind == PLACEMENT_GPU &&
+            placed_tape_place(&execution->plan.main.placed, budget->device) < 0) {
             text_format(text, "%-6s %11s %11s %11s %11s%snothing\n", placement_device_name(budget->device, name),
                         size_format(bits_to_bytes(budget->bits), size), "-", "-", "-",
                         place_modules_separator(columns));
@@ -53,7 +54,7 @@ static void empty_append(const struct place_execution *execution, int columns, s
 
 static void devices_append(const struct place_execution *execution, int columns, struct text *text)
 {
-    const struct place_trial *trial = &execution->main;
+    const struct placed_trial *trial = &execution->plan.main;
     const char *separator = place_modules_separator(columns);
     text_format(text, "\n%-6s %11s %11s %11s %11s%smodules\n", "device", "budget", "placed", "needs", "left",
                 separator);
@@ -73,19 +74,11 @@ static void devices_append(const struct place_execution *execution, int columns,
 
 /* -- stages */
 
-/* The figures of a stage; one in which memory ran out did not end, and what stands there is of an earlier pass. */
-static const struct replay_stage *stage_ended(const struct placed_outcome *outcome, int place, enum stage stage)
-{
-    const struct replay_stage *figures = &outcome->result.lanes[place].stages[stage];
-    bool is_refused = !outcome->fits && outcome->result.lanes[outcome->result.oom_lane].oom_stage == stage;
-    return figures->present && !is_refused ? figures : NULL;
-}
-
 static void stage_append(const struct place_execution *execution, int place, enum stage stage, struct text *text)
 {
-    const struct place_trial *trial = &execution->main;
-    const struct replay_stage *predicted = stage_ended(&trial->predicted, place, stage);
-    const struct replay_stage *measured = execution->runs ? stage_ended(&trial->measured, place, stage) : NULL;
+    const struct placed_trial *trial = &execution->plan.main;
+    const struct replay_stage *predicted = placed_stage(&trial->predicted, place, stage);
+    const struct replay_stage *measured = execution->runs ? placed_stage(&trial->measured, place, stage) : NULL;
     char name[DEVICE_TEXT_BYTES];
     bool is_same =
         predicted != NULL && measured != NULL ? placed_peaks_equal(predicted, measured) : predicted == measured;
@@ -111,7 +104,7 @@ static void stages_append(const struct place_execution *execution, struct text *
     int count = execution->workload.mode == MODE_LOAD ? 1 : 2;
     text_format(text, "\nPeaks, predicted\n%-6s %-7s %11s %11s %11s%s\n", "device", "stage", "requested", "allocated",
                 "reserved", execution->runs ? "  measured" : "");
-    for (int i = 0; i < execution->main.placed.place_count; i++) {
+    for (int i = 0; i < execution->plan.main.placed.place_count; i++) {
         for (int k = 0; k < count; k++) {
             stage_append(execution, i, stages[k], text);
         }
@@ -120,11 +113,11 @@ static void stages_append(const struct place_execution *execution, struct text *
 
 /* -- what was kept free, copied, refused */
 
-static void kept_append(const struct place_execution *execution, const struct place_trial *trial, struct text *text)
+static void kept_append(const struct place_execution *execution, const struct placed_trial *trial, struct text *text)
 {
-    for (int i = 0; i < execution->plan.share_count && execution->has_plan; i++) {
-        const struct placement_share *share = &execution->plan.shares[i];
-        int64_t needed_bytes = place_kept_needed(trial, share), kept_bytes = bits_to_bytes(share->reserved_bits);
+    for (int i = 0; i < execution->plan.accelerate.share_count && execution->plan.has_accelerate; i++) {
+        const struct placement_share *share = &execution->plan.accelerate.shares[i];
+        int64_t needed_bytes = placed_kept_needed(trial, share), kept_bytes = bits_to_bytes(share->reserved_bits);
         char name[DEVICE_TEXT_BYTES], kept[SIZE_TEXT_BYTES], needed[SIZE_TEXT_BYTES];
         if (needed_bytes >= 0) {
             text_format(text, "accelerate kept %s free on %s for its largest layer; %s%s were needed\n",
@@ -136,7 +129,7 @@ static void kept_append(const struct place_execution *execution, const struct pl
 
 static void verdict_append(const struct place_execution *execution, struct text *text)
 {
-    const struct place_trial *trial = &execution->main;
+    const struct placed_trial *trial = &execution->plan.main;
     bool agrees = place_trial_agrees(execution);
     if (trial->predicted.fits && (!execution->runs || trial->measured.fits)) {
         text_format(text, "fits: %s within the budgets%s\n", execution->runs ? "it ran" : "it would run",
@@ -165,7 +158,7 @@ static void folder_append(const struct place_execution *execution, struct text *
 
 /* -- accelerate's map beside ours */
 
-static int64_t gpu_bytes(const struct place_trial *trial)
+static int64_t gpu_bytes(const struct placed_trial *trial)
 {
     int64_t bytes = 0;
     for (int i = 0; i < trial->placed.place_count; i++) {
@@ -176,20 +169,21 @@ static int64_t gpu_bytes(const struct place_trial *trial)
 
 static void other_append(const struct place_execution *execution, struct text *text)
 {
-    const struct place_trial *other = &execution->other;
+    const struct placed_trial *other = &execution->plan.other;
     char ours[SIZE_TEXT_BYTES], theirs[SIZE_TEXT_BYTES];
     text_append(text, "\nBeside it, accelerate's map\n");
-    if (!execution->has_plan || !other->is_built) {
-        text_format(text, "there is none that runs: %s\n", execution->has_plan ? other->why : execution->raised);
+    if (!execution->plan.has_accelerate || !other->is_built) {
+        text_format(text, "there is none that runs: %s\n",
+                    execution->plan.has_accelerate ? other->why : execution->plan.raised);
         return;
     }
-    text_format(text, "on GPUs: %s in ours, %s in accelerate's\n", size_format(gpu_bytes(&execution->main), ours),
+    text_format(text, "on GPUs: %s in ours, %s in accelerate's\n", size_format(gpu_bytes(&execution->plan.main), ours),
                 size_format(gpu_bytes(other), theirs));
     for (int i = 0; i < other->placed.place_count; i++) {
         char name[DEVICE_TEXT_BYTES], placed[SIZE_TEXT_BYTES], need[SIZE_TEXT_BYTES];
         text_format(text, "%s: %s placed, needs %s: ", placement_device_name(other->placed.devices[i], name),
                     size_format(other->placed.placed_bytes[i], placed), size_or_dash(other->need_bytes[i], need));
-        place_modules_append(&execution->plan.map, other->placed.devices[i], text);
+        place_modules_append(&execution->plan.accelerate.map, other->placed.devices[i], text);
         text_append(text, "\n");
     }
     kept_append(execution, other, text);
@@ -208,9 +202,9 @@ void place_execution_lines(const struct place_execution *execution, int columns,
     stages_append(execution, text);
     text_append(text, "\n");
     if (!execution->is_exact) {
-        kept_append(execution, &execution->main, text);
+        kept_append(execution, &execution->plan.main, text);
     }
-    const struct place_trial *trial = &execution->main;
+    const struct placed_trial *trial = &execution->plan.main;
     placed_copies_append(&trial->placed, execution->runs ? &trial->measured.result : &trial->predicted.result,
                          execution->workload.mode == MODE_LOAD ? "copied between devices:"
                                                                : "copied between devices by the load and two passes:",

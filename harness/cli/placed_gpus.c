@@ -8,14 +8,14 @@
 #include "harness/run/run_signals.h"
 #include "harness/tape/target.h"
 
-enum status_code placed_gpu_look(const struct arguments *arguments, int gpu, bool *host_stands_in, const char **target,
-                                 struct status *error)
+enum status_code placed_gpu_look(const struct arguments *arguments, int gpu, enum placed_ground *ground,
+                                 const char **target, struct status *error)
 {
     const char *on = arguments_value(arguments, "run");
     struct device *device = NULL;
     struct device_properties properties = {0};
     char spec[DEVICE_SPEC_BYTES];
-    *host_stands_in = true;
+    *ground = PLACED_ON_HOST;
     if (on == NULL || strcmp(on, "host") == 0 || gpu < 0) {
         return STATUS_OK;
     }
@@ -33,7 +33,7 @@ enum status_code placed_gpu_look(const struct arguments *arguments, int gpu, boo
         code = target_find(properties.target, &found, error);
         *target = found != NULL ? found->name : NULL;
     }
-    *host_stands_in = false;
+    *ground = PLACED_ON_GPUS;
     return code;
 }
 
@@ -119,7 +119,7 @@ enum status_code placed_site_run(struct placed_site *site, const struct placed_t
     if (code != STATUS_OK) {
         return code;
     }
-    code = placed_lanes_open_in(placed, site->host_stands_in, site->offload_folder, &site->lanes, error);
+    code = placed_lanes_open_in(placed, site->ground, site->offload_folder, &site->lanes, error);
     if (code == STATUS_OK) {
         code = site_lanes_run(site, placed, &options, outcome, error);
     }

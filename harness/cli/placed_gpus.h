@@ -5,11 +5,11 @@
 #include "harness/cli/command.h"
 #include "harness/question/placed_lanes.h"
 
-/* What --run means where the first GPU that is used has this number (-1: none is used). *host_stands_in: the host's memory is in the
- * GPUs' place: "--run host", none is here, or nothing is run. *target: the class of the GPU, where one is here and --for does not say
+/* What --run means where the first GPU that is used has this number (-1: none is used). *ground: the host for "--run host",
+ * where none is here, or nothing is run. *target: the class of the GPU, where one is here and --for does not say
  * another; else it is left. */
-enum status_code placed_gpu_look(const struct arguments *arguments, int gpu, bool *host_stands_in, const char **target,
-                                 struct status *error);
+enum status_code placed_gpu_look(const struct arguments *arguments, int gpu, enum placed_ground *ground,
+                                 const char **target, struct status *error);
 
 /* Replays on lanes that are open, while nobody else measures on their GPUs; the host is everybody's. who: what others are told. */
 enum status_code placed_lanes_run(const struct placed_tape *placed, const struct placed_lanes *lanes, const char *who,
@@ -18,7 +18,7 @@ enum status_code placed_lanes_run(const struct placed_tape *placed, const struct
 /* The devices of one run. */
 struct placed_site {
     const char *who; /* as above */
-    bool host_stands_in;
+    enum placed_ground ground;
     const char
         *offload_folder; /* stays, where the load comes to its end; NULL: a temporary one, where there is a disk */
     /* What is left of it: */

@@ -109,17 +109,30 @@ static enum status_code lane_open(const struct placed_tape *placed, int place, c
     return code;
 }
 
+/* What is opened for a place; the disk counts on meta. */
+static void spec_choose(struct placement_device device, enum placed_ground ground, char spec[DEVICE_SPEC_BYTES])
+{
+    if (device.kind == PLACEMENT_GPU && ground == PLACED_ON_GPUS) {
+        snprintf(spec, DEVICE_SPEC_BYTES, "cuda:%d", device.index);
+    } else {
+        bool counts = device.kind == PLACEMENT_DISK || ground == PLACED_ON_META;
+        snprintf(spec, DEVICE_SPEC_BYTES, "%s", counts ? "meta" : "host");
+    }
+}
+
+/* "cuda:1", "host:mem=300000000B", "disk" */
 static void spec_write(const struct placed_tape *placed, int place, const char *spec, struct placed_lanes *lanes)
 {
-    bool is_bounded = placed->budget_bytes[place] != BUDGET_NONE && spec[0] == 'h';
-    snprintf(lanes->specs[place], sizeof lanes->specs[place], is_bounded ? "%s:mem=%" PRId64 "B" : "%s", spec,
-             placed->budget_bytes[place]);
+    bool is_disk = placed->devices[place].kind == PLACEMENT_DISK;
+    bool is_bounded = placed->budget_bytes[place] != BUDGET_NONE && !is_disk && strncmp(spec, "cuda", 4) != 0;
+    snprintf(lanes->specs[place], sizeof lanes->specs[place], is_bounded ? "%s:mem=%" PRId64 "B" : "%s",
+             is_disk ? "disk" : spec, placed->budget_bytes[place]);
 }
 
 /* What the lanes are opened for. */
 struct opening {
     const struct placed_tape *placed;
-    bool host_stands_in;
+    enum placed_ground ground;
     const char *folder;
 };
 
@@ -129,17 +142,15 @@ static enum status_code place_open(const struct opening *opening, int place, str
     const struct placed_tape *placed = opening->placed;
     struct placement_device device = placed->devices[place];
     struct replay_lane *lane = &lanes->lanes[place];
-    char name[DEVICE_TEXT_BYTES], spec[DEVICE_SPEC_BYTES] = "host";
+    char name[DEVICE_TEXT_BYTES], spec[DEVICE_SPEC_BYTES];
     enum status_code code = STATUS_OK;
     lane->policy = device.kind == PLACEMENT_GPU ? ALLOCATOR_CACHING : ALLOCATOR_PLAIN;
-    if (device.kind == PLACEMENT_DISK) {
-        snprintf(spec, sizeof spec, "meta");
+    spec_choose(device, opening->ground, spec);
+    spec_write(placed, place, spec, lanes);
+    if (device.kind == PLACEMENT_DISK && opening->ground != PLACED_ON_META) {
         code = disk_open(opening->folder, lanes, error);
         lane->store = &lanes->disk;
-    } else if (device.kind == PLACEMENT_GPU && !opening->host_stands_in) {
-        snprintf(spec, sizeof spec, "cuda:%d", device.index);
     }
-    spec_write(placed, place, device.kind == PLACEMENT_DISK ? "disk" : spec, lanes);
     code = code == STATUS_OK ? lane_open(placed, place, spec, lane, error) : code;
     if (code != STATUS_OK) {
         status_prefix(error, "device %s", placement_device_name(device, name));
@@ -147,25 +158,26 @@ static enum status_code place_open(const struct opening *opening, int place, str
     return code;
 }
 
-enum status_code placed_lanes_open_in(const struct placed_tape *placed, bool host_stands_in, const char *folder,
+enum status_code placed_lanes_open_in(const struct placed_tape *placed, enum placed_ground ground, const char *folder,
                                       struct placed_lanes *lanes, struct status *error)
 {
-    const struct opening opening = {placed, host_stands_in, folder};
+    const struct opening opening = {placed, ground, folder};
     enum status_code code = STATUS_OK;
     *lanes = (struct placed_lanes){.count = placed->place_count};
     for (int i = 0; i < placed->place_count && code == STATUS_OK; i++) {
         code = place_open(&opening, i, lanes, error);
-    }
-    if (code != STATUS_OK) {
-        placed_lanes_close(lanes);
+        if (code != STATUS_OK) {
+            placed_lanes_close(lanes);
+            lanes->count = i;
+        }
     }
     return code;
 }
 
-enum status_code placed_lanes_open(const struct placed_tape *placed, bool host_stands_in, struct placed_lanes *lanes,
-                                   struct status *error)
+enum status_code placed_lanes_open(const struct placed_tape *placed, enum placed_ground ground,
+                                   struct placed_lanes *lanes, struct status *error)
 {
-    return placed_lanes_open_in(placed, host_stands_in, NULL, lanes, error);
+    return placed_lanes_open_in(placed, ground, NULL, lanes, error);
 }
 
 void placed_lanes_close(struct placed_lanes *lanes)

@@ -12,7 +12,7 @@
 
 enum { GPUS_MAXIMUM = PLACE_MAXIMUM - 2 }; /* the host and the disk have a place too */
 
-int64_t placed_budget_bytes(const struct placed_question *question, struct placement_device device)
+static int64_t budget_given(const struct placed_question *question, struct placement_device device)
 {
     for (int i = 0; i < question->budget_count; i++) {
         if (placement_device_equal(question->budgets[i].device, device)) {
@@ -20,6 +20,19 @@ int64_t placed_budget_bytes(const struct placed_question *question, struct place
         }
     }
     return BUDGET_NONE;
+}
+
+/* Whether a GPU has less memory than its budget says. */
+static bool memory_binds(const struct placed_question *question, struct placement_device device)
+{
+    int64_t budget_bytes = budget_given(question, device);
+    return device.kind == PLACEMENT_GPU && question->gpu_memory_bytes > 0 &&
+           (budget_bytes == BUDGET_NONE || question->gpu_memory_bytes < budget_bytes);
+}
+
+int64_t placed_budget_bytes(const struct placed_question *question, struct placement_device device)
+{
+    return memory_binds(question, device) ? question->gpu_memory_bytes : budget_given(question, device);
 }
 
 /* -- places */
@@ -40,8 +53,8 @@ static void place_add(const struct placed_question *question, struct placement_d
     int place = placed->place_count++;
     placed->devices[place] = device;
     placed->budget_bytes[place] = placed_budget_bytes(question, device);
-    snprintf(placed->budget_words[place], sizeof placed->budget_words[place], "the budget of %s",
-             placement_device_name(device, name));
+    snprintf(placed->budget_words[place], sizeof placed->budget_words[place], "the %s of %s",
+             memory_binds(question, device) ? "memory" : "budget", placement_device_name(device, name));
 }
 
 static int device_compare(const void *a, const void *b)
@@ -83,8 +96,12 @@ static enum status_code gpus_add(const struct placed_question *question, const s
 static enum status_code places_make(const struct placed_question *question, const struct device_map *map,
                                     struct placed_tape *placed, struct status *error)
 {
-    static const struct placement_device cpu = {.kind = PLACEMENT_CPU}, disk = {.kind = PLACEMENT_DISK};
+    static const struct placement_device first = {.kind = PLACEMENT_GPU}, cpu = {.kind = PLACEMENT_CPU},
+                                         disk = {.kind = PLACEMENT_DISK};
     enum status_code code = gpus_add(question, map, placed, error);
+    if (code == STATUS_OK && question->form == PLACEMENT_OFFLOAD) {
+        place_add(question, first, placed);
+    }
     if (code == STATUS_OK) {
         place_add(question, cpu, placed);
         if (map_uses(map, disk)) {
@@ -109,8 +126,10 @@ int placed_tape_place(const struct placed_tape *placed, struct placement_device 
 static enum status_code placement_make(const struct placed_question *question, const struct device_map *map,
                                        struct placed_tape *placed, struct status *error)
 {
-    struct placement_plan plan = {
-        .place_count = placed->place_count, .main = -1, .offload_buffers = question->offload_buffers};
+    struct placement_plan plan = {.form = question->form,
+                                  .place_count = placed->place_count,
+                                  .main = question->form == PLACEMENT_OFFLOAD ? 0 : -1,
+                                  .offload_buffers = question->offload_buffers};
     struct placement_entry *entries = calloc((size_t)map->count + 1, sizeof *entries);
     if (entries == NULL) {
         return status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory for a device map");
@@ -194,12 +213,16 @@ static enum allocator_policy policy_of(const struct placed_tape *placed, int pla
 struct pass_note {
     int pass_count;
     struct placed_outcome *outcome;
+    const struct replay_observer *next; /* who is told of place 0 besides; NULL: nobody */
 };
 
 /* The first forward stage of a chain makes what the models are fed; then a stage for each model, turn by turn. */
 static void pass_ended(void *context, enum stage stage, const struct replay_stage *figures)
 {
     struct pass_note *note = context;
+    if (note->next != NULL) {
+        note->next->stage_ended(note->next->context, stage, figures);
+    }
     if (stage != STAGE_FORWARD || note->pass_count == 0) {
         return;
     }
@@ -224,9 +247,12 @@ enum status_code placed_tape_run_with(const struct placed_tape *placed, const st
     struct placed_order order = {&view, lanes, placed->place_count, *options};
     struct placed_outcome made = {0};
     struct status refusal = {0};
-    struct pass_note note = {placed->pass_count, &made};
-    const struct replay_observer observer = {pass_ended, &note};
-    order.options.observer = &observer;
+    struct pass_note note = {placed->pass_count, &made, options->observers};
+    struct replay_observer watched[PLACE_MAXIMUM] = {{pass_ended, &note}};
+    for (int i = 1; i < placed->place_count && options->observers != NULL; i++) {
+        watched[i] = options->observers[i];
+    }
+    order.options.observers = watched;
     double start_seconds = clock_seconds();
     enum status_code code = placed_replay_carry_out(&order, &made.result, &refusal);
     bool is_refused = code == STATUS_OUT_OF_MEMORY && made.result.lanes[made.result.oom_lane].oom_label != NULL;

@@ -28,17 +28,21 @@ struct placed_question {
     const struct placement_budget *budgets; /* as they were given, not balanced */
     int budget_count;
     bool offload_buffers;
+    /* PLACEMENT_OFFLOAD: cpu_offload or disk_offload, whose map gives "" to the cpu or the disk; the model runs on GPU 0. */
+    enum placement_form form;
+    int64_t gpu_memory_bytes; /* that segments of each GPU may take, whatever its budget; 0: no such bound */
 };
 
+/* The bound of a device: the lesser of its budget and, of a GPU, its memory. */
 int64_t placed_budget_bytes(const struct placed_question *question, struct placement_device device);
 
-/* A map as a tape. Its places are the GPUs that the map uses in the order of their numbers, the cpu, which is always there, and the disk
- * where it is used. */
+/* A map as a tape. Its places are the GPUs that the map uses in the order of their numbers (of PLACEMENT_OFFLOAD: GPU 0), the cpu, which is
+ * always there, and the disk where it is used. */
 struct placed_tape {
     struct placement placement;
     struct placement_device devices[PLACE_MAXIMUM]; /* by place */
     int64_t budget_bytes[PLACE_MAXIMUM];            /* BUDGET_NONE: no bound */
-    char budget_words[PLACE_MAXIMUM][48];           /* "the budget of 0" */
+    char budget_words[PLACE_MAXIMUM][48];           /* "the budget of 0", "the memory of 0" */
     int64_t placed_bytes[PLACE_MAXIMUM]; /* of the weights and buffers that are kept there, in the case's types */
     int place_count;
     int pass_count; /* of a chain (chain_trial.h): forward stages of a turn; else 0 */
@@ -74,7 +78,7 @@ enum status_code placed_tape_predict(const struct placed_tape *placed, struct pl
 enum status_code placed_tape_run(const struct placed_tape *placed, const struct replay_lane *lanes,
                                  struct placed_outcome *outcome, struct status *error);
 
-/* The same with options, whose observer is not asked: STATUS_UNAVAILABLE where it was stopped. */
+/* The same with options: STATUS_UNAVAILABLE where it was stopped. */
 enum status_code placed_tape_run_with(const struct placed_tape *placed, const struct replay_lane *lanes,
                                       const struct placed_options *options, struct placed_outcome *outcome,
                                       struct status *error);

@@ -287,12 +287,13 @@ static enum status_code tape_play(struct placed *placed, struct status *error)
 
 static enum status_code placed_open(struct placed *placed, const struct replay_lane *lanes, struct status *error)
 {
+    const struct replay_observer *observers = placed->options->observers;
     struct storage_block *blocks = NULL;
     enum status_code code = replay_blocks_new(placed->tape, &blocks, error);
     for (int i = 0; i < placed->lane_count; i++) {
         placed->lanes[i] = (struct replay){.tape = placed->tape,
                                            .device = lanes[i].device,
-                                           .observer = i == 0 ? placed->options->observer : NULL,
+                                           .observer = observers != NULL ? &observers[i] : NULL,
                                            .ledger = ledger_new(),
                                            .blocks = blocks};
         placed->stores[i] = lanes[i].store;
@@ -389,9 +390,9 @@ enum status_code placed_replay_carry_out(const struct placed_order *order, struc
 }
 
 enum status_code placed_replay_run(const struct tape_view *tape, const struct replay_lane *lanes, int lane_count,
-                                   const struct replay_observer *observer, struct placed_result *result,
+                                   const struct replay_observer *observers, struct placed_result *result,
                                    struct status *error)
 {
-    const struct placed_order order = {tape, lanes, lane_count, {.observer = observer}};
+    const struct placed_order order = {tape, lanes, lane_count, {.observers = observers}};
     return placed_replay_carry_out(&order, result, error);
 }

@@ -48,17 +48,17 @@ struct placed_result {
 
 /* What else a replay may be given; all zero: nothing. */
 struct placed_options {
-    const struct replay_observer *observer;
+    const struct replay_observer *observers; /* one for each lane, told of its figures; NULL: none */
     bool (*stops)(void *context); /* asked before each operation; true ends the replay with STATUS_UNAVAILABLE */
     void *context;                /* of stops */
 };
 
-/* Walks the tape as replay_run does; a stage begins and ends on every lane at once, and its seconds are those of all. The
- * observer is told of lane 0's figures. STATUS_INTERNAL where a storage lies in a place without a lane, an operation has
+/* Walks the tape as replay_run does; a stage begins and ends on every lane at once, and its seconds are those of all.
+ * observers: as in the options. STATUS_INTERNAL where a storage lies in a place without a lane, an operation has
  * operands in two places and is no copy, or the tape tells repetitions once. On STATUS_OUT_OF_MEMORY the result holds the
  * stages that ended; on other errors it is not written. */
 enum status_code placed_replay_run(const struct tape_view *tape, const struct replay_lane *lanes, int lane_count,
-                                   const struct replay_observer *observer, struct placed_result *result,
+                                   const struct replay_observer *observers, struct placed_result *result,
                                    struct status *error);
 
 /* The same with options. */

@@ -77,7 +77,7 @@ static enum status_code disk_run(struct disk_scene *disk, const char *folder, st
 {
     struct placed_outcome outcome;
     const struct placed_options options = {.stops = stops, .context = disk};
-    enum status_code code = placed_lanes_open_in(&disk->placed, true, folder, &disk->lanes, error);
+    enum status_code code = placed_lanes_open_in(&disk->placed, PLACED_ON_HOST, folder, &disk->lanes, error);
     disk->asked = 0;
     if (code == STATUS_OK) {
         code = placed_tape_run_with(&disk->placed, disk->lanes.lanes, &options, &outcome, error);

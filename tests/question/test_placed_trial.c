@@ -32,7 +32,7 @@ static struct placed_outcome run_of(const struct placed_tape *placed)
     struct placed_outcome outcome = {0};
     struct placed_lanes lanes;
     struct status error = {0};
-    if (placed_lanes_open(placed, true, &lanes, &error) != STATUS_OK ||
+    if (placed_lanes_open(placed, PLACED_ON_HOST, &lanes, &error) != STATUS_OK ||
         placed_tape_run(placed, lanes.lanes, &outcome, &error) != STATUS_OK) {
         fail_msg("%s", error.text);
     }
