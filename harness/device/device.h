@@ -75,6 +75,8 @@ struct device_identity {
     char kind[16];
     char name[128], pci_bus_id[32], uuid[48]; /* of a GPU; "" elsewhere */
     char driver[32], runtime[32];             /* as in the properties, of a GPU */
+    char target[16];                          /* as in the properties, of a GPU */
+    int64_t total_bytes;                      /* of a GPU; 0 elsewhere */
     char libraries[64];                       /* of products, of a GPU: "cuBLAS 12.8.4"; "": not there, or not told */
     bool free_valid;                          /* as in a reading; of a GPU by NVML; meta: the bound */
     int64_t free_bytes;

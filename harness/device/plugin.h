@@ -12,7 +12,7 @@
 #define PLUGIN_ENTRY_SYMBOL "assay_device_entry"
 
 /* Raised with every change to device.h, operation.h or this file that an older plug-in would misread. */
-enum { PLUGIN_VERSION = 6 };
+enum { PLUGIN_VERSION = 7 };
 
 struct plugin_entry {
     int version;       /* PLUGIN_VERSION it was compiled with */

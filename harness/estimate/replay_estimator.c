@@ -12,8 +12,7 @@
 
 #include "harness/base/size.h"
 #include "harness/device/meta.h"
-#include "harness/estimate/estimate.h"
-#include "harness/replay/replay.h"
+#include "harness/estimate/replay_quantities.h"
 #include "models/family.h"
 #include "models/workload_tape.h"
 
@@ -48,7 +47,7 @@ static void causes_add(struct estimate *estimate, const struct replay_causes *ca
     estimate_add(estimate, "causes.load.cached_bytes", causes->cached_bytes);
 }
 
-static void result_add(struct estimate *estimate, const struct replay_result *result)
+void estimate_add_replay(struct estimate *estimate, const struct replay_result *result)
 {
     estimate_add(estimate, "requested_bytes_peak", result->requested_bytes_peak);
     estimate_add(estimate, "allocated_bytes_peak", result->allocated_bytes_peak);
@@ -94,7 +93,7 @@ static bool is_not_modelled(const struct estimate_input *input)
            (input->config->family->forward == NULL || input->config->rotary_follows);
 }
 
-static void peaks_add_unknown(struct estimate *estimate)
+void estimate_add_no_peaks(struct estimate *estimate)
 {
     static const char *const peaks[] = {"requested_bytes_peak", "allocated_bytes_peak", "reserved_bytes_peak"};
     for (size_t i = 0; i < sizeof peaks / sizeof peaks[0]; i++) {
@@ -106,7 +105,7 @@ static void peaks_add_unknown(struct estimate *estimate)
 static void refusal_add(const struct replay_result *result, int64_t memory_bytes, struct estimate *estimate)
 {
     char bound[SIZE_TEXT_BYTES], wanted[SIZE_TEXT_BYTES], held[SIZE_TEXT_BYTES];
-    peaks_add_unknown(estimate);
+    estimate_add_no_peaks(estimate);
     snprintf(estimate->note, sizeof estimate->note, "it does not fit %s: in %s, %s wants %s while %s are held",
              size_format(memory_bytes, bound), stage_name(result->oom_stage),
              result->oom_label != NULL ? result->oom_label : "a tensor", size_format(result->oom_wanted_bytes, wanted),
@@ -115,7 +114,7 @@ static void refusal_add(const struct replay_result *result, int64_t memory_bytes
 
 static void nothing_add(const struct estimate_input *input, struct estimate *estimate)
 {
-    peaks_add_unknown(estimate);
+    estimate_add_no_peaks(estimate);
     snprintf(estimate->note, sizeof estimate->note,
              input->config->rotary_follows
                  ? "of %s models whose rotary tables follow the length (longrope) only loading is modelled"
@@ -183,7 +182,7 @@ static enum status_code replay_compute(const struct estimate_input *input, struc
         refusal_add(&result, input->memory_bytes, estimate);
         code = STATUS_OK;
     } else if (code == STATUS_OK) {
-        result_add(estimate, &result);
+        estimate_add_replay(estimate, &result);
         if (input->constants != NULL) {
             readings_add(estimate, input->constants, input->workload->mode, result.reserved_bytes_peak);
         }

@@ -14,6 +14,10 @@ struct case_kind {
                                 struct prediction *prediction, struct status *error);
     /* In the child, on measuring->device: sends what it finds (measuring_send). An out of memory is measured too, and returned. */
     enum status_code (*measure)(const struct measuring *measuring, struct status *error);
+    /* Where the case opens its devices itself: finds out what it stands on, in place of measuring_device_prepare. measuring->device is
+     * NULL, constants of one device are not asked for, and measure is called although the main device may not be here. NULL: none. */
+    enum status_code (*look)(struct measuring *measuring, struct status *error);
+    const char *unproved; /* why --prove says nothing of such a case; NULL: it does */
 };
 
 /* The first row that applies; the last one does to every case. */
@@ -21,6 +25,9 @@ const struct case_kind *case_kind_of(const struct workload *workload);
 
 /* A batch that is looked for: what is predicted is the whole search, and what it ends with. */
 extern const struct case_kind case_kind_search;
+
+/* A model that lies in several places. */
+extern const struct case_kind case_kind_placed;
 
 /* A tape on one device. */
 extern const struct case_kind case_kind_replay;

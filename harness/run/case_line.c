@@ -32,6 +32,9 @@ static const char *const CHILD_MEMBERS[] = {"family",
                                             "estimates",
                                             NULL};
 
+/* The same of kinds of cases that have such a member at all. */
+static const char *const KIND_MEMBERS[] = {"places", "transfers", "placement", NULL};
+
 /* Joins the members of every line that was sent into one object. False where a line is not an object. */
 static bool output_join(const struct text *output, struct json *fields)
 {
@@ -199,6 +202,10 @@ static struct json *line_build(const struct case_job *job, const struct child *c
     for (size_t i = 0; made && CHILD_MEMBERS[i] != NULL; i++) {
         struct json *value = json_get(fields, CHILD_MEMBERS[i]);
         made = json_set(line, CHILD_MEMBERS[i], value != NULL ? json_share(value) : json_null_new());
+    }
+    for (size_t i = 0; made && KIND_MEMBERS[i] != NULL; i++) {
+        struct json *value = json_get(fields, KIND_MEMBERS[i]);
+        made = value == NULL || json_set(line, KIND_MEMBERS[i], json_share(value));
     }
     return json_made(line, made && line_judge(job, ending, line));
 }

@@ -77,7 +77,8 @@ static enum status_code prediction_send(const struct measuring *measuring, struc
     bool made =
         json_set(object, "family", json_string_new(measuring->model.config.family->name)) &&
         json_set(object, "estimates", estimates) && json_set(object, "constants", constants_used_json(measuring)) &&
-        json_set(object, "device", measuring->device != NULL ? device_json(&measuring->place) : json_null_new());
+        json_set(object, "device",
+                 measuring->place.properties.kind[0] != '\0' ? device_json(&measuring->place) : json_null_new());
     return measuring_send(measuring, json_made(object, made), error);
 }
 
@@ -94,31 +95,40 @@ static enum status_code opening_refusal_send(const struct measuring *measuring, 
     return measuring_send(measuring, json_made(object, json_set(object, "oom", oom_json(&nothing))), error);
 }
 
+/* On the device that was asked for, which is open. */
+static enum status_code measure_there(const struct measuring *measuring, const struct case_kind *kind,
+                                      struct status *error)
+{
+    enum status_code code = STATUS_OK;
+    if (measuring->unopened.code == STATUS_OUT_OF_MEMORY) {
+        code = opening_refusal_send(measuring, error);
+    }
+    if (code == STATUS_OK && measuring->device == NULL) {
+        *error = measuring->unopened;
+        code = error->code;
+    }
+    return code == STATUS_OK ? kind->measure(measuring, error) : code;
+}
+
 static void measure_run(void *context, const struct case_job *job, int file)
 {
     (void)context;
     struct measuring measuring = {.job = job, .file = file};
     struct status error = {0};
+    const struct case_kind *kind = case_kind_of(&job->case_->identity.workload);
     enum status_code code = measuring_model_prepare(&measuring, &error);
     if (code == STATUS_OK) {
-        code = measuring_device_prepare(&measuring, &error);
+        code = (kind->look != NULL ? kind->look : measuring_device_prepare)(&measuring, &error);
     }
-    if (code == STATUS_OK) {
+    if (code == STATUS_OK && kind->look == NULL) {
         code = constants_prepare(&measuring, &error);
     }
     if (code == STATUS_OK) {
         code = prediction_send(&measuring, &error);
         model_headers_release(&measuring.model); /* what they used must not count as the case's */
     }
-    if (code == STATUS_OK && measuring.unopened.code == STATUS_OUT_OF_MEMORY) {
-        code = opening_refusal_send(&measuring, &error);
-    }
-    if (code == STATUS_OK && measuring.device == NULL) {
-        error = measuring.unopened;
-        code = error.code;
-    }
     if (code == STATUS_OK) {
-        code = case_kind_of(&job->case_->identity.workload)->measure(&measuring, &error);
+        code = kind->look != NULL ? kind->measure(&measuring, &error) : measure_there(&measuring, kind, &error);
     }
     measuring_status_send(&measuring, code, &error);
     measuring_release(&measuring);
@@ -127,21 +137,6 @@ static void measure_run(void *context, const struct case_job *job, int file)
 static struct json *text_or_null(const char *text)
 {
     return text[0] != '\0' ? json_string_new(text) : json_null_new();
-}
-
-/* Of a GPU what is known without a context, which would take memory of it; any other device is opened. */
-static void properties_identify(const char *spec, const struct device_identity *identity,
-                                struct device_properties *properties)
-{
-    struct device *device = NULL;
-    snprintf(properties->kind, sizeof properties->kind, "%s", identity->kind);
-    memcpy(properties->name, identity->name, sizeof properties->name);
-    memcpy(properties->driver, identity->driver, sizeof properties->driver);
-    memcpy(properties->runtime, identity->runtime, sizeof properties->runtime);
-    if (strcmp(identity->kind, "cuda") != 0 && device_open(spec, &device, NULL) == STATUS_OK) {
-        device->table->properties(device, properties, NULL);
-        device_close(device);
-    }
 }
 
 /* What else the bytes of a process depend on: the libraries that it loads. */
@@ -164,7 +159,7 @@ static void measure_identify(void *context, const struct case_job *job, int file
         return;
     }
     if (code == STATUS_OK) {
-        properties_identify(job->device, &identity, &properties);
+        device_properties_look(job->device, &identity, &properties);
     }
     struct json *object = json_object_new();
     bool made = json_set(object, "kind", code == STATUS_OK ? json_string_new(identity.kind) : json_null_new()) &&

@@ -70,7 +70,8 @@ static struct json *items_json(const struct measurement_place *place, const stru
     /* On a GPU that others use meanwhile, what was loaded is not told from what they took. */
     bool loads_valid = !(place->shared && stage->reading.device_valid);
     bool hidden = place->shared && total == READING_TOTAL_DEVICE;
-    if (hidden || !reading_itemise(total, &result->stages[STAGE_CONTEXT], stage, loads_valid, &items)) {
+    if (hidden || place->is_part ||
+        !reading_itemise(total, &result->stages[STAGE_CONTEXT], stage, loads_valid, &items)) {
         return json_null_new();
     }
     return reading_items_json(total, &items);
@@ -92,18 +93,22 @@ static bool readings_set(struct json *object, const struct measurement_place *pl
            json_set(object, "process_items", items_json(place, result, stage, READING_TOTAL_PROCESS));
 }
 
+bool levels_set(struct json *object, const struct replay_stage *stage)
+{
+    return json_set(object, "requested_bytes", json_integer_new(stage->requested_bytes)) &&
+           json_set(object, "requested_bytes_peak", json_integer_new(stage->requested_bytes_peak)) &&
+           json_set(object, "allocated_bytes", json_integer_new(stage->allocated_bytes)) &&
+           json_set(object, "allocated_bytes_peak", json_integer_new(stage->allocated_bytes_peak)) &&
+           json_set(object, "reserved_bytes", json_integer_new(stage->reserved_bytes)) &&
+           json_set(object, "reserved_bytes_peak", json_integer_new(stage->reserved_bytes_peak));
+}
+
 static struct json *stage_json(const struct measurement_place *place, const struct replay_result *result,
                                const struct replay_stage *stage)
 {
     struct json *object = json_object_new();
     bool made =
-        json_set(object, "requested_bytes", json_integer_new(stage->requested_bytes)) &&
-        json_set(object, "requested_bytes_peak", json_integer_new(stage->requested_bytes_peak)) &&
-        json_set(object, "allocated_bytes", json_integer_new(stage->allocated_bytes)) &&
-        json_set(object, "allocated_bytes_peak", json_integer_new(stage->allocated_bytes_peak)) &&
-        json_set(object, "reserved_bytes", json_integer_new(stage->reserved_bytes)) &&
-        json_set(object, "reserved_bytes_peak", json_integer_new(stage->reserved_bytes_peak)) &&
-        readings_set(object, place, result, stage) &&
+        levels_set(object, stage) && readings_set(object, place, result, stage) &&
         json_set(object, "seconds", place->properties.computes ? json_real_new(stage->seconds) : json_null_new()) &&
         json_set(object, "categories_at_peak", categories_json(stage->categories_at_peak));
     return json_made(object, made);

@@ -11,7 +11,8 @@
 struct measurement_place {
     const char *spec; /* as it was asked for */
     struct device_properties properties;
-    bool shared; /* figures of the whole device are unknown: others use it too */
+    bool shared;  /* figures of the whole device are unknown: others use it too */
+    bool is_part; /* the process holds other memory of the case besides, so that what it holds is not told apart */
 };
 
 /* {"kind": ..., "name": ..., ...}; NULL where memory ran out. */
@@ -19,6 +20,9 @@ struct json *device_json(const struct measurement_place *place);
 
 /* What was wanted, free and held when a replay ran out of memory, by the oom_* fields alone. NULL where memory ran out. */
 struct json *oom_json(const struct replay_result *result);
+
+/* The six levels of a stage: requested, allocated and reserved bytes, and their peaks. */
+bool levels_set(struct json *object, const struct replay_stage *stage);
 
 /* Which constants the predictions of the case of this id used: {"path", "hash", "kind", "name", "driver", "calibrated",
  * "mismatch"}; null for NULL. mismatch: constants_mismatch_append, NULL where there is none. NULL where memory ran out. */

@@ -57,21 +57,10 @@ static enum status_code bounded_open(struct measuring *measuring, struct status 
     return code;
 }
 
-enum status_code measuring_device_prepare(struct measuring *measuring, struct status *error)
+static enum status_code target_choose(struct measuring *measuring, struct status *error)
 {
     struct device_properties *properties = &measuring->place.properties;
     const char *name = measuring->job->case_->settings->target;
-    measuring->place.shared = measuring->job->shared;
-    enum status_code opened = bounded_open(measuring, &measuring->unopened);
-    measuring->place.spec = measuring->spec;
-    if (opened == STATUS_OK) {
-        enum status_code code = measuring->device->table->properties(measuring->device, properties, error);
-        if (code != STATUS_OK) {
-            return code;
-        }
-    } else {
-        measuring->device = NULL;
-    }
     if (name == NULL) {
         name = properties->computes ? properties->target : target_at(0)->name; /* meta stands for any */
     }
@@ -82,6 +71,54 @@ enum status_code measuring_device_prepare(struct measuring *measuring, struct st
     }
     snprintf(properties->target, sizeof properties->target, "%s", measuring->target->name);
     return STATUS_OK;
+}
+
+enum status_code measuring_device_prepare(struct measuring *measuring, struct status *error)
+{
+    measuring->place.shared = measuring->job->shared;
+    enum status_code opened = bounded_open(measuring, &measuring->unopened);
+    measuring->place.spec = measuring->spec;
+    if (opened == STATUS_OK) {
+        enum status_code code =
+            measuring->device->table->properties(measuring->device, &measuring->place.properties, error);
+        if (code != STATUS_OK) {
+            return code;
+        }
+    } else {
+        measuring->device = NULL;
+    }
+    return target_choose(measuring, error);
+}
+
+void device_properties_look(const char *spec, const struct device_identity *identity,
+                            struct device_properties *properties)
+{
+    struct device *device = NULL;
+    snprintf(properties->kind, sizeof properties->kind, "%s", identity->kind);
+    memcpy(properties->name, identity->name, sizeof properties->name);
+    memcpy(properties->driver, identity->driver, sizeof properties->driver);
+    memcpy(properties->runtime, identity->runtime, sizeof properties->runtime);
+    memcpy(properties->target, identity->target, sizeof properties->target);
+    memcpy(properties->pci_bus_id, identity->pci_bus_id, sizeof properties->pci_bus_id);
+    memcpy(properties->uuid, identity->uuid, sizeof properties->uuid);
+    properties->total_bytes = identity->total_bytes;
+    properties->computes = strcmp(identity->kind, "cuda") == 0;
+    if (!properties->computes && device_open(spec, &device, NULL) == STATUS_OK) {
+        device->table->properties(device, properties, NULL);
+        device_close(device);
+    }
+}
+
+enum status_code measuring_device_look(struct measuring *measuring, const char *spec, struct status *error)
+{
+    struct device_identity identity;
+    measuring->place.shared = measuring->job->shared;
+    snprintf(measuring->spec, sizeof measuring->spec, "%s", spec);
+    measuring->place.spec = measuring->spec;
+    if (device_identify(spec, &identity, &measuring->unopened) == STATUS_OK) {
+        device_properties_look(spec, &identity, &measuring->place.properties);
+    }
+    return target_choose(measuring, error);
 }
 
 static const char *status_word(enum status_code code)

@@ -113,6 +113,17 @@ static struct json *planless_new(const char *note)
     return json_made(document, made);
 }
 
+enum status_code proof_leave(struct proof *proof, struct json *line, const char *why, struct status *error)
+{
+    struct json *document = planless_new(why);
+    if (document == NULL) {
+        return status_set(error, STATUS_OUT_OF_MEMORY, "no memory for a proof");
+    }
+    proof_begin(proof, line);
+    proof->document = document;
+    return STATUS_OK;
+}
+
 static bool limit_is_whole(const struct json *limit)
 {
     enum json_kind less = json_kind(json_get(limit, "predicted_less_runs"));

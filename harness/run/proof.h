@@ -20,6 +20,10 @@ struct proof {
 /* Takes over line, that of a case whose status is ok or fail. */
 void proof_begin(struct proof *proof, struct json *line);
 
+/* The same of a case that no proof is made of: nothing is to be done next, and why is its note. STATUS_OUT_OF_MEMORY, and the line is
+ * the caller's still. */
+enum status_code proof_leave(struct proof *proof, struct json *line, const char *why, struct status *error);
+
 /* What is to be done next, as a job; false: nothing is. The job is otherwise left as it is. */
 bool proof_next(struct proof *proof, struct case_job *job);
 

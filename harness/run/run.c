@@ -12,6 +12,7 @@
 #include "harness/run/case_line.h"
 #include "harness/run/constants_check.h"
 #include "harness/run/device_claim.h"
+#include "harness/run/device_specs.h"
 #include "harness/run/external_estimates.h"
 #include "harness/run/run_line.h"
 #include "harness/run/run_signals.h"
@@ -110,15 +111,6 @@ enum status_code suite_tolerances_check(const struct suite *suite, const struct 
     return code;
 }
 
-/* The suite's own choice of a device gives way to one that is asked for by name. */
-static const char *device_choose(const struct run_options *options, const struct suite_case *case_)
-{
-    if (options->device != NULL && strcmp(options->device, "auto") != 0) {
-        return options->device;
-    }
-    return case_->settings->device != NULL ? case_->settings->device : "auto";
-}
-
 /* Without a bound there is no largest batch on meta, and a search there would have no end. */
 static enum status_code searches_check(const struct run_options *options, struct status *error)
 {
@@ -126,7 +118,7 @@ static enum status_code searches_check(const struct run_options *options, struct
         const struct suite_case *case_ = &options->suite->cases[i];
         struct device_spec spec = {0};
         bool is_meta = case_selected(options, i) && case_searches(case_) &&
-                       device_spec_parse(device_choose(options, case_), &spec, NULL) == STATUS_OK &&
+                       device_spec_parse(device_spec_of(options, case_), &spec, NULL) == STATUS_OK &&
                        spec.kind == DEVICE_KIND_META;
         if (is_meta && spec.memory_bytes == 0 && case_->settings->memory_bytes == 0) {
             return status_set(error, STATUS_INVALID,
@@ -176,7 +168,7 @@ static bool job_next(struct run *run, struct case_job *job)
             run->next_attempt++;
             *job =
                 (struct case_job){.case_ = case_,
-                                  .device = device_choose(run->options, case_),
+                                  .device = device_spec_of(run->options, case_),
                                   .catalogue_dir = run->options->catalogue_dir,
                                   .constants = run->options->constants,
                                   .reference_dir = run->options->reference_dir,
@@ -421,37 +413,20 @@ static enum status_code run_record(struct run *run)
     return code;
 }
 
-/* The distinct devices of the selected cases, in the order of their first use; how many. specs has room for all cases. */
-static int specs_collect(const struct run_options *options, const char **specs)
-{
-    int count = 0;
-    for (int i = 0; i < options->suite->case_count; i++) {
-        const char *spec = device_choose(options, &options->suite->cases[i]);
-        bool known = !case_selected(options, i);
-        for (int k = 0; k < count && !known; k++) {
-            known = strcmp(specs[k], spec) == 0;
-        }
-        if (!known) {
-            specs[count++] = spec;
-        }
-    }
-    return count;
-}
-
 static enum status_code devices_claim(struct run *run)
 {
-    const struct suite *suite = run->options->suite;
-    const char **specs = calloc((size_t)suite->case_count, sizeof *specs);
-    if (specs == NULL) {
-        return status_set(run->error, STATUS_OUT_OF_MEMORY, "no memory for the devices of %d cases", suite->case_count);
+    struct device_specs specs = {0};
+    enum status_code code = device_specs_collect(run->options, &specs, run->error);
+    if (code != STATUS_OK) {
+        return code;
     }
     const struct device_claim_request request = {.options = run->options,
-                                                 .specs = specs,
-                                                 .spec_count = specs_collect(run->options, specs),
-                                                 .case_ = &suite->cases[0],
+                                                 .specs = specs.specs,
+                                                 .spec_count = specs.count,
+                                                 .case_ = &run->options->suite->cases[0],
                                                  .signals = &run->signals};
-    enum status_code code = device_claim_take(&request, &run->claim, run->error);
-    free(specs);
+    code = device_claim_take(&request, &run->claim, run->error);
+    device_specs_release(&specs);
     return code;
 }
 

@@ -114,6 +114,16 @@ void validity_add(struct validity *validity, enum stage stage, const struct devi
     validity->reading_count++;
 }
 
+void validity_join(struct validity *validity, const struct validity *other, const char *name)
+{
+    for (int i = 0; i < DISTURBANCE_COUNT; i++) {
+        if (other->reasons[i][0] != '\0') {
+            reason_note(validity, (enum disturbance)i, "on %s: %s", name, other->reasons[i]);
+        }
+    }
+    validity->reading_count += other->reading_count;
+}
+
 struct json *validity_json(const struct validity *validity)
 {
     if (validity->reading_count == 0) {

@@ -150,8 +150,16 @@ static struct json *string_or_null(const char *string)
     return string != NULL ? json_string_new(string) : json_null_new();
 }
 
-static struct json *verdict_make(const char *estimator, enum quantity quantity, const struct figures *figures,
-                                 const struct tolerance *tolerance)
+/* What one verdict is about. */
+struct subject {
+    const struct suite_case *case_;
+    const struct json *line;  /* the case's: what may have disturbed it */
+    const struct json *found; /* what has the measured stages: the line, or one of its places */
+    const char *place;        /* NULL: the case is not placed */
+};
+
+static struct json *verdict_make(const struct subject *subject, const char *estimator, enum quantity quantity,
+                                 const struct figures *figures, const struct tolerance *tolerance)
 {
     const struct finding *measured = &figures->measured;
     bool known = figures->predicted_known && measured->known;
@@ -171,18 +179,21 @@ static struct json *verdict_make(const char *estimator, enum quantity quantity, 
         json_set(object, "tolerance", tolerance_json(tolerance)) &&
         json_set(object, "pass",
                  judged ? json_boolean_new(tolerance_holds(tolerance, error, measured->bytes)) : json_null_new()) &&
-        json_set(object, "note", string_or_null(figures->note));
+        json_set(object, "note", string_or_null(figures->note)) &&
+        (subject->place == NULL || json_set(object, "place", json_string_new(subject->place)));
     return json_made(object, made);
 }
 
 /* The quantities of one estimator. False where memory ran out. */
-static bool estimator_judge(struct json *verdicts, const struct suite_case *case_, const struct json *line,
-                            const char *estimator, const struct json *estimate)
+static bool estimator_judge(struct json *verdicts, const struct subject *subject, const char *estimator,
+                            const struct json *estimate)
 {
+    const struct suite_case *case_ = subject->case_;
+    const struct json *line = subject->line;
     bool made = true;
     for (int i = 0; i < QUANTITY_COUNT && made; i++) {
         enum quantity quantity = (enum quantity)i;
-        struct figures figures = {.measured = quantity_measured(line, quantity)};
+        struct figures figures = {.measured = quantity_measured(subject->found, quantity)};
         figures.predicted_known = quantity_predicted(estimate, quantity, &figures.predicted);
         bool own = json_kind(json_get(estimate, quantity_name(quantity))) == JSON_KIND_INTEGER;
         bool both = figures.predicted_known && figures.measured.known; /* the kernel's count against the allocator's */
@@ -197,21 +208,45 @@ static bool estimator_judge(struct json *verdicts, const struct suite_case *case
         if (figures.note == NULL && tolerance != NULL) {
             figures.note = absence_note(line, estimate, quantity, &figures);
         }
-        made = json_append(verdicts, verdict_make(estimator, quantity, &figures, tolerance));
+        made = json_append(verdicts, verdict_make(subject, estimator, quantity, &figures, tolerance));
     }
     return made;
+}
+
+/* Of the estimates of the subject, all; or those that no place has its own of (without). */
+static bool estimates_judge(struct json *verdicts, const struct subject *subject, const struct json *estimates,
+                            const struct json *without)
+{
+    bool made = true;
+    const char *estimator = json_key_after(estimates, NULL);
+    for (; made && estimator != NULL; estimator = json_key_after(estimates, estimator)) {
+        made = json_get(without, estimator) != NULL ||
+               estimator_judge(verdicts, subject, estimator, json_get(estimates, estimator));
+    }
+    return made;
+}
+
+/* The main place has the figures of the line; its name is that of the first place. */
+static bool line_verdicts(struct json *verdicts, const struct suite_case *case_, const struct json *line)
+{
+    const struct json *places = json_get(line, "places");
+    struct subject subject = {.case_ = case_, .line = line, .found = line};
+    bool made = true;
+    for (size_t i = 0; made && i < json_count(places); i++) {
+        subject.found = json_at(places, i);
+        subject.place = json_string_or(json_get(subject.found, "place"), "?");
+        made = estimates_judge(verdicts, &subject, json_get(subject.found, "estimates"), NULL);
+    }
+    subject.found = line;
+    subject.place = json_string_or(json_get(json_at(places, 0), "place"), NULL);
+    return made &&
+           estimates_judge(verdicts, &subject, json_get(line, "estimates"), json_get(json_at(places, 0), "estimates"));
 }
 
 struct json *verdicts_make(const struct suite_case *case_, const struct json *line, struct verdict_counts *counts)
 {
     struct json *verdicts = json_array_new();
-    const struct json *estimates = json_get(line, "estimates");
-    bool made = verdicts != NULL;
-    const char *estimator = json_key_after(estimates, NULL);
-    for (; made && estimator != NULL; estimator = json_key_after(estimates, estimator)) {
-        made = estimator_judge(verdicts, case_, line, estimator, json_get(estimates, estimator));
-    }
-    if (!made) {
+    if (verdicts == NULL || !line_verdicts(verdicts, case_, line)) {
         json_release(verdicts);
         return NULL;
     }

@@ -1,6 +1,8 @@
 /* Worker: which child comes after which. What each of them means is case_line.c's, search.c's and proof.c's. */
 #include "harness/run/worker.h"
 
+#include "harness/run/case_kind.h"
+
 static enum status_code child_begin(struct worker *worker, const struct worker_means *means, struct status *error)
 {
     enum status_code code = child_start(means->runner, &worker->job, means->mask, &worker->child, error);
@@ -51,6 +53,23 @@ static bool is_to_prove(const struct worker *worker, const struct json *line, en
            (worker->search.case_ == NULL || json_kind(json_get(line, "reserved_bytes_peak")) == JSON_KIND_INTEGER);
 }
 
+/* Takes over the line. */
+static enum status_code proof_start(struct worker *worker, struct json *line, struct status *error)
+{
+    worker->job.case_ = worker->search.case_ != NULL ? &worker->search.try_ : worker->job.case_;
+    const struct case_kind *kind = case_kind_of(&worker->job.case_->identity.workload);
+    enum status_code code = STATUS_OK;
+    if (kind->unproved == NULL) {
+        proof_begin(&worker->proof, line);
+    } else {
+        code = proof_leave(&worker->proof, line, kind->unproved, error);
+    }
+    if (code != STATUS_OK) {
+        json_release(line);
+    }
+    return code;
+}
+
 enum status_code worker_go_on(struct worker *worker, const struct worker_means *means, struct json **line,
                               enum case_status *status, struct status *error)
 {
@@ -67,8 +86,7 @@ enum status_code worker_go_on(struct worker *worker, const struct worker_means *
         child_release(&worker->child);
     }
     if (code == STATUS_OK && *line != NULL && is_to_prove(worker, *line, *status)) {
-        worker->job.case_ = worker->search.case_ != NULL ? &worker->search.try_ : worker->job.case_;
-        proof_begin(&worker->proof, *line);
+        code = proof_start(worker, *line, error);
         *line = NULL;
     }
     if (code == STATUS_OK && worker->proof.line != NULL) {

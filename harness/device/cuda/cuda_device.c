@@ -376,6 +376,8 @@ enum status_code cuda_identify(int index, struct device_identity *identity, stru
     told.free_valid = cuda.watch.free_known;
     told.free_bytes = cuda.watch.free_bytes;
     memcpy(told.name, cuda.name, sizeof told.name);
+    memcpy(told.target, cuda.target, sizeof told.target);
+    told.total_bytes = cuda.total_bytes;
     memcpy(told.pci_bus_id, cuda.pci_bus_id, sizeof told.pci_bus_id);
     memcpy(told.uuid, cuda.uuid, sizeof told.uuid);
     code = versions_read(&cuda, told.driver, told.runtime, error);
