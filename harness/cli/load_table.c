@@ -125,8 +125,8 @@ static void host_lines(const struct load_case *load, const struct load_figures *
     text_format(text, "\nhost memory: %s predicted: its part, or the largest tensor on its way to the disk (%s)",
                 size_format(figures->predicted.host_bytes_predicted, most),
                 size_format(figures->measured.in_flight_bytes_peak, flight));
-    text_format(text, "%s, and %s of staging; ", load->stands ? ", the GPUs that it stands for" : "",
-                size_format(LOAD_STAGING_BYTES, staging));
+    text_format(text, "%s, and %s of %sstaging; ", load->stands ? ", the GPUs that it stands for" : "",
+                size_format(LOAD_STAGING_BYTES, staging), figures->measured.staging_is_pinned ? "pinned " : "");
     if (figures->host_known) {
         text_format(text, "this process grew by %s\n", size_format(figures->host_grown_bytes, grown));
     } else {
@@ -232,7 +232,8 @@ static struct json *host_json(const struct load_figures *figures)
                 json_set(object, "grown_bytes_peak",
                          figures->host_known ? json_integer_new(figures->host_grown_bytes) : json_null_new()) &&
                 json_set(object, "in_flight_bytes_peak", json_integer_new(figures->measured.in_flight_bytes_peak)) &&
-                json_set(object, "staging_bytes", json_integer_new(LOAD_STAGING_BYTES));
+                json_set(object, "staging_bytes", json_integer_new(LOAD_STAGING_BYTES)) &&
+                json_set(object, "staging_is_pinned", json_boolean_new(figures->measured.staging_is_pinned));
     return json_made(object, made);
 }
 

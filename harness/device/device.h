@@ -98,6 +98,11 @@ struct device_table {
     enum status_code (*read_memory)(struct device *device, struct device_reading *reading, struct status *error);
     /* Optional; NULL: nothing to do. Starts a new peak for process_peak_bytes and cgroup_peak_bytes. */
     enum status_code (*reset_peak)(struct device *device, struct status *error);
+    /* Optional, both or neither; NULL: plain memory is as good. Memory of the host from which and to which copies are fastest, also those of
+     * the other devices of this kind; cuda: pinned. STATUS_OUT_OF_MEMORY where the host gives no such memory, which says nothing
+     * of the rest of it: see staging.h, which callers take. */
+    enum status_code (*staging_alloc)(struct device *device, int64_t bytes, void **memory, struct status *error);
+    enum status_code (*staging_free)(struct device *device, void *memory, int64_t bytes, struct status *error);
 };
 
 struct device {

@@ -110,6 +110,22 @@ static enum status_code fault_reset_peak(struct device *device, struct status *e
     return code == STATUS_OK && inner->table->reset_peak != NULL ? inner->table->reset_peak(inner, error) : code;
 }
 
+static enum status_code fault_staging_alloc(struct device *device, int64_t bytes, void **memory, struct status *error)
+{
+    struct device *inner = passing_device_inner(device);
+    enum status_code code = fault_count(device, "staging_alloc", STATUS_OUT_OF_MEMORY, error);
+    return code == STATUS_OK ? inner->table->staging_alloc(inner, bytes, memory, error) : code;
+}
+
+/* As segment_free: what fails is given back all the same. */
+static enum status_code fault_staging_free(struct device *device, void *memory, int64_t bytes, struct status *error)
+{
+    struct device *inner = passing_device_inner(device);
+    enum status_code code = inner->table->staging_free(inner, memory, bytes, error);
+    enum status_code made = fault_count(device, "staging_free", STATUS_DEVICE, error);
+    return made != STATUS_OK ? made : code;
+}
+
 enum status_code device_fault_wrap(struct device *inner, int64_t failing_call, struct device **wrapped,
                                    struct status *error)
 {
@@ -129,6 +145,10 @@ enum status_code device_fault_wrap(struct device *inner, int64_t failing_call, s
     table->synchronize = fault_synchronize;
     table->read_memory = fault_read_memory;
     table->reset_peak = fault_reset_peak;
+    if (table->staging_alloc != NULL) {
+        table->staging_alloc = fault_staging_alloc;
+        table->staging_free = fault_staging_free;
+    }
     *wrapped = &fault->passing.base;
     return STATUS_OK;
 }

@@ -72,6 +72,18 @@ static enum status_code passing_reset_peak(struct device *device, struct status 
     return inner->table->reset_peak(inner, error);
 }
 
+static enum status_code passing_staging_alloc(struct device *device, int64_t bytes, void **memory, struct status *error)
+{
+    struct device *inner = passing_device_inner(device);
+    return inner->table->staging_alloc(inner, bytes, memory, error);
+}
+
+static enum status_code passing_staging_free(struct device *device, void *memory, int64_t bytes, struct status *error)
+{
+    struct device *inner = passing_device_inner(device);
+    return inner->table->staging_free(inner, memory, bytes, error);
+}
+
 void passing_device_open(struct passing_device *passing, struct device *inner, const char *kind)
 {
     passing->inner = inner;
@@ -88,5 +100,7 @@ void passing_device_open(struct passing_device *passing, struct device *inner, c
         .synchronize = passing_synchronize,
         .read_memory = passing_read_memory,
         .reset_peak = inner->table->reset_peak != NULL ? passing_reset_peak : NULL,
+        .staging_alloc = inner->table->staging_alloc != NULL ? passing_staging_alloc : NULL,
+        .staging_free = inner->table->staging_free != NULL ? passing_staging_free : NULL,
     };
 }

@@ -174,6 +174,19 @@ static enum status_code trace_reset_peak(struct device *device, struct status *e
     return trace_write(device, code, "reset_peak");
 }
 
+static enum status_code trace_staging_alloc(struct device *device, int64_t bytes, void **memory, struct status *error)
+{
+    struct device *inner = passing_device_inner(device);
+    return trace_write(device, inner->table->staging_alloc(inner, bytes, memory, error), "staging_alloc %" PRId64,
+                       bytes);
+}
+
+static enum status_code trace_staging_free(struct device *device, void *memory, int64_t bytes, struct status *error)
+{
+    struct device *inner = passing_device_inner(device);
+    return trace_write(device, inner->table->staging_free(inner, memory, bytes, error), "staging_free %" PRId64, bytes);
+}
+
 enum status_code device_trace_wrap(struct device *inner, device_trace_line line, void *context, struct device **wrapped,
                                    struct status *error)
 {
@@ -195,6 +208,10 @@ enum status_code device_trace_wrap(struct device *inner, device_trace_line line,
     table->synchronize = trace_synchronize;
     table->read_memory = trace_read_memory;
     table->reset_peak = trace_reset_peak;
+    if (table->staging_alloc != NULL) {
+        table->staging_alloc = trace_staging_alloc;
+        table->staging_free = trace_staging_free;
+    }
     *wrapped = &trace->passing.base;
     return STATUS_OK;
 }

@@ -2,6 +2,7 @@
 #ifndef ASSAY_LOAD_LOAD_INSIDE_H
 #define ASSAY_LOAD_LOAD_INSIDE_H
 
+#include "harness/device/staging.h"
 #include "harness/load/load_run.h"
 
 struct load_lane {
@@ -17,7 +18,7 @@ struct loaded {
     const struct load_watch *watch;
     struct load_lane *lanes; /* by place */
     struct block **blocks;   /* by target; NULL: none, or on the disk */
-    void *staging;           /* LOAD_STAGING_BYTES */
+    struct staging staging;  /* LOAD_STAGING_BYTES */
     struct load_result result;
 };
 

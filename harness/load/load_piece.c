@@ -41,7 +41,7 @@ static enum status_code run_read(struct loaded *loaded, const struct run *run, v
     const struct checkpoint_tensor *stored = run->piece->stored;
     const struct load_files *files = loaded->files;
     bool is_cast = stored->type != run->type;
-    char *raw = loaded->staging, *cast = raw + LOAD_PIECE_BYTES;
+    char *raw = loaded->staging.memory, *cast = raw + LOAD_PIECE_BYTES;
     void *landing = is_cast || to == NULL ? raw : to;
     int64_t offset = stored->offset + element_offset(stored->type, run->first);
     int64_t bytes = element_offset(stored->type, run->count);

@@ -154,14 +154,10 @@ static enum status_code devices_load(struct loaded *loaded, struct status *error
     return code;
 }
 
-static enum status_code load_all(struct loaded *loaded, struct status *error)
+/* Memory first, then the bytes, of the disk before the host's. */
+static enum status_code parts_load(struct loaded *loaded, struct status *error)
 {
     double begin = clock_seconds();
-    loaded->staging = malloc(LOAD_STAGING_BYTES);
-    if (loaded->staging == NULL) {
-        return status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory for staging buffers of %d bytes",
-                          LOAD_STAGING_BYTES);
-    }
     enum status_code code = blocks_take(loaded, false, error);
     double filled = clock_seconds();
     loaded->result.allocate_seconds = filled - begin;
@@ -173,8 +169,31 @@ static enum status_code load_all(struct loaded *loaded, struct status *error)
     loaded->result.allocate_seconds += filled - begin;
     code = code == STATUS_OK ? devices_load(loaded, error) : code;
     loaded->result.transfer_seconds += clock_seconds() - filled - loaded->result.store_seconds;
-    free(loaded->staging);
-    loaded->staging = NULL;
+    return code;
+}
+
+/* The first device that has staging memory of its own, which is good for all of its kind; NULL: none. */
+static struct device *staging_device(const struct loaded *loaded)
+{
+    for (int i = 0; i < loaded->plan->place_count; i++) {
+        const struct load_lane *lane = &loaded->lanes[i];
+        if (!lane->is_disk && lane->computes && lane->given->device->table->staging_alloc != NULL) {
+            return lane->given->device;
+        }
+    }
+    return NULL;
+}
+
+static enum status_code load_all(struct loaded *loaded, struct status *error)
+{
+    enum status_code code = staging_take(staging_device(loaded), LOAD_STAGING_BYTES, &loaded->staging, error);
+    if (code != STATUS_OK) {
+        return code;
+    }
+    loaded->result.staging_is_pinned = loaded->staging.is_pinned;
+    code = parts_load(loaded, error);
+    enum status_code given = staging_give_back(&loaded->staging, code == STATUS_OK ? error : NULL);
+    code = code == STATUS_OK ? given : code;
     return code == STATUS_OK ? load_files_check(loaded->files, error) : code;
 }
 
@@ -220,7 +239,6 @@ enum status_code loaded_release(struct loaded *loaded, struct status *error)
         enum status_code closed = allocator_close(loaded->lanes[i].allocator, code == STATUS_OK ? error : NULL);
         code = code == STATUS_OK ? closed : code;
     }
-    free(loaded->staging);
     arena_release(&loaded->arena);
     free(loaded);
     return code;

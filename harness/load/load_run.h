@@ -4,7 +4,7 @@
  * host's part is allocated, and everything else is read as it lies in the files. So memory that does not suffice is found
  * before the bytes for it are read, the host's memory is never more than the larger of its part and the largest tensor
  * of the disk, plus LOAD_STAGING_BYTES, and each device holds what is placed on it and nothing besides: the cast is
- * made in the staging buffers, not there. The staging buffers are plain memory: the table of devices has no pinned one. */
+ * made in the staging buffers, not there. The staging buffers are the devices' own kind of memory where they have one (harness/device/staging.h). */
 #ifndef ASSAY_LOAD_LOAD_RUN_H
 #define ASSAY_LOAD_LOAD_RUN_H
 
@@ -30,9 +30,10 @@ struct load_result {
     int64_t
         host_bytes_predicted; /* what the host's memory grows by at most: its part, GPUs that it stands for, what is in
                                      flight and the staging buffers */
-    double allocate_seconds;  /* for memory on the devices, */
-    double transfer_seconds;  /* from the files to where the bytes belong, casts and copies included, */
-    double store_seconds;     /* and to the disk, beside those */
+    bool staging_is_pinned;
+    double allocate_seconds; /* for memory on the devices, */
+    double transfer_seconds; /* from the files to where the bytes belong, casts and copies included, */
+    double store_seconds;    /* and to the disk, beside those */
 };
 
 struct loaded; /* opaque: the weights where they lie */

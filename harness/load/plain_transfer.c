@@ -1,13 +1,10 @@
 /* Plain transfers: see plain_transfer.h. Nothing here knows what a checkpoint is. */
 #include "harness/load/plain_transfer.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "harness/base/byte_source.h"
 #include "harness/base/clock.h"
 #include "harness/base/file_replace.h"
+#include "harness/device/staging.h"
 
 /* -- files */
 
@@ -24,18 +21,15 @@ static int64_t piece_of(int64_t left)
 }
 
 /* Memory that has been written to, so that no page of it is made while the clock runs; not zero, which a disk may leave out. */
-static void *buffer_new(size_t bytes, struct status *error)
+static enum status_code buffer_open(struct device *device, int64_t bytes, struct staging *buffer, struct status *error)
 {
-    uint32_t *words = malloc(bytes), state = 1;
-    if (words == NULL) {
-        status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory for a buffer of %zu bytes", bytes);
-        return NULL;
-    }
-    for (size_t i = 0; i < bytes / sizeof *words; i++) {
+    uint32_t state = 1;
+    enum status_code code = staging_take(device, bytes, buffer, error);
+    for (size_t i = 0; code == STATUS_OK && i < (size_t)bytes / sizeof state; i++) {
         state = state * 1664525U + 1013904223U;
-        words[i] = state;
+        ((uint32_t *)buffer->memory)[i] = state;
     }
-    return words;
+    return code;
 }
 
 static enum status_code file_read(const char *path, void *buffer, const struct load_watch *watch, int64_t *bytes,
@@ -61,14 +55,14 @@ enum status_code plain_read(const struct file_paths *files, const struct load_wa
                             struct status *error)
 {
     struct plain_transfer read = {.cached_bytes = files_cached_bytes(files)};
-    void *buffer = buffer_new(PLAIN_PIECE_BYTES, error);
-    enum status_code code = buffer != NULL ? STATUS_OK : STATUS_OUT_OF_MEMORY;
+    struct staging buffer = {0};
+    enum status_code code = buffer_open(NULL, PLAIN_PIECE_BYTES, &buffer, error);
     double begin = clock_seconds();
     for (int i = 0; i < files->count && code == STATUS_OK; i++) {
-        code = file_read(files->paths[i], buffer, watch, &read.bytes, error);
+        code = file_read(files->paths[i], buffer.memory, watch, &read.bytes, error);
     }
     read.seconds = clock_seconds() - begin;
-    free(buffer);
+    (void)staging_give_back(&buffer, NULL);
     if (code == STATUS_OK) {
         *made = read;
     }
@@ -94,26 +88,22 @@ enum status_code plain_write(const char *folder, int64_t bytes, const struct loa
 {
     static const char name[] = "/.assay-plain-write"; /* for messages: the file is never given a name */
     struct file_replacement *file = NULL;
-    size_t length = strlen(folder) + sizeof name;
-    char *path = malloc(length);
-    void *buffer = buffer_new(PLAIN_PIECE_BYTES, error);
-    if (path == NULL || buffer == NULL) {
-        free(path);
-        free(buffer);
-        return status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory to write a plain file");
-    }
-    snprintf(path, length, "%s%s", folder, name);
+    struct staging buffer = {0};
+    struct text path = {0};
+    text_format(&path, "%s%s", folder, name);
+    enum status_code code = text_status(&path, "a path", error);
+    code = code == STATUS_OK ? buffer_open(NULL, PLAIN_PIECE_BYTES, &buffer, error) : code;
     double begin = clock_seconds();
-    enum status_code code = file_replacement_open(path, FILE_KEPT, &file, error);
+    code = code == STATUS_OK ? file_replacement_open(text_string(&path), FILE_KEPT, &file, error) : code;
     if (code == STATUS_OK) {
-        code = pieces_write(file, buffer, bytes, watch, error);
+        code = pieces_write(file, buffer.memory, bytes, watch, error);
         if (code == STATUS_OK) {
             *made = (struct plain_transfer){.bytes = bytes, .seconds = clock_seconds() - begin};
         }
         file_replacement_abandon(file);
     }
-    free(path);
-    free(buffer);
+    (void)staging_give_back(&buffer, NULL);
+    text_release(&path);
     return code;
 }
 
@@ -121,9 +111,9 @@ enum status_code plain_write(const char *folder, int64_t bytes, const struct loa
 
 struct copy_ends {
     struct device *device;
-    void *segment; /* of the device */
-    void *buffer;  /* of the host */
-    int64_t bytes; /* of either */
+    void *segment;          /* of the device */
+    struct staging staging; /* of the host */
+    int64_t bytes;          /* of either */
 };
 
 /* A device of a bound may have little left: half as much is tried then, down to one piece. */
@@ -140,9 +130,10 @@ static enum status_code ends_open(struct device *device, int64_t bytes, struct c
     }
     ends->device = device;
     ends->bytes = wanted;
-    ends->buffer = buffer_new((size_t)wanted, error);
-    code = ends->buffer != NULL ? device->table->copy_from_host(device, ends->segment, ends->buffer, wanted, error)
-                                : STATUS_OUT_OF_MEMORY;
+    code = buffer_open(device, wanted, &ends->staging, error);
+    if (code == STATUS_OK) {
+        code = device->table->copy_from_host(device, ends->segment, ends->staging.memory, wanted, error);
+    }
     return code == STATUS_OK ? device->table->synchronize(device, error) : code;
 }
 
@@ -154,10 +145,20 @@ static enum status_code ends_copy(const struct copy_ends *ends, enum plain_direc
     for (int64_t done = 0; done < bytes && code == STATUS_OK; done += ends->bytes) {
         int64_t now = bytes - done < ends->bytes ? bytes - done : ends->bytes;
         code = direction == PLAIN_TO_DEVICE
-                   ? device->table->copy_from_host(device, ends->segment, ends->buffer, now, error)
-                   : device->table->copy_to_host(device, ends->buffer, ends->segment, now, error);
+                   ? device->table->copy_from_host(device, ends->segment, ends->staging.memory, now, error)
+                   : device->table->copy_to_host(device, ends->staging.memory, ends->segment, now, error);
     }
     return code == STATUS_OK ? device->table->synchronize(device, error) : code;
+}
+
+/* Both are given back, also where one of them fails: the first error stays. */
+static enum status_code ends_close(struct device *device, struct copy_ends *ends, struct status *error)
+{
+    enum status_code code = staging_give_back(&ends->staging, error), freed = STATUS_OK;
+    if (ends->segment != NULL) {
+        freed = device->table->segment_free(device, ends->segment, ends->bytes, code == STATUS_OK ? error : NULL);
+    }
+    return code == STATUS_OK ? freed : code;
 }
 
 enum status_code plain_copy(struct device *device, enum plain_direction direction, int64_t bytes,
@@ -183,11 +184,6 @@ enum status_code plain_copy(struct device *device, enum plain_direction directio
             *made = (struct plain_transfer){.bytes = bytes, .seconds = clock_seconds() - begin};
         }
     }
-    if (ends.segment != NULL) {
-        enum status_code freed =
-            device->table->segment_free(device, ends.segment, ends.bytes, code == STATUS_OK ? error : NULL);
-        code = code == STATUS_OK ? freed : code;
-    }
-    free(ends.buffer);
-    return code;
+    enum status_code closed = ends_close(device, &ends, code == STATUS_OK ? error : NULL);
+    return code == STATUS_OK ? closed : code;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness/base/clock.h"
+#include "harness/device/staging.h"
 #include "harness/replay/replay_inside.h"
 
 struct placed {
@@ -13,7 +14,7 @@ struct placed {
     struct replay lanes[PLACE_MAXIMUM];
     const struct placed_store *stores[PLACE_MAXIMUM];
     int lane_count;
-    void *staging; /* PLACED_STAGING_BYTES; NULL until a copy needs it */
+    struct staging staging; /* PLACED_STAGING_BYTES; taken when a copy needs it */
     struct placed_result *result;
 };
 
@@ -59,6 +60,11 @@ struct transfer {
     int64_t bytes;
 };
 
+static bool is_host(const struct placed *placed, int lane)
+{
+    return strcmp(placed->lanes[lane].properties.kind, "host") == 0;
+}
+
 /* One piece of the bytes, from `at` on, by way of the staging buffer unless one side is the host's own memory. */
 static enum status_code piece_copy(struct placed *placed, const struct transfer *transfer, int64_t at, int64_t bytes,
                                    struct status *error)
@@ -66,12 +72,11 @@ static enum status_code piece_copy(struct placed *placed, const struct transfer 
     const struct replay *from = &placed->lanes[transfer->from], *to = &placed->lanes[transfer->to];
     const unsigned char *source = (const unsigned char *)transfer->source.data + at;
     unsigned char *target = (unsigned char *)transfer->target.data + at;
-    bool from_host = strcmp(from->properties.kind, "host") == 0;
-    bool to_host = strcmp(to->properties.kind, "host") == 0;
-    const void *staged = from_host ? source : placed->staging;
+    bool from_host = is_host(placed, transfer->from), to_host = is_host(placed, transfer->to);
+    const void *staged = from_host ? source : placed->staging.memory;
     enum status_code code = STATUS_OK;
     if (!from_host) {
-        void *landing = to_host ? (void *)target : placed->staging;
+        void *landing = to_host ? (void *)target : placed->staging.memory;
         code = from->device->table->copy_to_host(from->device, landing, source, bytes, error);
     }
     if (code == STATUS_OK && (from_host || !to_host)) {
@@ -104,13 +109,20 @@ static bool is_carried_out(const struct placed *placed, const struct transfer *t
            (placed->lanes[transfer->from].properties.computes && placed->lanes[transfer->to].properties.computes);
 }
 
+/* Only where neither end is the host's own memory are there pieces in between. */
+static enum status_code staging_ensure(struct placed *placed, const struct transfer *transfer, struct status *error)
+{
+    if (placed->staging.memory != NULL || is_stored(placed, transfer) || is_host(placed, transfer->from) ||
+        is_host(placed, transfer->to)) {
+        return STATUS_OK;
+    }
+    return staging_take(placed->lanes[transfer->from].device, PLACED_STAGING_BYTES, &placed->staging, error);
+}
+
 static enum status_code bytes_move(struct placed *placed, const struct transfer *transfer, struct status *error)
 {
     if (is_stored(placed, transfer)) {
         return store_copy(placed, transfer, error);
-    }
-    if (placed->staging == NULL && (placed->staging = malloc(PLACED_STAGING_BYTES)) == NULL) {
-        return status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory for copies between devices");
     }
     enum status_code code = STATUS_OK;
     for (int64_t at = 0; at < transfer->bytes && code == STATUS_OK; at += PLACED_STAGING_BYTES) {
@@ -166,7 +178,9 @@ static enum status_code copy_across(struct placed *placed, const struct op *op, 
         code =
             ends_wait(placed, transfer, error); /* what the devices still do must not be overtaken, nor is it counted */
     }
-    if (code == STATUS_OK && is_carried_out(placed, transfer)) {
+    bool is_made = is_carried_out(placed, transfer);
+    code = code == STATUS_OK && is_made ? staging_ensure(placed, transfer, error) : code;
+    if (code == STATUS_OK && is_made) {
         double begin = clock_seconds();
         code = bytes_move(placed, transfer, error);
         code = code == STATUS_OK ? ends_wait(placed, transfer, error) : code;
@@ -327,12 +341,13 @@ static enum status_code remaining_free(struct placed *placed, struct status *err
 /* Every lane is closed, also on failure: the first error stays. */
 static enum status_code placed_close(struct placed *placed, enum status_code code, struct status *error)
 {
+    enum status_code given = staging_give_back(&placed->staging, code == STATUS_OK ? error : NULL);
+    code = code == STATUS_OK ? given : code;
     for (int i = 0; i < placed->lane_count; i++) {
         enum status_code closing = allocator_close(placed->lanes[i].allocator, code == STATUS_OK ? error : NULL);
         code = code == STATUS_OK ? closing : code;
     }
     free(placed->lanes[0].blocks);
-    free(placed->staging);
     return code;
 }
 

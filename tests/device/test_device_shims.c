@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "harness/device/device.h"
@@ -115,9 +116,63 @@ static void a_trace_is_the_same_on_every_device(void **state)
     }
 }
 
+/* -- staging memory, which the host does not have */
+
+static int staged_count;
+
+static enum status_code own_staging_alloc(struct device *device, int64_t bytes, void **memory, struct status *error)
+{
+    (void)device;
+    (void)error;
+    *memory = malloc((size_t)bytes);
+    staged_count++;
+    return STATUS_OK;
+}
+
+static enum status_code own_staging_free(struct device *device, void *memory, int64_t bytes, struct status *error)
+{
+    (void)device;
+    (void)bytes;
+    (void)error;
+    free(memory);
+    staged_count--;
+    return STATUS_OK;
+}
+
+static void staging_memory_fails_in_turn_and_is_written_down(void **state)
+{
+    (void)state;
+    for (int failing = 0; failing <= 2; failing++) {
+        struct text lines = {0};
+        struct device *host = device_open_or_skip("host"), *traced = NULL, *device = NULL;
+        struct device_table staging = *host->table;
+        void *memory = NULL;
+        assert_null(staging.staging_alloc);
+        staging.staging_alloc = own_staging_alloc;
+        staging.staging_free = own_staging_free;
+        host->table = &staging;
+        assert_int_equal(device_fault_wrap(host, failing, &traced, NULL), STATUS_OK);
+        assert_int_equal(device_trace_wrap(traced, device_trace_to_text, &lines, &device, NULL), STATUS_OK);
+        enum status_code taken = device->table->staging_alloc(device, 100, &memory, NULL);
+        assert_int_equal(taken, failing == 1 ? STATUS_OUT_OF_MEMORY : STATUS_OK);
+        if (taken == STATUS_OK) {
+            assert_int_equal(device->table->staging_free(device, memory, 100, NULL),
+                             failing == 2 ? STATUS_DEVICE : STATUS_OK);
+        }
+        assert_int_equal(staged_count, 0);
+        assert_string_equal(text_string(&lines), failing == 1 ? "staging_alloc 100 -> out of memory\n"
+                                                 : failing == 2
+                                                     ? "staging_alloc 100 -> ok\nstaging_free 100 -> device\n"
+                                                     : "staging_alloc 100 -> ok\nstaging_free 100 -> ok\n");
+        device_close(device);
+        text_release(&lines);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(staging_memory_fails_in_turn_and_is_written_down),
         cmocka_unit_test(each_call_fails_in_turn),
         cmocka_unit_test(a_trace_is_the_same_on_every_device),
     };

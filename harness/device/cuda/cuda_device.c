@@ -211,6 +211,40 @@ static enum status_code cuda_synchronize(struct device *device, struct status *e
     return code;
 }
 
+/* Portable: pinned for the contexts of all GPUs that this process has open. */
+static enum status_code cuda_staging_alloc(struct device *device, int64_t bytes, void **memory, struct status *error)
+{
+    struct cuda_device *cuda = (struct cuda_device *)device;
+    char doing[64];
+    void *taken = NULL;
+    enum status_code code = cuda_enter(cuda, error);
+    if (code != STATUS_OK) {
+        return code;
+    }
+    cudaError_t answer = cudaHostAlloc(&taken, (size_t)bytes, cudaHostAllocPortable);
+    if (answer == cudaErrorMemoryAllocation || answer == cudaErrorOperatingSystem || answer == cudaErrorNotSupported) {
+        cudaGetLastError();
+        return status_set(error, STATUS_OUT_OF_MEMORY,
+                          "cuda:%d: the host does not pin %" PRId64 " bytes of its memory; look at ulimit -l",
+                          cuda->index, bytes);
+    }
+    snprintf(doing, sizeof doing, "cudaHostAlloc of %" PRId64 " bytes", bytes);
+    code = cuda_check(cuda, answer, doing, error);
+    if (code == STATUS_OK) {
+        *memory = taken;
+    }
+    return code;
+}
+
+static enum status_code cuda_staging_free(struct device *device, void *memory, int64_t bytes, struct status *error)
+{
+    struct cuda_device *cuda = (struct cuda_device *)device;
+    char doing[64];
+    enum status_code code = cuda_enter(cuda, error);
+    snprintf(doing, sizeof doing, "cudaFreeHost of %" PRId64 " bytes", bytes);
+    return code == STATUS_OK ? cuda_check(cuda, cudaFreeHost(memory), doing, error) : code;
+}
+
 /* A question that fails leaves its figure unknown; only a lost context is an error. */
 static enum status_code cuda_read_memory(struct device *device, struct device_reading *reading, struct status *error)
 {
@@ -400,6 +434,8 @@ enum status_code cuda_open(int index, struct device **device, struct status *err
         .segment_free = cuda_segment_free,
         .run = cuda_run,
         .copy_to_host = cuda_copy_to_host,
+        .staging_alloc = cuda_staging_alloc,
+        .staging_free = cuda_staging_free,
         .copy_from_host = cuda_copy_from_host,
         .synchronize = cuda_synchronize,
         .read_memory = cuda_read_memory,

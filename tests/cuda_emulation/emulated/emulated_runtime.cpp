@@ -93,7 +93,7 @@ void memory_give_back(void *memory, size_t bytes)
 /* Codes after which a context answers nothing else. */
 bool destroys_context(int code)
 {
-    return code >= 700 || code == cudaErrorECCUncorrectable;
+    return (code >= 700 && code != cudaErrorNotSupported) || code == cudaErrorECCUncorrectable;
 }
 
 /* What EMULATED_FAULT asks for: "cudaMemcpy:3:700:FILE", the third call of that name gives error 700; -9 instead of 700 ends
@@ -166,6 +166,16 @@ int emulated_fault(const char *name)
         return 0;
     }
     return planned->code;
+}
+
+cudaError_t emulated_call_begin(const char *name)
+{
+    return call_begin(name);
+}
+
+cudaError_t emulated_answer(cudaError_t error)
+{
+    return answer(error);
 }
 
 size_t emulated_used_bytes_on(int device)
@@ -358,13 +368,14 @@ cudaError_t cudaFree(void *memory)
     return cudaSuccess;
 }
 
-cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind)
+cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind)
 {
     cudaError_t error = call_begin("cudaMemcpy");
     if (error != cudaSuccess) {
         return error;
     }
     memcpy(to, from, bytes);
+    emulated_copy_note(kind == cudaMemcpyHostToDevice ? from : to, bytes);
     return cudaSuccess;
 }
 

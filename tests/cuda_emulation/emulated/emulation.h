@@ -24,6 +24,13 @@ size_t emulation_shared_limit(const void *kernel);
 /* The error that a call of that name is to give because EMULATED_FAULT says so; 0: none. emulated_runtime.cpp has its form. */
 int emulated_fault(const char *name);
 
+/* Of a function of the runtime: what it answers before it does anything, and its answer, which cudaGetLastError will tell. */
+cudaError_t emulated_call_begin(const char *name);
+cudaError_t emulated_answer(cudaError_t error);
+
+/* The host's end of a copy. */
+void emulated_copy_note(const void *host, size_t bytes);
+
 /* False where the launch does nothing: it was refused, or the context is lost. */
 bool emulated_launch_begin(const void *kernel);
 
