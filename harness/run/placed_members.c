@@ -110,7 +110,7 @@ static struct json *place_json(const struct place_request *asked, const struct p
 {
     const struct placed_tape *placed = &plan->main.placed;
     const struct placement_share *share = share_of(asked, plan, place);
-    bool keeps = share != NULL && share->is_main;
+    bool keeps = share != NULL && share->is_main && share->reserved_bits > 0;
     struct json *object = json_object_new();
     bool made = json_set(object, "place", place_name_json(placed, place)) &&
                 json_set(object, "spec", lanes != NULL ? json_string_new(lanes->specs[place]) : json_null_new()) &&
