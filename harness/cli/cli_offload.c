@@ -10,10 +10,10 @@
 #include "harness/cli/command.h"
 #include "harness/cli/model_notes.h"
 #include "harness/cli/offload_check.h"
-#include "harness/cli/offload_copy.h"
 #include "harness/cli/offload_model.h"
 #include "harness/cli/output.h"
 #include "harness/cli/question_progress.h"
+#include "harness/load/load_files.h"
 
 static const struct option_row options[] = {
     {"to", OPTION_VALUE, "DIR", "the folder to write, made where it is missing"},
@@ -33,7 +33,7 @@ enum { NAMES_SHOWN = 5 };
 struct job {
     struct offload_model model;
     struct offload_writer *writer;
-    struct offload_copy copy;
+    struct load_files files; /* those of the model, held open */
     struct question_progress progress;
     sigset_t signals; /* that end the job, and are held until it has cleaned up */
     bool interrupted;
@@ -121,7 +121,8 @@ static enum status_code item_write(struct job *job, const struct offload_item *i
 {
     enum status_code code = offload_writer_begin(job->writer, &item->tensor, error);
     if (code == STATUS_OK) {
-        code = offload_copy_item(&job->copy, item, piece_take, job, error);
+        const struct load_stream stream = {item->parts, item->part_count, piece_take, job};
+        code = load_files_stream(&job->files, &stream, error);
     }
     return code == STATUS_OK ? offload_writer_end(job->writer, error) : code;
 }
@@ -152,6 +153,7 @@ static enum status_code folder_write(const struct arguments *arguments, struct j
     enum status_code code =
         tensors != NULL ? items_sort(job, tensors, &count, error)
                         : status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory for a list of tensors");
+    code = code == STATUS_OK ? load_files_hold(job->model.files, &job->files, error) : code;
     if (code == STATUS_OK) {
         code = offload_writer_open(arguments_value(arguments, "to"), replaces ? OFFLOAD_REPLACE : OFFLOAD_KEEP,
                                    &job->writer, error);
@@ -160,6 +162,7 @@ static enum status_code folder_write(const struct arguments *arguments, struct j
     if (code == STATUS_OK) {
         code = offload_writer_expect(job->writer, tensors, count, error);
         code = code == STATUS_OK ? items_write(job, error) : code;
+        code = code == STATUS_OK ? load_files_check(&job->files, error) : code;
         *totals = offload_writer_totals(job->writer);
         if (code == STATUS_OK) {
             code = offload_writer_finish(job->writer, error);
@@ -168,7 +171,7 @@ static enum status_code folder_write(const struct arguments *arguments, struct j
         }
     }
     job->seconds = clock_seconds() - begin;
-    offload_copy_close(&job->copy);
+    load_files_release(&job->files);
     arena_release(&arena);
     return code;
 }
@@ -229,7 +232,6 @@ static enum status_code write_run(const struct arguments *arguments, enum exit_c
                           "folder that holds them",
                           job.model.name);
     } else {
-        job.copy.files = job.model.files;
         signals_hold(&job, &before);
         code = folder_write(arguments, &job, &totals, error);
         sigprocmask(SIG_SETMASK, &before, NULL);

@@ -9,10 +9,10 @@
 #include "harness/base/size.h"
 #include "harness/checkpoint/offload_folder.h"
 #include "harness/cli/model_notes.h"
-#include "harness/cli/offload_copy.h"
 #include "harness/cli/offload_model.h"
 #include "harness/cli/output.h"
 #include "harness/cli/weights_json.h"
+#include "harness/load/load_files.h"
 
 enum { FINDINGS_SHOWN = 20, COMPARED_BYTES = 1 << 16 };
 
@@ -120,19 +120,21 @@ static enum status_code piece_compare(void *context, const void *bytes, int64_t 
 }
 
 static enum status_code values_check(struct check *check, const struct offload_entry *entry,
-                                     const struct offload_item *item, struct offload_copy *copy, struct status *error)
+                                     const struct offload_item *item, const struct load_files *files,
+                                     struct status *error)
 {
     struct comparison comparison = {.name = entry->name};
     enum status_code code = offload_source_open(check->folder, entry, &comparison.source, error);
     if (code != STATUS_OK) {
         return STATUS_OK; /* told already, of the folder by itself */
     }
-    code = offload_copy_item(copy, item, piece_compare, &comparison, error);
+    const struct load_stream stream = {item->parts, item->part_count, piece_compare, &comparison};
+    code = load_files_stream(files, &stream, error);
     byte_source_release(comparison.source);
     return code;
 }
 
-static enum status_code item_check(struct check *check, const struct offload_item *item, struct offload_copy *copy,
+static enum status_code item_check(struct check *check, const struct offload_item *item, const struct load_files *files,
                                    struct status *error)
 {
     struct offload_entry entry;
@@ -151,7 +153,7 @@ static enum status_code item_check(struct check *check, const struct offload_ite
         return found(check, code, &cause, "differs", name, error);
     }
     if (check->compares_values && item->part_count > 0 && item->obstacle == NULL) {
-        code = values_check(check, &entry, item, copy, &cause);
+        code = values_check(check, &entry, item, files, &cause);
     }
     return found(check, code, &cause, "values", name, error);
 }
@@ -187,14 +189,16 @@ static enum status_code extras_note(struct check *check, struct status *error)
 
 static enum status_code model_check(struct check *check, struct status *error)
 {
-    struct offload_copy copy = {.files = check->model.files};
-    enum status_code code = STATUS_OK;
+    struct load_files files = {0};
+    bool reads = check->compares_values && check->model.files != NULL;
+    enum status_code code = reads ? load_files_hold(check->model.files, &files, error) : STATUS_OK;
     for (int i = 0; i < check->model.list.count && code == STATUS_OK; i++) {
         if (check->model.list.items[i].is_wanted) {
-            code = item_check(check, &check->model.list.items[i], &copy, error);
+            code = item_check(check, &check->model.list.items[i], &files, error);
         }
     }
-    offload_copy_close(&copy);
+    code = code == STATUS_OK ? load_files_check(&files, error) : code;
+    load_files_release(&files);
     return code == STATUS_OK ? extras_note(check, error) : code;
 }
 

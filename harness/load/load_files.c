@@ -37,13 +37,13 @@ static enum status_code held_read(struct byte_source *source, int64_t offset, vo
         }
         if (got < 0) {
             return status_set(error, STATUS_IO,
-                              "%s: cannot be read at byte %" PRId64 ": %s; check the disk, and load again",
-                              source->name, offset + (int64_t)done, strerror(errno));
+                              "%s: cannot be read at byte %" PRId64 ": %s; check the disk, and try again", source->name,
+                              offset + (int64_t)done, strerror(errno));
         }
         if (got == 0) {
             return status_set(error, STATUS_IO,
-                              "%s: it has become shorter while it was loaded: byte %" PRId64 " of %" PRId64
-                              " is not there any more; fetch the file again, and load again",
+                              "%s: it has become shorter while it was read: byte %" PRId64 " of %" PRId64
+                              " is not there any more; fetch the file again, and try again",
                               source->name, offset + (int64_t)done, source->size_bytes);
         }
         done += (size_t)got;
@@ -88,31 +88,40 @@ static enum status_code open_refuse(const char *path, int reason, struct status 
     return status_set(error, STATUS_IO, "%s: cannot be opened: %s%s", path, strerror(reason), remedy);
 }
 
+/* Opens the file at path and adds it to the list; takes path over. */
+static enum status_code file_hold(struct load_files *files, struct text *path, struct open_file **made,
+                                  struct status *error)
+{
+    struct open_file *held = path->failed ? NULL : malloc(sizeof *held + path->length + 1);
+    if (held == NULL) {
+        text_release(path);
+        return status_set(error, STATUS_OUT_OF_MEMORY, "a file of a checkpoint: no host memory to open it");
+    }
+    memcpy(held->path, text_string(path), path->length + 1);
+    text_release(path);
+    held->file = regular_file_open(held->path, &held->facts);
+    if (held->file < 0) {
+        enum status_code code = open_refuse(held->path, errno, error);
+        free(held);
+        return code;
+    }
+    /* From begin to end, so the system may read far ahead. Hints from here, piece by piece, were slower than none. */
+    posix_fadvise(held->file, 0, 0, POSIX_FADV_SEQUENTIAL);
+    held->next = files->opened;
+    files->opened = held;
+    *made = held;
+    return STATUS_OK;
+}
+
 static enum status_code place_open(const void *context, const char *name, struct byte_source **source,
                                    struct status *error)
 {
     const struct opening *opening = context;
+    struct open_file *held = NULL;
     struct text path = {0};
     text_format(&path, "%s%s", opening->folder, strcmp(name, opening->known) == 0 ? opening->asked : name);
-    struct open_file *held = path.failed ? NULL : malloc(sizeof *held + path.length + 1);
-    if (held == NULL) {
-        text_release(&path);
-        return status_set(error, STATUS_OUT_OF_MEMORY, "%s: no host memory to open it", name);
-    }
-    memcpy(held->path, text_string(&path), path.length + 1);
-    text_release(&path);
-    held->file = regular_file_open(held->path, &held->facts);
-    enum status_code code = held->file < 0 ? open_refuse(held->path, errno, error) : source_new(held, source, error);
-    if (code != STATUS_OK) {
-        if (held->file >= 0) {
-            close(held->file);
-        }
-        free(held);
-        return code;
-    }
-    held->next = opening->files->opened;
-    opening->files->opened = held;
-    return STATUS_OK;
+    enum status_code code = file_hold(opening->files, &path, &held, error);
+    return code == STATUS_OK ? source_new(held, source, error) : code;
 }
 
 static struct open_file *held_find(const struct load_files *files, const char *path)
@@ -162,7 +171,8 @@ enum status_code load_files_open(const char *path, struct load_files *files, str
         opening.known = "model.safetensors.index.json"; /* an index may have any name */
     }
     enum status_code code = folder == NULL ? status_set(error, STATUS_OUT_OF_MEMORY, "no host memory for a path")
-                                           : checkpoint_read(&place, opening.known, &opened.checkpoint, error);
+                                           : checkpoint_read(&place, opening.known, &opened.own, error);
+    opened.checkpoint = opened.own;
     if (code == STATUS_OK) {
         code = sources_make(&opened, error);
     }
@@ -175,6 +185,71 @@ enum status_code load_files_open(const char *path, struct load_files *files, str
     return STATUS_OK;
 }
 
+static enum status_code length_check(const struct open_file *held, const struct checkpoint_file *file,
+                                     struct status *error)
+{
+    return held->facts.st_size == file->size_bytes
+               ? STATUS_OK
+               : status_set(error, STATUS_IO,
+                            "%s: it had %" PRId64 " bytes when its header was read, and has %" PRId64
+                            " now; try again when nothing changes it",
+                            file->name, file->size_bytes, (int64_t)held->facts.st_size);
+}
+
+enum status_code load_files_hold(const struct checkpoint *checkpoint, struct load_files *files, struct status *error)
+{
+    struct load_files opened = {.checkpoint = checkpoint};
+    enum status_code code = STATUS_OK;
+    for (int i = 0; i < checkpoint->file_count && code == STATUS_OK; i++) {
+        struct open_file *held = NULL;
+        struct text path = {0};
+        text_append(&path, checkpoint->files[i].name);
+        code = file_hold(&opened, &path, &held, error);
+        code = code == STATUS_OK ? length_check(held, &checkpoint->files[i], error) : code;
+    }
+    code = code == STATUS_OK ? sources_make(&opened, error) : code;
+    if (code != STATUS_OK) {
+        load_files_release(&opened);
+        return code;
+    }
+    *files = opened;
+    return STATUS_OK;
+}
+
+enum status_code load_files_read(const struct load_files *files, const struct checkpoint_tensor *stored, int64_t at,
+                                 void *bytes, int64_t count, struct status *error)
+{
+    return byte_source_read(files->sources[stored->file], stored->offset + at, bytes, (size_t)count, error);
+}
+
+static enum status_code part_stream(const struct load_files *files, const struct load_stream *stream, int part,
+                                    void *piece, struct status *error)
+{
+    const struct checkpoint_tensor *stored = stream->parts[part];
+    enum status_code code = STATUS_OK;
+    for (int64_t at = 0; at < stored->bytes && code == STATUS_OK; at += LOAD_STREAM_BYTES) {
+        int64_t left = stored->bytes - at, now = left < LOAD_STREAM_BYTES ? left : LOAD_STREAM_BYTES;
+        code = load_files_read(files, stored, at, piece, now, error);
+        code = code == STATUS_OK ? stream->take(stream->context, piece, now, error) : code;
+    }
+    return code;
+}
+
+enum status_code load_files_stream(const struct load_files *files, const struct load_stream *stream,
+                                   struct status *error)
+{
+    void *piece = malloc(LOAD_STREAM_BYTES);
+    enum status_code code = piece != NULL
+                                ? STATUS_OK
+                                : status_set(error, STATUS_OUT_OF_MEMORY,
+                                             "the host has no memory for a piece of %d bytes", LOAD_STREAM_BYTES);
+    for (int i = 0; i < stream->part_count && code == STATUS_OK; i++) {
+        code = part_stream(files, stream, i, piece, error);
+    }
+    free(piece);
+    return code;
+}
+
 static bool times_equal(struct timespec a, struct timespec b)
 {
     return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
@@ -184,23 +259,22 @@ static enum status_code held_check(const struct open_file *held, struct status *
 {
     struct stat now = {0}, named = {0};
     if (fstat(held->file, &now) != 0) {
-        return status_set(error, STATUS_IO, "%s: cannot be looked at any more: %s; load again", held->path,
+        return status_set(error, STATUS_IO, "%s: cannot be looked at any more: %s; try again", held->path,
                           strerror(errno));
     }
     if (now.st_size != held->facts.st_size || !times_equal(now.st_mtim, held->facts.st_mtim)) {
-        return status_set(
-            error, STATUS_IO,
-            "%s: it was written to while it was loaded, so that nobody knows what was read; load again when "
-            "nothing changes it",
-            held->path);
+        return status_set(error, STATUS_IO,
+                          "%s: it was written to while it was read, so that nobody knows what was read; try again when "
+                          "nothing changes it",
+                          held->path);
     }
     if (stat(held->path, &named) != 0) {
-        return status_set(error, STATUS_IO, "%s: it was removed while it was loaded (%s); put it there, and load again",
+        return status_set(error, STATUS_IO, "%s: it was removed while it was read (%s); put it there, and try again",
                           held->path, strerror(errno));
     }
     if (named.st_dev != now.st_dev || named.st_ino != now.st_ino) {
         return status_set(error, STATUS_IO,
-                          "%s: it was replaced by another file while it was loaded; load again for what is there now",
+                          "%s: it was replaced by another file while it was read; try again for what is there now",
                           held->path);
     }
     return STATUS_OK;
@@ -222,7 +296,7 @@ void load_files_release(struct load_files *files)
     }
     free(files->sources);
     free((void *)files->paths.paths);
-    checkpoint_release(files->checkpoint);
+    checkpoint_release(files->own);
     for (struct open_file *held = files->opened, *next = NULL; held != NULL; held = next) {
         next = held->next;
         close(held->file);

@@ -11,7 +11,8 @@
 #include "harness/checkpoint/checkpoint.h"
 
 struct load_files {
-    struct checkpoint *checkpoint;
+    const struct checkpoint *checkpoint;
+    struct checkpoint *own;       /* the same where it was read here; NULL: borrowed */
     struct byte_source **sources; /* by file of the checkpoint, */
     struct file_paths paths;      /* and where they are */
     struct open_file *opened;     /* a list of all, the index too */
@@ -25,6 +26,27 @@ enum status_code load_file_choose(const char *text, char **path, struct status *
 
 /* Opens the file and the shards that it names, and reads their headers. path: any name for an index that ends in .json. The errors are those of checkpoint_read. The caller releases files. */
 enum status_code load_files_open(const char *path, struct load_files *files, struct status *error);
+
+/* Opens the files of a checkpoint whose headers were read before; it is borrowed and outlives files. STATUS_IO where a file cannot be
+ * opened, or is not as long any more as it was then. */
+enum status_code load_files_hold(const struct checkpoint *checkpoint, struct load_files *files, struct status *error);
+
+/* Reads count bytes of a stored tensor, from its byte `at` on: the one way in which tensors come from these files. STATUS_IO with
+ * "FILE: cause; remedy". */
+enum status_code load_files_read(const struct load_files *files, const struct checkpoint_tensor *stored, int64_t at,
+                                 void *bytes, int64_t count, struct status *error);
+
+/* The bytes of the parts in order, in pieces of LOAD_STREAM_BYTES at most, to take, which ends the stream with any other code than
+ * STATUS_OK. */
+enum { LOAD_STREAM_BYTES = 1 << 20 };
+struct load_stream {
+    const struct checkpoint_tensor *const *parts;
+    int part_count;
+    enum status_code (*take)(void *context, const void *bytes, int64_t count, struct status *error);
+    void *context;
+};
+enum status_code load_files_stream(const struct load_files *files, const struct load_stream *stream,
+                                   struct status *error);
 
 /* STATUS_IO with "FILE: cause; remedy" where a file is not the one any more that was opened, or was written to. */
 enum status_code load_files_check(const struct load_files *files, struct status *error);

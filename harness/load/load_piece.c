@@ -39,15 +39,14 @@ static enum status_code run_read(struct loaded *loaded, const struct run *run, v
                                  struct status *error)
 {
     const struct checkpoint_tensor *stored = run->piece->stored;
-    const struct load_files *files = loaded->files;
     bool is_cast = stored->type != run->type;
     char *raw = loaded->staging.memory, *cast = raw + LOAD_PIECE_BYTES;
     void *landing = is_cast || to == NULL ? raw : to;
-    int64_t offset = stored->offset + element_offset(stored->type, run->first);
+    int64_t offset = element_offset(stored->type, run->first);
     int64_t bytes = element_offset(stored->type, run->count);
     enum status_code code = watch_look(loaded, 0, error);
     if (code == STATUS_OK) {
-        code = byte_source_read(files->sources[stored->file], offset, landing, (size_t)bytes, error);
+        code = load_files_read(loaded->files, stored, offset, landing, bytes, error);
     }
     if (code != STATUS_OK) {
         return code;

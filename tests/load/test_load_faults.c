@@ -142,9 +142,9 @@ static void a_shard_changes_while_it_is_loaded(void **state)
         void (*act)(const char *path);
         const char *words;
     } rows[] = {{file_truncate, "model-00003-of-00003.safetensors: it has become shorter"},
-                {file_remove, "model-00003-of-00003.safetensors: it was removed while it was loaded"},
+                {file_remove, "model-00003-of-00003.safetensors: it was removed while it was read"},
                 {file_replace_whole, "model-00003-of-00003.safetensors: it was replaced by another file"},
-                {file_overwrite, "model-00003-of-00003.safetensors: it was written to while it was loaded"}};
+                {file_overwrite, "model-00003-of-00003.safetensors: it was written to while it was read"}};
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct load_fixture fixture;
