@@ -10,9 +10,9 @@ BEGIN {
     floor["suite"] = 3;  floor["memory"] = 3
     floor["replay"] = 4
     floor["estimate"] = 5; floor["placement"] = 5
-    floor["question"] = 6; floor["load"] = 6
-    floor["run"] = 7
-    floor["cli"] = 8
+    floor["load"] = 6;   floor["question"] = 7
+    floor["run"] = 8
+    floor["cli"] = 9
 
     # Header of an outside library -> the only place that may include it.
     door["^yaml\\.h$"] = "^harness/suite/"

@@ -16,9 +16,10 @@ struct loaded {
     const struct load_plan *plan;
     const struct load_files *files;
     const struct load_watch *watch;
-    struct load_lane *lanes; /* by place */
-    struct block **blocks;   /* by target; NULL: none, or on the disk */
-    struct staging staging;  /* LOAD_STAGING_BYTES */
+    struct load_lane *lanes;        /* by place */
+    struct block **blocks;          /* by target; NULL: none, or on the disk */
+    struct staging staging;         /* LOAD_STAGING_BYTES */
+    int lane_of[PLACE_MAXIMUM + 1]; /* by place, where it was handed over */
     struct load_result result;
 };
 
@@ -34,6 +35,9 @@ void shares_read(struct loaded *loaded);
 
 /* The largest tensor that goes to the disk. */
 int64_t in_flight_bytes(const struct loaded *loaded);
+
+/* Fills what result says of the memory of the whole: its shares, what is in flight at most, what the host grows by. */
+void result_complete(struct loaded *loaded);
 
 /* One piece into memory at `to`, which is that of the place unless that is the disk; offset 0 is where the target begins. */
 enum status_code piece_load(struct loaded *loaded, const struct load_piece *piece, void *to, struct status *error);

@@ -133,6 +133,13 @@ static int64_t host_bytes(const struct loaded *loaded)
     return size_add(stands, larger, &all) ? all : INT64_MAX;
 }
 
+void result_complete(struct loaded *loaded)
+{
+    shares_read(loaded);
+    loaded->result.in_flight_bytes_peak = in_flight_bytes(loaded);
+    loaded->result.host_bytes_predicted = host_bytes(loaded);
+}
+
 /* -- bytes */
 
 /* What is not for the disk, as it lies in the files. */
@@ -256,12 +263,10 @@ enum status_code load_predict(const struct load_plan *plan, const struct replay_
     code = code == STATUS_OK ? blocks_take(&loaded, false, error) : code;
     code = code == STATUS_OK ? blocks_take(&loaded, true, error) : code;
     if (code == STATUS_OK) {
-        shares_read(&loaded);
+        result_complete(&loaded);
         for (int i = 0; i < plan->place_count; i++) {
             loaded.result.shares[i].stored_bytes = loaded.lanes[i].is_disk ? plan->places[i].bytes : 0;
         }
-        loaded.result.in_flight_bytes_peak = in_flight_bytes(&loaded);
-        loaded.result.host_bytes_predicted = host_bytes(&loaded);
         *result = loaded.result;
         memcpy(shares, loaded.result.shares, bytes);
         result->shares = shares;

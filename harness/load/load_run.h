@@ -50,6 +50,15 @@ const struct load_result *loaded_result(const struct loaded *loaded);
 const void *loaded_address(const struct loaded *loaded, int target);
 enum status_code loaded_release(struct loaded *loaded, struct status *error); /* NULL is accepted */
 
+/* Takes the memory that load_run takes, in the same order, and reads nothing: for a prediction on lanes that compute nothing. What goes to
+ * the disk is on no lane; one with any store is the disk. */
+enum status_code load_lay(const struct load_plan *plan, const struct replay_lane *lanes, struct loaded **made,
+                          struct status *error);
+
+/* What is loaded, given to a placed replay on the same devices: lane_of[i] is its lane for place i of the plan. Its memory is the replay's
+ * then; loaded stays until the replay has ended. */
+void loaded_hand_over(struct loaded *loaded, const int *lane_of, struct placed_weights *weights);
+
 /* What load_run would find on devices that have enough memory: the same requests, in the same order, to allocators without any.
  * read_bytes and the seconds are 0. The shares are the arena's. */
 enum status_code load_predict(const struct load_plan *plan, const struct replay_lane *lanes, struct arena *arena,

@@ -179,6 +179,11 @@ enum status_code allocator_open(enum allocator_policy policy, struct segment_sou
     return STATUS_OK;
 }
 
+void allocator_source_set(struct allocator *allocator, struct segment_source source)
+{
+    allocator->source = source;
+}
+
 enum status_code allocator_close(struct allocator *allocator, struct status *error)
 {
     if (allocator == NULL) {

@@ -86,6 +86,10 @@ enum status_code allocator_open(enum allocator_policy policy, struct segment_sou
  * source does not take is offered once more; the first error is returned. NULL is accepted. */
 enum status_code allocator_close(struct allocator *allocator, struct status *error);
 
+/* Segments come from and go to this source from now on, which is the same memory by another way: for a new owner, whose errors
+ * and counts are others. */
+void allocator_source_set(struct allocator *allocator, struct segment_source source);
+
 /* bytes >= 0; for 0 bytes *block is NULL and only alloc_count changes. STATUS_OUT_OF_MEMORY, STATUS_OVERFLOW where
  * sizes leave 63 bits, or what the source answers; the live blocks are then as before. */
 enum status_code allocator_alloc(struct allocator *allocator, int64_t bytes, struct block **block,

@@ -283,21 +283,38 @@ static enum status_code meta_lane_open(int64_t bytes, const char *what, struct d
     return code;
 }
 
-/* Within these bounds, by place. */
-static enum status_code bounds_predict(const struct placed_tape *placed, const int64_t *bound_bytes,
-                                       struct placed_outcome *outcome, struct status *error)
+enum status_code placed_meta_lanes_open(const struct placed_tape *placed, const int64_t *bound_bytes,
+                                        struct replay_lane lanes[PLACE_MAXIMUM], struct status *error)
 {
-    struct replay_lane lanes[PLACE_MAXIMUM] = {0};
     enum status_code code = STATUS_OK;
+    memset(lanes, 0, PLACE_MAXIMUM * sizeof *lanes);
     for (int i = 0; i < placed->place_count && code == STATUS_OK; i++) {
         lanes[i].policy = policy_of(placed, i);
         code = meta_lane_open(bound_bytes[i], placed->budget_words[i], &lanes[i].device, error);
     }
+    if (code != STATUS_OK) {
+        placed_meta_lanes_close(lanes);
+    }
+    return code;
+}
+
+void placed_meta_lanes_close(struct replay_lane lanes[PLACE_MAXIMUM])
+{
+    for (int i = 0; i < PLACE_MAXIMUM; i++) {
+        device_close(lanes[i].device);
+        lanes[i].device = NULL;
+    }
+}
+
+/* Within these bounds, by place. */
+static enum status_code bounds_predict(const struct placed_tape *placed, const int64_t *bound_bytes,
+                                       struct placed_outcome *outcome, struct status *error)
+{
+    struct replay_lane lanes[PLACE_MAXIMUM];
+    enum status_code code = placed_meta_lanes_open(placed, bound_bytes, lanes, error);
     if (code == STATUS_OK) {
         code = placed_tape_run(placed, lanes, outcome, error);
-    }
-    for (int i = 0; i < placed->place_count; i++) {
-        device_close(lanes[i].device);
+        placed_meta_lanes_close(lanes);
     }
     return code;
 }

@@ -74,6 +74,10 @@ struct placed_outcome {
 /* Replays on meta lanes within the budgets. Out of memory is no error, but an outcome. */
 enum status_code placed_tape_predict(const struct placed_tape *placed, struct placed_outcome *outcome,
                                      struct status *error);
+/* A meta lane for each place, of so many bytes (BUDGET_NONE: no bound), for replays that predict. On failure nothing is open. */
+enum status_code placed_meta_lanes_open(const struct placed_tape *placed, const int64_t *bound_bytes,
+                                        struct replay_lane lanes[PLACE_MAXIMUM], struct status *error);
+void placed_meta_lanes_close(struct replay_lane lanes[PLACE_MAXIMUM]);
 /* The same on devices that were opened for it, one for each place. */
 enum status_code placed_tape_run(const struct placed_tape *placed, const struct replay_lane *lanes,
                                  struct placed_outcome *outcome, struct status *error);

@@ -6,11 +6,13 @@
 
 #include "harness/base/clock.h"
 #include "harness/device/staging.h"
+#include "harness/replay/placed_given.h"
 #include "harness/replay/replay_inside.h"
 
 struct placed {
     const struct tape_view *tape;
     const struct placed_options *options;
+    struct placed_given given;
     struct replay lanes[PLACE_MAXIMUM];
     const struct placed_store *stores[PLACE_MAXIMUM];
     int lane_count;
@@ -150,7 +152,7 @@ static enum status_code transfer_read(struct placed *placed, const struct op *op
         tensor_element_count(&transfer->target) != tensor_element_count(&transfer->source)) {
         return status_set(error, STATUS_INTERNAL, "a copy between devices of tensors that differ or are not dense");
     }
-    transfer->stored = (struct stored_tensor){.label = placed->tape->storages[operand->storage].label,
+    transfer->stored = (struct stored_tensor){.label = given_label(&placed->given, operand->storage),
                                               .dtype = operand->dtype,
                                               .rank = operand->rank,
                                               .bytes = transfer->bytes};
@@ -197,12 +199,16 @@ static enum status_code copy_across(struct placed *placed, const struct op *op, 
 
 /* -- events */
 
-static enum status_code op_play(struct placed *placed, int index, struct status *error)
+static bool is_loading(const struct placed *placed)
+{
+    return placed->lanes[0].ledger.stage == STAGE_LOAD;
+}
+
+/* The lanes of the first operand and of another that lies elsewhere. */
+static enum status_code lanes_find(struct placed *placed, const struct op *op, int lanes[2], struct status *error)
 {
     const struct tape_view *tape = placed->tape;
-    const struct op *op = &tape->ops[index];
-    int lanes[2] = {0, 0};
-    bool differ = false;
+    lanes[0] = lanes[1] = 0;
     for (int i = 0; i < op->operand_count; i++) {
         int at = op->first_operand + i;
         if (at < 0 || at >= tape->operand_count) {
@@ -213,10 +219,27 @@ static enum status_code op_play(struct placed *placed, int index, struct status 
         if (code != STATUS_OK) {
             return code;
         }
-        differ = differ || (i > 0 && lane != lanes[0]);
-        lanes[i > 0] = lane;
+        if (i == 0) {
+            lanes[0] = lanes[1] = lane;
+        }
+        lanes[1] = lane != lanes[0] ? lane : lanes[1];
     }
-    if (!differ) {
+    return STATUS_OK;
+}
+
+static enum status_code op_play(struct placed *placed, int index, struct status *error)
+{
+    const struct op *op = &placed->tape->ops[index];
+    int lanes[2];
+    bool is_done = false;
+    enum status_code code = lanes_find(placed, op, lanes, error);
+    if (code == STATUS_OK && is_loading(placed)) {
+        code = given_run(&placed->given, op, &is_done, error);
+    }
+    if (code != STATUS_OK || is_done) {
+        return code;
+    }
+    if (lanes[1] == lanes[0]) {
         return replay_op_run(&placed->lanes[lanes[0]], index, error);
     }
     if (op->opcode != OPCODE_COPY || op->operand_count != 2) {
@@ -224,7 +247,7 @@ static enum status_code op_play(struct placed *placed, int index, struct status 
                           opcode_name(op->opcode), lanes[0], lanes[1]);
     }
     struct transfer transfer = {.from = lanes[0], .to = lanes[1]};
-    enum status_code code = copy_across(placed, op, &transfer, error);
+    code = copy_across(placed, op, &transfer, error);
     if (code != STATUS_OK) {
         status_prefix(error, "stage %s: op %d (copy from place %d to %d)", stage_name(placed->lanes[0].ledger.stage),
                       index, lanes[0], lanes[1]);
@@ -240,13 +263,30 @@ static enum status_code storage_play(struct placed *placed, const struct event *
         return code;
     }
     struct replay *replay = &placed->lanes[lane];
-    return event->kind == EVENT_ALLOC ? replay_storage_alloc(replay, event->index, error)
-                                      : replay_storage_free(replay, event->index, error);
+    bool is_done = false;
+    if (event->kind == EVENT_FREE) {
+        return given_passes(&placed->given, event->index) ? STATUS_OK
+                                                          : replay_storage_free(replay, event->index, error);
+    }
+    if (is_loading(placed)) {
+        code = given_take(&placed->given, event, replay, lane, &is_done, error);
+    }
+    return code != STATUS_OK || is_done ? code : replay_storage_alloc(replay, event->index, error);
+}
+
+/* What is given lies in the lanes' memory from the begin, and belongs to the load: before it there are no figures. */
+static enum status_code stage_play(struct placed *placed, int stage, struct status *error)
+{
+    bool is_first = placed->lanes[0].ledger.stage == STAGE_CONTEXT && placed->given.weights != NULL;
+    enum status_code code = stages_end(placed, error);
+    for (int i = 0; i < placed->lane_count && is_first; i++) {
+        placed->lanes[i].result.stages[STAGE_CONTEXT] = (struct replay_stage){0};
+    }
+    return code == STATUS_OK ? stages_begin(placed, (enum stage)stage, error) : code;
 }
 
 static enum status_code event_play(struct placed *placed, const struct event *event, struct status *error)
 {
-    enum status_code code = STATUS_OK;
     int index = event->index;
     switch (event->kind) {
     case EVENT_ALLOC:
@@ -261,8 +301,7 @@ static enum status_code event_play(struct placed *placed, const struct event *ev
         if (index < 0 || index >= STAGE_COUNT) {
             break;
         }
-        code = stages_end(placed, error);
-        return code == STATUS_OK ? stages_begin(placed, (enum stage)index, error) : code;
+        return stage_play(placed, index, error);
     case EVENT_TRIM:
         if (index >= 0 && index < placed->lane_count) {
             return allocator_trim(placed->lanes[index].allocator, error);
@@ -303,15 +342,18 @@ static enum status_code placed_open(struct placed *placed, const struct replay_l
 {
     const struct replay_observer *observers = placed->options->observers;
     struct storage_block *blocks = NULL;
+    const struct placed_weights *weights = placed->options->weights;
     enum status_code code = replay_blocks_new(placed->tape, &blocks, error);
     for (int i = 0; i < placed->lane_count; i++) {
         placed->lanes[i] = (struct replay){.tape = placed->tape,
                                            .device = lanes[i].device,
                                            .observer = observers != NULL ? &observers[i] : NULL,
                                            .ledger = ledger_new(),
+                                           .allocator = weights != NULL ? weights->allocators[i] : NULL,
                                            .blocks = blocks};
         placed->stores[i] = lanes[i].store;
     }
+    code = code == STATUS_OK ? given_open(placed->tape, weights, &placed->given, error) : code;
     for (int i = 0; i < placed->lane_count && code == STATUS_OK; i++) {
         code = replay_open(&placed->lanes[i], lanes[i].policy, error);
         if (code != STATUS_OK) {
@@ -347,6 +389,7 @@ static enum status_code placed_close(struct placed *placed, enum status_code cod
         enum status_code closing = allocator_close(placed->lanes[i].allocator, code == STATUS_OK ? error : NULL);
         code = code == STATUS_OK ? closing : code;
     }
+    given_release(&placed->given);
     free(placed->lanes[0].blocks);
     return code;
 }

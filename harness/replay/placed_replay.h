@@ -46,11 +46,40 @@ struct placed_result {
     int64_t copy_count; /* of all of them */
 };
 
+/* Where a tensor of the tape's load is, before the tape begins. */
+enum weight_kind {
+    WEIGHT_OWN,   /* nowhere: the tape makes it */
+    WEIGHT_BLOCK, /* in memory of the lane */
+    WEIGHT_STORED /* in the store of the lane */
+};
+
+struct given_weight {
+    enum weight_kind kind;
+    int lane;
+    struct block *block; /* of the lane's allocator; NULL: of no bytes, or stored */
+    const char *label;   /* the name that it is stored by */
+    const char *type;    /* what it was loaded as: "BF16" */
+    bool has_dtype;      /* type is the same elements as dtype */
+    enum dtype dtype;
+    int64_t bytes;
+};
+
+/* Weights that are there before the tape begins, as a checkpoint that was loaded (harness/load). The tape's load takes them over
+ * instead of taking memory and filling it, and sends nothing to the disk; what they lie in counts from the load on. */
+struct placed_weights {
+    /* By lane, with all that lies in them; NULL: the lane opens one. They are the replay's from its begin, also when it fails, and given
+     * back with what it has taken itself. */
+    struct allocator *allocators[PLACE_MAXIMUM];
+    void (*find)(void *context, const char *label, struct given_weight *weight);
+    void *context;
+};
+
 /* What else a replay may be given; all zero: nothing. */
 struct placed_options {
     const struct replay_observer *observers; /* one for each lane, told of its figures; NULL: none */
     bool (*stops)(void *context); /* asked before each operation; true ends the replay with STATUS_UNAVAILABLE */
     void *context;                /* of stops */
+    const struct placed_weights *weights;
 };
 
 /* Walks the tape as replay_run does; a stage begins and ends on every lane at once, and its seconds are those of all.
@@ -61,7 +90,8 @@ enum status_code placed_replay_run(const struct tape_view *tape, const struct re
                                    const struct replay_observer *observers, struct placed_result *result,
                                    struct status *error);
 
-/* The same with options. */
+/* The same with options. STATUS_INVALID where a weight that is given lies in another place than the tape has it, or is of another
+ * type. */
 struct placed_order {
     const struct tape_view *tape;
     const struct replay_lane *lanes;

@@ -156,18 +156,41 @@ static enum status_code storage_fault(const struct replay *replay, int index, co
                       replay->tape->storages[index].label, what);
 }
 
-enum status_code replay_storage_alloc(struct replay *replay, int index, struct status *error)
+static enum status_code storage_check(const struct replay *replay, int index, struct status *error)
 {
     const struct storage *storage = &replay->tape->storages[index];
-    struct storage_block *slot = &replay->blocks[index];
+    const struct storage_block *slot = &replay->blocks[index];
     if (slot->state != STORAGE_UNTOUCHED) {
         return storage_fault(replay, index, "is taken twice", error);
     }
     if ((unsigned)storage->category >= CATEGORY_COUNT || storage->bytes < 0) {
         return storage_fault(replay, index, "has no category or a negative size", error);
     }
+    return STATUS_OK;
+}
+
+enum status_code replay_storage_adopt(struct replay *replay, int index, struct block *block, struct status *error)
+{
+    const struct storage *storage = &replay->tape->storages[index];
+    enum status_code code = storage_check(replay, index, error);
+    if (code != STATUS_OK) {
+        return code;
+    }
+    replay->blocks[index] = (struct storage_block){
+        .state = STORAGE_LIVE, .block = block, .bytes = storage->bytes, .block_bytes = block_bytes(block)};
+    replay->workspace_allocated_bytes += storage->category == CATEGORY_WORKSPACE ? block_bytes(block) : 0;
+    return ledger_add(&replay->ledger, index, storage->category, storage->bytes, block_position(block), error);
+}
+
+enum status_code replay_storage_alloc(struct replay *replay, int index, struct status *error)
+{
+    const struct storage *storage = &replay->tape->storages[index];
     struct block *block = NULL;
-    enum status_code code = allocator_alloc(replay->allocator, storage->bytes, &block, error);
+    enum status_code code = storage_check(replay, index, error);
+    if (code != STATUS_OK) {
+        return code;
+    }
+    code = allocator_alloc(replay->allocator, storage->bytes, &block, error);
     if (code == STATUS_OUT_OF_MEMORY) {
         replay_refusal_note(replay, storage->bytes, storage->label, error);
         return code;
@@ -176,10 +199,7 @@ enum status_code replay_storage_alloc(struct replay *replay, int index, struct s
         status_prefix(error, "stage %s: storage %d (%s)", stage_name(replay->ledger.stage), index, storage->label);
         return code;
     }
-    *slot = (struct storage_block){
-        .state = STORAGE_LIVE, .block = block, .bytes = storage->bytes, .block_bytes = block_bytes(block)};
-    replay->workspace_allocated_bytes += storage->category == CATEGORY_WORKSPACE ? block_bytes(block) : 0;
-    return ledger_add(&replay->ledger, index, storage->category, storage->bytes, block_position(block), error);
+    return replay_storage_adopt(replay, index, block, error);
 }
 
 enum status_code replay_storage_free(struct replay *replay, int index, struct status *error)
@@ -381,6 +401,10 @@ enum status_code replay_open(struct replay *replay, enum allocator_policy policy
         return code;
     }
     struct segment_source source = {.table = &device_segment_table, .context = replay};
+    if (replay->allocator != NULL) {
+        allocator_source_set(replay->allocator, source);
+        return STATUS_OK;
+    }
     return allocator_open(policy, source, &replay->allocator, error);
 }
 

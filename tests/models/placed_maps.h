@@ -1,4 +1,4 @@
-/* Maps that spread tiny models over two devices, the host and the disk: for test_placed_tape.c alone. */
+/* Maps that spread tiny models over two devices, the host and the disk. */
 #ifndef ASSAY_TESTS_MODELS_PLACED_MAPS_H
 #define ASSAY_TESTS_MODELS_PLACED_MAPS_H
 
