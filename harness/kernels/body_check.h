@@ -90,6 +90,8 @@ static inline const char *image_pattern(enum opcode opcode)
     switch (opcode) {
     case OPCODE_BATCHNORM:
         return "FFFFFFSS";
+    case OPCODE_BATCHNORM_INFERENCE:
+        return "FFFFFF";
     case OPCODE_BATCHNORM_BACKWARD:
         return "FFFSSFFF";
     case OPCODE_GROUPED_CONVOLUTION:

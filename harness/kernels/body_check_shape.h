@@ -99,7 +99,7 @@ static inline const char *batchnorm_check(const struct operation_call *call)
     bool backward = call->opcode == OPCODE_BATCHNORM_BACKWARD;
     bool fit = t[0].rank >= 2 && shapes_equal(&t[0], &t[5]) && (!backward || shapes_equal(&t[0], &t[1]));
     int64_t channels = fit ? t[0].size[1] : 0;
-    for (int i = 1; fit && i < 8; i++) {
+    for (int i = 1; fit && i < call->tensor_count; i++) {
         bool wide = i == 5 || (backward && i == 1);
         fit = wide || count_of(&t[i]) == channels;
     }
@@ -314,6 +314,7 @@ static inline const char *image_check(const struct operation_call *call)
 {
     switch (call->opcode) {
     case OPCODE_BATCHNORM:
+    case OPCODE_BATCHNORM_INFERENCE:
     case OPCODE_BATCHNORM_BACKWARD:
         return batchnorm_check(call);
     case OPCODE_MAX_POOL:

@@ -58,6 +58,7 @@ static host_function *const functions[OPCODE_COUNT] = {
     [OPCODE_LAYERNORM_BACKWARD] = host_layernorm_backward,
     [OPCODE_LAYERNORM_BACKWARD_INPUT] = host_layernorm_backward_input,
     [OPCODE_BATCHNORM] = host_batchnorm,
+    [OPCODE_BATCHNORM_INFERENCE] = host_batchnorm,
     [OPCODE_BATCHNORM_BACKWARD] = host_batchnorm_backward,
     [OPCODE_EMBEDDING] = host_embedding,
     [OPCODE_EMBEDDING_BACKWARD] = host_embedding_backward,

@@ -7,7 +7,7 @@ struct batchnorm_job {
     const struct tensor *tensors;
     struct planes planes;
     float epsilon, momentum;
-    bool training;
+    bool training, tells; /* tells: mean and deviation are outputs */
     struct host_scratch scratch;
 };
 
@@ -17,7 +17,8 @@ static bool batchnorm_open(struct batchnorm_job *job, const struct operation_cal
     job->planes = planes_of(&call->tensors[0]);
     job->epsilon = (float)call->attributes.f[0];
     job->momentum = (float)call->attributes.f[1];
-    job->training = call->attributes.i[0] == 1;
+    job->tells = call->opcode != OPCODE_BATCHNORM_INFERENCE;
+    job->training = job->tells && call->attributes.i[0] == 1;
     return host_scratch_open(&job->scratch, 3 * job->planes.plane);
 }
 
@@ -84,8 +85,10 @@ static void channel_forward(const struct batchnorm_job *job, int64_t channel)
         scale_loop(from, to, moments.mean, scale, shift, plane);
         span_write(to, out, at, 1, plane);
     }
-    ((float *)job->tensors[6].data)[channel] = moments.mean;
-    ((float *)job->tensors[7].data)[channel] = moments.reciprocal_deviation;
+    if (job->tells) {
+        ((float *)job->tensors[6].data)[channel] = moments.mean;
+        ((float *)job->tensors[7].data)[channel] = moments.reciprocal_deviation;
+    }
 }
 
 const char *host_batchnorm(const struct operation_call *call)

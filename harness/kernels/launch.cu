@@ -61,6 +61,7 @@ static const struct launch_row launch_table[] = {
     {OPCODE_LAYERNORM_BACKWARD, launch_layernorm_backward},
     {OPCODE_LAYERNORM_BACKWARD_INPUT, launch_layernorm_backward},
     {OPCODE_BATCHNORM, launch_batchnorm},
+    {OPCODE_BATCHNORM_INFERENCE, launch_batchnorm},
     {OPCODE_BATCHNORM_BACKWARD, launch_batchnorm_backward},
     {OPCODE_EMBEDDING, launch_embedding},
     {OPCODE_EMBEDDING_BACKWARD, launch_embedding_backward},

@@ -86,8 +86,9 @@ template <enum dtype dtype, int unit>
 BODY void channel_forward(const struct batchnorm_launch &launch, struct team team, int64_t channel)
 {
     const struct tensor *t = launch.call.tensors;
+    bool tells = launch.call.opcode != OPCODE_BATCHNORM_INFERENCE; /* mean and deviation are outputs */
     float mean, reciprocal;
-    if (launch.call.attributes.i[0] == 1) {
+    if (tells && launch.call.attributes.i[0] == 1) {
         struct channel_moments moments = channel_train<dtype, unit>(launch, team, channel);
         mean = moments.mean;
         reciprocal = moments.reciprocal_deviation;
@@ -102,7 +103,7 @@ BODY void channel_forward(const struct batchnorm_launch &launch, struct team tea
         group_rescale(places_get<dtype, unit>(&t[0], places, held), &y, mean, scale, shift);
         places_set<dtype, unit>(&t[5], places, y);
     });
-    if (team.lane == 0) {
+    if (tells && team.lane == 0) {
         ((float *)t[6].data)[channel] = mean;
         ((float *)t[7].data)[channel] = reciprocal;
     }

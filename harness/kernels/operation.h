@@ -81,6 +81,7 @@
  *                            running ones are updated with momentum f[1] (variance unbiased); 0: running statistics are
  *                            used, mean and deviation receive them. f[0] = epsilon. weight..variance may be of the
  *                            dtype of a instead of f32
+ * BATCHNORM_INFERENCE the same inputs -> out alone; f[0] = epsilon. By the running statistics, as BATCHNORM with i[0] = 0
  * BATCHNORM_BACKWARD grad, a, weight, mean, reciprocal deviation -> grad a, grad weight, grad bias (training formula)
  * -- lookup
  * EMBEDDING     weight [V, h], ids i64 -> out dense [.., h]; a wrong id is an error, never a wild read
@@ -227,6 +228,7 @@
     X(LAYERNORM_BACKWARD, 5, 3)                                                                                        \
     X(LAYERNORM_BACKWARD_INPUT, 5, 1)                                                                                  \
     X(BATCHNORM, 5, 3)                                                                                                 \
+    X(BATCHNORM_INFERENCE, 5, 1)                                                                                       \
     X(BATCHNORM_BACKWARD, 5, 3)                                                                                        \
     X(EMBEDDING, 2, 1)                                                                                                 \
     X(EMBEDDING_BACKWARD, 2, 1)                                                                                        \

@@ -225,6 +225,7 @@ struct value *tape_sum(struct tape *tape, struct value *a, int dimension, bool k
 struct value *tape_softmax(struct tape *tape, struct value *a, bool in_float32);
 struct value *tape_layernorm(struct tape *tape, struct value *a, struct value *weight, struct value *bias,
                              double epsilon);
+/* In evaluation mean and deviation are made where PyTorch makes them (batchnorm_choice.h). */
 struct value *tape_batchnorm(struct tape *tape, struct value *a, struct value *weight, struct value *bias,
                              struct value *running_mean, struct value *running_variance, double epsilon,
                              double momentum);

@@ -1,6 +1,7 @@
 /* Reductions, softmax, layer and batch normalisation, with their gradients. */
 #include <string.h>
 
+#include "harness/tape/batchnorm_choice.h"
 #include "harness/tape/graph.h"
 
 /* -- means */
@@ -221,6 +222,18 @@ static void batchnorm_backward(struct tape *tape, struct node *node, struct valu
     slopes_hand_on(node, slopes, in);
 }
 
+/* Whether mean and deviation are left behind. Our own backward pass wants them wherever there is one. */
+static bool statistics_are_made(const struct tape *tape, const struct value *a, const struct value *weight)
+{
+    const struct batchnorm_case batchnorm = {.dtype = a->dtype,
+                                             .weight_dtype = weight->dtype,
+                                             .rank = a->shape.rank,
+                                             .batch = a->shape.size[0],
+                                             .element_count = value_count(a),
+                                             .training = tape->training};
+    return tape->gradients || batchnorm_makes_statistics(tape->target->capability, &batchnorm);
+}
+
 struct value *tape_batchnorm(struct tape *tape, struct value *a, struct value *weight, struct value *bias,
                              struct value *running_mean, struct value *running_variance, double epsilon,
                              double momentum)
@@ -230,10 +243,15 @@ struct value *tape_batchnorm(struct tape *tape, struct value *a, struct value *w
     }
     int frame = tape_frame_open(tape);
     struct value *result = value_new(tape, a->dtype, &a->shape, "BATCHNORM");
-    struct value *mean = value_new(tape, DTYPE_FLOAT32, &weight->shape, "BATCHNORM mean");
-    struct value *deviation = value_new(tape, DTYPE_FLOAT32, &weight->shape, "BATCHNORM deviation");
-    struct value *values[] = {a, weight, bias, running_mean, running_variance, result, mean, deviation};
+    struct value *values[8] = {a, weight, bias, running_mean, running_variance, result};
     struct operation_attributes attributes = attributes_f(epsilon, momentum);
+    if (!statistics_are_made(tape, a, weight)) {
+        attributes = attributes_f(epsilon, 0.0);
+        tape_run(tape, OPCODE_BATCHNORM_INFERENCE, &attributes, 5, 6, values);
+        return tape_frame_close(tape, frame, result);
+    }
+    struct value *mean = values[6] = value_new(tape, DTYPE_FLOAT32, &weight->shape, "BATCHNORM mean");
+    struct value *deviation = values[7] = value_new(tape, DTYPE_FLOAT32, &weight->shape, "BATCHNORM deviation");
     attributes.i[0] = tape->training ? 1 : 0;
     tape_run(tape, OPCODE_BATCHNORM, &attributes, 5, 8, values);
     struct node *node = result != NULL ? node_new(tape, batchnorm_backward, 3, values, result) : NULL;

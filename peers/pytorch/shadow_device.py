@@ -1,8 +1,8 @@
 """Make the meta device take the decisions that PyTorch takes on a CUDA device of compute capability 9.0.
 
 On meta no kernel runs, but operator choices that ask "is this tensor on CUDA?" go the other way. The ones our models
-meet are listed here, each with what CUDA does: fused dropout, the attention backend, the half-precision softmax, the
-fused optimizers. Autocast: shadow_autocast.py.
+meet are listed here, each with what CUDA does: fused dropout, the attention backend, the half-precision softmax, batch
+normalisation in evaluation, the fused optimizers. Autocast: shadow_autocast.py.
 """
 import contextlib
 import math
@@ -96,6 +96,15 @@ def softmax(input, dim=None, _stacklevel=3, dtype=None):
     return torch.softmax(input, dim, dtype=dtype)
 
 
+def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5):
+    """CUDA in evaluation: cuDNN, which leaves no statistics behind, where it takes the call (batchnorm_choice.txt)."""
+    types_fit = torch.bfloat16 not in (input.dtype, weight.dtype) and (input.dtype != torch.float16 or
+                                                                       weight.dtype == torch.float32)
+    if not training and types_fit and input.dim() >= 3 and input.size(0) <= 65535 and input.numel() < 2**31 - 1:
+        return aten.cudnn_batch_norm(input, weight, bias, running_mean, running_var, False, momentum, eps)[0]
+    return torch.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, True)
+
+
 class InputValues(TorchDispatchMode):
     """Answers the questions that models ask about values. transformers asks one kind, "is every token attended to /
     in one sequence?", with a boolean; for unpadded inputs the answer is yes, for padded ones no."""
@@ -118,6 +127,7 @@ def compute_capability_90(answers=True, padding=False):
     """
     from torch.optim import adam, optimizer
     changes = [(F, "scaled_dot_product_attention", attention), (F, "dropout", dropout), (F, "softmax", softmax),
+               (F, "batch_norm", batch_norm),
                (torch, "dropout", lambda input, p, train: dropout(input, p, train)),
                (adam, "_device_dtype_check_for_fused", lambda p, cuda_unsupported=False: None),
                (optimizer, "_device_dtype_check_for_fused", lambda p, cuda_unsupported=False: None)]

@@ -54,6 +54,7 @@ const struct kernel_case kernel_cases[] = {
     {"LAYERNORM_BACKWARD", OPCODE_LAYERNORM_BACKWARD, "ffrrcfcc", {.f = {0}}},
     {"LAYERNORM_BACKWARD_INPUT", OPCODE_LAYERNORM_BACKWARD_INPUT, "ffrrcf", {.f = {0}}},
     {"BATCHNORM, training", OPCODE_BATCHNORM, "nkkkknkk", {.f = {1e-5, 0.1}, .i = {1}}},
+    {"BATCHNORM_INFERENCE", OPCODE_BATCHNORM_INFERENCE, "nkkkkn", {.f = {1e-5}}},
     {"BATCHNORM_BACKWARD", OPCODE_BATCHNORM_BACKWARD, "nnkkknkk", {.f = {0}}},
     {"EMBEDDING", OPCODE_EMBEDDING, "fif", {.f = {0}}},
     {"EMBEDDING_BACKWARD", OPCODE_EMBEDDING_BACKWARD, "fif", {.i = {-1}}},

@@ -58,6 +58,7 @@ static reference_function *const references[OPCODE_COUNT] = {
     [OPCODE_LAYERNORM_BACKWARD] = reference_layernorm_backward,
     [OPCODE_LAYERNORM_BACKWARD_INPUT] = reference_layernorm_backward,
     [OPCODE_BATCHNORM] = reference_batchnorm,
+    [OPCODE_BATCHNORM_INFERENCE] = reference_batchnorm_inference,
     [OPCODE_BATCHNORM_BACKWARD] = reference_batchnorm_backward,
     [OPCODE_EMBEDDING] = reference_embedding,
     [OPCODE_EMBEDDING_BACKWARD] = reference_embedding_backward,

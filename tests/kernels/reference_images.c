@@ -49,6 +49,15 @@ void reference_batchnorm(const struct operation_call *call, double *const *v)
     }
 }
 
+void reference_batchnorm_inference(const struct operation_call *call, double *const *v)
+{
+    struct planes p = planes_of(&call->tensors[0]);
+    for (int64_t k = 0; k < p.images * p.channels * p.plane; k++) {
+        int64_t c = k / p.plane % p.channels;
+        v[5][k] = (v[0][k] - v[3][c]) / sqrt(v[4][c] + call->attributes.f[0]) * v[1][c] + v[2][c];
+    }
+}
+
 void reference_batchnorm_backward(const struct operation_call *call, double *const *v)
 {
     struct planes p = planes_of(&call->tensors[0]);

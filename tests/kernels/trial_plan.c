@@ -56,6 +56,7 @@ static trial_plan *const plans[OPCODE_COUNT] = {
     [OPCODE_LAYERNORM_BACKWARD] = plan_layernorm_backward,
     [OPCODE_LAYERNORM_BACKWARD_INPUT] = plan_layernorm_backward,
     [OPCODE_BATCHNORM] = plan_batchnorm,
+    [OPCODE_BATCHNORM_INFERENCE] = plan_batchnorm_inference,
     [OPCODE_BATCHNORM_BACKWARD] = plan_batchnorm_backward,
     [OPCODE_EMBEDDING] = plan_embedding,
     [OPCODE_EMBEDDING_BACKWARD] = plan_embedding_backward,

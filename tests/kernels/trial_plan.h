@@ -13,7 +13,7 @@ trial_plan *trial_plan_for(enum opcode opcode);
 
 trial_plan plan_create, plan_attention_mask, plan_element, plan_dropout, plan_sum, plan_rows, plan_loss,
     plan_loss_backward, plan_target_mask, plan_cross_entropy;
-trial_plan plan_layernorm, plan_layernorm_backward, plan_batchnorm, plan_batchnorm_backward;
+trial_plan plan_layernorm, plan_layernorm_backward, plan_batchnorm, plan_batchnorm_inference, plan_batchnorm_backward;
 trial_plan plan_embedding, plan_embedding_backward, plan_max_pool, plan_max_pool_backward, plan_convolution,
     plan_grouped_convolution, plan_matmul;
 trial_plan plan_complex_multiply, plan_group_limit;

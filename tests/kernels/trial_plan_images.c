@@ -12,25 +12,40 @@ static const int64_t image_shapes[][4] = {
 
 enum { IMAGE_SHAPE_COUNT = sizeof image_shapes / sizeof image_shapes[0] };
 
-bool plan_batchnorm(struct trial *trial, int variant)
+/* The inputs: images, scale and shift, running mean and variance; and the output. */
+static void batchnorm_open(struct trial *trial, int variant, const int64_t *size)
 {
-    if (variant >= 2 * IMAGE_SHAPE_COUNT) {
-        return false;
-    }
-    const int64_t *size = image_shapes[variant % IMAGE_SHAPE_COUNT];
     trial->call.attributes.f[0] = 1e-5;
-    trial->call.attributes.f[1] = 0.1;
-    trial->call.attributes.i[0] = variant < IMAGE_SHAPE_COUNT;
     trial->tolerance = 3e-5;
     enum dtype dtype = trial_dtype(trial);
     enum dtype scale = variant % 2 == 0 ? DTYPE_FLOAT32 : dtype;
     trial_input(trial, dtype, LAYOUT_DENSE, 4, size, -1.0, 3.0);
     trial_input(trial, scale, LAYOUT_DENSE, 1, &size[1], 0.5, 1.5);
     trial_input(trial, scale, LAYOUT_DENSE, 1, &size[1], -1.0, 1.0);
-    int mean = trial_input(trial, scale, LAYOUT_DENSE, 1, &size[1], -1.0, 1.0);
-    int variance = trial_input(trial, scale, LAYOUT_DENSE, 1, &size[1], 0.5, 1.5);
-    trial->updated[mean] = trial->updated[variance] = true;
+    trial_input(trial, scale, LAYOUT_DENSE, 1, &size[1], -1.0, 1.0);
+    trial_input(trial, scale, LAYOUT_DENSE, 1, &size[1], 0.5, 1.5);
     trial_output(trial, trial_dtype(trial), LAYOUT_DENSE, 4, size);
+}
+
+bool plan_batchnorm_inference(struct trial *trial, int variant)
+{
+    if (variant >= IMAGE_SHAPE_COUNT) {
+        return false;
+    }
+    batchnorm_open(trial, variant, image_shapes[variant]);
+    return true;
+}
+
+bool plan_batchnorm(struct trial *trial, int variant)
+{
+    if (variant >= 2 * IMAGE_SHAPE_COUNT) {
+        return false;
+    }
+    const int64_t *size = image_shapes[variant % IMAGE_SHAPE_COUNT];
+    batchnorm_open(trial, variant, size);
+    trial->call.attributes.f[1] = 0.1;
+    trial->call.attributes.i[0] = variant < IMAGE_SHAPE_COUNT;
+    trial->updated[3] = trial->updated[4] = true;
     trial_output(trial, DTYPE_FLOAT32, LAYOUT_DENSE, 1, &size[1]);
     trial_output(trial, DTYPE_FLOAT32, LAYOUT_DENSE, 1, &size[1]);
     return true;
