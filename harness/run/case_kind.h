@@ -17,6 +17,7 @@ struct case_kind {
     /* Where the case opens its devices itself: finds out what it stands on, in place of measuring_device_prepare. measuring->device is
      * NULL, constants of one device are not asked for, and measure is called although the main device may not be here. NULL: none. */
     enum status_code (*look)(struct measuring *measuring, struct status *error);
+    bool writes_files;    /* to the job's folder, which goes with the attempt however that ends */
     const char *unproved; /* why --prove says nothing of such a case; NULL: it does */
 };
 

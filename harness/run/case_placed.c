@@ -201,7 +201,8 @@ static enum status_code opening_refusal_send(const struct measuring *measuring, 
 
 static enum status_code lanes_open(const struct measuring *measuring, struct placed_case *placed, struct status *error)
 {
-    enum status_code code = placed_lanes_open(&placed->plan.main.placed, placed->ground, &placed->lanes, error);
+    enum status_code code =
+        placed_lanes_open_in(&placed->plan.main.placed, placed->ground, measuring->job->folder, &placed->lanes, error);
     if (code == STATUS_OUT_OF_MEMORY) {
         struct status unsent;
         enum status_code sent = opening_refusal_send(measuring, placed, &unsent);
@@ -274,6 +275,10 @@ static enum status_code lanes_run(const struct measuring *measuring, struct plac
     malloc_trim(0); /* what the predictions used must not count as already there */
     enum status_code code =
         placed_tape_run_with(&trial->placed, placed->lanes.lanes, &options, &trial->measured, error);
+    if (code == STATUS_IO) {
+        struct status cause = *error;
+        return status_set(error, code, "%s; set TMPDIR to a folder with room", cause.text);
+    }
     if (code == STATUS_OK) {
         code = figures_send(measuring, placed, error);
     }
@@ -314,5 +319,6 @@ const struct case_kind case_kind_placed = {
     .predict = placed_predict,
     .measure = placed_measure,
     .look = placed_look,
+    .writes_files = true,
     .unproved = "the least memory is not looked for where a model lies in several places",
 };

@@ -51,6 +51,7 @@ struct case_job {
     const struct constants *constants; /* as in struct run_options */
     const char *reference_dir;
     const char *version;         /* of the program; NULL: unknown */
+    const char *folder;          /* for files of this attempt, emptied and removed after it; NULL: it has none */
     const struct json *external; /* what external estimators say: name -> estimate; NULL: nothing */
     int attempt;                 /* from 1 */
     bool shared;                 /* other children may use the device: what is used on the whole of it says nothing */

@@ -1,6 +1,7 @@
 /* Worker: which child comes after which. What each of them means is case_line.c's, search.c's and proof.c's. */
 #include "harness/run/worker.h"
 
+#include "harness/base/temporary_folder.h"
 #include "harness/run/case_kind.h"
 
 static enum status_code child_begin(struct worker *worker, const struct worker_means *means, struct status *error)
@@ -10,12 +11,21 @@ static enum status_code child_begin(struct worker *worker, const struct worker_m
     return code;
 }
 
+/* Where none can be made the child says why, when it comes to its files. */
+static void worker_folder_make(struct worker *worker)
+{
+    bool has_files = case_kind_of(&worker->job.case_->identity.workload)->writes_files;
+    bool is_made = has_files && temporary_folder_make("assay-case", worker->folder, NULL) == STATUS_OK;
+    worker->job.folder = is_made ? worker->folder : NULL;
+}
+
 enum status_code worker_start(struct worker *worker, const struct case_job *job, const struct worker_means *means,
                               struct status *error)
 {
     bool has_next = true;
     enum status_code code = STATUS_OK;
     worker->job = *job;
+    worker_folder_make(worker);
     if (case_searches(job->case_)) {
         search_begin(&worker->search, job->case_);
         code = search_next(&worker->search, means->runner, &worker->job, &has_next, error);
@@ -84,6 +94,7 @@ enum status_code worker_go_on(struct worker *worker, const struct worker_means *
     } else {
         code = case_line_make(&worker->job, &worker->child, line, status, error);
         child_release(&worker->child);
+        temporary_folder_remove(worker->folder);
     }
     if (code == STATUS_OK && *line != NULL && is_to_prove(worker, *line, *status)) {
         code = proof_start(worker, *line, error);
@@ -110,6 +121,7 @@ void worker_release(struct worker *worker)
     if (worker->busy) {
         child_release(&worker->child);
     }
+    temporary_folder_remove(worker->folder);
     search_release(&worker->search);
     proof_release(&worker->proof);
     *worker = (struct worker){0};

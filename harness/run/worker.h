@@ -3,11 +3,15 @@
 #ifndef ASSAY_RUN_WORKER_H
 #define ASSAY_RUN_WORKER_H
 
+#include <limits.h>
+
 #include "harness/run/proof.h"
 #include "harness/run/search.h"
 
+/* Stays where it is. */
 struct worker {
-    bool busy; /* a child is under way */
+    bool busy;             /* a child is under way */
+    char folder[PATH_MAX]; /* of its files; "": it has none */
     struct child child;
     struct case_job job; /* its */
     struct search search;
