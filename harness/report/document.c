@@ -84,18 +84,6 @@ static struct json *spreads_value(const struct report *report)
     return json_made(value, made);
 }
 
-/* {"places": [...], "transfers": [...], ...} */
-static struct json *side_tables_value(const struct report *report)
-{
-    struct json *value = json_object_new();
-    const struct side_table *table;
-    bool made = value != NULL;
-    for (int index = 0; made && (table = side_table_at(index)) != NULL; index++) {
-        made = json_set(value, table->name, side_table_json(table, report));
-    }
-    return json_made(value, made);
-}
-
 enum { INDENT = 2 };
 
 /* Writes one member of the document and releases its value; NULL: memory ran out, and *made is false. */
@@ -140,6 +128,18 @@ static struct json *missing_value(const struct report *report)
     return json_made(value, made);
 }
 
+/* "tables": {"places": [...], "transfers": [...], ...} */
+static void tables_write(const struct report *report, struct text *text)
+{
+    const struct side_table *table;
+    text_format(text, ",\n%*s\"tables\": {", INDENT, "");
+    for (int index = 0; (table = side_table_at(index)) != NULL; index++) {
+        text_format(text, "%s\n%*s\"%s\": ", index > 0 ? "," : "", 2 * INDENT, "", table->name);
+        side_table_json(table, report, 2, text);
+    }
+    text_format(text, "\n%*s}", INDENT, "");
+}
+
 /* The records as they stand in their file, of which one at a time is in memory. */
 static enum status_code cases_write(const struct report *report, struct text *text, struct status *error)
 {
@@ -174,10 +174,10 @@ enum status_code document_write(const struct report *report, const struct accura
     member_write(&head, "summary", summary_value(rows, count), &made);
     member_write(&head, "spreads", spreads_value(report), &made);
     member_write(&head, "proofs", proof_rates_json(report), &made);
-    member_write(&head, "tables", side_tables_value(report), &made);
     text_append_bytes(text, text_string(&head), head.length);
     made = made && !head.failed;
     text_release(&head);
+    tables_write(report, text);
     return made ? cases_write(report, text, error)
                 : status_set(error, STATUS_OUT_OF_MEMORY, "no memory for a JSON document of %d cases",
                              report->case_count);

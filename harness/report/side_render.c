@@ -23,18 +23,6 @@ static enum status_code name_refuse(const char *name, struct status *error)
     return code;
 }
 
-static enum status_code json_render(const struct side_table *table, const struct report *report, struct text *text,
-                                    struct status *error)
-{
-    struct json *value = side_table_json(table, report);
-    enum status_code code = value != NULL
-                                ? json_write(value, 2, text, error)
-                                : status_set(error, STATUS_OUT_OF_MEMORY, "no memory for the table %s", table->name);
-    text_append(text, "\n");
-    json_release(value);
-    return code;
-}
-
 enum status_code report_render_side(const struct report *report, const char *name, enum report_format format,
                                     const struct report_style *style, struct text *text, struct status *error)
 {
@@ -61,7 +49,9 @@ enum status_code report_render_side(const struct report *report, const char *nam
         side_table_csv(table, report, text);
         break;
     case REPORT_JSON:
-        return json_render(table, report, text, error);
+        side_table_json(table, report, 0, text);
+        text_append(text, "\n");
+        break;
     default:
         return status_set(error, STATUS_INVALID, "the table %s is there as table, md, csv and json, not in that format",
                           table->name);

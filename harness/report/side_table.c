@@ -92,34 +92,56 @@ static int chosen_order(const void *left, const void *right)
     return order != 0 ? order : a->place - b->place;
 }
 
-void side_rows_make(const struct side_table *table, const struct report *report, int case_maximum,
-                    struct side_rows *rows)
+/* Chooses from `order`; the cases are put into *made. */
+static void cases_fill(const struct side_table *table, const struct report *report, const struct case_order *order,
+                       int maximum, struct side_cases *made)
 {
-    *rows = (struct side_rows){0};
-    int maximum = case_maximum > 0 ? case_maximum : INT_MAX, count = 0;
-    if (!side_table_is_there(table, report)) {
-        return;
-    }
     struct chosen_case *chosen = calloc((size_t)report->case_count, sizeof *chosen);
-    struct case_order order = {0};
-    rows->failed = chosen == NULL || !case_order_make(report, maximum, &order);
-    for (int place = 0; !rows->failed && place < report->case_count; place++) {
-        const struct case_view *view = order.cases[place];
-        bool has = table->has(view);
-        rows->case_count += has ? 1 : 0;
-        if (has && count < maximum) {
-            chosen[count++] = (struct chosen_case){.view = view, .table = table, .place = place};
+    made->cases = calloc((size_t)report->case_count, sizeof *made->cases);
+    made->failed = chosen == NULL || made->cases == NULL;
+    for (int place = 0; !made->failed && place < report->case_count; place++) {
+        bool has = table->has(order->cases[place]), fits = made->count < maximum;
+        made->hidden_count += has && !fits ? 1 : 0;
+        if (has && fits) {
+            chosen[made->count++] = (struct chosen_case){order->cases[place], table, place};
         }
     }
-    rows->hidden_count = rows->case_count - count;
-    if (table->order != NULL && count > 0) {
-        qsort(chosen, (size_t)count, sizeof *chosen, chosen_order);
+    if (!made->failed && table->order != NULL) {
+        qsort(chosen, (size_t)made->count, sizeof *chosen, chosen_order);
     }
-    for (int at = 0; at < count && !rows->failed; at++) {
-        table->add(chosen[at].view, rows);
+    for (int at = 0; !made->failed && at < made->count; at++) {
+        made->cases[at] = chosen[at].view;
+    }
+    free(chosen);
+}
+
+struct side_cases side_cases_make(const struct side_table *table, const struct report *report, int maximum)
+{
+    struct side_cases made = {0};
+    struct case_order order = {0};
+    maximum = maximum > 0 ? maximum : INT_MAX;
+    if (!side_table_is_there(table, report)) {
+        return made;
+    }
+    if (case_order_make(report, maximum, &order)) {
+        cases_fill(table, report, &order, maximum, &made);
+    } else {
+        made.failed = true;
     }
     case_order_release(&order);
-    free(chosen);
+    return made;
+}
+
+void side_cases_release(struct side_cases *cases)
+{
+    free(cases->cases);
+    *cases = (struct side_cases){0};
+}
+
+void side_rows_of(const struct side_table *table, const struct case_view *view, struct side_rows *rows)
+{
+    rows->count = 0;
+    table->add(view, rows);
 }
 
 bool side_table_is_there(const struct side_table *table, const struct report *report)

@@ -48,12 +48,11 @@ struct side_row {
     struct cell cells[SIDE_COLUMNS_MAXIMUM];
 };
 
+/* The rows of one case. */
 struct side_rows {
     struct side_row *rows;
     int count, room;
-    int case_count;   /* that have rows here */
-    int hidden_count; /* cases that have rows and are not shown */
-    bool failed;      /* memory ran out */
+    bool failed; /* memory ran out */
 };
 
 struct side_table {
@@ -84,9 +83,20 @@ struct cell cell_difference(int64_t left_bytes, int64_t right_bytes); /* left - 
 struct cell cell_real(double value);                                  /* negative: not known */
 struct cell cell_error(bool known, double error);
 
-/* The rows of the most urgent cases, at most so many cases; 0: all. Released with side_rows_release. */
-void side_rows_make(const struct side_table *table, const struct report *report, int case_maximum,
-                    struct side_rows *rows);
+/* The cases of a table in the order of their urgency, or in its own. */
+struct side_cases {
+    const struct case_view **cases;
+    int count;
+    int hidden_count; /* that have rows, too, and are not among them */
+    bool failed;      /* memory ran out */
+};
+
+/* The most urgent ones, at most so many; 0: all. Released with side_cases_release. */
+struct side_cases side_cases_make(const struct side_table *table, const struct report *report, int maximum);
+void side_cases_release(struct side_cases *cases);
+
+/* The rows of one case in place of those of the case before. Released with side_rows_release after the last. */
+void side_rows_of(const struct side_table *table, const struct case_view *view, struct side_rows *rows);
 void side_rows_release(struct side_rows *rows);
 
 bool side_table_is_there(const struct side_table *table, const struct report *report);
@@ -111,7 +121,8 @@ void side_table_terminal(const struct side_table *table, const struct report *re
                          struct text *text);
 void side_table_markdown(const struct side_table *table, const struct report *report, struct text *text);
 void side_table_csv(const struct side_table *table, const struct report *report, struct text *text);
-struct json *side_table_json(const struct side_table *table,
-                             const struct report *report); /* an array; NULL: no memory */
+
+/* An array, depth levels below the document that it stands in; one row at a time is in memory. */
+void side_table_json(const struct side_table *table, const struct report *report, int depth, struct text *text);
 
 #endif

@@ -5,6 +5,8 @@
 #include "harness/report/escape.h"
 #include "harness/report/side_table.h"
 
+enum { INDENT = 2 };
+
 static bool is_integer(enum cell_kind kind)
 {
     return kind == CELL_COUNT || kind == CELL_BYTES || kind == CELL_DIFFERENCE;
@@ -27,24 +29,33 @@ static void cell_csv(const struct cell *cell, enum cell_kind kind, struct text *
     }
 }
 
+static void row_csv(const struct side_table *table, const struct side_row *row, struct text *text)
+{
+    csv_append(text, row->view->id);
+    for (int column = 0; column < table->column_count; column++) {
+        cell_csv(&row->cells[column], table->columns[column].kind, text);
+    }
+    text_append(text, "\r\n");
+}
+
 void side_table_csv(const struct side_table *table, const struct report *report, struct text *text)
 {
-    struct side_rows rows;
-    side_rows_make(table, report, 0, &rows);
+    struct side_cases cases = side_cases_make(table, report, 0);
+    struct side_rows rows = {0};
     text_append(text, "id");
     for (int column = 0; column < table->column_count; column++) {
         text_format(text, ",%s", table->columns[column].key);
     }
     text_append(text, "\r\n");
-    for (int at = 0; at < rows.count; at++) {
-        csv_append(text, rows.rows[at].view->id);
-        for (int column = 0; column < table->column_count; column++) {
-            cell_csv(&rows.rows[at].cells[column], table->columns[column].kind, text);
+    for (int at = 0; at < cases.count; at++) {
+        side_rows_of(table, cases.cases[at], &rows);
+        for (int index = 0; index < rows.count; index++) {
+            row_csv(table, &rows.rows[index], text);
         }
-        text_append(text, "\r\n");
     }
-    text->failed = text->failed || rows.failed;
+    text->failed = text->failed || cases.failed || rows.failed;
     side_rows_release(&rows);
+    side_cases_release(&cases);
 }
 
 static struct json *cell_json(const struct cell *cell, enum cell_kind kind)
@@ -57,21 +68,37 @@ static struct json *cell_json(const struct cell *cell, enum cell_kind kind)
                                 : json_real_new(cell->real);
 }
 
-struct json *side_table_json(const struct side_table *table, const struct report *report)
+static void row_json(const struct side_table *table, const struct side_row *row, int depth, struct text *text)
 {
-    struct side_rows rows;
-    struct json *value = json_array_new();
-    side_rows_make(table, report, 0, &rows);
-    bool made = value != NULL && !rows.failed;
-    for (int at = 0; made && at < rows.count; at++) {
-        struct json *row = json_object_new();
-        bool set = json_set(row, "id", json_string_new(rows.rows[at].view->id));
-        for (int column = 0; set && column < table->column_count; column++) {
-            set = json_set(row, table->columns[column].key,
-                           cell_json(&rows.rows[at].cells[column], table->columns[column].kind));
-        }
-        made = json_append(value, json_made(row, set));
+    struct json *value = json_object_new();
+    bool made = json_set(value, "id", json_string_new(row->view->id));
+    for (int column = 0; made && column < table->column_count; column++) {
+        made = json_set(value, table->columns[column].key, cell_json(&row->cells[column], table->columns[column].kind));
     }
+    json_write_below(value, INDENT, depth, text);
+    text->failed = text->failed || !made;
+    json_release(value);
+}
+
+void side_table_json(const struct side_table *table, const struct report *report, int depth, struct text *text)
+{
+    struct side_cases cases = side_cases_make(table, report, 0);
+    struct side_rows rows = {0};
+    const char *separator = "[";
+    for (int at = 0; at < cases.count; at++) {
+        side_rows_of(table, cases.cases[at], &rows);
+        for (int index = 0; index < rows.count; index++) {
+            text_format(text, "%s\n%*s", separator, INDENT * (depth + 1), "");
+            row_json(table, &rows.rows[index], depth + 1, text);
+            separator = ",";
+        }
+    }
+    if (separator[0] == ',') {
+        text_format(text, "\n%*s]", INDENT * depth, "");
+    } else {
+        text_append(text, "[]");
+    }
+    text->failed = text->failed || cases.failed || rows.failed;
     side_rows_release(&rows);
-    return json_made(value, made);
+    side_cases_release(&cases);
 }

@@ -32,22 +32,34 @@ static void row_append(const struct side_table *table, const struct side_row *ro
     text_append(text, "\n");
 }
 
-static void rows_append(const struct side_table *table, const struct side_rows *rows, bool with_groups,
-                        struct text *text)
+static void group_append(const struct side_table *table, const char *group, struct text *text)
+{
+    text_format(text, "<tr><td colspan=%d class=group>", table->column_count);
+    xml_append(text, group);
+    text_append(text, "\n");
+}
+
+/* The rows of several cases below their titles, or of one without. */
+static void cases_append(const struct side_table *table, const struct case_view *const *cases, int count,
+                         bool with_groups, struct text *text)
 {
     const char *group = NULL;
+    struct side_rows rows = {0};
     html_table_begin(text);
     heading_append(table, text);
-    for (int at = 0; at < rows->count; at++) {
-        if (with_groups && (group == NULL || rows->rows[at].group != group)) {
-            group = rows->rows[at].group;
-            text_format(text, "<tr><td colspan=%d class=group>", table->column_count);
-            xml_append(text, group);
-            text_append(text, "\n");
+    for (int at = 0; at < count; at++) {
+        side_rows_of(table, cases[at], &rows);
+        for (int index = 0; index < rows.count; index++) {
+            if (with_groups && rows.rows[index].group != group) {
+                group = rows.rows[index].group;
+                group_append(table, group, text);
+            }
+            row_append(table, &rows.rows[index], text);
         }
-        row_append(table, &rows->rows[at], text);
     }
     html_table_end(text);
+    text->failed = text->failed || rows.failed;
+    side_rows_release(&rows);
 }
 
 static void note_append(struct text *text, const char *words)
@@ -61,25 +73,24 @@ static void note_append(struct text *text, const char *words)
 
 static void table_append(const struct side_table *table, const struct report *report, struct text *text)
 {
-    struct side_rows rows;
+    struct side_cases cases = side_cases_make(table, report, CASES_MAXIMUM);
     struct text note = {0};
-    side_rows_make(table, report, CASES_MAXIMUM, &rows);
-    if (rows.count > 0) {
+    if (cases.count > 0) {
         text_format(text, "<h2 id=\"%s\">%s</h2>\n", table->name, table->title);
         note_append(text, table->words);
-        rows_append(table, &rows, true, text);
+        cases_append(table, cases.cases, cases.count, true, text);
     }
-    if (rows.count > 0 && table->note != NULL) {
+    if (cases.count > 0 && table->note != NULL) {
         table->note(report, &note);
     }
-    if (rows.hidden_count > 0) {
+    if (cases.hidden_count > 0) {
         text_format(&note, "%s%d more cases are not shown; all are in the report as csv or json.",
-                    note.length > 0 ? " " : "", rows.hidden_count);
+                    note.length > 0 ? " " : "", cases.hidden_count);
     }
     note_append(text, text_string(&note));
-    text->failed = text->failed || rows.failed || note.failed;
+    text->failed = text->failed || cases.failed || note.failed;
     text_release(&note);
-    side_rows_release(&rows);
+    side_cases_release(&cases);
 }
 
 void side_tables_html(const struct report *report, struct text *text)
@@ -106,12 +117,8 @@ void side_details_html(const struct case_view *view, struct text *text)
 {
     const struct side_table *table;
     for (int index = 0; (table = side_table_at(index)) != NULL; index++) {
-        struct side_rows rows = {0};
         if (table->is_detail && table->has(view)) {
-            table->add(view, &rows);
-            rows_append(table, &rows, false, text);
+            cases_append(table, &view, 1, false, text);
         }
-        text->failed = text->failed || rows.failed;
-        side_rows_release(&rows);
     }
 }

@@ -35,37 +35,42 @@ static void row_append(const struct side_table *table, const struct side_row *ro
     text_append(text, " |\n");
 }
 
-static void hidden_append(const struct side_rows *rows, struct text *text)
+static void cases_append(const struct side_table *table, const struct side_cases *cases, struct text *text)
 {
-    if (rows->hidden_count > 0) {
-        text_format(text, "\n%d more cases are not shown; all are in the report as csv or json.\n", rows->hidden_count);
+    const char *group = NULL;
+    struct side_rows rows = {0};
+    for (int at = 0; at < cases->count; at++) {
+        side_rows_of(table, cases->cases[at], &rows);
+        for (int index = 0; index < rows.count; index++) {
+            row_append(table, &rows.rows[index], rows.rows[index].group != group, text);
+            group = rows.rows[index].group;
+        }
     }
+    text->failed = text->failed || rows.failed;
+    side_rows_release(&rows);
 }
 
 /* maximum 0: all cases. */
 static void table_append(const struct side_table *table, const struct report *report, int maximum, struct text *text)
 {
-    struct side_rows rows;
+    struct side_cases cases = side_cases_make(table, report, maximum);
     struct text note = {0};
-    const char *group = NULL;
-    side_rows_make(table, report, maximum, &rows);
-    if (rows.count > 0) {
+    if (cases.count > 0) {
         heading_append(table, text);
+        cases_append(table, &cases, text);
     }
-    for (int at = 0; at < rows.count; at++) {
-        row_append(table, &rows.rows[at], group == NULL || rows.rows[at].group != group, text);
-        group = rows.rows[at].group;
+    if (cases.hidden_count > 0) {
+        text_format(text, "\n%d more cases are not shown; all are in the report as csv or json.\n", cases.hidden_count);
     }
-    hidden_append(&rows, text);
-    if (rows.count > 0 && table->note != NULL) {
+    if (cases.count > 0 && table->note != NULL) {
         table->note(report, &note);
         text_append(text, note.length > 0 ? "\n" : "");
         markdown_append(text, text_string(&note));
         text_append(text, note.length > 0 ? "\n" : "");
     }
-    text->failed = text->failed || rows.failed || note.failed;
+    text->failed = text->failed || cases.failed || note.failed;
     text_release(&note);
-    side_rows_release(&rows);
+    side_cases_release(&cases);
 }
 
 void side_table_markdown(const struct side_table *table, const struct report *report, struct text *text)

@@ -76,46 +76,51 @@ static void line_append(const struct side_page *page, const struct side_row *row
     line_end_append(page->text);
 }
 
-static void rows_append(const struct side_page *page, const struct side_rows *rows)
+static void cases_append(const struct side_page *page, const struct side_cases *cases)
 {
     const char *group = NULL;
+    struct side_rows rows = {0};
     colour_append(page, "\x1b[2m");
     line_append(page, NULL);
     colour_append(page, "\x1b[0m");
-    for (int at = 0; at < rows->count; at++) {
-        if (group == NULL || rows->rows[at].group != group) {
-            group = rows->rows[at].group;
-            outside_paragraph_append(page->text, group, page->width, 2, 0);
+    for (int at = 0; at < cases->count; at++) {
+        side_rows_of(page->table, cases->cases[at], &rows);
+        for (int index = 0; index < rows.count; index++) {
+            if (rows.rows[index].group != group) {
+                group = rows.rows[index].group;
+                outside_paragraph_append(page->text, group, page->width, 2, 0);
+            }
+            line_append(page, &rows.rows[index]);
         }
-        line_append(page, &rows->rows[at]);
     }
+    page->text->failed = page->text->failed || rows.failed;
+    side_rows_release(&rows);
 }
 
 void side_table_terminal(const struct side_table *table, const struct report *report, const struct report_style *style,
                          struct text *text)
 {
     struct side_page page = {.table = table, .text = text, .width = style->width, .colour = style->colour};
-    struct side_rows rows;
+    struct side_cases cases = side_cases_make(table, report, 0);
     struct text note = {0};
-    side_rows_make(table, report, 0, &rows);
     columns_choose(&page);
-    if (rows.count > 0) {
+    if (cases.count > 0) {
         colour_append(&page, "\x1b[1m");
         paragraph_append(text, table->title, page.width, 0, 0);
         colour_append(&page, "\x1b[0m");
         paragraph_append(text, table->words, page.width, 0, 0);
-        rows_append(&page, &rows);
+        cases_append(&page, &cases);
     }
-    if (rows.count > 0 && table->note != NULL) {
+    if (cases.count > 0 && table->note != NULL) {
         table->note(report, &note);
-        text_append(text, note.length > 0 ? "  " : "");
-        if (note.length > 0) {
-            outside_paragraph_append(text, text_string(&note), page.width, 2, 2);
-        }
     }
-    text->failed = text->failed || rows.failed || note.failed;
+    if (note.length > 0) {
+        text_append(text, "  ");
+        outside_paragraph_append(text, text_string(&note), page.width, 2, 2);
+    }
+    text->failed = text->failed || cases.failed || note.failed;
     text_release(&note);
-    side_rows_release(&rows);
+    side_cases_release(&cases);
 }
 
 void side_tables_terminal(const struct report *report, const struct report_style *style, struct text *text)
