@@ -132,6 +132,7 @@ $(call object,$(filter harness/kernels/% harness/device/%,$(LIB_C))): C_FLAGS +=
 # Square roots and multiply-adds become single vector instructions, and what is computed for a lane that is then not
 # chosen may raise a flag that nobody reads, or loops with a choice in them would stay scalar. Nothing is reordered.
 $(call object,$(filter harness/kernels/%,$(LIB_C))): C_FLAGS += -fno-math-errno -fno-trapping-math -ffp-contract=fast
+$(call object,harness/load/element_cast.c): C_FLAGS += $(OPENMP) -fno-trapping-math
 # Numbers of files are the same on every processor.
 $(call object,harness/kernels/normal_fill.c): C_FLAGS += -ffp-contract=off
 $(call object,$(wildcard harness/hub/*.c)): C_FLAGS += $(if $(CURL_WHY_NOT),-DASSAY_WITHOUT_CURL)

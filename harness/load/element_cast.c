@@ -1,9 +1,10 @@
-/* Element cast: a loop for each pair of types, so that a compiler can do eight elements at once. Not a reader. */
+/* Element cast: a loop for each pair of types, compiled for each generation of processors, so that it does up to 32 elements at once. Not a reader. */
 #include "harness/load/element_cast.h"
 
 #include <string.h>
 
 #include "harness/kernels/convert.h"
+#include "harness/kernels/host_span.h"
 
 enum cast_type { CAST_F32, CAST_F16, CAST_BF16, CAST_F64, CAST_TYPE_COUNT };
 
@@ -36,8 +37,9 @@ const struct storage_type *storage_type_of(enum dtype dtype)
 
 /* A file's tensor may begin at any byte, so elements are copied out and in; a compiler makes plain moves of it. */
 #define CAST_LOOP(name, to_c, from_c, expression)                                                                      \
-    static void name(void *to, const void *from, int64_t count)                                                        \
+    HOST_CLONES static void name(void *to, const void *from, int64_t count)                                            \
     {                                                                                                                  \
+        BODY_SIMD()                                                                                                    \
         for (int64_t i = 0; i < count; i++) {                                                                          \
             from_c element;                                                                                            \
             memcpy(&element, (const char *)from + i * (int64_t)sizeof element, sizeof element);                        \
