@@ -7,6 +7,7 @@
 
 #include "harness/run/case_kind.h"
 #include "harness/run/placed_members.h"
+#include "harness/run/placed_plain.h"
 
 struct placed_case {
     struct place_request asked;
@@ -15,6 +16,7 @@ struct placed_case {
     enum placed_ground ground;
     struct validity validities[PLACE_MAXIMUM];
     struct replay_observer observers[PLACE_MAXIMUM];
+    struct placed_transfers transfers;
 };
 
 static bool placed_applies(const struct workload *workload)
@@ -266,6 +268,15 @@ static enum status_code figures_send(const struct measuring *measuring, struct p
     return measuring_send(measuring, json_made(object, made), error);
 }
 
+/* Sent after the figures, for these are there whatever becomes of it. */
+static enum status_code plain_send(const struct measuring *measuring, struct placed_case *placed, struct status *error)
+{
+    struct json *object = json_object_new();
+    placed_plain_measure(&placed->plan.main, &placed->lanes, &placed->transfers);
+    bool made = json_set(object, "transfers", transfers_json(&placed->plan, &placed->transfers));
+    return measuring_send(measuring, json_made(object, made), error);
+}
+
 static enum status_code lanes_run(const struct measuring *measuring, struct placed_case *placed, struct status *error)
 {
     struct placed_trial *trial = &placed->plan.main;
@@ -287,7 +298,7 @@ static enum status_code lanes_run(const struct measuring *measuring, struct plac
         code = status_set(error, STATUS_OUT_OF_MEMORY, "on %s: %s",
                           placement_device_name(trial->placed.devices[refused], name), trial->measured.reason);
     }
-    return code;
+    return code == STATUS_OK ? plain_send(measuring, placed, error) : code;
 }
 
 static enum status_code placed_measure(const struct measuring *measuring, struct status *error)

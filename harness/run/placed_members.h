@@ -6,7 +6,7 @@
 #include "harness/question/place_request.h"
 #include "harness/question/placed_lanes.h"
 
-/* Transfers have seconds and a plain counterpart where they were carried out. */
+/* What stands beside the transfers of a case (placed_plain.h). */
 struct placed_transfers {
     struct transfer_plain {
         const char *what; /* "copy"; static; NULL: none was made */

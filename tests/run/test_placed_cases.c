@@ -145,6 +145,19 @@ static void every_place_has_its_verdicts(void **state)
         figures_equal(json_get(json_get(line, "stages"), stage),
                       json_get(json_get(place_of(line, "0"), "stages"), stage));
     }
+    static const char *const plain[][3] = {
+        {"cpu", "0", "copy"}, {"cpu", "disk", NULL}, {"disk", "cpu", "sequential read"}};
+    const struct json *copies = json_get(case_at(scene, 4), "transfers");
+    assert_int_equal(json_count(copies), 3);
+    for (size_t i = 0; i < 3; i++) {
+        const struct json *copy = json_at(copies, i);
+        assert_string_equal(text_at(copy, "from"), plain[i][0]);
+        assert_string_equal(text_at(copy, "to"), plain[i][1]);
+        assert_string_equal(text_at(copy, "plain"), plain[i][2] != NULL ? plain[i][2] : "(null)");
+        assert_true((json_real_or(json_get(copy, "plain_seconds"), 0.0) > 0.0) == (plain[i][2] != NULL));
+        assert_true(integer_at(copy, "plain_bytes") <= integer_at(copy, "bytes"));
+    }
+    assert_int_equal(integer_at(json_at(copies, 0), "plain_bytes"), integer_at(json_at(copies, 0), "bytes"));
     assert_int_equal(integer_at(place_of(case_at(scene, 0), "cpu"), "placed_bytes"),
                      integer_at(place_of(case_at(scene, 1), "disk"), "placed_bytes"));
     assert_int_equal(integer_at(place_of(case_at(scene, 1), "cpu"), "placed_bytes"), 0);
