@@ -13,7 +13,7 @@ static const struct option_row options[] = {
     {"output", OPTION_VALUE, "FILE", "write to FILE instead of standard output"},
     {"plots", OPTION_VALUE, "FOLDER", "keep the plots in FOLDER too (html with --output in DIR: default is DIR/plots)"},
     {"table", OPTION_VALUE, "NAME",
-     "one table alone: places, kept, stages, transfers, searches or tries (table, md, csv or json)"},
+     "one table alone: places, kept, placements, stages, transfers, searches or tries (table, md, csv or json)"},
     {"timeline", OPTION_VALUE, "GLOB", "draw the timelines of these cases too (ids or labels; '*': all)"},
     {"league", OPTION_FLAG, NULL, "the estimators ranked by their errors (table, md, csv, json or html)"},
     {"rule", OPTION_VALUE, "FACTOR", "where FACTOR x weights (1.2) is enough for inference (as --league)"},

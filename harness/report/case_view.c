@@ -227,13 +227,17 @@ static bool label_make(struct report *report, struct case_view *view)
         label_append(&label, view->tf32 ? "tf32" : view->tf32_convolutions ? "tf32-convolutions" : NULL);
     }
     label_append(&label, unless(view->head, mode_is(view, "load") ? "bare" : "lm"));
+    const char *unplaced = view->placed != NULL ? report_word(report, text_string(&label)) : "";
+    if (view->placed != NULL) {
+        view->placed->title = unplaced;
+    }
     label_named(&label, "place", view->place_text);
     label_named(&label, "checkpoint", view->checkpoint);
     label_named(&label, "find", unless(view->find_batch, "none"));
     const char *made = view->model != NULL ? text_string(&label) : view->id;
     view->label = label.failed ? NULL : arena_copy(&report->arena, made);
     text_release(&label);
-    return view->label != NULL;
+    return view->label != NULL && unplaced != NULL;
 }
 
 /* The report's own pointer for a name, so that names can be compared by address; NULL where the list is full, or memory is. */

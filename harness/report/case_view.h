@@ -132,7 +132,7 @@ struct case_view {
     struct causes_view causes_at_load, causes_at_end;
     const struct proof_view *proof; /* whether it runs with the bytes predicted (proof_rates.h); NULL: not asked for */
     const struct items_view *items; /* NULL: no reading is itemised */
-    const struct placed_view
+    struct placed_view
         *placed; /* what is on each place, and what was moved (placed_view.h); NULL: it is on one device */
     struct search_view *search; /* what a policy found (search_view.h); NULL: none searched */
     int64_t context_device_bytes, context_process_bytes;

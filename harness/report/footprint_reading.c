@@ -40,6 +40,12 @@ int64_t bytes_read(const struct json *object, const char *key)
     return bytes < 0 ? BYTES_UNKNOWN : bytes;
 }
 
+const bool *flag_read(const struct json *value)
+{
+    static const bool yes = true, no = false;
+    return json_kind(value) != JSON_KIND_BOOLEAN ? NULL : json_boolean_or(value, false) ? &yes : &no;
+}
+
 double seconds_read(const struct json *object, const char *key)
 {
     double seconds = json_real_or(json_get(object, key), -1.0);

@@ -18,6 +18,9 @@ const char *word_read(struct filling *filling, const struct json *value, const c
 /* BYTES_UNKNOWN for null, nothing and negative ones. */
 int64_t bytes_read(const struct json *object, const char *key);
 
+/* NULL where the value is no boolean. */
+const bool *flag_read(const struct json *value);
+
 /* From 0; negative: not known. */
 double seconds_read(const struct json *object, const char *key);
 

@@ -35,15 +35,15 @@ static void transfer_read(struct filling *filling, const struct json *object, st
     };
 }
 
-static bool is_gpu(const char *place)
+bool place_is_gpu(const struct place_view *place)
 {
-    return place[0] != '\0' && strspn(place, "0123456789") == strlen(place);
+    return place->name[0] != '\0' && strspn(place->name, "0123456789") == strlen(place->name);
 }
 
 static int main_find(const struct place_view *places, int count)
 {
     int at = 0;
-    while (at < count && !is_gpu(places[at].name)) {
+    while (at < count && !place_is_gpu(&places[at])) {
         at++;
     }
     return at < count ? at : count > 0 ? 0 : -1;
@@ -54,8 +54,7 @@ static int elements_of(const struct json *array)
     return json_kind(array) == JSON_KIND_ARRAY ? (int)json_count(array) : 0;
 }
 
-void placed_view_read(struct filling *filling, const struct json *line, bool is_whole,
-                      const struct placed_view **placed)
+void placed_view_read(struct filling *filling, const struct json *line, bool is_whole, struct placed_view **placed)
 {
     const struct json *list = json_get(line, "places"), *moved = json_get(line, "transfers");
     const struct json *placement = json_get(line, "placement");
@@ -84,6 +83,8 @@ void placed_view_read(struct filling *filling, const struct json *line, bool is_
             .transfers = transfers,
             .transfer_count = transfer_count,
             .strategy = word_read(filling, json_get(placement, "strategy"), NULL),
+            .module_count = (int)json_count(json_get(placement, "map")),
+            .accelerate_runs = flag_read(json_get(placement, "accelerate_runs")),
             .raised = word_read(filling, json_get(placement, "raised"), NULL),
             .oom_place = word_read(filling, json_get(json_get(line, "oom"), "place"), NULL),
         };

@@ -31,14 +31,19 @@ struct placed_view {
     int main; /* the place that the usual members of the case speak of: the first GPU, else the first; -1: it has no places */
     const struct transfer_view *transfers;
     int transfer_count;
-    const char *strategy;  /* NULL: it has no placement */
-    const char *raised;    /* by accelerate, instead of a map; NULL: nothing */
-    const char *oom_place; /* that had not enough memory; NULL: it did not happen, or nobody knows where */
+    const char *title;           /* the label of the case without its place: equal ones are of one model and batch */
+    const char *strategy;        /* NULL: it has no placement */
+    int module_count;            /* entries of the map */
+    const bool *accelerate_runs; /* of an exact plan, whether accelerate's own map would have run; NULL: not known */
+    const char *raised;          /* by accelerate, instead of a map; NULL: nothing */
+    const char *oom_place;       /* that had not enough memory; NULL: it did not happen, or nobody knows where */
 };
 
 /* Of a case line; *placed is NULL where it has neither places nor transfers. is_whole: as of footprint_read. */
-void placed_view_read(struct filling *filling, const struct json *line, bool is_whole,
-                      const struct placed_view **placed);
+void placed_view_read(struct filling *filling, const struct json *line, bool is_whole, struct placed_view **placed);
+
+/* Whether a place is a GPU by its name. */
+bool place_is_gpu(const struct place_view *place);
 
 /* The place of that name; NULL: there is none. placed may be NULL. */
 const struct place_view *place_find(const struct placed_view *placed, const char *name);

@@ -54,6 +54,13 @@ static bool is_oom_in(const struct case_view *view, const struct place_view *pla
            view->oom_stage != NULL && strcmp(view->oom_stage, stage) == 0;
 }
 
+/* Nothing was there, and nothing was to be. */
+static bool is_idle(const struct place_view *place)
+{
+    return place->placed_bytes == 0 && place->measured.peak_bytes[LEVEL_ALLOCATED] == 0 &&
+           place->predicted.peak_bytes[LEVEL_ALLOCATED] == 0;
+}
+
 /* The bars of a place from `at` on; returns where the next place begins. */
 static double place_write(struct text *data, const struct case_view *view, const struct place_view *place, double at)
 {
@@ -86,7 +93,8 @@ static void places_page_make(const struct plot_pages *pages, int number, struct 
         double x = 0.0;
         text_append(&page->data, page->mark_count > 0 ? "\n\n" : "");
         for (int place = 0; place < view->placed->place_count; place++) {
-            x = place_write(&page->data, view, &view->placed->places[place], x);
+            const struct place_view *one = &view->placed->places[place];
+            x = is_idle(one) ? x : place_write(&page->data, view, one, x);
         }
         page->mark_count++;
     }

@@ -9,13 +9,6 @@ static int64_t number_read(const struct json *object, const char *key)
     return json_integer_or(json_get(object, key), -1);
 }
 
-/* NULL where the value is no boolean. */
-static const bool *flag_read(const struct json *value)
-{
-    static const bool yes = true, no = false;
-    return json_kind(value) != JSON_KIND_BOOLEAN ? NULL : json_boolean_or(value, false) ? &yes : &no;
-}
-
 static void try_read(struct filling *filling, const struct json *object, struct search_try *one)
 {
     *one = (struct search_try){

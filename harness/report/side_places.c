@@ -59,6 +59,7 @@ static void place_cells(const struct case_view *view, const struct place_view *p
         cell_error(known, known ? (double)cells[PLACE_OFF].number / (double)figures.measured_bytes : 0.0);
     cells[PLACE_ERROR].is_bad = cells[PLACE_OFF].is_bad = figures.judgement == JUDGEMENT_FAIL;
     cells[PLACE_STAGE] = cell_word(figures.stage < STAGE_COUNT ? report_stage_name(figures.stage) : NULL);
+    row->is_idle = place->placed_bytes == 0 && figures.predicted_bytes == 0 && figures.measured_bytes == 0;
     if (is_oom(view, place)) {
         cells[PLACE_MEASURED] = (struct cell){.word = "oom", .is_bad = true};
     }

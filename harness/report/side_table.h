@@ -45,6 +45,7 @@ enum { SIDE_COLUMNS_MAXIMUM = 16 };
 struct side_row {
     const struct case_view *view;
     const char *group; /* the line above it, raw; rows of one pointer stand together */
+    bool is_idle;      /* says nothing to people: programs alone see it */
     struct cell cells[SIDE_COLUMNS_MAXIMUM];
 };
 

@@ -50,6 +50,9 @@ static void cases_append(const struct side_table *table, const struct case_view 
     for (int at = 0; at < count; at++) {
         side_rows_of(table, cases[at], &rows);
         for (int index = 0; index < rows.count; index++) {
+            if (rows.rows[index].is_idle) {
+                continue;
+            }
             if (with_groups && rows.rows[index].group != group) {
                 group = rows.rows[index].group;
                 group_append(table, group, text);

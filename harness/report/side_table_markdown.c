@@ -42,6 +42,9 @@ static void cases_append(const struct side_table *table, const struct side_cases
     for (int at = 0; at < cases->count; at++) {
         side_rows_of(table, cases->cases[at], &rows);
         for (int index = 0; index < rows.count; index++) {
+            if (rows.rows[index].is_idle) {
+                continue;
+            }
             row_append(table, &rows.rows[index], rows.rows[index].group != group, text);
             group = rows.rows[index].group;
         }

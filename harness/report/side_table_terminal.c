@@ -86,6 +86,9 @@ static void cases_append(const struct side_page *page, const struct side_cases *
     for (int at = 0; at < cases->count; at++) {
         side_rows_of(page->table, cases->cases[at], &rows);
         for (int index = 0; index < rows.count; index++) {
+            if (rows.rows[index].is_idle) {
+                continue;
+            }
             if (rows.rows[index].group != group) {
                 group = rows.rows[index].group;
                 outside_paragraph_append(page->text, group, page->width, 2, 0);

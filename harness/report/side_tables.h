@@ -5,6 +5,7 @@
 #include "harness/report/side_table.h"
 
 extern const struct side_table side_places, side_kept, side_stages; /* side_places.c */
+extern const struct side_table side_placements;                     /* side_placements.c */
 extern const struct side_table side_transfers;                      /* side_transfers.c */
 extern const struct side_table side_searches, side_tries;           /* side_searches.c */
 

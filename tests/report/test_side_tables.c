@@ -208,8 +208,9 @@ static void tables_that_are_none_are_named(void **state)
     struct text text = {0};
     struct status error = {0};
     assert_int_equal(report_render_side(report, "search", REPORT_TABLE, NULL, &text, &error), STATUS_INVALID);
-    assert_string_equal(error.text,
-                        "'search' is not a table of a report; use places, kept, stages, transfers, searches or tries");
+    assert_string_equal(
+        error.text,
+        "'search' is not a table of a report; use places, kept, placements, stages, transfers, searches or tries");
     assert_int_equal(report_render_side(report, "places", REPORT_JUNIT, NULL, &text, &error), STATUS_INVALID);
     text_release(&text);
     report_release(report);
