@@ -1,9 +1,17 @@
 /* Plain transfers: see plain_transfer.h. Nothing here knows what a checkpoint is. */
 #include "harness/load/plain_transfer.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
 #include "harness/base/byte_source.h"
+#include "harness/base/bytes_write.h"
 #include "harness/base/clock.h"
-#include "harness/base/file_replace.h"
+#include "harness/base/text.h"
 #include "harness/device/staging.h"
 
 /* -- files */
@@ -69,41 +77,60 @@ enum status_code plain_read(const struct file_paths *files, const struct load_wa
     return code;
 }
 
-static enum status_code pieces_write(struct file_replacement *file, const void *buffer, int64_t bytes,
+/* A file that never had a name; where the file system knows none, one that loses it at once. */
+static int nameless_open(const char *folder)
+{
+    struct text path = {0};
+    int file = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+    if (file >= 0 || (errno != EOPNOTSUPP && errno != EISDIR)) {
+        return file;
+    }
+    text_format(&path, "%s/.assay-plain-XXXXXX", folder);
+    file = path.failed ? -1 : mkostemp(path.data, O_CLOEXEC);
+    if (file >= 0) {
+        unlink(path.data);
+    }
+    text_release(&path);
+    return file;
+}
+
+static enum status_code pieces_write(int file, const char *folder, const struct staging *buffer, int64_t bytes,
                                      const struct load_watch *watch, struct status *error)
 {
-    struct text_drain *drain = file_replacement_drain(file);
-    enum status_code code = STATUS_OK;
-    for (int64_t done = 0; done < bytes && code == STATUS_OK; done += PLAIN_PIECE_BYTES) {
-        code = watch_ask(watch, "a plain file", "writing", error);
-        if (code == STATUS_OK && !drain->take(drain, buffer, (size_t)piece_of(bytes - done))) {
-            code = status_set(error, drain->error.code, "%s", drain->error.text);
+    int cause = 0;
+    for (int64_t done = 0; done < bytes && cause == 0; done += PLAIN_PIECE_BYTES) {
+        enum status_code code = watch_ask(watch, folder, "writing a plain file into", error);
+        if (code != STATUS_OK) {
+            return code;
         }
+        cause = bytes_write(file, buffer->memory, (size_t)piece_of(bytes - done));
     }
-    return code == STATUS_OK ? file_replacement_settle(file, error) : code;
+    cause = cause == 0 && fsync(file) != 0 ? errno : cause;
+    return cause == 0
+               ? STATUS_OK
+               : status_set(error, STATUS_IO, "%s: a plain file of %" PRId64 " bytes cannot be written there: %s",
+                            folder, bytes, strerror(cause));
 }
 
 enum status_code plain_write(const char *folder, int64_t bytes, const struct load_watch *watch,
                              struct plain_transfer *made, struct status *error)
 {
-    static const char name[] = "/.assay-plain-write"; /* for messages: the file is never given a name */
-    struct file_replacement *file = NULL;
     struct staging buffer = {0};
-    struct text path = {0};
-    text_format(&path, "%s%s", folder, name);
-    enum status_code code = text_status(&path, "a path", error);
-    code = code == STATUS_OK ? buffer_open(NULL, PLAIN_PIECE_BYTES, &buffer, error) : code;
+    enum status_code code = buffer_open(NULL, PLAIN_PIECE_BYTES, &buffer, error);
+    if (code != STATUS_OK) {
+        return code;
+    }
     double begin = clock_seconds();
-    code = code == STATUS_OK ? file_replacement_open(text_string(&path), FILE_KEPT, &file, error) : code;
+    int file = nameless_open(folder);
+    code = file < 0 ? status_set(error, STATUS_IO, "%s: no file can be made there: %s", folder, strerror(errno))
+                    : pieces_write(file, folder, &buffer, bytes, watch, error);
     if (code == STATUS_OK) {
-        code = pieces_write(file, buffer.memory, bytes, watch, error);
-        if (code == STATUS_OK) {
-            *made = (struct plain_transfer){.bytes = bytes, .seconds = clock_seconds() - begin};
-        }
-        file_replacement_abandon(file);
+        *made = (struct plain_transfer){.bytes = bytes, .seconds = clock_seconds() - begin};
+    }
+    if (file >= 0) {
+        close(file);
     }
     (void)staging_give_back(&buffer, NULL);
-    text_release(&path);
     return code;
 }
 

@@ -27,8 +27,7 @@ struct plain_transfer {
 enum status_code plain_read(const struct file_paths *files, const struct load_watch *watch, struct plain_transfer *made,
                             struct status *error);
 
-/* Writes as many bytes to one file in folder, brings them to the disk (fsync), and leaves nothing there. STATUS_IO with "FOLDER/...: cannot
- * be written: cause". */
+/* Writes as many bytes to one file in folder, brings them to the disk (fsync), and leaves nothing there. STATUS_IO with "FOLDER: what cannot be done: cause". */
 enum status_code plain_write(const char *folder, int64_t bytes, const struct load_watch *watch,
                              struct plain_transfer *made, struct status *error);
 

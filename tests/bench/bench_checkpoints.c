@@ -1,47 +1,20 @@
 /* Checkpoints: how fast `assay synth` writes one, beside a plain sequential write of as many bytes to the same disk, synchronised at
  * its end as a checkpoint is. In turns, because a disk is nobody's alone. */
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "harness/base/bytes_write.h"
+#include "harness/load/plain_transfer.h"
 #include "tests/bench/bench_parts.h"
 #include "tests/bench/process_cost.h"
 #include "tests/support/scratch_folder.h"
 
-enum { PATH_BYTES = 256, WRITE_BYTES = 1 << 20, TURNS = 5 };
+enum { PATH_BYTES = 256, TURNS = 5 };
 
 struct checkpoint_bench {
     const char *program, *model, *precision;
-    char folder[PATH_BYTES], made[PATH_BYTES], file[PATH_BYTES], plain[PATH_BYTES];
+    char folder[PATH_BYTES], made[PATH_BYTES], file[PATH_BYTES];
 };
-
-static enum status_code plain_write(const struct checkpoint_bench *bench, int64_t bytes, double *seconds,
-                                    struct status *error)
-{
-    char *content = malloc(WRITE_BYTES);
-    double begin = bench_seconds();
-    int file = open(bench->plain, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    bool done = content != NULL && file >= 0;
-    if (done) {
-        memset(content, 0x5a, WRITE_BYTES);
-        begin = bench_seconds();
-    }
-    for (int64_t left = bytes; left > 0 && done; left -= WRITE_BYTES) {
-        done = bytes_write(file, content, left < WRITE_BYTES ? (size_t)left : WRITE_BYTES) == 0;
-    }
-    done = done && fsync(file) == 0;
-    *seconds = bench_seconds() - begin;
-    if (file >= 0) {
-        close(file);
-    }
-    unlink(bench->plain);
-    free(content);
-    return done ? STATUS_OK : status_set(error, STATUS_IO, "%s cannot be written", bench->plain);
-}
 
 static enum status_code synth_time(const struct checkpoint_bench *bench, int64_t *bytes, double *seconds,
                                    struct status *error)
@@ -75,13 +48,14 @@ static void precision_measure(struct checkpoint_bench *bench, const char *precis
     struct bench_row share = bench_row_open(names[2], "x");
     for (int turn = 0; turn <= TURNS && code == STATUS_OK; turn++) {
         int64_t bytes = 0;
-        double synth_seconds = 0, plain_seconds = 0;
+        double synth_seconds = 0;
+        struct plain_transfer plain_made = {0};
         code = synth_time(bench, &bytes, &synth_seconds, &error);
-        code = code == STATUS_OK ? plain_write(bench, bytes, &plain_seconds, &error) : code;
+        code = code == STATUS_OK ? plain_write(bench->folder, bytes, NULL, &plain_made, &error) : code;
         if (code == STATUS_OK && turn > 0) { /* the first is not counted */
             bench_row_add(&synth, (double)bytes / synth_seconds / 1e9);
-            bench_row_add(&plain, (double)bytes / plain_seconds / 1e9);
-            bench_row_add(&share, plain_seconds / synth_seconds);
+            bench_row_add(&plain, (double)bytes / plain_made.seconds / 1e9);
+            bench_row_add(&share, plain_made.seconds / synth_seconds);
         }
     }
     if (code != STATUS_OK) {
@@ -106,7 +80,6 @@ void bench_checkpoints(const struct bench_options *options, struct bench_tally *
     }
     snprintf(bench.made, sizeof bench.made, "%.220s/made", bench.folder);
     snprintf(bench.file, sizeof bench.file, "%.220s/made/model.safetensors", bench.folder);
-    snprintf(bench.plain, sizeof bench.plain, "%.220s/plain", bench.folder);
     precision_measure(&bench, "float32", tally);
     precision_measure(&bench, "bfloat16", tally);
     scratch_folder_remove(bench.folder);

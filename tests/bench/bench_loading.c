@@ -11,13 +11,14 @@
 #include "harness/load/plain_transfer.h"
 #include "models/config.h"
 #include "tests/bench/bench_parts.h"
+#include "tests/bench/peer_step.h"
 #include "tests/bench/process_cost.h"
 #include "tests/support/scratch_folder.h"
 
 enum { PATH_BYTES = 256, NAME_BYTES = 128, TURNS = 7, CACHES = 2 };
 
-/* What is timed; the plain read comes first. */
-enum work { PLAIN_READ, LOAD_AS_STORED, LOAD_CAST, WORKS };
+/* What is timed; the plain read comes first, and the real libraries last. */
+enum work { PLAIN_READ, LOAD_AS_STORED, LOAD_CAST, PEER_ACCELERATE, PEER_SAFETENSORS, WORKS, PLANS = PEER_ACCELERATE };
 
 struct load_bench {
     const struct bench_device *on;
@@ -29,7 +30,10 @@ struct load_bench {
     struct checkpoint_names names;
     struct device_map_entry entry;
     struct device_map map;
-    struct load_plan plans[WORKS]; /* of the plain read: none */
+    struct load_plan plans[PLANS]; /* of the plain read: none */
+    struct peer peers[WORKS];      /* of our own work: none */
+    bool has_peer[WORKS];
+    struct status peer_error;
 };
 
 static enum status_code checkpoint_make(struct load_bench *bench, struct status *error)
@@ -52,11 +56,11 @@ static enum status_code checkpoint_make(struct load_bench *bench, struct status 
 
 static enum status_code plans_make(struct load_bench *bench, struct status *error)
 {
-    const struct storage_type *types[WORKS] = {NULL, NULL, safetensors_type("BF16")};
+    const struct storage_type *types[PLANS] = {NULL, NULL, safetensors_type("BF16")};
     enum status_code code = STATUS_OK;
     bench->entry = (struct device_map_entry){"", {.kind = bench->on->is_host ? PLACEMENT_CPU : PLACEMENT_GPU}};
     bench->map = (struct device_map){&bench->entry, 1};
-    for (int work = LOAD_AS_STORED; work < WORKS && code == STATUS_OK; work++) {
+    for (int work = LOAD_AS_STORED; work < PLANS && code == STATUS_OK; work++) {
         const struct load_request request = {.checkpoint = bench->files.checkpoint,
                                              .skeleton = &bench->headed,
                                              .names = &bench->names,
@@ -65,6 +69,16 @@ static enum status_code plans_make(struct load_bench *bench, struct status *erro
         code = load_plan_make(&request, &bench->plans[work], error);
     }
     return code;
+}
+
+static void peers_open(struct load_bench *bench, const char *python)
+{
+    static const char *const how[WORKS] = {[PEER_ACCELERATE] = "accelerate", [PEER_SAFETENSORS] = "safetensors"};
+    for (int work = PEER_ACCELERATE; work < WORKS; work++) {
+        const char *const words[] = {
+            python, "peers/placement/bench_load.py", "--checkpoint", bench->made, "--how", how[work], NULL};
+        bench->has_peer[work] = peer_start(words, &bench->peers[work], &bench->peer_error) == STATUS_OK;
+    }
 }
 
 static enum status_code bench_open(struct load_bench *bench, struct status *error)
@@ -85,8 +99,11 @@ static enum status_code bench_open(struct load_bench *bench, struct status *erro
 
 static void bench_close(struct load_bench *bench)
 {
-    for (int work = 0; work < WORKS; work++) {
+    for (int work = 0; work < PLANS; work++) {
         load_plan_release(&bench->plans[work]);
+    }
+    for (int work = PEER_ACCELERATE; work < WORKS; work++) {
+        peer_close(&bench->peers[work]);
     }
     load_files_release(&bench->files);
     skeleton_release(&bench->bare);
@@ -102,6 +119,10 @@ static enum status_code work_time(struct load_bench *bench, enum work work, doub
     struct loaded *loaded = NULL;
     enum allocator_policy policy = bench->on->is_host ? ALLOCATOR_PLAIN : ALLOCATOR_CACHING;
     const struct replay_lane lane = {.device = bench->on->device, .policy = policy};
+    if (work >= PEER_ACCELERATE) {
+        *bytes = bench->plans[LOAD_AS_STORED].stored_bytes;
+        return peer_step(&bench->peers[work], seconds, error);
+    }
     if (work == PLAIN_READ) {
         enum status_code code = plain_read(&bench->files.paths, NULL, &plain, error);
         *seconds = plain.seconds;
@@ -125,7 +146,8 @@ struct load_rows {
 static void rows_open(const struct load_bench *bench, struct load_rows *rows)
 {
     static const char *const states[CACHES] = {"from the disk", "from the page cache"};
-    static const char *const words[WORKS] = {"plain read", "load", "load, cast to bfloat16"};
+    static const char *const words[WORKS] = {"plain read", "load", "load, cast to bfloat16", "load_checkpoint_in_model",
+                                             "load_file of safetensors (mapped)"};
     for (int cache = 0; cache < CACHES; cache++) {
         for (int work = 0; work < WORKS; work++) {
             char(*names)[NAME_BYTES] = rows->names[cache][work];
@@ -148,6 +170,9 @@ static enum status_code turn_run(struct load_bench *bench, int turn, int cache, 
         int work = (turn + i) % WORKS;
         double seconds = 0;
         int64_t bytes = 0;
+        if (work >= PEER_ACCELERATE && !bench->has_peer[work]) {
+            continue;
+        }
         if (cache == 0) {
             files_forget(&bench->files.paths);
         }
@@ -155,6 +180,9 @@ static enum status_code turn_run(struct load_bench *bench, int turn, int cache, 
         rates[work] = (double)bytes / seconds / 1e9;
     }
     for (int work = 0; work < WORKS && code == STATUS_OK && turn > 0; work++) { /* the first turn is not counted */
+        if (rates[work] <= 0) {
+            continue;
+        }
         bench_row_add(&rows->rates[cache][work], rates[work]);
         bench_row_add(&rows->shares[cache][work], rates[work] / rates[PLAIN_READ]);
     }
@@ -173,7 +201,7 @@ static enum status_code copy_run(struct load_bench *bench, struct load_rows *row
     return code;
 }
 
-static void rows_print(struct load_rows *rows, struct bench_tally *tally)
+static void rows_print(const struct load_bench *bench, struct load_rows *rows, struct bench_tally *tally)
 {
     for (int cache = 0; cache < CACHES; cache++) {
         for (int work = 0; work < WORKS; work++) {
@@ -184,6 +212,9 @@ static void rows_print(struct load_rows *rows, struct bench_tally *tally)
         }
     }
     bench_row_print(&rows->copy, tally);
+    if (!bench->has_peer[PEER_ACCELERATE]) {
+        bench_row_leave_empty("load by accelerate", bench->peer_error.text);
+    }
 }
 
 void bench_loading(const struct bench_options *options, const struct bench_device *on, struct bench_tally *tally)
@@ -202,6 +233,9 @@ void bench_loading(const struct bench_options *options, const struct bench_devic
     bench->program = options->program;
     bench->model = options->quick ? "tiny-gpt2" : "gpt2";
     enum status_code code = bench_open(bench, &error);
+    if (code == STATUS_OK && on->is_host) {
+        peers_open(bench, options->python);
+    }
     rows_open(bench, rows);
     for (int cache = 0; cache < CACHES; cache++) {
         for (int turn = 0; turn <= TURNS && code == STATUS_OK; turn++) {
@@ -210,7 +244,7 @@ void bench_loading(const struct bench_options *options, const struct bench_devic
         }
     }
     if (code == STATUS_OK) {
-        rows_print(rows, tally);
+        rows_print(bench, rows, tally);
     } else {
         bench_row_fail("load", &error, tally);
     }

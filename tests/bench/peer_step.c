@@ -9,9 +9,7 @@
 
 #include "harness/base/json.h"
 
-enum { NUMBER_BYTES = 16, LINE_BYTES = 4096, ENVIRONMENT_MAXIMUM = 1024 };
-
-static const char script[] = "peers/pytorch/bench_step.py";
+enum { NUMBER_BYTES = 16, LINE_BYTES = 4096, ENVIRONMENT_MAXIMUM = 1024, WORDS_MAXIMUM = 24 };
 
 extern char **environ;
 
@@ -19,9 +17,9 @@ static enum status_code line_read(struct peer *peer, struct json **answer, struc
 {
     char line[LINE_BYTES];
     if (fgets(line, sizeof line, peer->answers) == NULL) {
-        return status_set(error, STATUS_UNAVAILABLE, "%s ended without an answer", script);
+        return status_set(error, STATUS_UNAVAILABLE, "%s ended without an answer", peer->script);
     }
-    return json_parse_text(script, line, strlen(line), answer, error);
+    return json_parse_text(peer->script, line, strlen(line), answer, error);
 }
 
 static enum status_code greeting_read(struct peer *peer, struct status *error)
@@ -35,9 +33,11 @@ static enum status_code greeting_read(struct peer *peer, struct status *error)
     if (reason != NULL) {
         code = status_set(error, STATUS_UNAVAILABLE, "%s", reason);
     } else {
-        snprintf(peer->version, sizeof peer->version, "torch %s, transformers %s",
+        const char *accelerate = json_string_or(json_get(answer, "accelerate"), NULL);
+        snprintf(peer->version, sizeof peer->version, "torch %s, %s %s",
                  json_string_or(json_get(answer, "torch"), "of no version"),
-                 json_string_or(json_get(answer, "transformers"), "of no version"));
+                 accelerate != NULL ? "accelerate" : "transformers",
+                 accelerate != NULL ? accelerate : json_string_or(json_get(answer, "transformers"), "of no version"));
     }
     json_release(answer);
     return code;
@@ -69,14 +69,34 @@ static void environment_copy(char *copy[ENVIRONMENT_MAXIMUM])
 }
 
 /* The child with `input` and `output` as its standard streams; what it complains of is thrown away. */
-static bool child_start(const struct peer_case *peer_case, int input, int output, pid_t *child)
+static bool child_start(const char *const *words, int input, int output, pid_t *child)
+{
+    char *arguments[WORDS_MAXIMUM] = {NULL};
+    for (int i = 0; words[i] != NULL && i < WORDS_MAXIMUM - 1; i++) {
+        memcpy(&arguments[i], &words[i], sizeof arguments[i]); /* posix_spawn does not write to the words */
+    }
+    char *environment[ENVIRONMENT_MAXIMUM];
+    posix_spawn_file_actions_t actions;
+    environment_copy(environment);
+    if (posix_spawn_file_actions_init(&actions) != 0) {
+        return false;
+    }
+    bool started = posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO) == 0 &&
+                   posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO) == 0 &&
+                   posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0) == 0 &&
+                   posix_spawnp(child, words[0], &actions, NULL, arguments, environment) == 0;
+    posix_spawn_file_actions_destroy(&actions);
+    return started;
+}
+
+enum status_code peer_open(const struct peer_case *peer_case, struct peer *peer, struct status *error)
 {
     char batch[NUMBER_BYTES], seq[NUMBER_BYTES], threads[NUMBER_BYTES];
     snprintf(batch, sizeof batch, "%d", peer_case->batch);
     snprintf(seq, sizeof seq, "%d", peer_case->seq);
     snprintf(threads, sizeof threads, "%d", peer_case->threads);
     const char *const words[] = {peer_case->python,
-                                 script,
+                                 "peers/pytorch/bench_step.py",
                                  "--model",
                                  peer_case->model,
                                  "--precision",
@@ -90,30 +110,17 @@ static bool child_start(const struct peer_case *peer_case, int input, int output
                                  "--threads",
                                  threads,
                                  NULL};
-    char *arguments[sizeof words / sizeof words[0]];
-    memcpy(arguments, words, sizeof arguments); /* posix_spawn does not write to the words */
-    char *environment[ENVIRONMENT_MAXIMUM];
-    posix_spawn_file_actions_t actions;
-    environment_copy(environment);
-    if (posix_spawn_file_actions_init(&actions) != 0) {
-        return false;
-    }
-    bool started = posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO) == 0 &&
-                   posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO) == 0 &&
-                   posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0) == 0 &&
-                   posix_spawnp(child, peer_case->python, &actions, NULL, arguments, environment) == 0;
-    posix_spawn_file_actions_destroy(&actions);
-    return started;
+    return peer_start(words, peer, error);
 }
 
-enum status_code peer_open(const struct peer_case *peer_case, struct peer *peer, struct status *error)
+enum status_code peer_start(const char *const *words, struct peer *peer, struct status *error)
 {
     int to_child[2], from_child[2];
-    struct peer opened = {0};
+    struct peer opened = {.script = words[1]};
     if (!pipes_open(to_child, from_child)) {
-        return status_set(error, STATUS_IO, "no pipe to %s", script);
+        return status_set(error, STATUS_IO, "no pipe to %s", words[1]);
     }
-    bool started = child_start(peer_case, to_child[0], from_child[1], &opened.child);
+    bool started = child_start(words, to_child[0], from_child[1], &opened.child);
     close(to_child[0]);
     close(from_child[1]);
     opened.ask = fdopen(to_child[1], "w");
@@ -122,9 +129,9 @@ enum status_code peer_open(const struct peer_case *peer_case, struct peer *peer,
     if (!started) {
         opened.child = 0;
         code = status_set(error, STATUS_UNAVAILABLE, "%s cannot be started; make bench PYTHON=... names one with torch",
-                          peer_case->python);
+                          words[0]);
     } else if (opened.ask == NULL || opened.answers == NULL) {
-        code = status_set(error, STATUS_OUT_OF_MEMORY, "no memory for the streams of %s", script);
+        code = status_set(error, STATUS_OUT_OF_MEMORY, "no memory for the streams of %s", words[1]);
     } else {
         code = greeting_read(&opened, error);
     }
@@ -154,7 +161,7 @@ enum status_code peer_step(struct peer *peer, double *seconds, struct status *er
 {
     struct json *answer = NULL;
     if (fputc('\n', peer->ask) == EOF || fflush(peer->ask) != 0) {
-        return status_set(error, STATUS_IO, "%s takes no more questions", script);
+        return status_set(error, STATUS_IO, "%s takes no more questions", peer->script);
     }
     enum status_code code = line_read(peer, &answer, error);
     if (code != STATUS_OK) {
@@ -162,5 +169,5 @@ enum status_code peer_step(struct peer *peer, double *seconds, struct status *er
     }
     *seconds = json_real_or(json_get(answer, "seconds"), 0);
     json_release(answer);
-    return *seconds > 0 ? STATUS_OK : status_set(error, STATUS_IO, "%s answers without a time", script);
+    return *seconds > 0 ? STATUS_OK : status_set(error, STATUS_IO, "%s answers without a time", peer->script);
 }
