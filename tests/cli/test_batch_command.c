@@ -182,6 +182,50 @@ static void a_device_that_is_not_here_is_skipped(void **state)
     command_result_release(&result);
 }
 
+/* docs/BATCH.md shows the same. Of a suite without a bound there is nothing to say. */
+static void a_plan_says_with_which_batch_each_policy_ends(void **state)
+{
+    (void)state;
+    const char *words[] = {program_path(), "plan", "suites/batch-size.yaml", "--filter", "tiny-gpt2/train*", NULL};
+    struct command_result result = command_run(words, NULL);
+    assert_int_equal(result.exit_code, 0);
+    said(&result.output, "/find-halve: batch 19 after 3 tries\n");
+    said(&result.output, "/find-0.9: batch 30 after 9 tries\n");
+    said(&result.output,
+         "   17.69 MiB  tiny-gpt2/train/float32/b76/s64/adamw-fused/find-bisect: batch 32 after 8 tries\n");
+    command_result_release(&result);
+    words[4] = "distilbert*halve";
+    result = command_run(words, NULL);
+    said(&result.output, "/find-halve: a batch of 1 does not fit, zero after 3 tries\n");
+    command_result_release(&result);
+    words[2] = "suites/batch-size-gpu.yaml";
+    words[4] = "*70B*";
+    result = command_run(words, NULL);
+    assert_int_equal(result.exit_code, 3);
+    said(&result.error, "cannot be predicted: the batch that it finds depends on the memory, and no bound is known");
+    command_result_release(&result);
+}
+
+static void the_document_of_a_plan_lists_the_tries(void **state)
+{
+    (void)state;
+    const char *words[] = {program_path(), "plan", "suites/batch-size.yaml", "--filter", "tiny-gpt2/train*halve",
+                           "--json",       NULL};
+    struct command_result result = command_run(words, NULL);
+    struct json *document = document_of(&result);
+    const struct json *case_ = json_at(json_get(document, "cases"), 0), *search = json_get(case_, "search");
+    const struct json *tries = json_get(search, "tries"), *last = json_at(tries, 2);
+    assert_int_equal(json_integer_or(json_get(search, "found"), -1), 19);
+    assert_int_equal(json_integer_or(json_get(search, "predicted"), -1), 32);
+    assert_int_equal(json_count(tries), 3);
+    assert_int_equal(json_integer_or(json_get(json_at(tries, 0), "next"), -1), 38);
+    assert_true(json_boolean_or(json_get(last, "predicted_runs"), false));
+    assert_int_equal(json_kind(json_get(last, "next")), JSON_KIND_NULL);
+    assert_int_equal(json_integer_or(json_get(json_get(case_, "identity"), "batch"), -1), 76);
+    json_release(document);
+    command_result_release(&result);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -191,6 +235,8 @@ int main(void)
         cmocka_unit_test(throughput_is_of_the_batch_that_was_found),
         cmocka_unit_test(what_says_nothing_is_refused_before_anything_is_tried),
         cmocka_unit_test(a_device_that_is_not_here_is_skipped),
+        cmocka_unit_test(a_plan_says_with_which_batch_each_policy_ends),
+        cmocka_unit_test(the_document_of_a_plan_lists_the_tries),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -458,6 +458,43 @@ static void the_batch_that_is_found_is_proved(void **state)
     assert_int_equal(json_kind(json_get(case_at(scene, 2), "proof")), JSON_KIND_NULL); /* nothing ran */
 }
 
+/* Three policies of one case, one after the other. */
+static void policies_differ(const struct scene *scene, int first)
+{
+    int64_t found[3];
+    for (int i = 0; i < 3; i++) {
+        found[i] = integer_at(search_at(scene, first + i), "found");
+        assert_int_equal(
+            strcmp(text_at(search_at(scene, first + i), "policy"), (const char *const[]){"halve", "0.9", "bisect"}[i]),
+            0);
+    }
+    assert_true(0 < found[0] && found[0] < found[1] && found[1] < found[2]);
+    assert_int_equal(found[2], integer_at(search_at(scene, first + 2), "predicted"));
+}
+
+static void the_suite_has_each_policy_end_elsewhere(void **state)
+{
+    struct scene *scene = *state;
+    if (suite_read("suites/batch-size-gpu.yaml", "models/catalogue", &scene->suite, &scene->error) != STATUS_OK) {
+        fail_msg("%s", scene->error.text);
+    }
+    suite_release(&scene->suite);
+    if (suite_read("suites/batch-size.yaml", "models/catalogue", &scene->suite, &scene->error) != STATUS_OK) {
+        fail_msg("%s", scene->error.text);
+    }
+    if (search(scene, &case_runner_measure, "meta") != RUN_PASS) {
+        fail_msg("%s", scene->result.reason);
+    }
+    assert_int_equal(scene->result.total, 20);
+    for (int first = 0; first < 18; first += 3) {
+        policies_differ(scene, first);
+    }
+    for (int i = 18; i < 20; i++) {
+        assert_string_equal(text_at(search_at(scene, i), "end"), "zero");
+        pass_expect(search_at(scene, i), JSON_KIND_BOOLEAN, true);
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scene_open, scene_close)
 
 int main(void)
@@ -480,6 +517,7 @@ int main(void)
         TEST(a_figure_that_is_off_in_any_try_fails_the_case),
         TEST(expectations_are_of_the_batch_that_is_found),
         TEST(the_batch_that_is_found_is_proved),
+        TEST(the_suite_has_each_policy_end_elsewhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
