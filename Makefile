@@ -227,7 +227,7 @@ tests: $(TESTS) ## build the test programs without running them
 -include $(patsubst %.c,$(BUILD)/obj/%.d,$(LIB_C) $(CLI_C) $(TEST_C) $(HELPER_C)) $(PLUGIN_O:.o=.d) $(EMULATED_O:.o=.d)
 
 # ---- fuzz: readers of foreign files under libFuzzer and, where it is installed, AFL++ (tests/fuzz/README.md) ----
-FUZZ_TARGETS := config safetensors gguf yaml json_scan records
+FUZZ_TARGETS := config safetensors gguf yaml json_scan records offload
 FUZZ_CC      ?= clang
 FUZZ_AFL_CC  ?= $(shell command -v afl-clang-fast 2>/dev/null)
 FUZZ_C       := $(wildcard tests/fuzz/fuzz_*.c) tests/support/memory_source.c

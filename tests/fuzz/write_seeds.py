@@ -163,6 +163,31 @@ def json_seeds():
     yield "many", json.dumps({f"k{i}": i for i in range(70)}).encode()
 
 
+def offload_seeds():
+    def index(**entries):
+        return json.dumps(entries, indent=2).encode()
+    whole = {"dtype": "float32", "shape": [2]}
+    held = {"safetensors_file": "s.safetensors", "weight_name": "a", "dtype": "float32"}
+    yield "whole", index(a=whole, empty={"dtype": "int8", "shape": [0, 4]}, b={"dtype": "bfloat16", "shape": [4]})
+    yield "scalar", index(a={"dtype": "float64", "shape": []})
+    yield "held", index(b=held, a={"safetensors_file": "s.safetensors"})
+    yield "converted", index(b={**held, "dtype": "float16"}, c={**held, "dtype": "int64"})
+    yield "bits", index(q={**held, "weight_name": "q"})
+    yield "lost", index(b={**held, "weight_name": "z"}, c={**held, "safetensors_file": "t.safetensors"})
+    yield "cut", index(a={"dtype": "float32", "shape": [3]})
+    yield "huge", index(a={"dtype": "float32", "shape": [2**40, 2**40]}, b={"dtype": "int8", "shape": [2**62]})
+    yield "negative", index(a={"dtype": "float32", "shape": [-1]}, b={"dtype": "float32", "shape": [1.5]})
+    yield "ranks", index(a={"dtype": "int8", "shape": [1] * 65}, b={"dtype": "int8", "shape": [1] * 64})
+    yield "dtypes", index(a={"dtype": "complex64", "shape": [1]}, b={"shape": [1]}, c={"dtype": 3, "shape": [1]},
+                          d={"dtype": "float8_e4m3fn", "shape": [8]})
+    yield "names", json.dumps({"../a": whole, "": whole, "a\u001b[31m": whole, "\n": whole, ".": whole, "a/b": held}).encode()
+    yield "kinds", b'{"a":1,"b":[],"c":null,"d":{"dtype":"float32","shape":{}},"e":{"safetensors_file":1},"f":{"weight_name":2,"safetensors_file":"s.safetensors"}}'
+    yield "text-of-files", json.dumps({"a": {"safetensors_file": "\u001b]0;x\u0007\n", "weight_name": "\r"}}).encode()
+    yield "list", b"[]"
+    yield "deep", b'{"a":' + b"[" * 80
+    yield "twice", b'{"a":{"dtype":"float32","shape":[2]},"a":{"dtype":"float32","shape":[2]}}'
+
+
 def record_seeds():
     run = {"type": "run", "schema": {"name": "assay-record", "major": 1, "minor": 4}, "run_id": "r1", "started": "2026-01-01T00:00:00Z",
            "tool": {"name": "assay", "version": "0.1.0", "revision": None},
@@ -204,7 +229,8 @@ def record_seeds():
 def main():
     root = Path(__file__).resolve().parent.parent.parent
     for kind, seeds in (("safetensors", safetensors_seeds()), ("safetensors", told_seeds()), ("gguf", gguf_seeds()), ("config", config_seeds(root)),
-                        ("yaml", yaml_seeds()), ("json_scan", json_seeds()), ("records", record_seeds())):
+                        ("yaml", yaml_seeds()), ("json_scan", json_seeds()), ("records", record_seeds()),
+                        ("offload", offload_seeds())):
         folder = Path(sys.argv[1]) / kind
         folder.mkdir(parents=True, exist_ok=True)
         for name, data in seeds:
