@@ -1,7 +1,7 @@
 #!/bin/sh
-# Runs test programs and sums up what cmocka says of them, in the order given. A program that crashes, hangs or runs
-# nothing counts as one failed test. The last line is "N passed, N failed, N skipped"; the exit status is 1 where
-# anything failed.
+# Runs test programs and sums up what cmocka says of them, in the order given. A program that crashes, hangs, runs
+# nothing, or leaves something in its own folder, which TMPDIR names, counts as one failed test. The last line is
+# "N passed, N failed, N skipped"; the exit status is 1 where anything failed.
 #
 # usage: run-tests.sh BUILD_FOLDER PROGRAM...
 # TEST_TIMEOUT_S: seconds of one program. TEST_BUDGET_S: seconds of them all; what would begin later is a line "late",
@@ -23,8 +23,16 @@ if [ "$1" = --one ]; then
     if [ -n "$budget_s" ] && [ $(($(date +%s) - TEST_BEGUN_S)) -ge "$budget_s" ]; then
         status=late
     else
-        timeout -k 10 "$limit_s" "$3" >"$log" 2>&1
+        own=$(mktemp -d "${TMPDIR:-/tmp}/assay-own-XXXXXX") || exit 99
+        trap 'rm -rf "$own"' EXIT
+        trap 'exit 130' INT TERM HUP
+        TMPDIR=$own timeout -k 10 "$limit_s" "$3" >"$log" 2>&1
         status=$?
+        left=$(ls -A "$own")
+        if [ "$status" -eq 0 ] && [ -n "$left" ]; then
+            echo "left behind in TMPDIR: $left" >>"$log"
+            status=1
+        fi
     fi
     echo "$status" >"$log.part" && mv "$log.part" "$log.status"
     exit 0

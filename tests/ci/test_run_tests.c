@@ -1,6 +1,7 @@
 /* The test runner is itself given programs that pass, fail, crash, hang and do nothing: a green line must be earned. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -8,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/support/command_run.h"
@@ -54,6 +56,47 @@ static void what_cmocka_does_not_say_is_a_failure(void **state)
     expect("echo '[  PASSED  ] 3 test(s).'; exit 1", 1, "exited with 1", "\n3 passed, 1 failed, 0 skipped\n");
     expect("exit 0", 1, "ran no test", "\n0 passed, 1 failed, 0 skipped\n");
     expect("exec sleep 30", 1, "ran longer than 1 s", "\n0 passed, 1 failed, 0 skipped\n");
+}
+
+static void what_is_left_behind_is_a_failure(void **state)
+{
+    (void)state;
+    expect("echo '[  PASSED  ] 3 test(s).'; mkdir \"$TMPDIR/lost\"", 1, "    left behind in TMPDIR: lost\n",
+           "\n3 passed, 1 failed, 0 skipped\n");
+    expect("echo '[  PASSED  ] 3 test(s).'; file=$(mktemp) && rm \"$file\"", 0, "3 passed",
+           "\n3 passed, 0 failed, 0 skipped\n");
+}
+
+/* What a test program makes itself, wherever it lies: seen when it passes, and removed in any case. */
+static void what_a_test_program_leaves_is_removed(void **state)
+{
+    (void)state;
+    char paths[2][64];
+    for (int exit_code = 0; exit_code <= 2; exit_code += 2) {
+        int status = 0, ends[2];
+        assert_int_equal(pipe(ends), 0);
+        fflush(NULL);
+        pid_t child = fork();
+        if (child == 0) {
+            char folder[64] = "/tmp/assay-runner-XXXXXX", file[64] = "/tmp/assay-runner-XXXXXX";
+            bool made = mkdtemp(folder) != NULL && mkstemp(file) >= 0 && dup2(ends[1], STDERR_FILENO) >= 0;
+            made = made && write(ends[1], folder, sizeof folder) > 0 && write(ends[1], file, sizeof file) > 0;
+            script_write(folder, "inside", "");
+            exit(made ? exit_code : 9);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        close(ends[1]);
+        char said[256] = "";
+        assert_int_equal(read(ends[0], paths, sizeof paths), sizeof paths);
+        ssize_t length = read(ends[0], said, sizeof said - 1);
+        close(ends[0]);
+        assert_int_equal(WEXITSTATUS(status), exit_code == 0 ? 1 : 2);
+        assert_int_equal(length > 0, exit_code == 0);
+        for (int i = 0; i < 2; i++) {
+            assert_int_equal(access(paths[i], F_OK), -1);
+            assert_int_equal(strstr(said, paths[i]) != NULL, exit_code == 0);
+        }
+    }
 }
 
 /* The first waits for the second, which has long ended when it is reported. */
@@ -105,6 +148,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_cmocka_prints_is_summed),
         cmocka_unit_test(what_cmocka_does_not_say_is_a_failure),
+        cmocka_unit_test(what_is_left_behind_is_a_failure),
+        cmocka_unit_test(what_a_test_program_leaves_is_removed),
         cmocka_unit_test(programs_run_at_once_and_are_reported_in_order),
         cmocka_unit_test(programs_beyond_the_budget_are_named),
     };
