@@ -103,6 +103,5 @@ finish() {
     folder_check && [ "$room_is_missing" = no ] || worst=99
     summary_print 100 >"$out/summary.txt"
     summary_print "$(terminal_columns)" >&3
-    [ "$room_is_missing" = yes ] || rm -rf "$scratch"
     exit "$worst"
 }

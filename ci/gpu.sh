@@ -74,6 +74,8 @@ prebuilt=${build:+"--build was given"}
 build=${build:-build}
 cd "$root" || exit 99
 scratch=$(mktemp -d) || exit 99
+trap '[ "${room_is_missing:-no}" = yes ] || rm -rf "$scratch"' EXIT # else it is all that is left of a run
+export TMPDIR="$scratch" # of what is ended before it has taken its own away
 log=$out/log.txt
 export ASSAY_DATA_DIR="$root" HF_HUB_OFFLINE=1 TRANSFORMERS_OFFLINE=1 OMP_WAIT_POLICY="${OMP_WAIT_POLICY:-passive}"
 . ci/gpu-time.sh

@@ -25,7 +25,7 @@ if [ "$1" = --one ]; then
     else
         own=$(mktemp -d "${TMPDIR:-/tmp}/assay-own-XXXXXX") || exit 99
         trap 'rm -rf "$own"' EXIT
-        trap 'exit 130' INT TERM HUP
+        trap 'exit 130' INT # the program has had it too
         TMPDIR=$own timeout -k 10 "$limit_s" "$3" >"$log" 2>&1
         status=$?
         left=$(ls -A "$own")
