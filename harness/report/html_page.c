@@ -36,7 +36,7 @@ static const char head_style[] =
     ".row>:first-child{flex:1 1 12rem;min-width:0}.row>.n{flex:0 0 6.6rem}.row>.s{flex:0 0 4.2rem}\n"
     ".why{display:block;font-weight:400;font-size:.9em;padding-left:1rem}\n"
     ".head{font-weight:600;border-top:0;border-bottom:2px solid var(--rule)}\n"
-    ".group{font-weight:600;padding-top:.6rem}\n"
+    ".wide td.group{font-weight:600;padding-top:.6rem;white-space:normal}\n"
     "summary{cursor:pointer}summary>:first-child::before{content:'\\25B8\\00A0'}\n"
     "details[open]>summary>:first-child::before{content:'\\25BE\\00A0'}\n"
     "details>div{padding:.2rem 0 .8rem 1rem}\n"

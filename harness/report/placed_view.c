@@ -188,3 +188,9 @@ double transfer_ratio(const struct transfer_view *transfer)
     double plain = transfer_rate(transfer->plain_bytes, transfer->plain_seconds);
     return rate >= 0.0 && plain > 0.0 ? rate / plain : -1.0;
 }
+
+bool transfer_is_telling(const struct transfer_view *transfer)
+{
+    enum { BYTES_LEAST = 1 << 20 };
+    return transfer->bytes >= BYTES_LEAST && transfer_ratio(transfer) >= 0.0;
+}

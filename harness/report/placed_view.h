@@ -70,4 +70,7 @@ double transfer_rate(int64_t bytes, double seconds);
 /* The rate as a part of the plain one; negative: not known. */
 double transfer_ratio(const struct transfer_view *transfer);
 
+/* Whether its ratio says something: of less than a MiB the clock and the calls are most of the time. */
+bool transfer_is_telling(const struct transfer_view *transfer);
+
 #endif

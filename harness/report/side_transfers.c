@@ -51,7 +51,7 @@ static void transfers_add(const struct case_view *view, struct side_rows *rows)
     }
 }
 
-/* "At least 0.90 of the plain rate: 3 of 4 transfers. The lowest: 0.71, disk to 0 of gpt2 ..." */
+/* "At least 0.9 of the plain rate, the goal: 3 of 4 transfers of a MiB or more; the lowest is 0.71, disk to 0 of gpt2 ..." */
 static void transfers_note(const struct report *report, struct text *text)
 {
     const struct transfer_view *lowest = NULL;
@@ -61,19 +61,21 @@ static void transfers_note(const struct report *report, struct text *text)
         const struct placed_view *placed = report->cases[index].placed;
         for (int at = 0; placed != NULL && at < placed->transfer_count; at++) {
             const struct transfer_view *one = &placed->transfers[at];
+            bool counts = transfer_is_telling(one);
             double ratio = transfer_ratio(one);
-            known_count += ratio >= 0.0 ? 1 : 0;
-            reached_count += ratio >= RATIO_GOAL ? 1 : 0;
-            if (ratio >= 0.0 && (lowest == NULL || ratio < transfer_ratio(lowest))) {
+            known_count += counts ? 1 : 0;
+            reached_count += counts && ratio >= RATIO_GOAL ? 1 : 0;
+            if (counts && (lowest == NULL || ratio < transfer_ratio(lowest))) {
                 lowest = one;
                 title = report->cases[index].title;
             }
         }
     }
     if (lowest != NULL) {
-        text_format(
-            text, "At least %.1f of the plain rate, the goal: %d of %d transfers; the lowest is %.2f, %s to %s of %s.",
-            RATIO_GOAL, reached_count, known_count, transfer_ratio(lowest), lowest->from, lowest->to, title);
+        text_format(text,
+                    "At least %.1f of the plain rate, the goal: %d of %d transfers of a MiB or more; the lowest is "
+                    "%.2f, %s to %s of %s.",
+                    RATIO_GOAL, reached_count, known_count, transfer_ratio(lowest), lowest->from, lowest->to, title);
     }
 }
 

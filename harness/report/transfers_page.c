@@ -12,7 +12,7 @@ static bool transfers_have_ratios(const struct case_view *view)
 {
     bool any = false;
     for (int at = 0; view->placed != NULL && at < view->placed->transfer_count && !any; at++) {
-        any = transfer_ratio(&view->placed->transfers[at]) >= 0.0;
+        any = transfer_is_telling(&view->placed->transfers[at]);
     }
     return any;
 }
@@ -27,7 +27,7 @@ static int bars_count(const struct case_view *view)
 {
     int count = 0;
     for (int at = 0; at < view->placed->transfer_count && count < BARS_MAXIMUM; at++) {
-        count += transfer_ratio(&view->placed->transfers[at]) >= 0.0 ? 1 : 0;
+        count += transfer_is_telling(&view->placed->transfers[at]) ? 1 : 0;
     }
     return count;
 }
@@ -66,7 +66,7 @@ static double case_write(struct plot_page *page, const struct case_view *view, d
 {
     int count = 0;
     for (int at = 0; at < view->placed->transfer_count && count < BARS_MAXIMUM; at++) {
-        if (transfer_ratio(&view->placed->transfers[at]) >= 0.0) {
+        if (transfer_is_telling(&view->placed->transfers[at])) {
             bar_write(&page->data, &view->placed->transfers[at], place);
             place += 0.95;
             count++;
@@ -93,9 +93,9 @@ static void transfers_page_make(const struct plot_pages *pages, int number, stru
     text_append(&page->data, text_string(&titles));
     page->height = 130 + (int)(21.0 * place);
     if (page->mark_count > 0) {
-        plot_caption_add(page,
-                         "Behind each bar: the rate of the copies, and that of a plain read, write or copy of as many "
-                         "bytes on the same machine. Dashed: 0.9, the goal.");
+        plot_caption_add(
+            page, "Behind each bar: the rate of the copies, and that of a plain read, write or copy of as many "
+                  "bytes on the same machine. Dashed: 0.9, the goal. Copies of less than a MiB together have no bar.");
     }
     page->data.failed = page->data.failed || titles.failed;
     text_release(&titles);

@@ -220,6 +220,21 @@ def record_seeds():
     yield "failing", words[0] + words[2].replace(b'"ok"', b'"fail"').replace(b'"reason":null', b'"reason":"a \\u001b[31m b"')
     yield "oom", words[0] + words[2].replace(b'"ok"', b'"oom"').replace(
         b'"oom":null', b'"oom":{"wanted_bytes":1,"free_bytes":null,"held_bytes":2,"stage":"load","label":"w"}')
+    place = {"place": "0", "spec": "host", "budget_bytes": 9, "placed_bytes": 4, "kept_bytes": 2, "needed_bytes": 3,
+             "stages": {"load": stage}, "estimates": {"replay": {"allocated_bytes_peak": 5, "stages": {"load": stage}},
+                                                      "accelerate": {"total_bytes": 6}}}
+    placed = dict(case, places=[place, dict(place, place="cpu")],
+                  transfers=[{"from": "cpu", "to": "0", "count": 1, "bytes": 2097152, "seconds": 0.5, "plain_bytes": 2097152,
+                              "plain_seconds": 0.25, "plain": "copy"}],
+                  placement={"strategy": "exact", "map": {"": "0"}, "raised": None, "accelerate_runs": False},
+                  verdicts=[dict(case["verdicts"][0], place="cpu")])
+    attempt = {"batch": 8, "ended": "refused", "cause": "device", "recognised": True, "stage": "load", "label": "w",
+               "wanted_bytes": 7, "predicted_runs": True, "seconds": 0.1, "next": 4}
+    search = dict(case, search={"policy": "halve", "start": 8, "end": "found", "found": 4, "predicted": 5, "error": None,
+                                "tries": [attempt, dict(attempt, batch=4, ended="ran", next=None)], "per_second": 2.5,
+                                "unit": "tokens", "best_per_second": None, "duration_s": 1.5, "pass": False})
+    for name, line in (("placed", placed), ("search", search)):
+        yield name, words[0] + json.dumps(line, separators=(",", ":")).encode() + b"\n" + words[3]
     yield "gzip", b"\x1f\x8b\x08\x00"
     yield "suite", b"version: 1\nname: a\n"
     yield "document", b'{\n  "runs": []\n}\n'
