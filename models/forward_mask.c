@@ -66,14 +66,34 @@ static struct value *mask_make(const struct forward *f, bool causal)
     return tape_frame_close(tape, frame, mask);
 }
 
-/* Unpadded: over what is cached and the new rows. */
+/* The four ranges of indices. */
+static void ranges_take(struct tape *tape, const struct mask_span *span)
+{
+    int64_t one = 1;
+    tensor_passing(tape, DTYPE_INT64, 1, &span->batch);
+    tensor_passing(tape, DTYPE_INT64, 1, &one);
+    positions_of(tape, span->rows);
+    positions_of(tape, span->columns);
+}
+
+/* eager_mask of causal_mask_function, unpadded: over what is cached and the new rows. Which columns a row may see is told as booleans for
+ * all items at once, of which where() makes numbers with two scalars. */
 static struct value *causal_mask_make(const struct forward *f, struct value *like)
 {
     if (f->mask != NULL) {
         return f->mask;
     }
-    int64_t rows = value_size(like, 1), cached = f->cache != NULL ? f->cache->length : 0;
-    return tape_causal_mask(f->tape, value_dtype(like), value_size(like, 0), rows, cached + rows);
+    struct tape *tape = f->tape;
+    struct mask_span span = {.batch = value_size(like, 0), .rows = value_size(like, 1)};
+    span.columns = span.rows + (f->cache != NULL ? f->cache->length : 0);
+    int64_t square[] = {span.rows, span.columns};
+    int frame = tape_frame_open(tape), ranges = tape_frame_open(tape);
+    ranges_take(tape, &span);
+    tape_frame_close(tape, ranges, tensor_passing(tape, DTYPE_BOOL, 2, square));
+    scalar_of(tape, value_dtype(like));
+    scalar_of(tape, value_dtype(like));
+    struct value *mask = tape_causal_mask(tape, value_dtype(like), span.batch, span.rows, span.columns);
+    return tape_frame_close(tape, frame, mask);
 }
 
 /* asks: whether all tokens are seen, and so no mask is needed. */
@@ -117,16 +137,6 @@ static struct mask_span span_of(const struct forward *f, struct value *like)
     span.columns = kept + span.rows;
     span.first = kept;
     return span;
-}
-
-/* The four ranges of indices. */
-static void ranges_take(struct tape *tape, const struct mask_span *span)
-{
-    int64_t one = 1;
-    tensor_passing(tape, DTYPE_INT64, 1, &span->batch);
-    tensor_passing(tape, DTYPE_INT64, 1, &one);
-    positions_of(tape, span->rows);
-    positions_of(tape, span->columns);
 }
 
 /* sliding_window_causal_mask_function without padding: the mask of one item stands for all. */

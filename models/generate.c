@@ -3,6 +3,7 @@
 
 #include "models/family.h"
 #include "models/generate_loop.h"
+#include "models/module_visit.h"
 #include "models/quantized_cache.h"
 #include "models/workload_tape.h"
 
@@ -15,13 +16,33 @@ void name_hold(struct tape *tape, struct value **name, struct value *next)
 
 /* -- one pass of the model */
 
+/* A placed model: what it is fed goes to the model's device, from there its root's hook takes it to the main one, and what the model
+ * returns comes back to the former. */
 static struct value *model_run(struct generation *generation)
 {
     struct forward *forward = &generation->forward;
-    int frame = tape_frame_open(forward->tape);
-    struct value *logits = forward->config->family->forward(forward);
+    struct tape *tape = forward->tape;
+    struct forward inside = *forward;
+    int frame = tape_frame_open(tape), before = tape_place_now(tape);
+    inside.ids = tape_move(tape, forward->ids, before);
+    inside.positions = tape_move(tape, forward->positions, before);
+    struct value *logits = tape_move(tape, forward->config->family->forward(&inside), module_device(forward));
+    if (forward->placement != NULL) {
+        tape_place(tape, before);
+    }
     generation->cache.length += value_size(forward->ids, 1);
-    return tape_hold(forward->tape, tape_frame_close(forward->tape, frame, logits));
+    return tape_hold(tape, tape_frame_close(tape, frame, logits));
+}
+
+/* value where the model's device is, and it alone. */
+static struct value *value_feed(const struct generation *generation, struct value *value)
+{
+    struct tape *tape = generation->forward.tape;
+    struct value *fed = tape_move(tape, value, module_device(&generation->forward));
+    if (fed != value) {
+        tape_drop(tape, value);
+    }
+    return fed;
 }
 
 /* A static cache gets its mask from outside: with sdpa booleans for a single query and none for a prompt, in the eager
@@ -51,9 +72,9 @@ struct value *prompt_run(struct generation *generation, struct value *ids)
 {
     struct tape *tape = generation->forward.tape;
     int frame = tape_frame_open(tape);
-    struct value *copy = tape_clone(tape, ids);
-    generation->forward.ids = copy;
-    generation->forward.positions = generation->positions;
+    generation->forward.ids = value_feed(generation, tape_clone(tape, ids));
+    generation->forward.positions =
+        tape_move(tape, generation->positions, module_device(&generation->forward)); /* its owner keeps it */
     static_mask_make(generation, value_size(ids, 0), value_size(ids, 1));
     struct value *logits = model_run(generation);
     name_hold(tape, &generation->forward.mask, NULL);
@@ -74,8 +95,8 @@ static struct value *last_column(struct tape *tape, struct value *a)
 struct value *token_run(struct generation *generation, struct value *ids)
 {
     struct tape *tape = generation->forward.tape;
-    struct value *tokens = tape_hold(tape, last_column(tape, ids));
-    struct value *places = tape_hold(tape, last_column(tape, generation->positions));
+    struct value *tokens = tape_hold(tape, value_feed(generation, last_column(tape, ids)));
+    struct value *places = tape_hold(tape, value_feed(generation, last_column(tape, generation->positions)));
     static_mask_make(generation, value_size(ids, 0), 1);
     tape_let_go(tape, generation->tokens);
     tape_let_go(tape, generation->places);
@@ -127,6 +148,10 @@ struct value *scores_copy(struct tape *tape, struct value *logits)
 {
     int frame = tape_frame_open(tape);
     struct value *last = tape_select(tape, logits, 1, value_size(logits, 1) - 1);
+    if (value_place(tape, last) != tape_place_now(tape)) { /* .to(device, dtype) makes one copy */
+        last = tape_move(tape, tape_cast(tape, last, DTYPE_FLOAT32), tape_place_now(tape));
+        return tape_frame_close(tape, frame, last);
+    }
     bool is_float32 = value_dtype(logits) == DTYPE_FLOAT32;
     struct value *copy = is_float32 ? tape_clone(tape, last) : tape_cast(tape, last, DTYPE_FLOAT32);
     return tape_frame_close(tape, frame, copy);

@@ -124,6 +124,7 @@ struct value *module_run(const struct forward *forward, const char *path, module
     inside.ids = module_argument(forward, visit, forward->ids);
     inside.images = module_argument(forward, visit, forward->images);
     inside.seen = module_argument(forward, visit, forward->seen);
+    inside.positions = module_argument(forward, visit, forward->positions);
     return module_leave(forward, visit, body(&inside, root));
 }
 
@@ -137,6 +138,20 @@ void module_place_beside(const struct forward *forward, const struct value *valu
 struct value *module_output(const struct forward *forward, struct value *value)
 {
     return is_placed(forward) ? tape_move(forward->tape, value, forward->placement->main) : value;
+}
+
+int module_device(const struct forward *forward)
+{
+    const struct placement *placement = forward->placement;
+    if (!is_placed(forward)) {
+        return tape_place_now(forward->tape);
+    }
+    int first = 0;
+    while (first + 1 < placement->skeleton->tensor_count && placement->skeleton->tensors[first].is_buffer) {
+        first++;
+    }
+    bool is_there = placement->places[placement->keeps[first]].kind == PLACE_DEVICE;
+    return is_there ? placement->keeps[first] : placement->main;
 }
 
 /* Every place of the context that names `from` names `to` then. A context is a struct of pointers and numbers, and a pointer

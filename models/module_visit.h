@@ -28,7 +28,8 @@ struct module_visit layer_enter(const struct forward_layer *layer, const char *n
  * accepted. */
 struct value *module_argument(const struct forward *forward, struct module_visit visit, struct value *a);
 
-/* The call of a module that is given the model's inputs: the ids or images, and which tokens are not padding, are moved to where it runs. */
+/* The call of a module that is given the model's inputs: the ids or images, their positions, and which tokens are not padding, are
+ * moved to where it runs. */
 typedef struct value *module_body(const struct forward *forward, const char *root);
 struct value *module_run(const struct forward *forward, const char *path, module_body *body, const char *root);
 
@@ -46,6 +47,10 @@ void module_place_beside(const struct forward *forward, const struct value *valu
 
 /* What the model returns, brought to where its input lies: the root's hook (io_same_device). */
 struct value *module_output(const struct forward *forward, struct value *value);
+
+/* PreTrainedModel.device: where the first parameter lies, to which generate() moves what it feeds. One that is offloaded is on meta
+ * meanwhile, and nothing is moved: the place of the model's inputs. */
+int module_device(const struct forward *forward);
 
 /* A block called with input and what `held` names of its context: both are moved, and the context that the block is given
  * names the copies. */

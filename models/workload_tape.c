@@ -390,20 +390,24 @@ enum status_code workload_tape_planned(const struct config *config, const struct
 }
 
 /* What a placed tape does not know yet, said with the reason. */
-static enum status_code placed_check(const struct workload *workload, struct status *error)
+static enum status_code placed_check(const struct config *config, const struct workload *workload, struct status *error)
 {
     enum quantized_form form;
-    const char *what = workload->mode == MODE_TRAIN                         ? "training"
-                       : workload->mode == MODE_GENERATE                    ? "generation"
-                       : precision_is_amp(workload->precision)              ? "autocast"
-                       : precision_is_quantized(workload->precision, &form) ? "quantised weights"
-                       : workload->lora_rank > 0                            ? "adapters of LoRA"
-                                                                            : NULL;
+    bool generates = workload->mode == MODE_GENERATE;
+    const char *what = workload->mode == MODE_TRAIN                             ? "training"
+                       : generates && workload->cache != CACHE_DYNAMIC          ? "a static cache"
+                       : generates && workload->cache_dtype != CACHE_DTYPE_AUTO ? "a quantised cache"
+                       : generates && workload->beams > 1                       ? "a search with beams"
+                       : generates && config->family->encode != NULL            ? "generation beside an encoder"
+                       : precision_is_amp(workload->precision)                  ? "autocast"
+                       : precision_is_quantized(workload->precision, &form)     ? "quantised weights"
+                       : workload->lora_rank > 0                                ? "adapters of LoRA"
+                                                                                : NULL;
     return what == NULL ? STATUS_OK
                         : status_set(error, STATUS_INVALID,
-                                     "a model on several devices is loaded and run forward in one precision; %s over "
-                                     "several devices is not built; write --mode load or infer, in float32, float16 or "
-                                     "bfloat16",
+                                     "a model on several devices is loaded, run forward, or generates greedily over a "
+                                     "dynamic cache, in one precision; %s over several devices is not built; write "
+                                     "--mode load, infer or generate, in float32, float16 or bfloat16",
                                      what);
 }
 
@@ -413,7 +417,7 @@ enum status_code workload_tape_placed(const struct config *config, const struct 
 {
     struct training_plan plan = training_plan_default();
     struct forward form = {.config = config, .skeleton = skeleton, .workload = workload, .placement = placement};
-    enum status_code code = placed_check(workload, error);
+    enum status_code code = placed_check(config, workload, error);
     return code == STATUS_OK ? tape_build(&form, target, &plan, tape, error) : code;
 }
 

@@ -40,9 +40,11 @@ enum status_code workload_tape_brief(const struct config *config, const struct s
                                      const struct workload *workload, const struct target *target, bool with_operations,
                                      struct tape **tape, struct status *error);
 
-/* The same where the model lies in several places (models/placement.h), for loading and inference in one precision. What is kept on the
- * disk is made in the host's memory and written; the result of each pass is brought to where the input lies. STATUS_INVALID, with
- * the reason, for training, generation, autocast, adapters and quantised weights. */
+/* The same where the model lies in several places (models/placement.h), for loading, inference and greedy generation over a dynamic cache,
+ * in one precision. What is kept on the disk is made in the host's memory and written; the result of each pass is brought to where the
+ * input lies. In a generation each layer's keys and values lie where the layer runs, the ids and what is chosen of the logits where the
+ * inputs lie. STATUS_INVALID, with the reason, for training, other caches, beams, generation beside an encoder, autocast, adapters and
+ * quantised weights. */
 enum status_code workload_tape_placed(const struct config *config, const struct skeleton *skeleton,
                                       const struct workload *workload, const struct target *target,
                                       const struct placement *placement, struct tape **tape, struct status *error);

@@ -8,7 +8,7 @@
 #include "harness/cli/placed_gpus.h"
 #include "harness/cli/placed_json.h"
 
-static const char *const case_keys[] = {"batch", "seq", "attention", "padding", "logits"};
+static const char *const case_keys[] = {"batch", "seq", "attention", "padding", "logits", "new_tokens"};
 
 enum { CASE_KEYS = sizeof case_keys / sizeof case_keys[0] };
 
@@ -29,7 +29,7 @@ enum status_code place_execution_wanted(const struct arguments *arguments, bool 
                 error, STATUS_INVALID,
                 "place: accelerate's plan does not look at --%s; add --predict, --run or --exact, or leave "
                 "it out",
-                key);
+                strcmp(key, "new_tokens") == 0 ? "new-tokens" : key);
         }
     }
     return STATUS_OK;
@@ -54,6 +54,10 @@ static enum status_code workload_read(const struct arguments *arguments, const s
     }
     if (code == STATUS_OK) {
         code = workload_check(&made, error);
+    }
+    if (code == STATUS_OK && made.mode != MODE_GENERATE && arguments_value(arguments, "new-tokens") != NULL) {
+        code =
+            status_set(error, STATUS_INVALID, "--new-tokens is of a generation; add --mode generate, or leave it out");
     }
     if (code == STATUS_OK && place->request.special_count > 0) {
         code = status_set(error, STATUS_INVALID,

@@ -15,9 +15,10 @@
         {"exact", OPTION_FLAG, NULL, "instead: our own plan, by what a replay needs, with accelerate's beside it"},    \
         {"offload-folder", OPTION_VALUE, "DIR",                                                                        \
          "of --run: keeps what goes to the disk, as accelerate does (default: a temporary one)"},                      \
-        {"mode", OPTION_VALUE, "load|infer", "what is carried out (default: infer, a forward pass)"},                  \
+        {"mode", OPTION_VALUE, "load|infer|generate", "what is carried out (default: infer, a forward pass)"},         \
         {"batch", OPTION_VALUE, "N", "samples at once (default: 1)"},                                                  \
         {"seq", OPTION_VALUE, "N", "tokens of a sample (default: 128)"},                                               \
+        {"new-tokens", OPTION_VALUE, "N", "tokens that are generated, greedily (generate; default: 32)"},              \
         {"attention", OPTION_VALUE, "A", "sdpa (default), eager or native, as in assay estimate"},                     \
         {"padding", OPTION_BOOLEAN, NULL, "sequences of different lengths, under an attention mask (text)"},           \
         {"logits", OPTION_VALUE, "all|last", "rows of the head that are computed (default: all)"},                     \

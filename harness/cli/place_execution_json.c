@@ -138,6 +138,8 @@ struct json *place_execution_json(const struct place_execution *execution)
            json_set(done, "batch", json_integer_new(workload->batch)) &&
            json_set(done, "seq",
                     place->model.config.family->is_image ? json_null_new() : json_integer_new(workload->seq)) &&
+           json_set(done, "new_tokens",
+                    workload->mode == MODE_GENERATE ? json_integer_new(workload->new_tokens) : json_null_new()) &&
            json_set(done, "target", json_string_new(execution->request.question.target->name)) &&
            json_set(done, "host_stands_in",
                     execution->runs ? json_boolean_new(execution->site.ground == PLACED_ON_HOST) : json_null_new()) &&

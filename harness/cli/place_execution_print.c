@@ -24,7 +24,12 @@ static void heading_append(const struct place_execution *execution, struct text 
     if (workload->mode == MODE_LOAD) {
         text_append(text, "loaded");
     } else {
-        text_format(text, "forward pass of batch %" PRId64, workload->batch);
+        if (workload->mode == MODE_GENERATE) {
+            text_format(text, "generation of %" PRId64 " tokens, batch %" PRId64, workload->new_tokens,
+                        workload->batch);
+        } else {
+            text_format(text, "forward pass of batch %" PRId64, workload->batch);
+        }
         if (!execution->place->model.config.family->is_image) {
             text_format(text, ", seq %" PRId64, workload->seq);
         }
@@ -74,6 +79,12 @@ static void devices_append(const struct place_execution *execution, int columns,
 
 /* -- stages */
 
+/* As wide as the longest name. */
+static int stage_columns(const struct place_execution *execution)
+{
+    return execution->workload.mode == MODE_GENERATE ? 8 : 7;
+}
+
 static void stage_append(const struct place_execution *execution, int place, enum stage stage, struct text *text)
 {
     const struct placed_trial *trial = &execution->plan.main;
@@ -82,7 +93,8 @@ static void stage_append(const struct place_execution *execution, int place, enu
     char name[DEVICE_TEXT_BYTES];
     bool is_same =
         predicted != NULL && measured != NULL ? placed_peaks_equal(predicted, measured) : predicted == measured;
-    text_format(text, "%-6s %-7s", placement_device_name(trial->placed.devices[place], name), stage_name(stage));
+    text_format(text, "%-6s %-*s", placement_device_name(trial->placed.devices[place], name), stage_columns(execution),
+                stage_name(stage));
     if (predicted != NULL) {
         placed_peaks_append(predicted, text);
     } else {
@@ -100,10 +112,10 @@ static void stage_append(const struct place_execution *execution, int place, enu
 
 static void stages_append(const struct place_execution *execution, struct text *text)
 {
-    static const enum stage stages[] = {STAGE_LOAD, STAGE_FORWARD};
-    int count = execution->workload.mode == MODE_LOAD ? 1 : 2;
-    text_format(text, "\nPeaks, predicted\n%-6s %-7s %11s %11s %11s%s\n", "device", "stage", "requested", "allocated",
-                "reserved", execution->runs ? "  measured" : "");
+    static const enum stage stages[] = {STAGE_LOAD, STAGE_FORWARD, STAGE_GENERATE};
+    int count = execution->workload.mode == MODE_LOAD ? 1 : execution->workload.mode == MODE_GENERATE ? 3 : 2;
+    text_format(text, "\nPeaks, predicted\n%-6s %-*s %11s %11s %11s%s\n", "device", stage_columns(execution), "stage",
+                "requested", "allocated", "reserved", execution->runs ? "  measured" : "");
     for (int i = 0; i < execution->plan.main.placed.place_count; i++) {
         for (int k = 0; k < count; k++) {
             stage_append(execution, i, stages[k], text);
@@ -207,7 +219,9 @@ void place_execution_lines(const struct place_execution *execution, int columns,
     const struct placed_trial *trial = &execution->plan.main;
     placed_copies_append(&trial->placed, execution->runs ? &trial->measured.result : &trial->predicted.result,
                          execution->workload.mode == MODE_LOAD ? "copied between devices:"
-                                                               : "copied between devices by the load and two passes:",
+                         : execution->workload.mode == MODE_GENERATE
+                             ? "copied between devices by the load and a generation:"
+                             : "copied between devices by the load and two passes:",
                          text);
     verdict_append(execution, text);
     folder_append(execution, text);

@@ -23,7 +23,7 @@ enum { BUDGET_NONE = -1 };
 struct placed_question {
     const struct config *config;
     const struct skeleton *skeleton;
-    const struct workload *workload; /* load or infer */
+    const struct workload *workload; /* load, infer or generate */
     const struct target *target;
     const struct placement_budget *budgets; /* as they were given, not balanced */
     int budget_count;

@@ -96,6 +96,36 @@ static void a_run_measures_what_was_predicted(void **state)
     command_result_release(&result);
 }
 
+/* Keys and values of each layer lie where it runs: two devices and the cpu, measured as predicted, stage by stage. */
+static void a_generation_runs_over_devices(void **state)
+{
+    (void)state;
+    struct command_result result =
+        PLACE("tiny-llama", "--precision", "float32", "--max-memory", "0=100MB,1=100MB,cpu=1MB", "--run", "host",
+              "--mode", "generate", "--seq", "8", "--new-tokens", "5", "--json");
+    struct json *document = document_of(&result);
+    const struct json *done = json_get(document, "execution");
+    assert_int_equal(result.exit_code, 0);
+    assert_true(json_boolean_or(json_get(done, "agrees"), false));
+    assert_string_equal(json_string_or(json_get(done, "mode"), ""), "generate");
+    assert_int_equal(json_integer_or(json_get(done, "new_tokens"), -1), 5);
+    assert_true(json_integer_or(AT(done, "devices", "1", "measured", "generate", "requested_bytes_peak"), -1) > 0);
+    json_release(document);
+    command_result_release(&result);
+    result = PLACE("tiny-llama", "--max-memory", "0=100MB,1=100MB,cpu=1MB", "--predict", "--mode", "generate");
+    assert_int_equal(result.exit_code, 0);
+    has(&result.output, "generation of 32 tokens, batch 1, seq 128, as on sm_90\n");
+    has(&result.output, "\n0      generate ");
+    has(&result.output, "copied between devices by the load and a generation: ");
+    command_result_release(&result);
+    refused(PLACE("tiny-t5", "--max-memory", "0=100MB,1=100MB", "--predict", "--mode", "generate"),
+            "generation beside an encoder over several devices is not built");
+    refused(PLACE("tiny-llama", "--max-memory", "0=100MB", "--new-tokens", "5"),
+            "accelerate's plan does not look at --new-tokens");
+    refused(PLACE("tiny-llama", "--max-memory", "0=100MB", "--predict", "--new-tokens", "5"),
+            "--new-tokens is of a generation; add --mode generate, or leave it out");
+}
+
 /* The 32 MiB of cuBLAS have no room beside gpt2's blocks: predicted, and met. */
 static void out_of_memory_is_told_and_fails(void **state)
 {
@@ -154,7 +184,7 @@ static void wrong_options_are_refused_with_a_remedy(void **state)
     refused(PLACE("gpt2", "--max-memory", "0=1GB", "--batch", "4"), "add --predict, --run or --exact");
     refused(PLACE("gpt2", "--max-memory", "0=1GB", "--run=hots"),
             "'hots' is not known; write --run alone, or with host|cuda");
-    refused(PLACE("gpt2", "--max-memory", "0=1GB", "--run", "--mode", "train"), "--mode load or infer");
+    refused(PLACE("gpt2", "--max-memory", "0=1GB", "--run", "--mode", "train"), "--mode load, infer or generate");
     refused(PLACE("gpt2", "--max-memory", "0=1GB", "--run", "--precision", "int8"), "quantised weights");
     refused(PLACE("gpt2", "--max-memory", "0=1GB", "--predict", "--special-dtypes", "lm_head.weight=float16"),
             "leave --special-dtypes out");
@@ -245,6 +275,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_run_measures_what_was_predicted),
+        cmocka_unit_test(a_generation_runs_over_devices),
         cmocka_unit_test(out_of_memory_is_told_and_fails),
         cmocka_unit_test(an_exact_plan_has_accelerates_beside_it),
         cmocka_unit_test(wrong_options_are_refused_with_a_remedy),

@@ -11,6 +11,7 @@
 
 #include "harness/replay/placed_replay.h"
 #include "models/catalogue.h"
+#include "models/family.h"
 #include "models/placement.h"
 #include "models/workload_tape.h"
 #include "tests/models/memory_disk.h"
@@ -33,13 +34,22 @@ struct placed_case {
 static const struct place four_places[PLACES] = {
     {PLACE_DEVICE, "0"}, {PLACE_DEVICE, "1"}, {PLACE_HOST, "cpu"}, {PLACE_DISK, "disk"}};
 
+enum { NEW_TOKENS = 4 };
+
+static struct workload workload_of(enum mode mode)
+{
+    struct workload workload = workload_default(mode);
+    workload.batch = 2;
+    workload.seq = 6;
+    workload.new_tokens = NEW_TOKENS;
+    return workload;
+}
+
+/* one->workload is set. */
 static enum status_code case_build(struct placed_case *one, const char *model, const struct placement_entry *entries,
                                    int entry_count, bool offload_buffers, struct status *error)
 {
     const struct target *target = NULL;
-    one->workload = workload_default(MODE_INFER);
-    one->workload.batch = 2;
-    one->workload.seq = 6;
     assert_int_equal(config_find("models/catalogue", model, &one->config, error), STATUS_OK);
     assert_int_equal(workload_skeleton(&one->config, &one->workload, &one->skeleton, error), STATUS_OK);
     assert_int_equal(target_find("host", &target, error), STATUS_OK);
@@ -90,15 +100,21 @@ static void case_close(struct placed_case *one)
     free(one->last.bytes);
 }
 
-static void case_make(struct placed_case *one, const char *model, const struct placement_entry *entries,
-                      int entry_count)
+static void case_make_in(enum mode mode, struct placed_case *one, const char *model,
+                         const struct placement_entry *entries, int entry_count)
 {
     struct status error = {0};
-    *one = (struct placed_case){0};
+    *one = (struct placed_case){.workload = workload_of(mode)};
     if (case_build(one, model, entries, entry_count, false, &error) != STATUS_OK) {
         fail_msg("%s: %s", model, error.text);
     }
     case_run(one);
+}
+
+static void case_make(struct placed_case *one, const char *model, const struct placement_entry *entries,
+                      int entry_count)
+{
+    case_make_in(MODE_INFER, one, model, entries, entry_count);
 }
 
 /* -- the same numbers */
@@ -128,6 +144,65 @@ static void a_model_gives_the_same_numbers_however_it_is_placed(void **state)
         case_close(&one);
         case_close(&spread);
     }
+}
+
+/* Every score of every step, and every token that is chosen by them. */
+static void a_model_writes_the_same_tokens_however_it_is_placed(void **state)
+{
+    (void)state;
+    static const struct placement_entry whole[] = {{"", GPU0}};
+    int generating = 0;
+    for (size_t i = 0; i < sizeof maps / sizeof maps[0]; i++) {
+        struct status error = {0};
+        struct config config;
+        struct placed_case one, spread;
+        assert_int_equal(config_find("models/catalogue", maps[i].model, &config, &error), STATUS_OK);
+        if (!config.family->generates || config.family->encode != NULL) {
+            continue;
+        }
+        case_make_in(MODE_GENERATE, &one, maps[i].model, whole, 1);
+        case_make_in(MODE_GENERATE, &spread, maps[i].model, maps[i].entries, entries_count(&maps[i]));
+        assert_int_equal(one.last.choice_count, NEW_TOKENS);
+        assert_int_equal(spread.last.choice_count, NEW_TOKENS);
+        if (one.last.choices != spread.last.choices) {
+            fail_msg("map %zu: %s writes other tokens when it is placed", i, maps[i].model);
+        }
+        assert_int_equal(one.result.copy_count, 0);
+        assert_true(spread.result.copy_count > 0);
+        case_close(&one);
+        case_close(&spread);
+        generating++;
+    }
+    assert_true(generating >= 10);
+}
+
+/* Each layer's keys and values lie where the layer runs: when the last token has been read, [2, kv heads, 9, head size] of both. */
+static void keys_and_values_lie_where_their_layer_runs(void **state)
+{
+    (void)state;
+    struct placed_case one;
+    int64_t held[PLACES] = {0}, most[PLACES] = {0};
+    case_make_in(MODE_GENERATE, &one, "tiny-llama", maps[0].entries, entries_count(&maps[0]));
+    const struct config *config = &one.config;
+    int64_t fed = one.workload.seq + NEW_TOKENS - 1;
+    int64_t layer_bytes = 2 * 2 * config->kv_heads * fed * config->head_dim * 4;
+    struct tape_view view = tape_view(one.tape);
+    for (int i = 0; i < view.event_count; i++) {
+        struct event event = view.events[i];
+        bool is_memory = event.kind == EVENT_ALLOC || event.kind == EVENT_FREE;
+        const struct storage *storage = is_memory ? &view.storages[event.index] : NULL;
+        if (is_memory && storage->category == CATEGORY_KV_CACHE) {
+            held[storage->place] += event.kind == EVENT_ALLOC ? storage->bytes : -storage->bytes;
+            most[storage->place] =
+                held[storage->place] > most[storage->place] ? held[storage->place] : most[storage->place];
+        }
+    }
+    for (int place = 0; place < PLACES; place++) { /* a tensor of one token less is there while it grows */
+        int64_t grown_bytes = layer_bytes + layer_bytes / 2 * (fed - 1) / fed;
+        assert_int_equal(most[place], place <= GPU1 ? grown_bytes : 0);
+        assert_int_equal(held[place], 0);
+    }
+    case_close(&one);
 }
 
 /* -- figures */
@@ -241,7 +316,7 @@ static void predicted_on_meta_is_measured_on_the_host(void **state)
 static void build_fails(const char *model, const struct placement_entry *entries, int count, const char *text)
 {
     struct status error = {0};
-    struct placed_case one = {0};
+    struct placed_case one = {.workload = workload_of(MODE_INFER)};
     assert_int_equal(case_build(&one, model, entries, count, false, &error), STATUS_INVALID);
     if (strstr(error.text, text) == NULL) {
         fail_msg("'%s' does not say '%s'", error.text, text);
@@ -278,14 +353,40 @@ static void a_map_that_cannot_run_is_refused(void **state)
     build_fails("tiny-gpt2", tied, 2, "are one tensor");
 }
 
+/* What of a generation is not placed yet. */
+static void a_generation_that_cannot_be_placed_is_refused(void **state)
+{
+    (void)state;
+    static const struct placement_entry whole[] = {{"", GPU0}};
+    struct placed_case cases[4];
+    static const char *const models[] = {"tiny-llama", "tiny-llama", "tiny-llama", "tiny-t5"};
+    static const char *const texts[] = {"a static cache over several devices", "a search with beams",
+                                        "a quantised cache", "generation beside an encoder"};
+    for (int i = 0; i < 4; i++) {
+        struct status error = {0};
+        cases[i] = (struct placed_case){.workload = workload_of(MODE_GENERATE)};
+        cases[i].workload.cache = i == 0 ? CACHE_STATIC : CACHE_DYNAMIC;
+        cases[i].workload.beams = i == 1 ? 2 : 1;
+        cases[i].workload.cache_dtype = i == 2 ? CACHE_DTYPE_FP8 : CACHE_DTYPE_AUTO;
+        assert_int_equal(case_build(&cases[i], models[i], whole, 1, false, &error), STATUS_INVALID);
+        if (strstr(error.text, texts[i]) == NULL) {
+            fail_msg("'%s' does not say '%s'", error.text, texts[i]);
+        }
+        case_close(&cases[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_model_gives_the_same_numbers_however_it_is_placed),
+        cmocka_unit_test(a_model_writes_the_same_tokens_however_it_is_placed),
+        cmocka_unit_test(keys_and_values_lie_where_their_layer_runs),
         cmocka_unit_test(each_place_loads_what_is_kept_there),
         cmocka_unit_test(offloaded_weights_come_one_module_at_a_time),
         cmocka_unit_test(predicted_on_meta_is_measured_on_the_host),
         cmocka_unit_test(a_map_that_cannot_run_is_refused),
+        cmocka_unit_test(a_generation_that_cannot_be_placed_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,15 +79,7 @@ struct turn_figures {
     int64_t load[CHAIN_PLACES], live[CHAIN_PLACES], peak[CHAIN_PLACES];
 };
 
-/* Workspaces, which no dispatcher sees, and the rows of statistics that PyTorch's own batch normalisation makes: in float32
- * a GPU takes cuDNN's, which makes none in evaluation. */
-static bool storage_is_ours_alone(const struct storage *storage)
-{
-    return storage->category == CATEGORY_WORKSPACE || strcmp(storage->label, "BATCHNORM mean") == 0 ||
-           strcmp(storage->label, "BATCHNORM deviation") == 0;
-}
-
-/* Of the last turn. load: before the first turn, with what the models are fed. */
+/* Of the last turn, without workspaces, which no dispatcher sees. load: before the first turn, with what the models are fed. */
 static struct turn_figures figures_of(const struct tape_view *view, int link_count)
 {
     struct turn_figures figures = {0};
@@ -105,7 +97,7 @@ static struct turn_figures figures_of(const struct tape_view *view, int link_cou
         }
         bool is_memory = event.kind == EVENT_ALLOC || event.kind == EVENT_FREE;
         const struct storage *storage = is_memory ? &view->storages[event.index] : NULL;
-        if (!is_memory || storage_is_ours_alone(storage)) {
+        if (!is_memory || storage->category == CATEGORY_WORKSPACE) {
             continue;
         }
         int64_t *live = &figures.live[storage->place];
