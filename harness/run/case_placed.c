@@ -14,6 +14,7 @@ struct placed_case {
     struct placed_plan plan;
     struct placed_lanes lanes;
     enum placed_ground ground;
+    struct measurement_place place; /* of the main place */
     struct validity validities[PLACE_MAXIMUM];
     struct replay_observer observers[PLACE_MAXIMUM];
     struct placed_transfers transfers;
@@ -171,14 +172,33 @@ static enum status_code measuring_plan(const struct measuring *measuring, struct
                              : code;
 }
 
+/* A map that puts nothing on a GPU runs on the host, whatever is here. */
+static void main_place_settle(const struct measuring *measuring, struct placed_case *placed)
+{
+    struct device_properties *properties = &placed->place.properties;
+    struct device_identity identity;
+    placed->place = measuring->place;
+    if (placed->plan.map.count == 0 || placed->ground == PLACED_ON_META ||
+        placed->plan.main.placed.devices[main_place(placed)].kind == PLACEMENT_GPU) {
+        return;
+    }
+    if (device_identify("host", &identity, NULL) == STATUS_OK) {
+        *properties = (struct device_properties){0};
+        device_properties_look("host", &identity, properties);
+        placed->place.spec = "host";
+    }
+}
+
 /* What is known before a device is opened, or why there is no map. */
-static enum status_code plan_send(const struct measuring *measuring, const struct placed_case *placed,
-                                  struct status *error)
+static enum status_code plan_send(const struct measuring *measuring, struct placed_case *placed, struct status *error)
 {
     struct json *object = json_object_new();
+    main_place_settle(measuring, placed);
+    bool has_device = placed->place.properties.kind[0] != '\0';
     bool made =
         json_set(object, "placement", placement_json(&placed->asked, &placed->plan)) &&
-        (placed->plan.map.count == 0 || json_set(object, "places", places_json(&placed->asked, &placed->plan, NULL)));
+        (placed->plan.map.count == 0 || json_set(object, "places", places_json(&placed->asked, &placed->plan, NULL))) &&
+        (!has_device || json_set(object, "device", device_json(&placed->place)));
     return measuring_send(measuring, json_made(object, made), error);
 }
 
@@ -241,11 +261,11 @@ static const struct validity *validity_of(struct placed_case *placed)
 }
 
 /* The main place, as a replay of one device: without the stage in which memory ran out, of which an earlier pass is told. */
-static struct json *main_json(const struct measuring *measuring, struct placed_case *placed)
+static struct json *main_json(struct placed_case *placed)
 {
     const struct placed_outcome *outcome = &placed->plan.main.measured;
     struct replay_result result = outcome->result.lanes[main_place(placed)];
-    struct measurement_place place = measuring->place;
+    struct measurement_place place = placed->place;
     for (int i = 0; i < STAGE_COUNT; i++) {
         result.stages[i].present = placed_stage(outcome, main_place(placed), (enum stage)i) != NULL;
     }
@@ -262,7 +282,7 @@ static struct json *main_json(const struct measuring *measuring, struct placed_c
 static enum status_code figures_send(const struct measuring *measuring, struct placed_case *placed,
                                      struct status *error)
 {
-    struct json *object = main_json(measuring, placed);
+    struct json *object = main_json(placed);
     bool made = json_set(object, "places", places_json(&placed->asked, &placed->plan, &placed->lanes)) &&
                 json_set(object, "transfers", transfers_json(&placed->plan, NULL));
     return measuring_send(measuring, json_made(object, made), error);

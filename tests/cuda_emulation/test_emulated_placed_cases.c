@@ -123,6 +123,19 @@ static void offloaded_weights_come_to_the_gpu(void **state)
     }
 }
 
+/* Our own plan may leave a GPU empty that has no room for any of it: then nothing is told of a GPU. */
+static void a_map_without_a_gpu_is_a_case_of_the_host(void **state)
+{
+    struct scene *scene = *state;
+    cases_set(scene, "  - {model: tiny-llama, mode: infer, seq: 16, place: \"exact:0=1MB,cpu=1GB\"}\n");
+    assert_int_equal(measure(scene, "cuda"), RUN_PASS);
+    const struct json *line = case_at(scene, 0);
+    assert_int_equal(json_count(json_get(line, "places")), 1);
+    assert_string_equal(text_at(json_at(json_get(line, "places"), 0), "place"), "cpu");
+    assert_string_equal(text_at(json_get(line, "device"), "kind"), "host");
+    assert_string_equal(text_at(json_get(line, "device"), "target"), "host");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scene_open, gpu_unbound)
 
 int main(void)
@@ -133,6 +146,7 @@ int main(void)
         TEST(a_gpu_that_is_not_here_skips_its_case_alone),
         TEST(a_gpu_without_memory_is_named),
         TEST(offloaded_weights_come_to_the_gpu),
+        TEST(a_map_without_a_gpu_is_a_case_of_the_host),
     };
     return cmocka_run_group_tests(tests, apart, NULL);
 }
