@@ -124,6 +124,19 @@ static enum status_code named_find(const struct model_places *places, const char
                     : model_find_on_hub(text, &trouble, model, unread, error);
 }
 
+static bool is_suite(const char *text)
+{
+    static const char *const endings[] = {".yaml", ".yml"};
+    size_t length = strlen(text);
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        size_t ending = strlen(endings[i]);
+        if (length > ending && strcmp(text + length - ending, endings[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 enum status_code model_find(const struct model_places *places, const char *text, struct model *model,
                             struct status *error)
 {
@@ -148,6 +161,11 @@ enum status_code model_open(const struct model_places *places, const char *text,
     struct status cause = {0};
     struct model_files files;
     char bare[CONFIG_NAME_BYTES];
+    if (is_suite(text)) {
+        return status_set(error, STATUS_INVALID,
+                          "%s is a suite, and no model; assay plan predicts its cases, and assay run measures them",
+                          text);
+    }
     const char *type = config_read_as(text, bare), *place = type != NULL ? bare : text;
     bool is_local = !catalogue_has(places->catalogue_dir, place) && model_files_find(place, &files);
     enum status_code code =

@@ -138,6 +138,9 @@ static const struct {
     {{"gpus", "h100"}, "assay: gpus: 'h100' is one operand too many; assay gpus takes none\n"},
     {{"run", "quick"},
      "assay: quick: cannot be opened: No such file or directory; name a suite file, as suites/quick.yaml\n"},
+    {{"estimate", "suites/placement.yaml"},
+     "assay: suites/placement.yaml is a suite, and no model; assay plan predicts its cases, and assay run measures "
+     "them\n"},
     {{"plan", "gpt2"},
      "assay: gpt2: cannot be opened: No such file or directory; name a suite file, or a model with the options of "
      "a "
