@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/run/device_specs.h"
+
 /* What a device of the run line is, as far as it was told. */
 struct told {
     const char *kind, *name, *driver, *runtime;
@@ -82,12 +84,26 @@ static enum status_code found_check(const struct run_options *options, const str
     return code;
 }
 
+/* A GPU that is there for a part of a placed model alone is none that constants are asked of. */
+static bool spec_is_a_case(const struct run_options *options, const char *spec)
+{
+    for (int i = 0; i < options->suite->case_count; i++) {
+        const struct suite_case *case_ = &options->suite->cases[i];
+        if (suite_case_matches(case_, options->filter) && strcmp(device_spec_of(options, case_), spec) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 enum status_code constants_check(const struct run_options *options, const struct json *devices, struct status *error)
 {
     enum status_code code = STATUS_OK;
     for (size_t i = 0; i < json_count(devices) && code == STATUS_OK; i++) {
         struct told told = told_of(json_at(devices, i));
-        if (told.name[0] == '\0' || strcmp(told.kind, "meta") == 0) { /* meta stands for any */
+        const char *spec = json_string_or(json_get(json_at(devices, i), "spec"), "");
+        if (told.name[0] == '\0' || strcmp(told.kind, "meta") == 0 || /* meta stands for any */
+            !spec_is_a_case(options, spec)) {
             continue;
         }
         if (options->constants != NULL) {

@@ -136,6 +136,26 @@ static void a_map_without_a_gpu_is_a_case_of_the_host(void **state)
     assert_string_equal(text_at(json_get(line, "device"), "target"), "host");
 }
 
+/* GPUs of two kinds: constants of the first say nothing about a placed case, and are not held against the second. */
+static void constants_of_one_gpu_do_not_refuse_another(void **state)
+{
+    struct scene *scene = *state;
+    struct constants *constants = calloc(1, sizeof *constants);
+    assert_non_null(constants);
+    snprintf(constants->device.kind, sizeof constants->device.kind, "cuda");
+    snprintf(constants->device.name, sizeof constants->device.name, "emulated sm_75");
+    cases_set(scene, TWO_GPUS);
+    struct run_options options = options_of(scene);
+    options.runner = &case_runner_measure;
+    options.device = "cuda";
+    options.constants = constants;
+    assert_int_equal(run_with(scene, &options), RUN_PASS);
+    assert_int_equal(json_kind(json_get(case_at(scene, 0), "constants")), JSON_KIND_NULL);
+    snprintf(constants->device.name, sizeof constants->device.name, "another GPU");
+    assert_int_equal(run_suite(&options, &scene->result, &scene->error), STATUS_INVALID);
+    free(constants);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scene_open, gpu_unbound)
 
 int main(void)
@@ -147,6 +167,7 @@ int main(void)
         TEST(a_gpu_without_memory_is_named),
         TEST(offloaded_weights_come_to_the_gpu),
         TEST(a_map_without_a_gpu_is_a_case_of_the_host),
+        TEST(constants_of_one_gpu_do_not_refuse_another),
     };
     return cmocka_run_group_tests(tests, apart, NULL);
 }

@@ -207,6 +207,7 @@ static void a_block_more_in_the_second_place_fails_the_case(void **state)
     const struct json *line = case_at(scene, 0), *verdicts = json_get(line, "verdicts");
     int failed = 0;
     assert_string_equal(text_at(line, "status"), "fail");
+    assert_non_null(strstr(text_at(line, "reason"), "on place 1: -0.00 % (-512 B), tolerance 0 B"));
     for (size_t i = 0; i < json_count(verdicts); i++) {
         const struct json *verdict = json_at(verdicts, i);
         if (!json_boolean_or(json_get(verdict, "pass"), true)) {
