@@ -24,7 +24,7 @@ struct search_view {
     int series;           /* a number: cases that are equal but for their policy have the same */
     int64_t start, found, predicted;
     double seconds, per_second;
-    double best_per_second; /* of the series: search_series_settle */
+    double best_per_second; /* of any batch tried in its series: search_series_settle */
     enum judgement judgement;
     const struct search_try *tries;
     int try_count;

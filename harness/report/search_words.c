@@ -16,7 +16,9 @@ static void found_append(struct text *text, const struct search_view *search)
     } else {
         text_append(text, " found no batch");
     }
-    if (search->predicted >= 0) {
+    if (search->found <= 0 && search->predicted == 0) {
+        text_append(text, ", as predicted,");
+    } else if (search->predicted >= 0) {
         text_format(text, search->found > 0 ? " of %" PRId64 " predicted" : ", %" PRId64 " predicted",
                     search->predicted);
     }
@@ -35,10 +37,11 @@ void search_append(struct text *text, const struct case_view *view)
     found_append(text, search);
     double loss = search_loss(search);
     if (search->per_second >= 0.0) {
-        text_format(text, ": %.4g %s/s", search->per_second, search->unit != NULL ? search->unit : "");
+        text_format(text, search->per_second < 100.0 ? ": %.2f %s/s" : ": %.0f %s/s", search->per_second,
+                    search->unit != NULL ? search->unit : "");
     }
     if (loss > 0.0) {
-        text_format(text, ", %.1f %% less than the best policy", 100.0 * loss);
+        text_format(text, ", %.1f %% less than the best batch tried", 100.0 * loss);
     }
     if (search->end != NULL && strcmp(search->end, "found") != 0) {
         text_format(text, "; it ended: %s%s%s", search->end, search->error != NULL ? ", " : "",
@@ -70,7 +73,9 @@ void bar_words_append(struct text *text, const struct case_view *view)
     } else {
         text_append(text, "none");
     }
-    if (search->predicted >= 0) {
+    if (search->found <= 0 && search->predicted == 0) {
+        text_append(text, ", as predicted");
+    } else if (search->predicted >= 0) {
         text_format(text, " of %" PRId64, search->predicted);
     }
     text_format(text, ", %d tr%s", search->try_count, search->try_count == 1 ? "y" : "ies");

@@ -4,7 +4,7 @@
 
 #include "harness/report/case_view.h"
 
-/* "halve found 32 of 46 predicted in 3 tries and 6.6 s: 612 tokens/s, 13.5 % less than the best; not every try ended as replay had
+/* "halve found 32 of 46 predicted in 3 tries and 6.6 s: 612 tokens/s, 13.5 % less than the best batch tried; not every try ended as replay had
  * said"; "halve found no batch in 3 tries and 2.5 s: zero, No executable ...". Nothing where none searched. */
 void search_append(struct text *text, const struct case_view *view);
 

@@ -60,7 +60,7 @@ const struct side_table side_searches = {
     .title = "Searches for a batch that fits",
     .words = "What each policy found, beside the largest batch that replay says runs; per second: tokens or samples of "
              "the batch "
-             "found; lost: of the best throughput among cases that differ in their policy alone.",
+             "found; lost: of the best throughput of any batch tried in cases that differ in their policy alone.",
     .columns = columns,
     .column_count = COLUMNS,
     .has = search_is_there,

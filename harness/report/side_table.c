@@ -161,12 +161,12 @@ static void rate_word(double rate, char text[WORDING_BYTES])
     snprintf(text, WORDING_BYTES, "%s/s", fits ? size_format((int64_t)rate, size) : "> 8 EiB");
 }
 
-/* "4.0 us", "0.40 ms", "62.0 ms", "6.60 s", "16.9 s" */
+/* "4.0 us", "0.40 ms", "62.0 ms", "0.62 s", "6.60 s", "16.9 s" */
 static void seconds_word(double seconds, char text[WORDING_BYTES])
 {
     if (seconds < 0.0001) {
         snprintf(text, WORDING_BYTES, "%.1f us", 1e6 * seconds);
-    } else if (seconds < 1.0) {
+    } else if (seconds < 0.1) {
         snprintf(text, WORDING_BYTES, seconds < 0.01 ? "%.2f ms" : "%.1f ms", 1000.0 * seconds);
     } else {
         snprintf(text, WORDING_BYTES, seconds < 10.0 ? "%.2f s" : "%.1f s", seconds);
