@@ -331,6 +331,12 @@ static enum status_code carrying_check(const struct workload *workload, struct s
         return status_set(error, STATUS_INVALID,
                           "place: mode %s runs on one device; leave it out, or write mode load or infer", mode);
     }
+    if (workload->checkpoint != NULL && workload->precision > PRECISION_BFLOAT16) {
+        return status_set(error, STATUS_INVALID,
+                          "checkpoint: no new model is stored in %s: it is made of one when it is loaded; write "
+                          "float32, float16 or bfloat16",
+                          precision_name(workload->precision));
+    }
     if (workload->checkpoint != NULL && workload->mode != MODE_LOAD) {
         return status_set(error, STATUS_INVALID,
                           "checkpoint: mode %s makes its weights on the device; leave it out, or write mode load",

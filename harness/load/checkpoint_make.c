@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -13,14 +14,19 @@
 #include "models/initial_numbers.h"
 #include "models/saved_config.h"
 
+static const char index_name[] = "model.safetensors.index.json";
+
 enum { CONFIG_BYTES_MAXIMUM = 4 * 1024 * 1024, BESIDE_FILES = 64 };
 
 /* -- the draft */
 
 static enum status_code texts_make(struct checkpoint_draft *draft, struct status *error)
 {
-    enum status_code code = json_write(draft->document, 2, &draft->config_text, error);
-    text_append(&draft->config_text, "\n");
+    enum status_code code = STATUS_OK;
+    if (draft->document != NULL) {
+        code = json_write(draft->document, 2, &draft->config_text, error);
+        text_append(&draft->config_text, "\n");
+    }
     code = code == STATUS_OK ? text_status(&draft->config_text, "config.json", error) : code;
     if (code == STATUS_OK && draft->plan.file_count > 1) {
         code = planned_index_append(&draft->plan, draft->skeleton.parameter_count, &draft->index_text, error);
@@ -32,6 +38,10 @@ static enum status_code texts_make(struct checkpoint_draft *draft, struct status
 static enum status_code document_read(struct checkpoint_draft *draft, struct status *error)
 {
     const struct checkpoint_recipe *recipe = &draft->recipe;
+    if (recipe->config_path == NULL) {
+        draft->config = *recipe->config;
+        return STATUS_OK;
+    }
     enum status_code code = json_parse_file(recipe->config_path, CONFIG_BYTES_MAXIMUM, &draft->document, error);
     if (code == STATUS_OK) {
         code = config_of_json(draft->document, recipe->config_path, recipe->typed, &draft->config, error);
@@ -53,7 +63,7 @@ enum status_code checkpoint_draft_make(const struct checkpoint_recipe *recipe, s
     if (code == STATUS_OK) {
         code = saved_layout_make(&draft->skeleton, recipe->precision, &draft->layout, error);
     }
-    if (code == STATUS_OK) {
+    if (code == STATUS_OK && draft->document != NULL) {
         code = saved_config_make(draft->document, &draft->skeleton, recipe->precision, &draft->is_dequantized, error);
     }
     if (code == STATUS_OK) {
@@ -81,6 +91,67 @@ void checkpoint_draft_release(struct checkpoint_draft *draft)
     skeleton_release(&draft->skeleton);
     json_release(draft->document);
     draft->document = NULL;
+}
+
+/* -- its headers */
+
+/* A file of the draft, or its index, of which the beginning alone is there: nobody reads tensors of it. */
+struct drafted_source {
+    struct byte_source base;
+    struct text begin;
+};
+
+static enum status_code drafted_read(struct byte_source *source, int64_t offset, void *bytes, size_t count,
+                                     struct status *error)
+{
+    const struct drafted_source *own = (const struct drafted_source *)source;
+    if ((uint64_t)offset + count > own->begin.length) {
+        return status_set(error, STATUS_INTERNAL, "%s: tensors of a draft are read", source->name);
+    }
+    memcpy(bytes, text_string(&own->begin) + offset, count);
+    return STATUS_OK;
+}
+
+static void drafted_release(struct byte_source *source)
+{
+    text_release(&((struct drafted_source *)source)->begin);
+    free(source);
+}
+
+static enum status_code drafted_open(const void *context, const char *name, struct byte_source **source,
+                                     struct status *error)
+{
+    static const struct byte_source_table table = {.read = drafted_read, .release = drafted_release};
+    const struct checkpoint_draft *draft = context;
+    struct drafted_source *made = calloc(1, sizeof *made);
+    if (made == NULL) {
+        return status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory for the headers of a draft");
+    }
+    made->base = (struct byte_source){.table = &table, .name = index_name};
+    text_append(&made->begin, text_string(&draft->index_text));
+    made->base.size_bytes = (int64_t)made->begin.length;
+    for (int i = 0; i < draft->plan.file_count; i++) {
+        const struct planned_file *file = &draft->plan.files[i];
+        if (strcmp(file->name, name) == 0) {
+            made->base.name = file->name;
+            made->base.size_bytes = file->header_bytes + file->data_bytes;
+            text_release(&made->begin);
+            planned_header_append(&draft->plan, i, &made->begin);
+        }
+    }
+    enum status_code code = text_status(&made->begin, "the headers of a draft", error);
+    *source = &made->base;
+    if (code != STATUS_OK) {
+        drafted_release(&made->base);
+    }
+    return code;
+}
+
+enum status_code checkpoint_draft_headers(const struct checkpoint_draft *draft, struct checkpoint **headers,
+                                          struct status *error)
+{
+    const struct checkpoint_place place = {.open = drafted_open, .context = draft};
+    return checkpoint_read(&place, draft->plan.file_count > 1 ? index_name : draft->plan.files[0].name, headers, error);
 }
 
 /* -- its files */
@@ -116,7 +187,7 @@ static enum status_code room_check(const struct checkpoint_draft *draft, const s
     return fits ? STATUS_OK
                 : status_set(error, STATUS_IO,
                              "%s: the checkpoint takes %s (%" PRId64 " bytes), and %s are free there; choose "
-                             "another folder with --out, or --zero, which takes no room",
+                             "a folder on another disk (--out, TMPDIR), or --zero, which takes no room",
                              folder->path, size_format(bytes, needed), bytes, size_format(folder->free_bytes, there));
 }
 

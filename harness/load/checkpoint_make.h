@@ -10,6 +10,7 @@
 
 #include "harness/base/json.h"
 #include "harness/base/text.h"
+#include "harness/checkpoint/checkpoint.h"
 #include "harness/checkpoint/checkpoint_folder.h"
 #include "harness/checkpoint/checkpoint_plan.h"
 #include "models/saved_layout.h"
@@ -19,9 +20,10 @@
 #define CHECKPOINT_SHARD_BYTES_DEFAULT (50 * (int64_t)1000000000)
 
 struct checkpoint_recipe {
-    const char *config_path; /* of the config.json that the checkpoint is made of (models/model_config.h) */
-    const char *typed;       /* what the model was asked for by; MODEL#TYPE says what its type is */
-    const char *name;        /* of the model, for messages */
+    const char *config_path;     /* of the config.json that the checkpoint is made of (models/model_config.h); NULL: */
+    const struct config *config; /* instead, for a draft that is looked at and not written */
+    const char *typed;           /* what the model was asked for by; MODEL#TYPE says what its type is */
+    const char *name;            /* of the model, for messages */
     enum head head;
     enum dtype precision;  /* float32, float16 or bfloat16 */
     int64_t maximum_bytes; /* of the tensors of a file; at least 1 */
@@ -46,6 +48,10 @@ struct checkpoint_draft {
 enum status_code checkpoint_draft_make(const struct checkpoint_recipe *recipe, struct checkpoint_draft *draft,
                                        struct status *error);
 void checkpoint_draft_release(struct checkpoint_draft *draft); /* all zero is accepted */
+
+/* The headers of the draft, as they will be read from its files. The caller releases them. */
+enum status_code checkpoint_draft_headers(const struct checkpoint_draft *draft, struct checkpoint **headers,
+                                          struct status *error);
 
 /* Told now and then what is written; context may be NULL. */
 struct checkpoint_progress {

@@ -48,6 +48,13 @@ static void planner_fill(const struct placed_question *question, struct place_re
 enum status_code place_request_make(const struct placed_question *question, struct place_request *made,
                                     struct status *error)
 {
+    if (question->workload->place == NULL) {
+        made->text = (struct place_text){.way = PLACE_WAY_BALANCED};
+        made->planner = (struct placement_request){.budgets = made->budgets};
+        made->request = (struct placed_request){
+            .question = *question, .map = PLACED_MAP_WHOLE, .planner = &made->planner, .whole = {PLACEMENT_GPU, 0}};
+        return STATUS_OK;
+    }
     enum status_code code = place_text_parse(question->workload->place, &made->text, error);
     if (code == STATUS_OK) {
         code = budgets_make(made, error);

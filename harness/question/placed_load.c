@@ -69,6 +69,7 @@ static enum status_code passes_run(const struct placed_load *load, struct loaded
     loaded_hand_over(loaded, lane_of, &weights);
     const struct placed_options options = {.stops = watch != NULL ? watch->stops : NULL,
                                            .context = watch != NULL ? watch->context : NULL,
+                                           .observers = load->observers,
                                            .weights = &weights};
     return placed_tape_run_with(load->placed, lanes, &options, &outcome->run, error);
 }

@@ -13,7 +13,8 @@
 struct placed_load {
     const struct placed_tape *placed;
     const struct load_plan *plan;
-    const struct load_files *files;
+    const struct load_files *files;          /* of a run */
+    const struct replay_observer *observers; /* by place; NULL: nobody is told of stages */
 };
 
 struct placed_load_outcome {

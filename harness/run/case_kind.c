@@ -1,7 +1,8 @@
 /* Case kind: the table. */
 #include "harness/run/case_kind.h"
 
-static const struct case_kind *const kinds[] = {&case_kind_search, &case_kind_placed, &case_kind_replay};
+static const struct case_kind *const kinds[] = {&case_kind_search, &case_kind_checkpoint, &case_kind_placed,
+                                                &case_kind_replay};
 
 enum { KIND_COUNT = sizeof kinds / sizeof kinds[0] };
 

@@ -27,6 +27,9 @@ const struct case_kind *case_kind_of(const struct workload *workload);
 /* A batch that is looked for: what is predicted is the whole search, and what it ends with. */
 extern const struct case_kind case_kind_search;
 
+/* A model that is loaded from a checkpoint, in one place or several (case_placed.c). */
+extern const struct case_kind case_kind_checkpoint;
+
 /* A model that lies in several places. */
 extern const struct case_kind case_kind_placed;
 

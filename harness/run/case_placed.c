@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/run/case_checkpoint.h"
 #include "harness/run/case_kind.h"
 #include "harness/run/placed_members.h"
 #include "harness/run/placed_plain.h"
@@ -12,6 +13,7 @@
 struct placed_case {
     struct place_request asked;
     struct placed_plan plan;
+    struct checkpoint_case *checkpoint; /* what it is loaded from; NULL: it makes its weights */
     struct placed_lanes lanes;
     enum placed_ground ground;
     struct measurement_place place; /* of the main place */
@@ -25,6 +27,11 @@ static bool placed_applies(const struct workload *workload)
     return workload->place != NULL && workload->checkpoint == NULL;
 }
 
+static bool checkpoint_applies(const struct workload *workload)
+{
+    return workload->checkpoint != NULL;
+}
+
 static enum status_code case_open(struct placed_case **placed, struct status *error)
 {
     *placed = calloc(1, sizeof **placed);
@@ -34,6 +41,7 @@ static enum status_code case_open(struct placed_case **placed, struct status *er
 static void case_close(struct placed_case *placed)
 {
     placed_lanes_close(&placed->lanes);
+    checkpoint_case_close(placed->checkpoint);
     placed_plan_release(&placed->plan);
     free(placed);
 }
@@ -42,7 +50,11 @@ static enum status_code case_plan(const struct placed_question *question, struct
                                   struct status *error)
 {
     enum status_code code = place_request_make(question, &placed->asked, error);
-    return code == STATUS_OK ? placed_plan_make(&placed->asked.request, &placed->plan, error) : code;
+    code = code == STATUS_OK ? placed_plan_make(&placed->asked.request, &placed->plan, error) : code;
+    if (code == STATUS_OK && question->workload->checkpoint != NULL) {
+        code = checkpoint_case_open(&placed->asked.request.question, &placed->plan, &placed->checkpoint, error);
+    }
+    return code;
 }
 
 static int main_place(const struct placed_case *placed)
@@ -143,12 +155,22 @@ static int64_t memory_of(const struct case_job *job)
     return is_bounded ? parsed.memory_bytes : job->case_->settings->memory_bytes;
 }
 
+/* What the text asks for; without one, everything is on GPU 0. */
+static enum status_code text_read(const char *place, struct place_text *text, struct status *error)
+{
+    if (place != NULL) {
+        return place_text_parse(place, text, error);
+    }
+    *text = (struct place_text){.way = PLACE_WAY_CPU_OFFLOAD}; /* whose GPU is 0, too */
+    return STATUS_OK;
+}
+
 static enum status_code placed_look(struct measuring *measuring, struct status *error)
 {
     struct place_text text;
     enum placed_ground ground;
     char spec[DEVICE_SPEC_BYTES];
-    enum status_code code = place_text_parse(measuring->job->case_->identity.workload.place, &text, error);
+    enum status_code code = text_read(measuring->job->case_->identity.workload.place, &text, error);
     if (code == STATUS_OK) {
         code = ground_find(measuring->job->device, &text, &ground, spec, error);
     }
@@ -167,9 +189,10 @@ static enum status_code measuring_plan(const struct measuring *measuring, struct
                                              .workload = &measuring->job->case_->identity.workload,
                                              .target = measuring->target,
                                              .gpu_memory_bytes = measuring->memory_bytes};
+    struct place_text text;
     enum status_code code = case_plan(&question, placed, error);
-    return code == STATUS_OK ? ground_find(measuring->job->device, &placed->asked.text, &placed->ground, spec, error)
-                             : code;
+    code = code == STATUS_OK ? text_read(question.workload->place, &text, error) : code;
+    return code == STATUS_OK ? ground_find(measuring->job->device, &text, &placed->ground, spec, error) : code;
 }
 
 /* A map that puts nothing on a GPU runs on the host, whatever is here. */
@@ -194,9 +217,10 @@ static enum status_code plan_send(const struct measuring *measuring, struct plac
 {
     struct json *object = json_object_new();
     main_place_settle(measuring, placed);
+    bool has_text = placed->asked.request.question.workload->place != NULL;
     bool has_device = placed->place.properties.kind[0] != '\0';
     bool made =
-        json_set(object, "placement", placement_json(&placed->asked, &placed->plan)) &&
+        (!has_text || json_set(object, "placement", placement_json(&placed->asked, &placed->plan))) &&
         (placed->plan.map.count == 0 || json_set(object, "places", places_json(&placed->asked, &placed->plan, NULL))) &&
         (!has_device || json_set(object, "device", device_json(&placed->place)));
     return measuring_send(measuring, json_made(object, made), error);
@@ -284,13 +308,18 @@ static enum status_code figures_send(const struct measuring *measuring, struct p
 {
     struct json *object = main_json(placed);
     bool made = json_set(object, "places", places_json(&placed->asked, &placed->plan, &placed->lanes)) &&
-                json_set(object, "transfers", transfers_json(&placed->plan, NULL));
+                json_set(object, "transfers",
+                         placed->checkpoint != NULL ? checkpoint_transfers_json(placed->checkpoint)
+                                                    : transfers_json(&placed->plan, NULL));
     return measuring_send(measuring, json_made(object, made), error);
 }
 
 /* Sent after the figures, for these are there whatever becomes of it. */
 static enum status_code plain_send(const struct measuring *measuring, struct placed_case *placed, struct status *error)
 {
+    if (placed->checkpoint != NULL) {
+        return STATUS_OK; /* has its own, of its files */
+    }
     struct json *object = json_object_new();
     placed_plain_measure(&placed->plan.main, &placed->lanes, &placed->transfers);
     bool made = json_set(object, "transfers", transfers_json(&placed->plan, &placed->transfers));
@@ -305,8 +334,10 @@ static enum status_code lanes_run(const struct measuring *measuring, struct plac
     watch(measuring, placed);
     malloc_trim(0); /* what the predictions used must not count as already there */
     enum status_code code =
-        placed_tape_run_with(&trial->placed, placed->lanes.lanes, &options, &trial->measured, error);
-    if (code == STATUS_IO) {
+        placed->checkpoint != NULL
+            ? checkpoint_case_measure(placed->checkpoint, measuring, &placed->lanes, placed->observers, error)
+            : placed_tape_run_with(&trial->placed, placed->lanes.lanes, &options, &trial->measured, error);
+    if (code == STATUS_IO && placed->checkpoint == NULL) {
         struct status cause = *error;
         return status_set(error, code, "%s; set TMPDIR to a folder with room", cause.text);
     }
@@ -352,4 +383,14 @@ const struct case_kind case_kind_placed = {
     .look = placed_look,
     .writes_files = true,
     .unproved = "the least memory is not looked for where a model lies in several places",
+};
+
+const struct case_kind case_kind_checkpoint = {
+    .name = "checkpoint",
+    .applies = checkpoint_applies,
+    .predict = placed_predict,
+    .measure = placed_measure,
+    .look = placed_look,
+    .writes_files = true,
+    .unproved = "the least memory is not looked for where weights come from a checkpoint",
 };

@@ -102,7 +102,7 @@ static enum status_code map_take(struct load_scene *scene, struct status *error)
                                          .offload_buffers = scene->offload_buffers,
                                          .has_folder = true};
     code = load_plan_make(&request, &scene->plan, error);
-    scene->load = (struct placed_load){&scene->placed, &scene->plan, &scene->files};
+    scene->load = (struct placed_load){.placed = &scene->placed, .plan = &scene->plan, .files = &scene->files};
     return code == STATUS_OK ? placed_load_check(&scene->load, error) : code;
 }
 
@@ -112,7 +112,7 @@ static enum status_code scene_run(struct load_scene *scene, const struct load_wa
 {
     struct remembering wrapped[PLACE_MAXIMUM];
     struct device *inner[PLACE_MAXIMUM] = {NULL};
-    enum status_code code = placed_lanes_open(&scene->placed, true, &scene->lanes, error);
+    enum status_code code = placed_lanes_open(&scene->placed, PLACED_ON_HOST, &scene->lanes, error);
     for (int i = 0; i < scene->placed.place_count && code == STATUS_OK; i++) {
         if (scene->placed.devices[i].kind != PLACEMENT_DISK) {
             inner[i] = scene->lanes.lanes[i].device;
