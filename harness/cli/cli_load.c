@@ -1,6 +1,7 @@
 /* assay load: loads a checkpoint onto devices as load_checkpoint_in_model does, and measures what it takes. */
 #include <string.h>
 
+#include "harness/base/clock.h"
 #include "harness/cli/command.h"
 #include "harness/cli/load_table.h"
 #include "harness/cli/output.h"
@@ -148,7 +149,9 @@ static enum status_code load_measure(const struct arguments *arguments, struct l
     code = code == STATUS_OK ? weights_load(load, watch, figures, error) : code;
     if (code == STATUS_OK && load->store.writer != NULL) {
         figures->offloaded = offload_writer_totals(load->store.writer);
-        code = offload_store_finish(&load->store, error);
+        double begin = clock_seconds();
+        code = offload_store_finish(&load->store, error); /* waits for the disk */
+        figures->measured.store_seconds += clock_seconds() - begin;
     }
     if (code == STATUS_OK && figures->is_read && arguments_value(arguments, "no-plain-read") == NULL) {
         files_forget(&load->files.paths);

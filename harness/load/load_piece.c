@@ -1,11 +1,15 @@
 /* Load piece: bytes of one stored tensor on their way: file, staging, cast, place. */
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/clock.h"
+#include "harness/base/ordered_work.h"
 #include "harness/load/element_cast.h"
 #include "harness/load/load_inside.h"
+
+enum { PARALLEL_RUNS = 4 }; /* fewer are read before threads have started */
 
 static enum status_code watch_look(struct loaded *loaded, int64_t read_bytes, struct status *error)
 {
@@ -22,69 +26,129 @@ static enum status_code watch_look(struct loaded *loaded, int64_t read_bytes, st
     return STATUS_OK;
 }
 
-/* A run of elements of a piece that fits the staging buffers. */
-struct run {
-    const struct load_piece *piece;
-    const struct storage_type *type; /* of the target */
-    int64_t first, count;            /* elements of the piece */
-};
-
 static int64_t element_offset(const struct storage_type *type, int64_t elements)
 {
     return elements / type->block_elements * type->block_bytes;
 }
 
-/* Reads the run, cast, to `to`; NULL: to a staging buffer. *at: where it is. */
-static enum status_code run_read(struct loaded *loaded, const struct run *run, void *to, const void **at,
-                                 struct status *error)
+/* A piece on its way, in runs of elements that fit a staging buffer in both types. Several threads read and cast runs; the one that
+ * loads takes them in order, copies what goes to another device's memory, and tells who watches. */
+struct passing {
+    struct loaded *loaded;
+    const struct load_piece *piece;
+    const struct storage_type *from, *type; /* stored, and of the target */
+    char *to;                               /* where the first element belongs */
+    int64_t run_elements;
+    bool is_near; /* `to` is the host's own memory, which needs no copy */
+    enum status_code code;
+    struct status *error;
+};
+
+struct run_result {
+    enum status_code code;
+    struct status error;
+};
+
+static int64_t run_count(const struct passing *passing, int index)
 {
-    const struct checkpoint_tensor *stored = run->piece->stored;
-    bool is_cast = stored->type != run->type;
-    char *raw = loaded->staging.memory, *cast = raw + LOAD_PIECE_BYTES;
-    void *landing = is_cast || to == NULL ? raw : to;
-    int64_t offset = element_offset(stored->type, run->first);
-    int64_t bytes = element_offset(stored->type, run->count);
-    enum status_code code = watch_look(loaded, 0, error);
-    if (code == STATUS_OK) {
-        code = load_files_read(loaded->files, stored, offset, landing, bytes, error);
+    int64_t left = passing->piece->element_count - index * passing->run_elements;
+    return left < passing->run_elements ? left : passing->run_elements;
+}
+
+static char *run_goal(const struct passing *passing, int index)
+{
+    return passing->to + element_offset(passing->type, index * passing->run_elements);
+}
+
+/* Two buffers for each run that is under way: for what is read, and for what it is cast to. */
+static char *run_buffers(const struct passing *passing, int index)
+{
+    return (char *)passing->loaded->staging.memory + (int64_t)(index % LOAD_SLOTS) * 2 * LOAD_PIECE_BYTES;
+}
+
+/* Where a run is when it has been read and cast. */
+static char *run_made(const struct passing *passing, int index)
+{
+    bool is_cast = passing->from != passing->type;
+    return passing->is_near ? run_goal(passing, index) : run_buffers(passing, index) + (is_cast ? LOAD_PIECE_BYTES : 0);
+}
+
+static void run_read(void *context, int index, void *result)
+{
+    const struct passing *passing = context;
+    struct run_result *made = result;
+    bool is_cast = passing->from != passing->type;
+    int64_t count = run_count(passing, index);
+    char *landing = is_cast ? run_buffers(passing, index) : run_made(passing, index);
+    made->code = load_files_read(passing->loaded->files, passing->piece->stored,
+                                 element_offset(passing->from, index * passing->run_elements), landing,
+                                 element_offset(passing->from, count), &made->error);
+    if (made->code == STATUS_OK && is_cast) {
+        elements_cast(passing->type, run_made(passing, index), passing->from, landing, count);
     }
-    if (code != STATUS_OK) {
-        return code;
+}
+
+static bool run_take(void *context, int index, void *result)
+{
+    struct passing *passing = context;
+    const struct run_result *made = result;
+    const struct load_target *target = &passing->loaded->plan->targets[passing->piece->target];
+    int64_t count = run_count(passing, index);
+    passing->code =
+        made->code == STATUS_OK ? STATUS_OK : status_set(passing->error, made->code, "%s", made->error.text);
+    if (passing->code == STATUS_OK) {
+        passing->code = watch_look(passing->loaded, element_offset(passing->from, count), passing->error);
     }
-    *at = landing;
-    if (is_cast) {
-        *at = to != NULL ? to : cast;
-        elements_cast(run->type, to != NULL ? to : cast, stored->type, raw, run->count);
+    if (passing->code == STATUS_OK && !passing->is_near) {
+        struct device *device = passing->loaded->lanes[target->place].given->device;
+        passing->code = device->table->copy_from_host(device, run_goal(passing, index), run_made(passing, index),
+                                                      element_offset(passing->type, count), passing->error);
     }
-    return watch_look(loaded, bytes, error);
+    return passing->code == STATUS_OK;
 }
 
 /* Elements that fit a staging buffer in both types. */
-static int64_t run_elements(const struct storage_type *a, const struct storage_type *b)
+static int64_t elements_fitting(const struct storage_type *a, const struct storage_type *b)
 {
     int bytes = a->block_bytes > b->block_bytes ? a->block_bytes : b->block_bytes;
-    int elements = a->block_elements;
-    return LOAD_PIECE_BYTES / bytes * elements;
+    return LOAD_PIECE_BYTES / bytes * a->block_elements;
+}
+
+/* Threads for as many runs: 2 or 4, so that their runs fit the slots; none for few. */
+static int threads_of(int count)
+{
+    int usable = count >= PARALLEL_RUNS ? ordered_work_workers(count) : 0;
+    return usable >= 4 ? 4 : usable >= 2 ? 2 : 0;
 }
 
 enum status_code piece_load(struct loaded *loaded, const struct load_piece *piece, void *to, struct status *error)
 {
     const struct load_target *target = &loaded->plan->targets[piece->target];
     const struct load_lane *lane = &loaded->lanes[target->place];
-    int64_t most = run_elements(piece->stored->type, target->type);
-    bool is_near = lane->is_disk || lane->is_host; /* the host's own memory needs no copy */
-    enum status_code code = STATUS_OK;
-    for (int64_t first = 0; first < piece->element_count && code == STATUS_OK; first += most) {
-        int64_t left = piece->element_count - first;
-        struct run run = {piece, target->type, first, left < most ? left : most};
-        char *goal = (char *)to + element_offset(target->type, piece->first_element + first);
-        const void *at = NULL;
-        code = run_read(loaded, &run, is_near ? goal : NULL, &at, error);
-        if (code == STATUS_OK && !is_near) {
-            struct device *device = lane->given->device;
-            code = device->table->copy_from_host(device, goal, at, element_offset(target->type, run.count), error);
-        }
+    struct passing passing = {.loaded = loaded,
+                              .piece = piece,
+                              .from = piece->stored->type,
+                              .type = target->type,
+                              .to = (char *)to + element_offset(target->type, piece->first_element),
+                              .run_elements = elements_fitting(piece->stored->type, target->type),
+                              .is_near = lane->is_disk || lane->is_host,
+                              .error = error};
+    int64_t runs = (piece->element_count + passing.run_elements - 1) / passing.run_elements;
+    if (runs > INT_MAX) {
+        return status_set(error, STATUS_OVERFLOW, "tensor '%s' is longer than a tensor of this program may be",
+                          piece->stored->name);
     }
+    int threads = threads_of((int)runs);
+    const struct ordered_work work = {.count = (int)runs,
+                                      .worker_count = threads,
+                                      .result_bytes = sizeof(struct run_result),
+                                      .results_each = threads > 0 ? LOAD_SLOTS / threads : 0,
+                                      .context = &passing,
+                                      .work = run_read,
+                                      .take = run_take};
+    enum status_code code = watch_look(loaded, 0, error);
+    code = code == STATUS_OK ? ordered_work_run(&work, error) : code;
+    code = code == STATUS_OK ? passing.code : code;
     if (code != STATUS_OK && code != STATUS_UNAVAILABLE) {
         status_prefix(error, "tensor '%s'", piece->stored->name);
     }
@@ -123,17 +187,19 @@ static enum status_code tensor_store(struct loaded *loaded, int index, const voi
     return code;
 }
 
-/* The pieces of one target, which are passages[0..count). */
-static enum status_code target_store(struct loaded *loaded, const struct passage *passages, int count,
+/* The pieces of one target, which are passages[0..count), by way of bytes, which have room for the largest. */
+static enum status_code target_store(struct loaded *loaded, const struct passage *passages, int count, char *bytes,
                                      struct status *error)
 {
     const struct load_target *target = &loaded->plan->targets[passages[0].target];
-    char *bytes = calloc(1, target->bytes > 0 ? (size_t)target->bytes : 1);
-    enum status_code code =
-        bytes != NULL ? STATUS_OK
-                      : status_set(error, STATUS_OUT_OF_MEMORY,
-                                   "tensor '%s': the host has no memory for the %" PRId64 " bytes that go to the disk",
-                                   target->path, target->bytes);
+    int64_t filled = 0;
+    for (int i = 0; i < count; i++) {
+        filled += loaded->plan->pieces[passages[i].piece].element_count;
+    }
+    if (filled < target->element_count) {
+        memset(bytes, 0, (size_t)target->bytes); /* parts are missing: what was there before is not theirs */
+    }
+    enum status_code code = STATUS_OK;
     for (int i = 0; i < count && code == STATUS_OK; i++) {
         code = piece_load(loaded, &loaded->plan->pieces[passages[i].piece], bytes, error);
     }
@@ -144,7 +210,6 @@ static enum status_code target_store(struct loaded *loaded, const struct passage
         result->in_flight_bytes_peak =
             target->bytes > result->in_flight_bytes_peak ? target->bytes : result->in_flight_bytes_peak;
     }
-    free(bytes);
     return code;
 }
 
@@ -162,12 +227,20 @@ enum status_code disk_load(struct loaded *loaded, struct status *error)
         }
     }
     qsort(passages, (size_t)count, sizeof *passages, passage_order);
-    enum status_code code = STATUS_OK;
+    int64_t largest_bytes = in_flight_bytes(loaded);
+    char *bytes = malloc(largest_bytes > 0 ? (size_t)largest_bytes : 1);
+    enum status_code code =
+        bytes != NULL
+            ? STATUS_OK
+            : status_set(error, STATUS_OUT_OF_MEMORY,
+                         "the host has no memory for the largest tensor that goes to the disk, %" PRId64 " bytes",
+                         largest_bytes);
     for (int i = 0, end = 0; i < count && code == STATUS_OK; i = end) {
         while (end < count && passages[end].target == passages[i].target) {
             end++;
         }
-        code = target_store(loaded, &passages[i], end - i, error);
+        code = target_store(loaded, &passages[i], end - i, bytes, error);
     }
+    free(bytes);
     return code;
 }

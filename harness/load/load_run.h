@@ -13,8 +13,8 @@
 #include "harness/load/load_watch.h"
 #include "harness/replay/placed_replay.h"
 
-/* Two buffers, of what is read and of what it is cast to. */
-enum { LOAD_PIECE_BYTES = 4 << 20, LOAD_STAGING_BYTES = 2 * LOAD_PIECE_BYTES };
+/* LOAD_SLOTS runs are under way at most, by two or four threads, with two buffers each: of what is read and of what it is cast to. */
+enum { LOAD_PIECE_BYTES = 512 << 10, LOAD_SLOTS = 8, LOAD_STAGING_BYTES = LOAD_SLOTS * 2 * LOAD_PIECE_BYTES };
 
 /* What a place holds after the load, and held at most. */
 struct load_share {

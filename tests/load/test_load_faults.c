@@ -158,6 +158,35 @@ static void a_shard_changes_while_it_is_loaded(void **state)
     }
 }
 
+static void file_cut(const char *path)
+{
+    assert_int_equal(truncate(path, 1000), 0);
+}
+
+/* Tensors of 6,400,000 bytes, each read by several threads: what fails in one of them ends all, and is told once. */
+static void long_tensors_fail_as_short_ones_do(void **state)
+{
+    enum { VOCAB = 50000 };
+    static const char *const one[] = {"model.safetensors", NULL}, *const places[] = {"host", NULL};
+    static struct device_map_entry cpu[] = {{"", CPU}}, disk[] = {{"", DISK}};
+    static const char *const on_disk[] = {"disk", NULL};
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        struct load_fixture fixture;
+        struct files_request files = {.stored = "F32", .names = one, .shard_count = 1, .format = "pt"};
+        const struct device_map map_of_one = {i % 2 == 0 ? cpu : disk, 1};
+        fixture_open(&fixture, "tiny-llama", VOCAB, &files);
+        fixture_plan(&fixture, &map_of_one, i % 2 == 0 ? storage_type_of(DTYPE_BFLOAT16) : NULL,
+                     i % 2 == 0 ? places : on_disk);
+        struct mischief mischief = {
+            .fixture = &fixture, .shard = "model.safetensors", .act = i < 2 ? file_cut : NULL, .stops = i >= 2};
+        const struct load_watch watch = {.progress = mischief_progress, .stops = mischief_stops, .context = &mischief};
+        load_fails(&fixture, &watch, i < 2 ? STATUS_IO : STATUS_UNAVAILABLE,
+                   i < 2 ? "model.safetensors: it has become shorter while it was read" : "interrupted after ");
+        fixture_close(&fixture);
+    }
+}
+
 /* A source whose disk fails from some byte on. */
 struct broken_source {
     struct byte_source base;
@@ -286,6 +315,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_shard_changes_while_it_is_loaded),
+        cmocka_unit_test(long_tensors_fail_as_short_ones_do),
         cmocka_unit_test(a_read_fails),
         cmocka_unit_test(one_device_of_several_is_full),
         cmocka_unit_test(the_disk_is_full),
