@@ -29,6 +29,7 @@ static const struct option_row options[] = {
     {"memory", OPTION_VALUE, "SIZE", "what segments may take together (default: the suite's, else without a bound)"},
     {"overhead", OPTION_VALUE, "SIZE", "what context and libraries take of it"},
     CASE_OPTION_ROWS,
+    {"find-batch", OPTION_VALUE, "halve|0.9|bisect", "from --batch on look for the batch that fits (docs/BATCH.md)"},
     {"ids", OPTION_FLAG, NULL, "the ids alone, without predictions"},
     STRICT_OPTION_ROW,
     {"json", OPTION_FLAG, NULL, "print one JSON document"},

@@ -206,6 +206,19 @@ static void a_plan_says_with_which_batch_each_policy_ends(void **state)
     command_result_release(&result);
 }
 
+static void a_plan_of_options_looks_for_a_batch(void **state)
+{
+    (void)state;
+    const char *words[] = {program_path(), "plan",         "tiny-gpt2", "--mode", "train", "--seq",
+                           "64",           "--batch",      "76",        "--for",  "host",  "--memory",
+                           "24MiB",        "--find-batch", "halve,0.9", NULL};
+    struct command_result result = command_run(words, NULL);
+    assert_int_equal(result.exit_code, 0);
+    said(&result.output, "find-halve: batch 19 after 3 tries\n");
+    said(&result.output, "find-0.9: batch 30 after 9 tries\n");
+    command_result_release(&result);
+}
+
 static void the_document_of_a_plan_lists_the_tries(void **state)
 {
     (void)state;
@@ -236,6 +249,7 @@ int main(void)
         cmocka_unit_test(what_says_nothing_is_refused_before_anything_is_tried),
         cmocka_unit_test(a_device_that_is_not_here_is_skipped),
         cmocka_unit_test(a_plan_says_with_which_batch_each_policy_ends),
+        cmocka_unit_test(a_plan_of_options_looks_for_a_batch),
         cmocka_unit_test(the_document_of_a_plan_lists_the_tries),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
