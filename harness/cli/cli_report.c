@@ -12,8 +12,7 @@ static const struct option_row options[] = {
     {"format", OPTION_VALUE, "FORMAT", "table (default), summary, md, csv, json, html or junit"},
     {"output", OPTION_VALUE, "FILE", "write to FILE instead of standard output"},
     {"plots", OPTION_VALUE, "FOLDER", "keep the plots in FOLDER too (html with --output in DIR: default is DIR/plots)"},
-    {"table", OPTION_VALUE, "NAME",
-     "one table alone: places, kept, placements, stages, transfers, searches or tries (table, md, csv or json)"},
+    {"table", OPTION_VALUE, "NAME", "one table alone, by its name below (table, md, csv or json)"},
     {"timeline", OPTION_VALUE, "GLOB", "draw the timelines of these cases too (ids or labels; '*': all)"},
     {"league", OPTION_FLAG, NULL, "the estimators ranked by their errors (table, md, csv, json or html)"},
     {"rule", OPTION_VALUE, "FACTOR", "where FACTOR x weights (1.2) is enough for inference (as --league)"},
@@ -141,6 +140,10 @@ const struct command command_report = {
     .details =
         "DIR: a folder that `assay run` wrote, or its records.jsonl. The same records give the same report.\n"
         "It ends with the exit code that the cases come to, as their run did: 0, 1, 3 or 77; --exit-zero: with 0.\n"
+        "--table places, kept (room for the largest layer), placements, stages, transfers: of placed cases and loads "
+        "of "
+        "checkpoints;\n"
+        "searches, tries: of searches for a batch.\n"
         "--league and --rule take several; their exit code is 3 where there is nothing to judge.\n",
     .options = options,
     .operand_minimum = 1,

@@ -17,6 +17,7 @@
 #include "harness/report/search_view.h"
 #include "tests/report/golden_text.h"
 #include "tests/report/records_fixture.h"
+#include "tests/support/command_run.h"
 #include "tests/support/whole_file.h"
 
 #define RECORDS "tests/report/placed.jsonl"
@@ -216,6 +217,33 @@ static void tables_that_are_none_are_named(void **state)
     report_release(report);
 }
 
+static void expect(const char *const *words, int exit_code, const char *output, const char *complaint)
+{
+    static const char *const environment[] = {"COLUMNS=80", NULL};
+    struct command_result result = command_run(words, environment);
+    if (result.exit_code != exit_code || strstr(text_string(&result.output), output) == NULL ||
+        strstr(text_string(&result.error), complaint) == NULL) {
+        fail_msg("%s: exit code %d: %s%s", words[1], result.exit_code, text_string(&result.output),
+                 text_string(&result.error));
+    }
+    command_result_release(&result);
+}
+
+/* One table ends as the report does. */
+static void the_command_prints_one_table(void **state)
+{
+    (void)state;
+    const char *program = program_path();
+    expect((const char *[]){program, "report", RECORDS, "--table", "places", NULL}, 1, "-512.00 KiB", "1 of 8 cases");
+    expect((const char *[]){program, "report", RECORDS, "--table", "tries", "--format", "csv", "--exit-zero", NULL}, 0,
+           "id,policy,batch,ended,predicted_runs", "");
+    expect((const char *[]){program, "report", RECORDS, "--table", "try", NULL}, 2, "", "use places, kept,");
+    expect((const char *[]){program, "report", RECORDS, "--table", "places", "--format", "html", NULL}, 2, "",
+           "as table, md, csv and json");
+    expect((const char *[]){program, "report", RECORDS, "--table", "places", "--league", NULL}, 2, "",
+           "--table is a part");
+}
+
 /* ---- strange records ---- */
 
 struct replacement {
@@ -370,6 +398,7 @@ int main(void)
         cmocka_unit_test(documents_have_the_tables),
         cmocka_unit_test(pages_have_the_tables_and_the_details),
         cmocka_unit_test(tables_that_are_none_are_named),
+        cmocka_unit_test(the_command_prints_one_table),
         cmocka_unit_test(strange_records_are_shown),
         cmocka_unit_test(figures_of_strange_records_are_unknown),
         cmocka_unit_test(comparisons_see_every_place),
