@@ -165,6 +165,7 @@ static void accuracy_page_make(const struct plot_pages *pages, int number, struc
     }
     legend_write(report, tallies, &page->data);
     page->height += 20 * ((drawn_count + 4) / 3);
+    plot_main_note(pages, page);
     thinning_note(report, tallies, page);
     left_out_name(report, tallies, page);
 }

@@ -110,6 +110,7 @@ static void anatomy_page_make(const struct plot_pages *pages, int number, struct
         char sentence[WORDING_BYTES];
         snprintf(sentence, sizeof sentence, "both: the same predicted and %s, in every part.", pages->report->basis);
         plot_caption_add(page, sentence);
+        plot_main_note(pages, page);
     }
     page->data.failed = page->data.failed || titles.failed;
     text_release(&titles);

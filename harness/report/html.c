@@ -141,7 +141,7 @@ static void head_append(struct text *text, const struct report *report)
     text_release(&line);
     provenance_append(&line, &one, 1);
     xml_append(text, text_string(&line));
-    text_format(text, "%sBinary units; peaks over all stages; ", line.length > 0 ? ". " : "");
+    text_format(text, "%sBinary units; %s; ", line.length > 0 ? ". " : "", peaks_words(report));
     if (report_is_measured(report)) {
         text_format(text, "errors of the allocated peak, (predicted - %s) / %s; ", report->basis, report->basis);
     }

@@ -297,7 +297,7 @@ static void head_append(const struct page *page)
     text_append(&line, line.length > 0 ? "; " : "");
     counts_append(&line, page->report);
     markdown_append(page->text, text_string(&line));
-    text_append(page->text, ". Binary units; peaks over all stages; - is not known.\n");
+    text_format(page->text, ". Binary units; %s; - is not known.\n", peaks_words(page->report));
     text_release(&line);
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "harness/report/escape.h"
+#include "harness/report/wording.h"
 
 enum { LABEL_COLUMNS = 100, CAPTION_LINE_HEIGHT = 15 };
 
@@ -53,6 +54,13 @@ static void caption_wrap(struct plot_page *page, const char *sentence)
 void plot_caption_add(struct plot_page *page, const char *sentence)
 {
     caption_wrap(page, sentence);
+}
+
+void plot_main_note(const struct plot_pages *pages, struct plot_page *page)
+{
+    if (strchr(peaks_words(pages->report), ',') != NULL) {
+        caption_wrap(page, "Of a placed case: its main place.");
+    }
 }
 
 int plot_stride(int count, int maximum)

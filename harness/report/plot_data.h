@@ -65,6 +65,11 @@ void bytes_column(struct text *data, int64_t bytes);
 /* Adds a sentence of the page's own to its caption. Before plot_caption_close. */
 void plot_caption_add(struct plot_page *page, const char *sentence);
 
+struct plot_pages;
+
+/* Adds, where the report has placed cases, that a figure for a case is of its main place. */
+void plot_main_note(const struct plot_pages *pages, struct plot_page *page);
+
 /* Of very many marks one in so many is drawn, so that an image stays one that can be opened: 1 where all are. The marks that
  * decide anything (the furthest off, a boundary) are drawn besides; plot_stride_note says in the caption what is left out
  * and why. */

@@ -330,7 +330,7 @@ void table_write(const struct report *report, const struct report_style *style, 
     outside_paragraph_append(text, text_string(&line), table.width, 2, 30);
     text_release(&line);
     if (report->case_count > 0) {
-        text_append(&line, "binary units; peaks over all stages; ");
+        text_format(&line, "binary units; %s; ", peaks_words(report));
         if (table.has_measured) {
             text_format(&line, "error = (predicted - %s) / %s; ", table.basis, table.basis);
         }

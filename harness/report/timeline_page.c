@@ -85,6 +85,7 @@ static void timeline_page_make(const struct plot_pages *pages, int number, struc
         plot_caption_add(page, pages->timeline != NULL
                                    ? "Cases that were asked for, and those whose stages are not as predicted."
                                    : "Cases whose stages are not as predicted; those that are have no panel.");
+        plot_main_note(pages, page);
     }
 }
 

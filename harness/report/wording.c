@@ -42,6 +42,17 @@ const char *quantity_word(const char *quantity, char text[WORDING_BYTES])
     return text;
 }
 
+const char *peaks_words(const struct report *report)
+{
+    int index = 0;
+    while (index < report->case_count &&
+           (report->cases[index].placed == NULL || report->cases[index].placed->place_count == 0)) {
+        index++;
+    }
+    return index < report->case_count ? "peaks over all stages, of a placed case on its main place"
+                                      : "peaks over all stages";
+}
+
 void place_prefix_append(struct text *text, const struct comparison *row)
 {
     if (row->place != NULL) {

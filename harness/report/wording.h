@@ -15,6 +15,10 @@ const char *error_word(bool known, double error, char text[WORDING_BYTES]);
 /* "allocated_bytes_peak" -> "allocated peak". Returns text. */
 const char *quantity_word(const char *quantity, char text[WORDING_BYTES]);
 
+/* "peaks over all stages", and of a report that has placed cases ", of a placed case on its main place": what one figure for a case
+ * is. */
+const char *peaks_words(const struct report *report);
+
 /* Appends "1: " before a figure of one place of a placed case; nothing before any other. */
 void place_prefix_append(struct text *text, const struct comparison *row);
 
