@@ -10,6 +10,7 @@
 #include "harness/load/plain_transfer.h"
 
 static const int64_t most_bytes = (int64_t)PLACED_PLAIN_MIB << 20;
+static const int64_t least_bytes = 1 << 20; /* less tells of calls, and not of a bus */
 
 static int64_t bytes_of(const struct placed_result *result, int from, int to)
 {
@@ -108,7 +109,7 @@ void placed_plain_measure(const struct placed_trial *trial, const struct placed_
         int from = i / placed->place_count, to = i % placed->place_count;
         enum placement_device_kind source = placed->devices[from].kind, target = placed->devices[to].kind;
         struct transfer_plain *plain = &transfers->plain[from][to];
-        if (result->copied_bytes[from][to] == 0 || result->copy_seconds[from][to] <= 0.0) {
+        if (result->copied_bytes[from][to] < least_bytes || result->copy_seconds[from][to] <= 0.0) {
             continue;
         }
         if (source == PLACEMENT_DISK) {

@@ -6,8 +6,9 @@
 #include "harness/run/placed_members.h"
 
 /* Reads what a transfer from the disk read, and copies as many bytes to or from a device as one between it and the host did, at most
- * PLACED_PLAIN_MIB of each. The lanes are open, and nothing runs on them. What cannot be had stays without a counterpart: transfers
- * between two GPUs, which go through the host, and those to the disk, which the kernel takes into its memory first. */
+ * PLACED_PLAIN_MIB of each. The lanes are open, and nothing runs on them. Without a counterpart stay transfers
+ * between two GPUs, which go through the host, those to the disk, which the kernel takes into its memory first, those of less than
+ * 1 MiB, and what cannot be had. */
 enum { PLACED_PLAIN_MIB = 4096 };
 void placed_plain_measure(const struct placed_trial *trial, const struct placed_lanes *lanes,
                           struct placed_transfers *transfers);
