@@ -7,7 +7,9 @@
 
 #include <cmocka.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "tests/cuda_emulation/fault_plan.h"
 #include "tests/run/run_scene.h"
 
 static int gpu_unbound(void **state)
@@ -62,6 +64,26 @@ static void a_gpu_that_others_use_is_not_predicted(void **state)
     assert_int_equal(json_kind(json_get(of, "note")), JSON_KIND_NULL);
 }
 
+/* Replay knows segments. What a library takes is another matter, and accelerate does not recognise it; here it makes the batch smaller all the
+ * same, and that it was not predicted fails the case. */
+static void what_a_library_is_refused_was_not_predicted(void **state)
+{
+    struct scene *scene = *state;
+    cases_set(scene, "  - {model: tiny-llama, mode: infer, seq: 1, batch: 2, for: sm_75, find_batch: halve}\n");
+    assert_int_equal(setenv("EMULATED_DEVICE_BYTES", "67108864", 1), 0);
+    fault_plan(scene->folder, "cublasCreate:1:3");
+    assert_int_equal(search(scene, 1), RUN_FAIL);
+    fault_unplan();
+    const struct json *line = case_at(scene, 0), *of = json_get(line, "search");
+    const struct json *first = json_at(json_get(of, "tries"), 0);
+    assert_string_equal(text_at(line, "status"), "fail");
+    assert_non_null(strstr(text_at(line, "reason"), "search: batch 2: out of memory, predicted to run"));
+    assert_int_equal(integer_at(of, "found"), 1); /* the fault is of the first call alone */
+    assert_string_equal(text_at(first, "cause"), "cublas");
+    assert_false(json_boolean_or(json_get(first, "recognised"), true));
+    assert_int_equal(json_kind(json_get(first, "wanted_bytes")), JSON_KIND_NULL);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scene_open, gpu_unbound)
 
 int main(void)
@@ -69,6 +91,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_gpu_without_a_bound_is_predicted_by_what_it_has),
         TEST(a_gpu_that_others_use_is_not_predicted),
+        TEST(what_a_library_is_refused_was_not_predicted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
