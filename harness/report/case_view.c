@@ -184,6 +184,20 @@ static const char *unless(const char *word, const char *usual)
     return word != NULL && strcmp(word, usual) != 0 ? word : NULL;
 }
 
+/* The label of a placed case without its place. False: no memory. */
+static bool placed_title_make(struct report *report, struct case_view *view, const char *label)
+{
+    if (view->placed == NULL) {
+        return true;
+    }
+    struct text title = {0};
+    text_append(&title, label);
+    label_named(&title, "checkpoint", view->checkpoint);
+    view->placed->title = title.failed ? NULL : report_word(report, text_string(&title));
+    text_release(&title);
+    return view->placed->title != NULL;
+}
+
 static bool label_make(struct report *report, struct case_view *view)
 {
     struct text label = {0};
@@ -227,17 +241,14 @@ static bool label_make(struct report *report, struct case_view *view)
         label_append(&label, view->tf32 ? "tf32" : view->tf32_convolutions ? "tf32-convolutions" : NULL);
     }
     label_append(&label, unless(view->head, mode_is(view, "load") ? "bare" : "lm"));
-    const char *unplaced = view->placed != NULL ? report_word(report, text_string(&label)) : "";
-    if (view->placed != NULL) {
-        view->placed->title = unplaced;
-    }
+    bool titled = placed_title_make(report, view, text_string(&label));
     label_named(&label, "place", view->place_text);
     label_named(&label, "checkpoint", view->checkpoint);
     label_named(&label, "find", unless(view->find_batch, "none"));
     const char *made = view->model != NULL ? text_string(&label) : view->id;
     view->label = label.failed ? NULL : arena_copy(&report->arena, made);
     text_release(&label);
-    return view->label != NULL && unplaced != NULL;
+    return view->label != NULL && titled;
 }
 
 /* The report's own pointer for a name, so that names can be compared by address; NULL where the list is full, or memory is. */

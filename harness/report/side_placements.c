@@ -66,9 +66,8 @@ static void placements_note(const struct report *report, struct text *text)
         alone_count += runs != NULL && !*runs ? 1 : 0;
     }
     if (known_count > 0) {
-        text_format(text,
-                    "With the budgets of %d of %d exact plan%s accelerate's own map would have run out of memory.",
-                    alone_count, known_count, known_count == 1 ? "" : "s");
+        text_format(text, "With the budgets of %d of %d exact plans accelerate's own map would have run out of memory.",
+                    alone_count, known_count);
     }
 }
 
