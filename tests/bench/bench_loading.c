@@ -119,7 +119,7 @@ static enum status_code work_time(struct load_bench *bench, enum work work, doub
     struct loaded *loaded = NULL;
     enum allocator_policy policy = bench->on->is_host ? ALLOCATOR_PLAIN : ALLOCATOR_CACHING;
     const struct replay_lane lane = {.device = bench->on->device, .policy = policy};
-    if (work >= PEER_ACCELERATE) {
+    if (work == PEER_ACCELERATE || work == PEER_SAFETENSORS) {
         *bytes = bench->plans[LOAD_AS_STORED].stored_bytes;
         return peer_step(&bench->peers[work], seconds, error);
     }

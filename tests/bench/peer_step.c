@@ -72,7 +72,7 @@ static void environment_copy(char *copy[ENVIRONMENT_MAXIMUM])
 static bool child_start(const char *const *words, int input, int output, pid_t *child)
 {
     char *arguments[WORDS_MAXIMUM] = {NULL};
-    for (int i = 0; words[i] != NULL && i < WORDS_MAXIMUM - 1; i++) {
+    for (int i = 0; i < WORDS_MAXIMUM - 1 && words[i] != NULL; i++) {
         memcpy(&arguments[i], &words[i], sizeof arguments[i]); /* posix_spawn does not write to the words */
     }
     char *environment[ENVIRONMENT_MAXIMUM];
