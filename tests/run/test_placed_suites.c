@@ -10,6 +10,7 @@
 
 #include "models/place_text.h"
 #include "tests/run/run_scene.h"
+#include "tests/support/command_run.h"
 
 static void suite_measure(struct scene *scene, const char *path)
 {
@@ -69,6 +70,32 @@ static void offload_keeps_weights_on_host_and_disk(void **state)
     }
 }
 
+/* assay plan says of the main place what is then found there. */
+static void a_plan_says_what_is_found(void **state)
+{
+    struct scene *scene = *state;
+    const char *const words[] = {program_path(), "plan", "suites/offload.yaml", "--json", NULL};
+    struct command_result result = command_run(words, NULL);
+    struct json *document = NULL;
+    assert_int_equal(result.exit_code, 0);
+    assert_int_equal(
+        json_parse_text("plan", text_string(&result.output), result.output.length, &document, &scene->error),
+        STATUS_OK);
+    suite_measure(scene, "suites/offload.yaml");
+    const struct json *cases = json_get(document, "cases");
+    assert_int_equal(json_count(cases), scene->result.total);
+    for (int i = 0; i < scene->result.total; i++) {
+        const struct json *planned = json_get(json_get(json_at(cases, (size_t)i), "estimates"), "replay");
+        assert_string_equal(text_at(json_at(cases, (size_t)i), "id"), text_at(case_at(scene, i), "id"));
+        assert_int_equal(integer_at(planned, "allocated_bytes_peak"),
+                         integer_at(case_at(scene, i), "allocated_bytes_peak"));
+        assert_int_equal(integer_at(planned, "reserved_bytes_peak"),
+                         integer_at(case_at(scene, i), "reserved_bytes_peak"));
+    }
+    json_release(document);
+    command_result_release(&result);
+}
+
 /* What the budgets of one GPU of a tier leave for its context. */
 static void budgets_are_those_of_their_tier(void **state)
 {
@@ -102,6 +129,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(placement_runs_and_rescues),
         TEST(offload_keeps_weights_on_host_and_disk),
+        TEST(a_plan_says_what_is_found),
         TEST(budgets_are_those_of_their_tier),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
