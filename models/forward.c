@@ -132,21 +132,32 @@ struct value *forward_layernorm(const struct forward *forward, const char *prefi
     return tape_frame_close(forward->tape, frame, result);
 }
 
-struct value *forward_embedding(const struct forward *forward, const char *prefix, struct value *ids,
-                                int64_t padding_id)
+/* scales: the module multiplies what it has looked up by its "embed_scale", where it has that. */
+static struct value *rows_look_up(const struct forward *forward, const char *prefix, struct value *ids,
+                                  int64_t padding_id, bool scales)
 {
+    struct tape *tape = forward->tape;
     char path[FORWARD_PATH_BYTES];
     path_join(path, prefix, "weight");
     const struct quantized *table = path_quantized(forward, path);
-    const char *outside = tape_module_open(forward->tape, prefix);
+    const char *outside = tape_module_open(tape, prefix);
     struct module_visit visit = module_enter(forward, prefix);
     struct value *weight = table == NULL ? part_value(forward, prefix, "weight") : NULL;
+    struct value *scale = scales ? part_optional(forward, prefix, "embed_scale") : NULL;
     ids = module_argument(forward, visit, ids);
-    struct value *result = table != NULL ? tape_embedding_quantized(forward->tape, table, ids, DTYPE_BFLOAT16)
-                                         : tape_embedding(forward->tape, weight, ids, padding_id);
-    result = module_leave(forward, visit, result);
-    tape_module_close(forward->tape, outside);
-    return result;
+    int frame = tape_frame_open(tape);
+    struct value *rows = table != NULL ? tape_embedding_quantized(tape, table, ids, DTYPE_BFLOAT16)
+                                       : tape_embedding(tape, weight, ids, padding_id);
+    rows = tape_frame_close(tape, frame, scale != NULL ? tape_multiply(tape, rows, scale) : rows);
+    rows = module_leave(forward, visit, rows);
+    tape_module_close(tape, outside);
+    return rows;
+}
+
+struct value *forward_embedding(const struct forward *forward, const char *prefix, struct value *ids,
+                                int64_t padding_id)
+{
+    return rows_look_up(forward, prefix, ids, padding_id, false);
 }
 
 void forward_leaf_begin(const struct forward *forward, struct value *value)
@@ -162,11 +173,7 @@ void forward_leaf_begin(const struct forward *forward, struct value *value)
 
 struct value *forward_words(const struct forward *forward, const char *prefix, int64_t padding_id)
 {
-    struct tape *tape = forward->tape;
-    int frame = tape_frame_open(tape);
-    struct value *words = forward_embedding(forward, prefix, forward->ids, padding_id);
-    struct value *scale = part_optional(forward, prefix, "embed_scale");
-    words = tape_frame_close(tape, frame, scale != NULL ? tape_multiply(tape, words, scale) : words);
+    struct value *words = rows_look_up(forward, prefix, forward->ids, padding_id, true);
     module_place_beside(forward, words);
     if (forward->workload->checkpointing && forward->workload->lora_rank > 0) {
         forward_leaf_begin(forward, words);
