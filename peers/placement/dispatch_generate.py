@@ -37,7 +37,7 @@ from shadow_generate import generate
 from shadow_ledger import StorageLedger, absent_on_device, is_mask_of_math_attention
 
 MODELS = ("tiny-llama", "tiny-gpt2", "tiny-qwen2", "tiny-mixtral", "tiny-bert", "tiny-vit", "tiny-gemma2", "tiny-opt", "tiny-bloom",
-          "tiny-falcon", "tiny-gpt-neox", "tiny-deepseek-v2", "tiny-qwen3-moe", "tiny-phi3")
+          "tiny-falcon", "tiny-gpt-neox", "tiny-deepseek-v2", "tiny-qwen3-moe")
 ENCODERS = ("bert", "roberta", "distilbert")
 # Attention, batch, prompt, new tokens.
 GENERATIONS = [("eager", 1, 8, 4), ("sdpa", 3, 6, 3)]

@@ -13,7 +13,7 @@
 #include "tests/models/dispatch_lines.h"
 #include "tests/models/shadow_lines.h"
 
-static int line_minimum = 170;
+static int line_minimum = 500;
 static const char *lines_path =
     "peers/placement/dispatch-generate-torch-2.11.0-transformers-5.23.0-accelerate-1.15.0.jsonl";
 
