@@ -3,6 +3,7 @@
 
 #include "harness/base/clock.h"
 #include "harness/cli/command.h"
+#include "harness/cli/load_dispatch.h"
 #include "harness/cli/load_table.h"
 #include "harness/cli/output.h"
 #include "harness/cli/question_progress.h"
@@ -20,6 +21,9 @@ static const struct option_row options[] = {
     {"strict", OPTION_FLAG, NULL, "refuse keys that are unexpected or missing"},
     {"head", OPTION_VALUE, "bare|lm", "without or with the head (default: the one that the checkpoint fits)"},
     {"model", OPTION_VALUE, "MODEL", "whose configuration it is (default: config.json beside it, or its tensors)"},
+    {"dispatch", OPTION_FLAG, NULL, "then run forward passes where it lies, as load_checkpoint_and_dispatch"},
+    {"batch", OPTION_VALUE, "N", "of --dispatch: samples at once (default: 1)"},
+    {"seq", OPTION_VALUE, "N", "of --dispatch: tokens of a sample (default: 128)"},
     {"no-plain-read", OPTION_FLAG, NULL, "do not read the files once more to compare the rates"},
     {"json", OPTION_FLAG, NULL, "print one JSON document"},
     {NULL, OPTION_FLAG, NULL, NULL},
@@ -193,13 +197,41 @@ static enum status_code attended_load(const struct arguments *arguments, struct 
     return code;
 }
 
+/* Whether it was ended by a signal, which is told. */
+static bool interruption_told(const struct attendance *attendance, enum status_code code, enum exit_code *exit_code,
+                              const struct status *error)
+{
+    bool is_told = attendance->interrupted && code == STATUS_UNAVAILABLE;
+    if (is_told) {
+        output_warning("assay: %s; nothing is left of it", error != NULL ? error->text : "the load was interrupted");
+        *exit_code = EXIT_CODE_INCONCLUSIVE;
+    }
+    return is_told;
+}
+
+static enum status_code load_print(const struct arguments *arguments, const struct load_case *load,
+                                   const struct load_figures *figures, enum exit_code *exit_code, struct status *error)
+{
+    enum status_code code = result_print(arguments, load, figures, error);
+    if (code == STATUS_OK && (!figures->agrees || load->plan.missing.count > 0)) {
+        *exit_code = EXIT_CODE_FAIL;
+        exit_reason_print("load", EXIT_CODE_FAIL,
+                          figures->agrees ? "the checkpoint does not have all that the model has"
+                                          : "what is predicted and what was measured differ");
+    }
+    return code;
+}
+
 static enum status_code load_command_run(const struct arguments *arguments, enum exit_code *exit_code,
                                          struct status *error)
 {
     struct load_case load;
     struct load_figures figures = {0};
     struct attendance attendance = {.progress = {.command = "load", .pause_seconds = 0.2}};
-    enum status_code code = load_case_open(arguments, &load, error);
+    const struct load_watch quiet = {.stops = attendance_stops, .context = &attendance};
+    bool dispatches = false;
+    enum status_code code = load_dispatch_wanted(arguments, &dispatches, error);
+    code = code == STATUS_OK ? load_case_open(arguments, &load, error) : code;
     if (code != STATUS_OK) {
         return code;
     }
@@ -207,21 +239,14 @@ static enum status_code load_command_run(const struct arguments *arguments, enum
     warnings_print(&load.plan.warnings);
     code = run_signals_open(&attendance.signals, error);
     if (code == STATUS_OK) {
-        code = attended_load(arguments, &load, &attendance, &figures, error);
+        code = dispatches ? load_dispatch_run(arguments, &load, &quiet, exit_code, error)
+                          : attended_load(arguments, &load, &attendance, &figures, error);
         run_signals_close(&attendance.signals);
     }
-    if (attendance.interrupted && code == STATUS_UNAVAILABLE) {
-        output_warning("assay: %s; nothing is left of it", error != NULL ? error->text : "the load was interrupted");
-        *exit_code = EXIT_CODE_INCONCLUSIVE;
-        load_case_close(&load);
-        return STATUS_OK;
-    }
-    code = code == STATUS_OK ? result_print(arguments, &load, &figures, error) : code;
-    if (code == STATUS_OK && (!figures.agrees || load.plan.missing.count > 0)) {
-        *exit_code = EXIT_CODE_FAIL;
-        exit_reason_print("load", EXIT_CODE_FAIL,
-                          figures.agrees ? "the checkpoint does not have all that the model has"
-                                         : "what is predicted and what was measured differ");
+    if (interruption_told(&attendance, code, exit_code, error)) {
+        code = STATUS_OK;
+    } else if (code == STATUS_OK && !dispatches) {
+        code = load_print(arguments, &load, &figures, exit_code, error);
     }
     load_case_close(&load);
     return code;

@@ -154,7 +154,8 @@ static enum status_code folder_read(const struct arguments *arguments, const cha
     const char *beside =
         arena_format(&load->place.arena, "%.*s.", slash != NULL ? (int)(slash - chosen) + 1 : 0, chosen);
     load->offload_folder = folder;
-    load->request.has_folder = folder != NULL;
+    load->request.has_folder =
+        folder != NULL || arguments_value(arguments, "dispatch") != NULL; /* then a temporary one */
     if (folder != NULL && beside != NULL && stat(folder, &asked) == 0 && stat(beside, &own) == 0 &&
         asked.st_dev == own.st_dev && asked.st_ino == own.st_ino) {
         return status_set(error, STATUS_INVALID,
