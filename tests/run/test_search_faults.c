@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -181,6 +182,35 @@ static void an_interruption_loses_the_case_in_progress_alone(void **state)
     assert_int_equal(errno, ECHILD);
 }
 
+/* As in test_run_faults.c. */
+static void a_full_disk_leaves_the_searches_that_had_ended(void **state)
+{
+    struct scene *scene = *state;
+    cases_set(scene, HALVE(", repeat: 6"));
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        struct rlimit limit = {.rlim_cur = 40000, .rlim_max = 40000};
+        struct run_options options = options_of(scene);
+        options.runner = &case_runner_measure;
+        options.device = "meta";
+        signal(SIGXFSZ, SIG_IGN);
+        setrlimit(RLIMIT_FSIZE, &limit);
+        enum status_code code = run_suite(&options, &scene->result, &scene->error);
+        _exit(code == STATUS_IO && strstr(scene->error.text, "stays readable") != NULL ? 0 : 1);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    assert_int_equal(record_file_read(scene->folder, &scene->records, NULL), STATUS_OK);
+    int count = scene->records.runs[0].case_count;
+    assert_true(count > 0 && count < 6);
+    for (int i = 0; i < count; i++) {
+        tries_expect(search_at(scene, i), "150 refused, 75 ran");
+    }
+    assert_int_equal(scene->records.damaged_line_count, 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scene_open, scene_close)
 
 int main(void)
@@ -194,6 +224,7 @@ int main(void)
         TEST(each_try_has_the_time_of_a_case),
         TEST(a_device_that_is_not_here_is_skipped),
         TEST(an_interruption_loses_the_case_in_progress_alone),
+        TEST(a_full_disk_leaves_the_searches_that_had_ended),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
