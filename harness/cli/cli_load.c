@@ -187,7 +187,7 @@ static enum status_code result_print(const struct arguments *arguments, const st
 static enum status_code attended_load(const struct arguments *arguments, struct load_case *load,
                                       struct attendance *attendance, struct load_figures *figures, struct status *error)
 {
-    const struct load_watch watch = {attendance_stops, attendance_progress, attendance};
+    const struct load_watch watch = {.stops = attendance_stops, .progress = attendance_progress, .context = attendance};
     enum status_code code = load_devices_open(arguments, load, error);
     if (code == STATUS_OK) {
         code = load_measure(arguments, load, &watch, figures, error);

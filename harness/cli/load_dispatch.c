@@ -143,15 +143,37 @@ static int64_t peak_of(const struct placed_load_outcome *outcome, int place)
 
 /* -- text */
 
-static void device_line(const struct dispatch *self, int place, struct text *text)
+enum { WIDE_COLUMNS = 76 };
+
+/* Narrow: what a peak is made of stands on a line of its own. */
+static void device_line(const struct dispatch *self, int place, bool is_wide, struct text *text)
 {
     char name[DEVICE_TEXT_BYTES], sizes[6][SIZE_TEXT_BYTES];
     const struct anatomy is = anatomy_of(self, place);
-    text_format(text, "%-6s %10s %10s %10s %10s %10s %10s\n", placement_device_name(self->placed.devices[place], name),
-                size_format(self->placed.placed_bytes[place], sizes[0]), size_format(is.brought_bytes, sizes[1]),
-                size_format(is.other_bytes, sizes[2]), size_format(peak_of(&self->predicted, place), sizes[3]),
-                size_format(peak_of(&self->measured, place), sizes[4]),
-                size_format(placed_peak_reserved(&self->measured.run.result.lanes[place]), sizes[5]));
+    placement_device_name(self->placed.devices[place], name);
+    size_format(self->placed.placed_bytes[place], sizes[0]);
+    size_format(is.brought_bytes, sizes[1]);
+    size_format(is.other_bytes, sizes[2]);
+    size_format(peak_of(&self->predicted, place), sizes[3]);
+    size_format(peak_of(&self->measured, place), sizes[4]);
+    size_format(placed_peak_reserved(&self->measured.run.result.lanes[place]), sizes[5]);
+    if (is_wide) {
+        text_format(text, "%-6s %10s %10s %10s %10s %10s %10s\n", name, sizes[0], sizes[1], sizes[2], sizes[3],
+                    sizes[4], sizes[5]);
+    } else {
+        text_format(text, "%-6s %10s %10s %10s %10s\n    brought %s, others %s\n", name, sizes[0], sizes[3], sizes[4],
+                    sizes[5], sizes[1], sizes[2]);
+    }
+}
+
+static void device_lines(const struct dispatch *self, struct text *text)
+{
+    bool is_wide = table_width() >= WIDE_COLUMNS;
+    text_format(text, "%-6s %10s%s %10s %10s %10s\n", "device", "placed", is_wide ? "    brought     others" : "",
+                "predicted", "peak", "reserved");
+    for (int i = 0; i < self->placed.place_count; i++) {
+        device_line(self, i, is_wide, text);
+    }
 }
 
 /* A GPU that has its budget and no more. */
@@ -197,11 +219,7 @@ static enum status_code lines_print(const struct dispatch *self, struct status *
     if (!self->measured.run.fits) {
         text_format(&text, "out of memory: %s\n", self->measured.run.reason);
     } else {
-        text_format(&text, "%-6s %10s %10s %10s %10s %10s %10s\n", "device", "placed", "brought", "others", "predicted",
-                    "peak", "reserved");
-        for (int i = 0; i < self->placed.place_count; i++) {
-            device_line(self, i, &text);
-        }
+        device_lines(self, &text);
         for (int i = 0; i < self->placed.place_count; i++) {
             budget_line(self, i, &text);
         }

@@ -4,14 +4,15 @@
 #include "harness/load/load_inside.h"
 #include "harness/load/load_walk.h"
 
-enum status_code load_lay(const struct load_plan *plan, const struct replay_lane *lanes, struct loaded **made,
-                          struct status *error)
+enum status_code load_lay(const struct load_plan *plan, const struct replay_lane *lanes, const struct load_watch *watch,
+                          struct loaded **made, struct status *error)
 {
     struct loaded *loaded = calloc(1, sizeof *loaded);
     if (loaded == NULL) {
         return status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory for a prediction");
     }
     loaded->plan = plan;
+    loaded->watch = watch;
     enum status_code code = lanes_open(loaded, lanes, false, error);
     code = code == STATUS_OK ? blocks_take(loaded, false, error) : code;
     code = code == STATUS_OK ? blocks_take(loaded, true, error) : code;

@@ -81,6 +81,9 @@ enum status_code blocks_take(struct loaded *loaded, bool is_host, struct status 
         }
         enum status_code code = allocator_alloc(lane->allocator, target->bytes, &loaded->blocks[i], error);
         if (code != STATUS_OK) {
+            if (loaded->watch != NULL && loaded->watch->full_place != NULL) {
+                *loaded->watch->full_place = target->place;
+            }
             int64_t held = allocator_counters(lane->allocator)->requested_bytes;
             status_prefix(error,
                           "device %s of the map, which holds %" PRId64 " of the %" PRId64

@@ -51,9 +51,9 @@ const void *loaded_address(const struct loaded *loaded, int target);
 enum status_code loaded_release(struct loaded *loaded, struct status *error); /* NULL is accepted */
 
 /* Takes the memory that load_run takes, in the same order, and reads nothing: for a prediction on lanes that compute nothing. What goes to
- * the disk is on no lane; one with any store is the disk. */
-enum status_code load_lay(const struct load_plan *plan, const struct replay_lane *lanes, struct loaded **made,
-                          struct status *error);
+ * the disk is on no lane; one with any store is the disk. Of watch, which may be NULL, full_place is set. */
+enum status_code load_lay(const struct load_plan *plan, const struct replay_lane *lanes, const struct load_watch *watch,
+                          struct loaded **made, struct status *error);
 
 /* What is loaded, given to a placed replay on the same devices: lane_of[i] is its lane for place i of the plan. Its memory is the replay's
  * then; loaded stays until the replay has ended. */

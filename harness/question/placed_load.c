@@ -74,14 +74,15 @@ static enum status_code passes_run(const struct placed_load *load, struct loaded
     return placed_tape_run_with(load->placed, lanes, &options, &outcome->run, error);
 }
 
-/* Out of memory while it is loaded is an outcome. */
-static enum status_code refusal_note(enum status_code code, const struct status *refusal,
+/* Out of memory while it is loaded is an outcome, of this lane. */
+static enum status_code refusal_note(enum status_code code, const struct status *refusal, int lane,
                                      struct placed_load_outcome *outcome, struct status *error)
 {
     if (code != STATUS_OUT_OF_MEMORY) {
         return status_set(error, code, "%s", refusal->text);
     }
-    *outcome = (struct placed_load_outcome){.is_loaded = false};
+    *outcome = (struct placed_load_outcome){.run.result.oom_lane = lane};
+    outcome->run.result.lanes[lane].oom_stage = STAGE_LOAD;
     snprintf(outcome->run.reason, sizeof outcome->run.reason, "%s", refusal->text);
     return STATUS_OK;
 }
@@ -90,7 +91,8 @@ enum status_code placed_load_predict(const struct placed_load *load, struct aren
                                      struct placed_load_outcome *outcome, struct status *error)
 {
     struct replay_lane lanes[PLACE_MAXIMUM], own[PLACE_MAXIMUM] = {0};
-    int lane_of[PLACE_MAXIMUM];
+    int lane_of[PLACE_MAXIMUM], full_place = 0;
+    const struct load_watch watch = {.full_place = &full_place};
     struct loaded *loaded = NULL;
     struct status refusal = {0};
     struct placed_load_outcome made = {.is_loaded = true};
@@ -100,9 +102,9 @@ enum status_code placed_load_predict(const struct placed_load *load, struct aren
     }
     code = lanes_match(load, lanes, own, lane_of, error);
     if (code == STATUS_OK) {
-        code = load_lay(load->plan, own, &loaded, &refusal);
+        code = load_lay(load->plan, own, &watch, &loaded, &refusal);
         if (code != STATUS_OK) {
-            code = refusal_note(code, &refusal, &made, error);
+            code = refusal_note(code, &refusal, lane_of[full_place], &made, error);
         } else {
             code = result_keep(load, loaded, arena, &made.load, error);
             code = code == STATUS_OK ? passes_run(load, loaded, lane_of, lanes, NULL, &made, error) : code;
@@ -169,10 +171,13 @@ static enum status_code run_measured(const struct placed_load *load, const struc
     if (code != STATUS_OK) {
         return code;
     }
+    int full_place = -1; /* what is on its way to the disk has no lane: it is the host that has no memory for it */
+    struct load_watch own_watch = watch != NULL ? *watch : (struct load_watch){.stops = NULL};
+    own_watch.full_place = &full_place;
     struct growth growth = growth_begin(lanes->lanes[host].device);
-    code = load_run(load->plan, load->files, own, watch, &loaded, &refusal);
+    code = load_run(load->plan, load->files, own, &own_watch, &loaded, &refusal);
     if (code != STATUS_OK) {
-        return refusal_note(code, &refusal, made, error);
+        return refusal_note(code, &refusal, full_place >= 0 ? lane_of[full_place] : host, made, error);
     }
     made->load_grown_bytes = growth_read(&growth);
     code = result_keep(load, loaded, arena, &made->load, error);

@@ -357,11 +357,31 @@ static void out_of_memory_is_an_outcome(void **state)
         assert_int_equal(told.is_loaded, i == 1);
         assert_int_equal(is.is_loaded, i == 1);
         assert_string_equal(told.run.reason, is.run.reason);
+        assert_int_equal(told.run.result.oom_lane, 0);
+        assert_int_equal(is.run.result.oom_lane, 0);
         assert_non_null(strstr(is.run.reason, i == 0 ? "device 0 of the map" : "stage forward"));
         assert_non_null(strstr(is.run.reason, "beyond the budget of 0"));
         map_leave(&scene);
         scene_close(&scene);
     }
+}
+
+/* The cpu has no room for its part: it is the cpu that is named. */
+static void the_place_that_is_full_is_named(void **state)
+{
+    struct load_scene scene = {0};
+    struct placed_load_outcome told, is;
+    (void)state;
+    spread_open(&scene, 1 << 30, 1000);
+    assert_int_equal(map_take(&scene, NULL), STATUS_OK);
+    assert_int_equal(placed_load_predict(&scene.load, &scene.arena, &told, NULL), STATUS_OK);
+    assert_int_equal(scene_run(&scene, NULL, &is, NULL), STATUS_OK);
+    assert_false(told.run.fits || is.run.fits || told.is_loaded || is.is_loaded);
+    assert_int_equal(scene.placed.devices[told.run.result.oom_lane].kind, PLACEMENT_CPU);
+    assert_int_equal(is.run.result.oom_lane, told.run.result.oom_lane);
+    assert_non_null(strstr(is.run.reason, "device cpu of the map"));
+    map_leave(&scene);
+    scene_close(&scene);
 }
 
 static bool stops_now(void *context)
@@ -398,6 +418,7 @@ int main(void)
         cmocka_unit_test(another_type_of_the_same_size_is_refused),
         cmocka_unit_test(another_map_is_refused),
         cmocka_unit_test(out_of_memory_is_an_outcome),
+        cmocka_unit_test(the_place_that_is_full_is_named),
         cmocka_unit_test(it_is_stopped_anywhere),
     };
     return cmocka_run_group_tests_name("placed_load", tests, NULL, NULL);
