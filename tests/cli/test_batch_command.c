@@ -194,6 +194,10 @@ static void a_plan_says_with_which_batch_each_policy_ends(void **state)
     said(&result.output,
          "   17.69 MiB  tiny-gpt2/train/float32/b76/s64/adamw-fused/find-bisect: batch 32 after 8 tries\n");
     command_result_release(&result);
+    words[4] = "tiny-resnet*bisect"; /* beyond a batch of 34, which does not fit */
+    result = command_run(words, NULL);
+    said(&result.output, "/find-bisect: batch 79 after 8 tries\n");
+    command_result_release(&result);
     words[4] = "distilbert*halve";
     result = command_run(words, NULL);
     said(&result.output, "/find-halve: a batch of 1 does not fit, zero after 3 tries\n");
