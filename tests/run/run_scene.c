@@ -7,12 +7,13 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "tests/support/scratch_folder.h"
 
 #define STAGE                                                                                                          \
     "{\"requested_bytes\": 900, \"requested_bytes_peak\": 1000, \"allocated_bytes\": 1024, "                           \
@@ -169,14 +170,7 @@ int scene_close(void **state)
     struct scene *scene = *state;
     record_file_release(&scene->records);
     suite_release(&scene->suite);
-    DIR *folder = opendir(scene->folder); /* records, and locks of GPUs */
-    for (struct dirent *entry = NULL; folder != NULL && (entry = readdir(folder)) != NULL;) {
-        unlinkat(dirfd(folder), entry->d_name, 0);
-    }
-    if (folder != NULL) {
-        closedir(folder);
-    }
-    rmdir(scene->folder);
+    scratch_folder_remove(scene->folder);
     free(scene);
     return 0;
 }
