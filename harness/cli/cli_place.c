@@ -192,16 +192,14 @@ const struct command command_place = {
         "placed: as the planner counts it. kept free: room for the largest layer that was still to come, on the\n"
         "first GPU and the cpu. Without a budget for the cpu, what the GPUs do not hold goes to the disk. Where\n"
         "accelerate raises an exception, the message names it, and the exit code is 2. Exit code 1: with --check,\n"
-        "tensors have no device; with --run, --predict and --exact, a device runs out of memory, or what was measured "
-        "is\n"
-        "not what was predicted.\n"
-        "--run carries the plan out: every GPU is cuda:N, or the host's memory where there is none; each is bounded "
-        "to\n"
-        "its budget, as --max-memory gives it. needs: the least budget with which the device would run through. What goes\n"
-        "to the disk is kept in --offload-folder, else in a temporary one. Exit code 3: the run was interrupted.\n"
-        "--exact keeps nothing free for a largest layer: it puts as much on faster devices as a replay of this batch "
-        "and\n"
-        "length allows.\n",
+        "tensors have no device; with --run, --predict and --exact, a device runs out of memory, or what was\n"
+        "measured is not what was predicted.\n"
+        "--run carries the plan out: every GPU is cuda:N, or the host's memory where there is none; each is bounded\n"
+        "to its budget, as --max-memory gives it. needs: the least budget with which the device would run through.\n"
+        "What goes to the disk is kept in --offload-folder, else in a temporary one. Exit code 3: the run was\n"
+        "interrupted.\n"
+        "--exact keeps nothing free for a largest layer: it puts as much on faster devices as a replay of this\n"
+        "batch and length allows.\n",
     .options = options,
     .operand_minimum = 1,
     .operand_maximum = 1,
