@@ -4,6 +4,7 @@
 #ifndef ASSAY_BASE_BYTE_SOURCE_H
 #define ASSAY_BASE_BYTE_SOURCE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,6 +18,7 @@ struct byte_source_table {
     enum status_code (*read)(struct byte_source *source, int64_t offset, void *bytes, size_t count,
                              struct status *error);
     void (*release)(struct byte_source *source);
+    bool is_parallel; /* several threads may read at once (wide_read.h) */
 };
 
 /* The first member of what an implementation allocates. */

@@ -41,7 +41,8 @@ static void file_source_release(struct byte_source *source)
     free(self);
 }
 
-static const struct byte_source_table file_source_table = {.read = file_source_read, .release = file_source_release};
+static const struct byte_source_table file_source_table = {
+    .read = file_source_read, .release = file_source_release, .is_parallel = true};
 
 enum status_code file_source_open(const char *path, struct byte_source **source, struct status *error)
 {

@@ -64,7 +64,9 @@ static void part_release(struct byte_source *source)
     free(self);
 }
 
-static const struct byte_source_table part_table = {.read = part_read, .release = part_release};
+/* One that converts has one piece, which is one reader's. */
+static const struct byte_source_table part_table = {.read = part_read, .release = part_release, .is_parallel = true};
+static const struct byte_source_table converting_table = {.read = part_read, .release = part_release};
 
 enum status_code offload_part_open(struct byte_source *file, int64_t offset, const struct offload_type *from,
                                    const struct offload_entry *entry, struct byte_source **source, struct status *error)
@@ -85,7 +87,10 @@ enum status_code offload_part_open(struct byte_source *file, int64_t offset, con
         return status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory to read %s",
                           name_quote(entry->name, quote));
     }
-    self->base = (struct byte_source){.table = &part_table, .name = file->name, .size_bytes = entry->bytes};
+    bool converts = from != entry->type;
+    self->base = (struct byte_source){.table = converts || !file->table->is_parallel ? &converting_table : &part_table,
+                                      .name = file->name,
+                                      .size_bytes = entry->bytes};
     self->file = file;
     self->offset = offset;
     self->from = from;

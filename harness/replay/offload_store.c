@@ -1,6 +1,8 @@
 /* Offload store: tensors of a tape in the words of an offload folder. */
 #include "harness/replay/offload_store.h"
 
+#include "harness/base/wide_read.h"
+
 static struct offload_tensor tensor_of(const struct stored_tensor *stored)
 {
     return (struct offload_tensor){.name = stored->label,
@@ -37,7 +39,7 @@ static enum status_code store_read(void *context, const struct stored_tensor *st
     }
     if (code == STATUS_OK) {
         offload_prefetch(folder, stored->label); /* a pass goes in the order of the index */
-        code = byte_source_read(source, 0, bytes, (size_t)stored->bytes, error);
+        code = wide_read(source, 0, bytes, (size_t)stored->bytes, error);
         byte_source_release(source);
     }
     store->read_bytes += code == STATUS_OK ? stored->bytes : 0;

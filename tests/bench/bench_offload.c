@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "harness/base/bytes_write.h"
+#include "harness/base/wide_read.h"
 #include "harness/checkpoint/offload_write.h"
 #include "tests/bench/bench_parts.h"
 #include "tests/support/scratch_folder.h"
@@ -61,7 +62,7 @@ static enum status_code folder_read(const struct disk_bench *bench, struct statu
         code = offload_entry_read(folder, bench->names[i], &entry, error);
         code = code == STATUS_OK ? offload_source_open(folder, &entry, &source, error) : code;
         offload_prefetch(folder, bench->names[i]);
-        code = code == STATUS_OK ? byte_source_read(source, 0, bench->bytes, (size_t)entry.bytes, error) : code;
+        code = code == STATUS_OK ? wide_read(source, 0, bench->bytes, (size_t)entry.bytes, error) : code;
         byte_source_release(source);
     }
     offload_folder_close(folder);
