@@ -212,7 +212,7 @@ static void broken_release(struct byte_source *source)
 
 static void a_read_fails(void **state)
 {
-    static const struct byte_source_table table = {broken_read, broken_release};
+    static const struct byte_source_table table = {.read = broken_read, .release = broken_release};
     struct load_fixture fixture;
     (void)state;
     fixture_ready(&fixture, specs);
