@@ -10,37 +10,7 @@
 #include "harness/base/json.h"
 #include "tests/support/command_run.h"
 
-enum { WORDS_MAXIMUM = 20 };
-
-static struct command_result batch(const char *const *options)
-{
-    const char *words[WORDS_MAXIMUM] = {program_path(), "batch"};
-    for (int i = 0; options[i] != NULL; i++) {
-        assert_true(i + 2 < WORDS_MAXIMUM - 1);
-        words[i + 2] = options[i];
-    }
-    return command_run(words, NULL);
-}
-
-#define BATCH(...) batch((const char *const[]){__VA_ARGS__, NULL})
-
-static struct json *document_of(const struct command_result *result)
-{
-    struct json *document = NULL;
-    struct status error = {0};
-    if (json_parse_text("stdout", text_string(&result->output), result->output.length, &document, &error) !=
-        STATUS_OK) {
-        fail_msg("%s: %s", error.text, text_string(&result->error));
-    }
-    return document;
-}
-
-static void said(const struct text *text, const char *words)
-{
-    if (strstr(text_string(text), words) == NULL) {
-        fail_msg("'%s' is not in: %s", words, text_string(text));
-    }
-}
+#define BATCH(...) command_named("batch", (const char *const[]){__VA_ARGS__, NULL})
 
 /* A mode that is not said is training. */
 static void a_table_has_every_try_and_what_came_of_it(void **state)
@@ -49,12 +19,12 @@ static void a_table_has_every_try_and_what_came_of_it(void **state)
     (void)state;
     assert_int_equal(result.exit_code, 0);
     assert_int_equal(result.error.length, 0);
-    said(&result.output, "tiny-gpt2/train/float32/s8/adamw-fused on host:mem=4MiB, bisect from batch 64\n");
-    said(&result.output, "      64  oom ");
-    said(&result.output, ": a segment of the allocator\n");
-    said(&result.output, "largest batch that runs: ");
-    said(&result.output, "with 4.00 MiB for segments; found is the same\n");
-    said(&result.output, " tokens/s, a step takes ");
+    command_says(&result.output, "tiny-gpt2/train/float32/s8/adamw-fused on host:mem=4MiB, bisect from batch 64\n");
+    command_says(&result.output, "      64  oom ");
+    command_says(&result.output, ": a segment of the allocator\n");
+    command_says(&result.output, "largest batch that runs: ");
+    command_says(&result.output, "with 4.00 MiB for segments; found is the same\n");
+    command_says(&result.output, " tokens/s, a step takes ");
     command_result_release(&result);
 }
 
@@ -64,11 +34,11 @@ static void zero_is_accelerates_error_and_exit_code_1(void **state)
     static const int64_t tried[] = {4, 3, 2, 1};
     struct command_result result =
         BATCH("tiny-gpt2", "--seq", "8", "--memory", "1MiB", "--start", "4", "--policy", "0.9", "--json");
-    struct json *document = document_of(&result);
+    struct json *document = command_document(&result);
     const struct json *tries = json_get(document, "tries"), *policy = json_at(json_get(document, "policies"), 0);
     (void)state;
     assert_int_equal(result.exit_code, 1);
-    said(&result.error, "assay: batch: exit code 1: No executable batch size found, reached zero.\n");
+    command_says(&result.error, "assay: batch: exit code 1: No executable batch size found, reached zero.\n");
     assert_string_equal(json_string_or(json_get(document, "error"), ""),
                         "No executable batch size found, reached zero.");
     assert_string_equal(json_string_or(json_get(document, "end"), ""), "zero");
@@ -92,7 +62,7 @@ static void all_policies_are_compared_and_no_batch_is_tried_twice(void **state)
 {
     struct command_result result =
         BATCH("tiny-gpt2", "--seq", "32", "--device", "meta:mem=20MiB", "--for", "host", "--compare", "--json");
-    struct json *document = document_of(&result);
+    struct json *document = command_document(&result);
     const struct json *policies = json_get(document, "policies"), *tries = json_get(document, "tries");
     int64_t found[3];
     (void)state;
@@ -122,7 +92,7 @@ static void throughput_is_of_the_batch_that_was_found(void **state)
 {
     struct command_result result = BATCH("tiny-resnet", "--mode", "infer", "--memory", "16MiB", "--start", "2",
                                          "--policy", "halve", "--compare", "--repeat", "2", "--json");
-    struct json *document = document_of(&result);
+    struct json *document = command_document(&result);
     double best = 0, least_lost = 1;
     (void)state;
     assert_int_equal(result.exit_code, 0);
@@ -144,26 +114,23 @@ static void throughput_is_of_the_batch_that_was_found(void **state)
     command_result_release(&result);
 }
 
-static void refused(struct command_result result, const char *words)
-{
-    assert_int_equal(result.exit_code, 2);
-    assert_int_equal(result.output.length, 0);
-    said(&result.error, words);
-    command_result_release(&result);
-}
-
 static void what_says_nothing_is_refused_before_anything_is_tried(void **state)
 {
     (void)state;
-    refused(BATCH("tiny-gpt2", "--batch", "4", "--memory", "4MiB"), "--batch is what is looked for; write --start");
-    refused(BATCH("tiny-gpt2", "--seq", "4", "--start", "0", "--memory", "4MiB"), "batch: --start");
-    refused(BATCH("tiny-gpt2", "--seq", "4", "--policy", "third", "--memory", "4MiB"), "write halve, 0.9 or bisect");
-    refused(BATCH("tiny-gpt2", "--seq", "4", "--as-accelerate", "--memory", "4MiB"), "accelerate does not bisect");
-    refused(BATCH("tiny-gpt2", "--seq", "4", "--device", "meta"), "on meta without a bound every batch runs");
-    refused(BATCH("tiny-gpt2", "--seq", "4", "--device", "cuda:0", "--memory", "4MiB"), "a GPU has the memory it has");
-    refused(BATCH("tiny-gpt2", "--seq", "4", "--device", "host:mem=1MiB", "--memory", "4MiB"), "are two bounds");
-    refused(BATCH("tiny-gpt2", "--mode", "load", "--memory", "4MiB"), "has no batch");
-    refused(BATCH("tiny-gpt2", "--seq", "4096", "--memory", "4MiB"), "seq 4096 is more than the 64 positions");
+    command_refused(BATCH("tiny-gpt2", "--batch", "4", "--memory", "4MiB"),
+                    "--batch is what is looked for; write --start");
+    command_refused(BATCH("tiny-gpt2", "--seq", "4", "--start", "0", "--memory", "4MiB"), "batch: --start");
+    command_refused(BATCH("tiny-gpt2", "--seq", "4", "--policy", "third", "--memory", "4MiB"),
+                    "write halve, 0.9 or bisect");
+    command_refused(BATCH("tiny-gpt2", "--seq", "4", "--as-accelerate", "--memory", "4MiB"),
+                    "accelerate does not bisect");
+    command_refused(BATCH("tiny-gpt2", "--seq", "4", "--device", "meta"), "on meta without a bound every batch runs");
+    command_refused(BATCH("tiny-gpt2", "--seq", "4", "--device", "cuda:0", "--memory", "4MiB"),
+                    "a GPU has the memory it has");
+    command_refused(BATCH("tiny-gpt2", "--seq", "4", "--device", "host:mem=1MiB", "--memory", "4MiB"),
+                    "are two bounds");
+    command_refused(BATCH("tiny-gpt2", "--mode", "load", "--memory", "4MiB"), "has no batch");
+    command_refused(BATCH("tiny-gpt2", "--seq", "4096", "--memory", "4MiB"), "seq 4096 is more than the 64 positions");
 }
 
 /* No GPU: skipped, as a case of a suite is, and not called out of memory. */
@@ -175,7 +142,7 @@ static void a_device_that_is_not_here_is_skipped(void **state)
         skip();
     }
     assert_int_equal(result.exit_code, 77);
-    struct json *document = document_of(&result);
+    struct json *document = command_document(&result);
     assert_string_equal(json_string_or(json_get(document, "end"), ""), "failed");
     assert_int_equal(json_count(json_get(document, "tries")), 1);
     json_release(document);
@@ -189,24 +156,25 @@ static void a_plan_says_with_which_batch_each_policy_ends(void **state)
     const char *words[] = {program_path(), "plan", "suites/batch-size.yaml", "--filter", "tiny-gpt2/train*", NULL};
     struct command_result result = command_run(words, NULL);
     assert_int_equal(result.exit_code, 0);
-    said(&result.output, "/find-halve: batch 19 after 3 tries\n");
-    said(&result.output, "/find-0.9: batch 30 after 9 tries\n");
-    said(&result.output,
-         "   17.69 MiB  tiny-gpt2/train/float32/b76/s64/adamw-fused/find-bisect: batch 32 after 8 tries\n");
+    command_says(&result.output, "/find-halve: batch 19 after 3 tries\n");
+    command_says(&result.output, "/find-0.9: batch 30 after 9 tries\n");
+    command_says(&result.output,
+                 "   17.69 MiB  tiny-gpt2/train/float32/b76/s64/adamw-fused/find-bisect: batch 32 after 8 tries\n");
     command_result_release(&result);
     words[4] = "tiny-resnet*bisect"; /* beyond a batch of 34, which does not fit */
     result = command_run(words, NULL);
-    said(&result.output, "/find-bisect: batch 79 after 8 tries\n");
+    command_says(&result.output, "/find-bisect: batch 79 after 8 tries\n");
     command_result_release(&result);
     words[4] = "distilbert*halve";
     result = command_run(words, NULL);
-    said(&result.output, "/find-halve: a batch of 1 does not fit, zero after 3 tries\n");
+    command_says(&result.output, "/find-halve: a batch of 1 does not fit, zero after 3 tries\n");
     command_result_release(&result);
     words[2] = "suites/batch-size-gpu.yaml";
     words[4] = "*70B*";
     result = command_run(words, NULL);
     assert_int_equal(result.exit_code, 3);
-    said(&result.error, "cannot be predicted: the batch that it finds depends on the memory, and no bound is known");
+    command_says(&result.error,
+                 "cannot be predicted: the batch that it finds depends on the memory, and no bound is known");
     command_result_release(&result);
 }
 
@@ -218,8 +186,8 @@ static void a_plan_of_options_looks_for_a_batch(void **state)
                            "24MiB",        "--find-batch", "halve,0.9", NULL};
     struct command_result result = command_run(words, NULL);
     assert_int_equal(result.exit_code, 0);
-    said(&result.output, "find-halve: batch 19 after 3 tries\n");
-    said(&result.output, "find-0.9: batch 30 after 9 tries\n");
+    command_says(&result.output, "find-halve: batch 19 after 3 tries\n");
+    command_says(&result.output, "find-0.9: batch 30 after 9 tries\n");
     command_result_release(&result);
 }
 
@@ -229,7 +197,7 @@ static void the_document_of_a_plan_lists_the_tries(void **state)
     const char *words[] = {program_path(), "plan", "suites/batch-size.yaml", "--filter", "tiny-gpt2/train*halve",
                            "--json",       NULL};
     struct command_result result = command_run(words, NULL);
-    struct json *document = document_of(&result);
+    struct json *document = command_document(&result);
     const struct json *case_ = json_at(json_get(document, "cases"), 0), *search = json_get(case_, "search");
     const struct json *tries = json_get(search, "tries"), *last = json_at(tries, 2);
     assert_int_equal(json_integer_or(json_get(search, "found"), -1), 19);

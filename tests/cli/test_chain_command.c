@@ -11,44 +11,7 @@
 #include "harness/base/json.h"
 #include "tests/support/command_run.h"
 
-enum { WORDS_MAXIMUM = 20 };
-
-static struct command_result chain(const char *const *options)
-{
-    const char *words[WORDS_MAXIMUM] = {program_path(), "chain"};
-    for (int i = 0; options[i] != NULL; i++) {
-        words[i + 2] = options[i];
-    }
-    return command_run(words, NULL);
-}
-
-#define CHAIN(...) chain((const char *const[]){__VA_ARGS__, NULL})
-
-static struct json *document_of(const struct command_result *result)
-{
-    struct json *document = NULL;
-    struct status error = {0};
-    if (json_parse_text("stdout", text_string(&result->output), result->output.length, &document, &error) !=
-        STATUS_OK) {
-        fail_msg("%s: %s", error.text, text_string(&result->error));
-    }
-    return document;
-}
-
-static void has(const struct text *text, const char *words)
-{
-    if (strstr(text_string(text), words) == NULL) {
-        fail_msg("'%s' is not in: %s", words, text_string(text));
-    }
-}
-
-static void refused(struct command_result result, const char *words)
-{
-    assert_int_equal(result.exit_code, 2);
-    assert_int_equal(result.output.length, 0);
-    has(&result.error, words);
-    command_result_release(&result);
-}
+#define CHAIN(...) command_named("chain", (const char *const[]){__VA_ARGS__, NULL})
 
 static const struct json *model_at(const struct json *document, size_t at)
 {
@@ -70,7 +33,7 @@ static void a_run_measures_what_was_predicted(void **state)
     (void)state;
     struct command_result result = CHAIN("tiny-bert:batch=4,seq=64", "tiny-llama", "--seq", "16", "--precision",
                                          "float32", "--max-memory", "0=100MB,cpu=1MB", "--run", "host", "--json");
-    struct json *document = document_of(&result);
+    struct json *document = command_document(&result);
     int64_t peak = 0;
     assert_int_equal(result.exit_code, 0);
     assert_true(json_boolean_or(json_get(document, "agrees"), false));
@@ -94,11 +57,11 @@ static void a_run_measures_what_was_predicted(void **state)
     command_result_release(&result);
     result = CHAIN("tiny-bert", "tiny-resnet", "--seq", "16", "--run", "host");
     assert_int_equal(result.exit_code, 0);
-    has(&result.output, "2 models in turn on 0, each sent to the cpu when the next one runs, as on sm_90\n"
-                        "carried out: the host stands for the GPU\n");
-    has(&result.output, "1  tiny-bert (with head) in float32: batch 1, seq 16\n"
-                        "2  tiny-resnet (with head) in float32: batch 1\n");
-    has(&result.output, "fits: it ran, with the predicted bytes\n");
+    command_says(&result.output, "2 models in turn on 0, each sent to the cpu when the next one runs, as on sm_90\n"
+                                 "carried out: the host stands for the GPU\n");
+    command_says(&result.output, "1  tiny-bert (with head) in float32: batch 1, seq 16\n"
+                                 "2  tiny-resnet (with head) in float32: batch 1\n");
+    command_says(&result.output, "fits: it ran, with the predicted bytes\n");
     command_result_release(&result);
 }
 
@@ -110,7 +73,7 @@ static void a_chain_needs_what_its_largest_model_needs(void **state)
     struct command_result one = CHAIN("gpt2", "--precision", "float32", "--json");
     struct command_result two = CHAIN("gpt2", "gpt2", "--precision", "float32", "--json");
     struct command_result left = CHAIN("gpt2", "gpt2", "--precision", "float32", "--keep-last", "--json");
-    struct json *alone = document_of(&one), *both = document_of(&two), *kept = document_of(&left);
+    struct json *alone = command_document(&one), *both = command_document(&two), *kept = command_document(&left);
     int64_t weights = integer(model_at(alone, 0), "weight_bytes"), logits = 50257 * 128 * 4;
     assert_true(need(both) - need(alone) <= logits + (8 << 20));
     assert_true(need(kept) - need(both) > weights * 9 / 10);
@@ -129,7 +92,7 @@ static void the_need_is_the_least_budget(void **state)
 {
     (void)state;
     struct command_result free = CHAIN("tiny-gpt2", "gpt2", "--seq", "32", "--json");
-    struct json *document = document_of(&free);
+    struct json *document = command_document(&free);
     char enough[64], less[64];
     snprintf(enough, sizeof enough, "0=%lldB", (long long)need(document));
     snprintf(less, sizeof less, "0=%lldB", (long long)need(document) - (2 << 20));
@@ -137,12 +100,12 @@ static void the_need_is_the_least_budget(void **state)
     command_result_release(&free);
     struct command_result runs = CHAIN("tiny-gpt2", "gpt2", "--seq", "32", "--max-memory", enough);
     assert_int_equal(runs.exit_code, 0);
-    has(&runs.output, "fits: it would run\n");
+    command_says(&runs.output, "fits: it would run\n");
     command_result_release(&runs);
     struct command_result fails = CHAIN("tiny-gpt2", "gpt2", "--seq", "32", "--max-memory", less, "--json");
-    document = document_of(&fails);
+    document = command_document(&fails);
     assert_int_equal(fails.exit_code, 1);
-    has(&fails.error, "the chain runs out of memory within these budgets");
+    command_says(&fails.error, "the chain runs out of memory within these budgets");
     assert_int_equal(integer(json_get(document, "predicted_out_of_memory"), "model"), 2);
     assert_int_equal(integer(json_get(document, "predicted_out_of_memory"), "device"), 0);
     assert_true(json_kind(json_get(document, "predicted_peak")) == JSON_KIND_NULL);
@@ -151,20 +114,21 @@ static void the_need_is_the_least_budget(void **state)
     struct command_result host =
         CHAIN("tiny-gpt2", "gpt2", "--seq", "32", "--max-memory", "0=1GB,cpu=100MB", "--run", "host");
     assert_int_equal(host.exit_code, 1);
-    has(&host.output, "as predicted, out of memory on cpu: stage load: ");
+    command_says(&host.output, "as predicted, out of memory on cpu: stage load: ");
     command_result_release(&host);
 }
 
 static void what_is_wrong_is_named(void **state)
 {
     (void)state;
-    refused(CHAIN("tiny-bert:foo=1"), "tiny-bert:foo=1: 'foo=1' says nothing about a pass; write seq=512,batch=2");
-    refused(CHAIN("tiny-bert", "tiny-llama:seq=abc"), "tiny-llama:seq=abc: seq: 'abc' is not an integer");
-    refused(CHAIN("tiny-llama", "tiny-bert"), "model 2, tiny-bert: seq: 128 is more than the 64 positions");
-    refused(CHAIN("tiny-llama:precision=int8"), "storing weights quantised is not built for a chain");
-    refused(CHAIN("tiny-llama", "--max-memory", "0=1GB,1=1GB"), "there is a budget for 1 too");
-    refused(CHAIN("tiny-llama", "--max-memory", "0=1GB,disk=1GB"), "there is a budget for disk too");
-    refused(CHAIN("--json"), "an operand is missing");
+    command_refused(CHAIN("tiny-bert:foo=1"),
+                    "tiny-bert:foo=1: 'foo=1' says nothing about a pass; write seq=512,batch=2");
+    command_refused(CHAIN("tiny-bert", "tiny-llama:seq=abc"), "tiny-llama:seq=abc: seq: 'abc' is not an integer");
+    command_refused(CHAIN("tiny-llama", "tiny-bert"), "model 2, tiny-bert: seq: 128 is more than the 64 positions");
+    command_refused(CHAIN("tiny-llama:precision=int8"), "storing weights quantised is not built for a chain");
+    command_refused(CHAIN("tiny-llama", "--max-memory", "0=1GB,1=1GB"), "there is a budget for 1 too");
+    command_refused(CHAIN("tiny-llama", "--max-memory", "0=1GB,disk=1GB"), "there is a budget for disk too");
+    command_refused(CHAIN("--json"), "an operand is missing");
 }
 
 int main(void)

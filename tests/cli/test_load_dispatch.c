@@ -63,17 +63,6 @@ static int64_t integer_in(const struct json *object, const char *key)
     return json_integer_or(json_get(object, key), -1);
 }
 
-static struct json *document_of(const struct command_result *result)
-{
-    struct json *document = NULL;
-    struct status error = {0};
-    if (json_parse_text("stdout", text_string(&result->output), result->output.length, &document, &error) !=
-        STATUS_OK) {
-        fail_msg("%s: %s", error.text, text_string(&result->error));
-    }
-    return document;
-}
-
 static void every_device_holds_what_was_predicted(void **state)
 {
     static const char *const names[] = {"0", "1", "cpu", "disk"}, *const levels[] = {"requested_bytes_peak",
@@ -83,7 +72,7 @@ static void every_device_holds_what_was_predicted(void **state)
     (void)state;
     struct command_result result = COMMAND("load", checkpoint, "--map", map_path, "--dispatch", "--device", "host",
                                            "--batch", "2", "--seq", "8", "--offload-folder", offload, "--json");
-    struct json *document = document_of(&result);
+    struct json *document = command_document(&result);
     assert_int_equal(result.exit_code, 0);
     assert_true(json_boolean_or(json_get(document, "pass"), false));
     assert_int_equal(integer_in(document, "seq"), 8);

@@ -12,46 +12,14 @@
 #include "tests/support/command_run.h"
 #include "tests/support/scratch_file.h"
 
-enum { WORDS_MAXIMUM = 16 };
-
-static struct command_result place(const char *const *options)
-{
-    const char *words[WORDS_MAXIMUM] = {program_path(), "place"};
-    for (int i = 0; options[i] != NULL; i++) {
-        words[i + 2] = options[i];
-    }
-    return command_run(words, NULL);
-}
-
-#define PLACE(...) place((const char *const[]){__VA_ARGS__, NULL})
-
-static struct json *document_of(const struct command_result *result)
-{
-    struct json *document = NULL;
-    struct status error = {0};
-    if (json_parse_text("stdout", text_string(&result->output), result->output.length, &document, &error) !=
-        STATUS_OK) {
-        fail_msg("%s: %s", error.text, text_string(&result->error));
-    }
-    return document;
-}
-
-static void refused(struct command_result result, const char *words)
-{
-    assert_int_equal(result.exit_code, 2);
-    assert_int_equal(result.output.length, 0);
-    if (strstr(text_string(&result.error), words) == NULL) {
-        fail_msg("'%s' is not in: %s", words, text_string(&result.error));
-    }
-    command_result_release(&result);
-}
+#define PLACE(...) command_named("place", (const char *const[]){__VA_ARGS__, NULL})
 
 /* gpt2 has 163,037,184 bytes of embeddings and 28,351,488 in a block: the half and 1.25 blocks is GPU 0's part. */
 static void json_has_accelerates_keys(void **state)
 {
     struct command_result result =
         PLACE("gpt2", "--max-memory", "0=300MB,1=300MB,cpu=1GiB", "--json", "--precision", "float32");
-    struct json *document = document_of(&result);
+    struct json *document = command_document(&result);
     const struct json *memory = json_get(document, "max_memory"), *map = json_get(document, "device_map");
     (void)state;
     assert_int_equal(result.exit_code, 0);
@@ -64,7 +32,7 @@ static void json_has_accelerates_keys(void **state)
     json_release(document);
     command_result_release(&result);
     result = PLACE("gpt2", "--max-memory", "0=200MB,cpu=10MB", "--json");
-    document = document_of(&result);
+    document = command_document(&result);
     assert_string_equal(json_string_or(json_get(json_get(document, "device_map"), "transformer.ln_f"), ""), "disk");
     json_release(document);
     command_result_release(&result);
@@ -107,28 +75,28 @@ static void classes_that_stay_whole_are_the_models_own_or_named(void **state)
 static void wrong_options_are_refused_with_a_remedy(void **state)
 {
     (void)state;
-    refused(PLACE("gpt2", "--max-memory", "0=10Gb"), "accelerate reads bits, 1250000000 bytes");
-    refused(PLACE("gpt2", "--max-memory", "0=10gb"), "write 10GB or 1250000000B");
-    refused(PLACE("gpt2", "--max-memory", "cuda=10GB"), "'cuda' is no device of accelerate");
-    refused(PLACE("gpt2", "--max-memory", "10GB"), "write 0=10GB,1=10GB,cpu=50GB");
-    refused(PLACE("gpt2", "--max-memory", "0=1GB,0=2GB"), "0 has two budgets");
-    refused(PLACE("gpt2", "--max-memory", "0=1GB", "--special-dtypes", "lm_head.weigth=float16"),
-            "did you mean lm_head.weight?");
-    refused(PLACE("gpt2", "--max-memory", "0=1GB", "--special-dtypes", "lm_head.weight=flot16"),
-            "did you mean float16?");
-    refused(PLACE("gpt2", "--max-memory", "0=1GB", "--precision", "amp-float16"), "write float32");
-    refused(PLACE("gpt2", "--max-memory", "0=1GB", "--balanced", "--sequential"), "keep one");
-    refused(PLACE("gpt2", "--max-memory", "0=1GB", "--no-split", "none", "GPT2Block"), "keep one");
+    command_refused(PLACE("gpt2", "--max-memory", "0=10Gb"), "accelerate reads bits, 1250000000 bytes");
+    command_refused(PLACE("gpt2", "--max-memory", "0=10gb"), "write 10GB or 1250000000B");
+    command_refused(PLACE("gpt2", "--max-memory", "cuda=10GB"), "'cuda' is no device of accelerate");
+    command_refused(PLACE("gpt2", "--max-memory", "10GB"), "write 0=10GB,1=10GB,cpu=50GB");
+    command_refused(PLACE("gpt2", "--max-memory", "0=1GB,0=2GB"), "0 has two budgets");
+    command_refused(PLACE("gpt2", "--max-memory", "0=1GB", "--special-dtypes", "lm_head.weigth=float16"),
+                    "did you mean lm_head.weight?");
+    command_refused(PLACE("gpt2", "--max-memory", "0=1GB", "--special-dtypes", "lm_head.weight=flot16"),
+                    "did you mean float16?");
+    command_refused(PLACE("gpt2", "--max-memory", "0=1GB", "--precision", "amp-float16"), "write float32");
+    command_refused(PLACE("gpt2", "--max-memory", "0=1GB", "--balanced", "--sequential"), "keep one");
+    command_refused(PLACE("gpt2", "--max-memory", "0=1GB", "--no-split", "none", "GPT2Block"), "keep one");
 }
 
 /* Where accelerate raises, its exception is named, and no map is made up. */
 static void what_accelerate_raises_is_named(void **state)
 {
     (void)state;
-    refused(PLACE("gpt2", "--max-memory", "0=1GB,disk=4GB"), "RuntimeError");
-    refused(PLACE("gpt2", "--max-memory", "0=100MB,2=1GB,3=1GB", "--balanced-low-0"), "KeyError: 1");
-    refused(PLACE("gpt2", "--max-memory", "0=1MB", "--precision", "int4", "--fallback"), "AttributeError");
-    refused(PLACE("FacebookAI/xlm-roberta-base", "--max-memory", "0=700MB,cpu=1GB"), "IndexError");
+    command_refused(PLACE("gpt2", "--max-memory", "0=1GB,disk=4GB"), "RuntimeError");
+    command_refused(PLACE("gpt2", "--max-memory", "0=100MB,2=1GB,3=1GB", "--balanced-low-0"), "KeyError: 1");
+    command_refused(PLACE("gpt2", "--max-memory", "0=1MB", "--precision", "int4", "--fallback"), "AttributeError");
+    command_refused(PLACE("FacebookAI/xlm-roberta-base", "--max-memory", "0=700MB,cpu=1GB"), "IndexError");
 }
 
 static void sizes_may_be_bytes(void **state)
@@ -149,13 +117,13 @@ static void sizes_may_be_bytes(void **state)
 static void gpus_may_be_named(void **state)
 {
     struct command_result two = PLACE("gpt2", "--on", "RTX 4090 x2", "--max-memory", "cpu=1GB", "--json");
-    struct json *document = document_of(&two);
+    struct json *document = command_document(&two);
     (void)state;
     assert_int_equal(two.exit_code, 0);
     assert_int_equal(json_count(json_get(document, "max_memory")), 3);
     json_release(document);
     command_result_release(&two);
-    refused(PLACE("gpt2", "--on", "RTX 4090 x2", "--max-memory", "1=1GB"), "1 has two budgets");
+    command_refused(PLACE("gpt2", "--on", "RTX 4090 x2", "--max-memory", "1=1GB"), "1 has two budgets");
 }
 
 static void file_write(const char *text)
@@ -182,16 +150,16 @@ static void a_device_map_is_checked(void **state)
     assert_int_equal(result.exit_code, 0);
     command_result_release(&result);
     file_write("{\n  \"lm_head\": 0,\n  \"transformer\": \"gpu\"}");
-    refused(PLACE("gpt2", "--check", scratch_file_path), ":3:18: transformer has no device of accelerate");
+    command_refused(PLACE("gpt2", "--check", scratch_file_path), ":3:18: transformer has no device of accelerate");
     file_write("{\"device_map\": {\"lm_head\": -1}}");
-    refused(PLACE("gpt2", "--check", scratch_file_path), ":1:28: lm_head has no device of accelerate");
+    command_refused(PLACE("gpt2", "--check", scratch_file_path), ":1:28: lm_head has no device of accelerate");
     file_write("{\"\": 0, \"a\\u001b[31m\": 1}");
     result = PLACE("gpt2", "--check", scratch_file_path);
     assert_int_equal(result.exit_code, 0);
     assert_null(strchr(text_string(&result.error), '\x1b'));
     command_result_release(&result);
     file_write("[1]");
-    refused(PLACE("gpt2", "--check", scratch_file_path), "a device map is an object");
+    command_refused(PLACE("gpt2", "--check", scratch_file_path), "a device map is an object");
 }
 
 int main(void)

@@ -19,29 +19,7 @@
 #include "tests/support/command_run.h"
 #include "tests/support/scratch_folder.h"
 
-enum { WORDS_MAXIMUM = 20 };
-
-static struct command_result place(const char *const *options)
-{
-    const char *words[WORDS_MAXIMUM] = {program_path(), "place"};
-    for (int i = 0; options[i] != NULL; i++) {
-        words[i + 2] = options[i];
-    }
-    return command_run(words, NULL);
-}
-
-#define PLACE(...) place((const char *const[]){__VA_ARGS__, NULL})
-
-static struct json *document_of(const struct command_result *result)
-{
-    struct json *document = NULL;
-    struct status error = {0};
-    if (json_parse_text("stdout", text_string(&result->output), result->output.length, &document, &error) !=
-        STATUS_OK) {
-        fail_msg("%s: %s", error.text, text_string(&result->error));
-    }
-    return document;
-}
+#define PLACE(...) command_named("place", (const char *const[]){__VA_ARGS__, NULL})
 
 static const struct json *at(const struct json *value, const char *const *keys)
 {
@@ -54,28 +32,13 @@ static const struct json *at(const struct json *value, const char *const *keys)
 
 #define AT(value, ...) at(value, (const char *const[]){__VA_ARGS__, NULL})
 
-static void has(const struct text *text, const char *words)
-{
-    if (strstr(text_string(text), words) == NULL) {
-        fail_msg("'%s' is not in: %s", words, text_string(text));
-    }
-}
-
-static void refused(struct command_result result, const char *words)
-{
-    assert_int_equal(result.exit_code, 2);
-    assert_int_equal(result.output.length, 0);
-    has(&result.error, words);
-    command_result_release(&result);
-}
-
 /* tiny-llama over two devices of the host: every figure is measured as it was predicted. */
 static void a_run_measures_what_was_predicted(void **state)
 {
     struct command_result result =
         PLACE("tiny-llama", "--precision", "float32", "--max-memory", "0=100MB,1=100MB,cpu=1MB", "--run", "host",
               "--batch", "2", "--seq", "16", "--json");
-    struct json *document = document_of(&result);
+    struct json *document = command_document(&result);
     const struct json *done = json_get(document, "execution");
     (void)state;
     assert_int_equal(result.exit_code, 0);
@@ -91,8 +54,8 @@ static void a_run_measures_what_was_predicted(void **state)
     command_result_release(&result);
     result = PLACE("tiny-llama", "--max-memory", "0=100MB,1=100MB,cpu=1MB", "--run", "host");
     assert_int_equal(result.exit_code, 0);
-    has(&result.output, "carried out: the host stands for the GPUs\n");
-    has(&result.output, "fits: it ran within the budgets, with the predicted bytes\n");
+    command_says(&result.output, "carried out: the host stands for the GPUs\n");
+    command_says(&result.output, "fits: it ran within the budgets, with the predicted bytes\n");
     command_result_release(&result);
 }
 
@@ -103,7 +66,7 @@ static void a_generation_runs_over_devices(void **state)
     struct command_result result =
         PLACE("tiny-llama", "--precision", "float32", "--max-memory", "0=100MB,1=100MB,cpu=1MB", "--run", "host",
               "--mode", "generate", "--seq", "8", "--new-tokens", "5", "--json");
-    struct json *document = document_of(&result);
+    struct json *document = command_document(&result);
     const struct json *done = json_get(document, "execution");
     assert_int_equal(result.exit_code, 0);
     assert_true(json_boolean_or(json_get(done, "agrees"), false));
@@ -114,16 +77,16 @@ static void a_generation_runs_over_devices(void **state)
     command_result_release(&result);
     result = PLACE("tiny-llama", "--max-memory", "0=100MB,1=100MB,cpu=1MB", "--predict", "--mode", "generate");
     assert_int_equal(result.exit_code, 0);
-    has(&result.output, "generation of 32 tokens, batch 1, seq 128, as on sm_90\n");
-    has(&result.output, "\n0      generate ");
-    has(&result.output, "copied between devices by the load and a generation: ");
+    command_says(&result.output, "generation of 32 tokens, batch 1, seq 128, as on sm_90\n");
+    command_says(&result.output, "\n0      generate ");
+    command_says(&result.output, "copied between devices by the load and a generation: ");
     command_result_release(&result);
-    refused(PLACE("tiny-t5", "--max-memory", "0=100MB,1=100MB", "--predict", "--mode", "generate"),
-            "generation beside an encoder over several devices is not built");
-    refused(PLACE("tiny-llama", "--max-memory", "0=100MB", "--new-tokens", "5"),
-            "accelerate's plan does not look at --new-tokens");
-    refused(PLACE("tiny-llama", "--max-memory", "0=100MB", "--predict", "--new-tokens", "5"),
-            "--new-tokens is of a generation; add --mode generate, or leave it out");
+    command_refused(PLACE("tiny-t5", "--max-memory", "0=100MB,1=100MB", "--predict", "--mode", "generate"),
+                    "generation beside an encoder over several devices is not built");
+    command_refused(PLACE("tiny-llama", "--max-memory", "0=100MB", "--new-tokens", "5"),
+                    "accelerate's plan does not look at --new-tokens");
+    command_refused(PLACE("tiny-llama", "--max-memory", "0=100MB", "--predict", "--new-tokens", "5"),
+                    "--new-tokens is of a generation; add --mode generate, or leave it out");
 }
 
 /* The 32 MiB of cuBLAS have no room beside gpt2's blocks: predicted, and met. */
@@ -131,11 +94,11 @@ static void out_of_memory_is_told_and_fails(void **state)
 {
     struct command_result predicted =
         PLACE("gpt2", "--precision", "float32", "--max-memory", "0=300MB,1=300MB,cpu=1GB", "--predict", "--json");
-    struct json *document = document_of(&predicted);
+    struct json *document = command_document(&predicted);
     const struct json *refusal = AT(document, "execution", "predicted_out_of_memory");
     (void)state;
     assert_int_equal(predicted.exit_code, 1);
-    has(&predicted.error, "the map runs out of memory within these budgets");
+    command_says(&predicted.error, "the map runs out of memory within these budgets");
     assert_int_equal(json_integer_or(json_get(refusal, "device"), -1), 1);
     assert_string_equal(json_string_or(json_get(refusal, "stage"), ""), "forward");
     assert_string_equal(json_string_or(json_get(refusal, "tensor"), ""), "cuBLAS workspace");
@@ -145,8 +108,8 @@ static void out_of_memory_is_told_and_fails(void **state)
     command_result_release(&predicted);
     struct command_result tiny = PLACE("tiny-llama", "--max-memory", "0=2MB,1=100MB,cpu=1MB", "--run", "host");
     assert_int_equal(tiny.exit_code, 1);
-    has(&tiny.output, "as predicted, out of memory on 0: stage load: ");
-    has(&tiny.output, "did not end");
+    command_says(&tiny.output, "as predicted, out of memory on 0: stage load: ");
+    command_says(&tiny.output, "did not end");
     command_result_release(&tiny);
 }
 
@@ -155,7 +118,7 @@ static void an_exact_plan_has_accelerates_beside_it(void **state)
 {
     struct command_result result =
         PLACE("gpt2", "--precision", "float32", "--max-memory", "0=250MB,cpu=1GB", "--exact", "--json");
-    struct json *document = document_of(&result);
+    struct json *document = command_document(&result);
     (void)state;
     assert_int_equal(result.exit_code, 0);
     assert_string_equal(json_string_or(json_get(document, "strategy"), ""), "exact");
@@ -172,25 +135,27 @@ static void an_exact_plan_has_accelerates_beside_it(void **state)
     json_release(document);
     command_result_release(&result);
     result = PLACE("gpt2", "--precision", "float32", "--max-memory", "0=250MB,cpu=1GB", "--exact");
-    has(&result.output, "on GPUs: 150.24 MiB in ours, 204.31 MiB in accelerate's\n");
-    has(&result.output, "it would run out of memory on 0: stage forward: cuBLAS workspace wants 32.00 MiB");
-    has(&result.output, "device_map = {\n    \"transformer.wte\": 0");
+    command_says(&result.output, "on GPUs: 150.24 MiB in ours, 204.31 MiB in accelerate's\n");
+    command_says(&result.output, "it would run out of memory on 0: stage forward: cuBLAS workspace wants 32.00 MiB");
+    command_says(&result.output, "device_map = {\n    \"transformer.wte\": 0");
     command_result_release(&result);
 }
 
 static void wrong_options_are_refused_with_a_remedy(void **state)
 {
     (void)state;
-    refused(PLACE("gpt2", "--max-memory", "0=1GB", "--batch", "4"), "add --predict, --run or --exact");
-    refused(PLACE("gpt2", "--max-memory", "0=1GB", "--run=hots"),
-            "'hots' is not known; write --run alone, or with host|cuda");
-    refused(PLACE("gpt2", "--max-memory", "0=1GB", "--run", "--mode", "train"), "--mode load, infer or generate");
-    refused(PLACE("gpt2", "--max-memory", "0=1GB", "--run", "--precision", "int8"), "quantised weights");
-    refused(PLACE("gpt2", "--max-memory", "0=1GB", "--predict", "--special-dtypes", "lm_head.weight=float16"),
-            "leave --special-dtypes out");
-    refused(PLACE("gpt2", "--max-memory", "0=1GB", "--predict", "--seq", "5000"), "5000");
-    refused(PLACE("gpt2", "--check", "map.json", "--exact"), "leave --check out");
-    refused(PLACE("gpt2", "--max-memory", "0=10MB,cpu=10MB", "--exact"), "no device map runs within these budgets");
+    command_refused(PLACE("gpt2", "--max-memory", "0=1GB", "--batch", "4"), "add --predict, --run or --exact");
+    command_refused(PLACE("gpt2", "--max-memory", "0=1GB", "--run=hots"),
+                    "'hots' is not known; write --run alone, or with host|cuda");
+    command_refused(PLACE("gpt2", "--max-memory", "0=1GB", "--run", "--mode", "train"),
+                    "--mode load, infer or generate");
+    command_refused(PLACE("gpt2", "--max-memory", "0=1GB", "--run", "--precision", "int8"), "quantised weights");
+    command_refused(PLACE("gpt2", "--max-memory", "0=1GB", "--predict", "--special-dtypes", "lm_head.weight=float16"),
+                    "leave --special-dtypes out");
+    command_refused(PLACE("gpt2", "--max-memory", "0=1GB", "--predict", "--seq", "5000"), "5000");
+    command_refused(PLACE("gpt2", "--check", "map.json", "--exact"), "leave --check out");
+    command_refused(PLACE("gpt2", "--max-memory", "0=10MB,cpu=10MB", "--exact"),
+                    "no device map runs within these budgets");
 }
 
 /* -- the disk */
@@ -204,7 +169,7 @@ static void the_offload_folder_is_kept_where_it_is_named(void **state)
     snprintf(kept, sizeof kept, "%s/kept", folder);
     struct command_result result = PLACE("tiny-llama", "--max-memory", "0=100MB", "--run", "host", "--mode", "load",
                                          "--precision", "bfloat16", "--offload-folder", kept, "--json");
-    struct json *document = document_of(&result);
+    struct json *document = command_document(&result);
     assert_int_equal(result.exit_code, 0);
     assert_true(json_get(AT(document, "execution"), "offload_folder") != NULL);
     assert_true(json_kind(AT(document, "execution", "offload_folder")) == JSON_KIND_NULL); /* nothing is on the disk */
@@ -212,7 +177,7 @@ static void the_offload_folder_is_kept_where_it_is_named(void **state)
     command_result_release(&result);
     result = PLACE("gpt2", "--max-memory", "0=200MB,cpu=6MB", "--run", "host", "--mode", "load", "--precision",
                    "bfloat16", "--sequential", "--offload-folder", kept, "--json");
-    document = document_of(&result);
+    document = command_document(&result);
     int64_t written = json_integer_or(AT(document, "execution", "offload_folder", "written_count"), -1);
     assert_true(written > 50);
     assert_string_equal(json_string_or(AT(document, "execution", "offload_folder", "path"), ""), kept);
@@ -222,8 +187,8 @@ static void the_offload_folder_is_kept_where_it_is_named(void **state)
     json_release(document);
     command_result_release(&result);
     assert_int_equal(scratch_folder_remove(folder), 0);
-    refused(PLACE("tiny-llama", "--max-memory", "0=100MB", "--predict", "--offload-folder", kept),
-            "place: --offload-folder is where a run puts what goes to the disk; add --run, or leave it out");
+    command_refused(PLACE("tiny-llama", "--max-memory", "0=100MB", "--predict", "--offload-folder", kept),
+                    "place: --offload-folder is where a run puts what goes to the disk; add --run, or leave it out");
 }
 
 /* Whether a temporary offload folder with files in it is there. */

@@ -10,9 +10,12 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+enum { COMMAND_WORDS_MAXIMUM = 32 };
 
 /* A file that has no name any more. */
 static int scratch_file(void)
@@ -65,6 +68,42 @@ struct command_result command_run(const char *const *words, const char *const *e
     file_take(error, &result.error);
     assert_int_not_equal(result.exit_code, 127);
     return result;
+}
+
+struct command_result command_named(const char *command, const char *const *options)
+{
+    const char *words[COMMAND_WORDS_MAXIMUM] = {program_path(), command};
+    for (int i = 0; options[i] != NULL; i++) {
+        assert_true(i + 2 < COMMAND_WORDS_MAXIMUM - 1);
+        words[i + 2] = options[i];
+    }
+    return command_run(words, NULL);
+}
+
+struct json *command_document(const struct command_result *result)
+{
+    struct json *document = NULL;
+    struct status error = {0};
+    if (json_parse_text("stdout", text_string(&result->output), result->output.length, &document, &error) !=
+        STATUS_OK) {
+        fail_msg("%s: %s", error.text, text_string(&result->error));
+    }
+    return document;
+}
+
+void command_says(const struct text *text, const char *words)
+{
+    if (strstr(text_string(text), words) == NULL) {
+        fail_msg("'%s' is not in: %s", words, text_string(text));
+    }
+}
+
+void command_refused(struct command_result result, const char *words)
+{
+    assert_int_equal(result.exit_code, 2);
+    assert_int_equal(result.output.length, 0);
+    command_says(&result.error, words);
+    command_result_release(&result);
 }
 
 void command_result_release(struct command_result *result)

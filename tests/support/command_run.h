@@ -2,6 +2,7 @@
 #ifndef ASSAY_TESTS_SUPPORT_COMMAND_RUN_H
 #define ASSAY_TESTS_SUPPORT_COMMAND_RUN_H
 
+#include "harness/base/json.h"
 #include "harness/base/text.h"
 
 struct command_result {
@@ -15,7 +16,19 @@ struct command_result {
  * the running test where the program cannot be started. */
 struct command_result command_run(const char *const *words, const char *const *environment);
 
+/* The same of the program that is tested: command is its first word, options follow it, ended by NULL. */
+struct command_result command_named(const char *command, const char *const *options);
+
 void command_result_release(struct command_result *result);
+
+/* What it printed, as JSON; the caller releases it. Fails the running test, with what stands on stderr, where it is none. */
+struct json *command_document(const struct command_result *result);
+
+/* Fails the running test where text does not have these words in it. */
+void command_says(const struct text *text, const char *words);
+
+/* It was refused: exit code 2, nothing printed, these words on stderr. Releases the result. */
+void command_refused(struct command_result result, const char *words);
 
 /* Skips the running test, with the reason, where PATH has no program of this name. */
 void command_needed(const char *name);
