@@ -185,7 +185,8 @@ static void committed_truth_is_as_predicted(void **state)
         print_message("%s: %d cases, %d traces\n%s", folders.gl_pathv[i], outcome.case_count, outcome.trace_count,
                       text_string(&outcome.notes));
         if (outcome.fault_count > 0) {
-            fail_msg("%s: %d faults\n%s", folders.gl_pathv[i], outcome.fault_count, text_string(&outcome.faults));
+            fputs(text_string(&outcome.faults), stderr); /* cmocka cuts what it prints */
+            fail_msg("%s: %d faults", folders.gl_pathv[i], outcome.fault_count);
         }
         truth_outcome_release(&outcome);
     }
