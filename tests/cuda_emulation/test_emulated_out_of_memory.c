@@ -44,8 +44,8 @@ static void what_asks_for_no_segment_runs_out_of_memory_too(void **state)
     } rows[] = {
         {"cudaFree:1:2", "context", "(null)", "making a context: out of memory", 0},
         {"launch:1:2", "context", "(null)", "the first launch: out of memory", 0},
-        {"cublasCreate:1:3", "backward", "MATMUL", "cublasCreate: CUBLAS_STATUS_ALLOC_FAILED", 22},
-        {"cublasCreate:1:1", "backward", "MATMUL", "cublasCreate: CUBLAS_STATUS_NOT_INITIALIZED", 22},
+        {"cublasCreate:1:3", "forward", "MATMUL", "cublasCreate: CUBLAS_STATUS_ALLOC_FAILED", 22},
+        {"cublasCreate:1:1", "forward", "MATMUL", "cublasCreate: CUBLAS_STATUS_NOT_INITIALIZED", 22},
         {"cublasLtCreate:1:1", "forward", "MATMUL", "cublasLtCreate: CUBLAS_STATUS_NOT_INITIALIZED", 22},
         {"launch:2:2", "load", "RANDOM_NORMAL", "out of memory", 2},
         {"cudaDeviceSynchronize:3:2", "load", "(null)", "synchronisation: out of memory", 2},

@@ -72,6 +72,7 @@ enum status_code cuda_open(int index, struct device **device, struct status *err
 enum status_code cuda_identify(int index, struct device_identity *identity, struct status *error);
 
 /* -- cuda_matmul.c. Opens cuBLAS where that has not happened; STATUS_UNAVAILABLE with the remedy where it is missing. */
+enum status_code cuda_cublas_ready(struct cuda_device *cuda, const char *doing, struct status *error);
 enum status_code cuda_matmul(struct cuda_device *cuda, const struct operation_call *call, struct status *error);
 enum status_code cuda_matmul_planned(struct cuda_device *cuda, const struct matmul_plan *plan, const char *doing,
                                      struct status *error);

@@ -109,15 +109,21 @@ static enum status_code cublas_step(struct cuda_device *cuda, const struct matmu
     return cuda_check(cuda, product_any_launch(&step), doing, error);
 }
 
+enum status_code cuda_cublas_ready(struct cuda_device *cuda, const char *doing, struct status *error)
+{
+    if (cuda->cublas.library != NULL) {
+        return STATUS_OK;
+    }
+    struct load_stretch stretch = load_begin(&cuda->loads);
+    enum status_code code = library_check(cuda, cublas_library_open(&cuda->cublas, error), doing, error);
+    load_end(&cuda->loads, &stretch, LOAD_LIBRARY);
+    return code;
+}
+
 static enum status_code cublas_prepare(struct cuda_device *cuda, const struct product_workspace *workspace,
                                        const char *doing, struct status *error)
 {
-    enum status_code code = STATUS_OK;
-    if (cuda->cublas.library == NULL) {
-        struct load_stretch stretch = load_begin(&cuda->loads);
-        code = library_check(cuda, cublas_library_open(&cuda->cublas, error), doing, error);
-        load_end(&cuda->loads, &stretch, LOAD_LIBRARY);
-    }
+    enum status_code code = cuda_cublas_ready(cuda, doing, error);
     if (code == STATUS_OK) {
         code = cublas_check(cuda,
                             cublas_workspace_use(&cuda->cublas, workspace->bytes > 0 ? workspace->data : NULL,
