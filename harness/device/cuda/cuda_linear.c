@@ -86,6 +86,8 @@ static cublasStatus_t layout_make(const struct cublaslt_library *lt, const struc
     return lt->layout_create(layout, cuda_type_of(matrix->dtype), (uint64_t)lines, (uint64_t)count, matrix->leading);
 }
 
+/* Parts of a sum over k that are computed apart are kept and added in float32, or there are none: the same rule as that of
+ * cuBLAS's handle (cublas_library.c). In the result's 16 bits, which cublasLt would allow, every part is rounded. */
 static cublasStatus_t preference_make(const struct cublaslt_library *lt, const struct matmul_plan *plan,
                                       struct linear_call *call)
 {
@@ -93,12 +95,14 @@ static cublasStatus_t preference_make(const struct cublaslt_library *lt, const s
     const uint32_t first = alignment_of(plan->b.data), second = alignment_of(plan->a.data);
     const uint32_t out = alignment_of(plan->out.data), bias = alignment_of(plan->bias);
     const uint32_t least = out < bias ? out : bias;
+    const uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
     const struct {
         cublasLtMatmulPreferenceAttributes_t attribute;
         const void *value;
         size_t bytes;
     } rows[] = {
         {CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace_bytes, sizeof workspace_bytes},
+        {CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &reductions, sizeof reductions},
         {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &first, sizeof first},
         {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, &second, sizeof second},
         {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, &least, sizeof least},

@@ -28,6 +28,7 @@ struct emulation_lt_layout {
 
 struct emulation_lt_preference {
     uint64_t workspace_bytes;
+    uint32_t reductions; /* that are allowed */
     uint32_t alignment[4];
 };
 
@@ -105,7 +106,7 @@ cublasStatus_t layout_destroy(cublasLtMatrixLayout_t layout)
 
 cublasStatus_t preference_create(cublasLtMatmulPreference_t *preference)
 {
-    *preference = new emulation_lt_preference{0, {256, 256, 256, 256}};
+    *preference = new emulation_lt_preference{0, CUBLASLT_REDUCTION_SCHEME_MASK, {256, 256, 256, 256}};
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -114,6 +115,10 @@ cublasStatus_t preference_set(cublasLtMatmulPreference_t preference, cublasLtMat
 {
     if (attribute == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES && bytes == 8) {
         memcpy(&preference->workspace_bytes, value, bytes);
+        return CUBLAS_STATUS_SUCCESS;
+    }
+    if (attribute == CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK && bytes == 4) {
+        memcpy(&preference->reductions, value, bytes);
         return CUBLAS_STATUS_SUCCESS;
     }
     if (attribute < CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES || bytes != 4) {
@@ -127,6 +132,32 @@ cublasStatus_t preference_destroy(cublasLtMatmulPreference_t preference)
 {
     delete preference;
     return CUBLAS_STATUS_SUCCESS;
+}
+
+int64_t term_count(cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t a)
+{
+    return (int64_t)(desc->transpose_a == CUBLAS_OP_T ? a->rows : a->columns);
+}
+
+/* What an algorithm has in its words: in how many parts it sums, and the bits of the scheme that joins them. */
+enum { ALGORITHM_PARTS, ALGORITHM_SCHEME };
+
+/* Many terms are summed in parts where there is a workspace for them, in that way of those allowed that keeps least. */
+void algorithm_choose(cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t a, cublasLtMatmulPreference_t preference,
+                      cublasLtMatmulAlgo_t *algorithm)
+{
+    static const cublasLtReductionScheme_t schemes[] = {CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE,
+                                                        CUBLASLT_REDUCTION_SCHEME_INPLACE,
+                                                        CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE};
+    algorithm->data[ALGORITHM_PARTS] = 1;
+    algorithm->data[ALGORITHM_SCHEME] = CUBLASLT_REDUCTION_SCHEME_NONE;
+    for (auto scheme : schemes) {
+        bool parts = algorithm->data[ALGORITHM_PARTS] == 1 && preference->workspace_bytes > 0;
+        if (parts && (preference->reductions & scheme) != 0 && term_count(desc, a) >= 64) {
+            algorithm->data[ALGORITHM_PARTS] = 2;
+            algorithm->data[ALGORITHM_SCHEME] = scheme;
+        }
+    }
 }
 
 cublasStatus_t heuristic(cublasLtHandle_t, cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t a,
@@ -149,6 +180,7 @@ cublasStatus_t heuristic(cublasLtHandle_t, cublasLtMatmulDesc_t desc, cublasLtMa
     }
     *results = {};
     results->workspaceSize = preference->workspace_bytes;
+    algorithm_choose(desc, a, preference, &results->algo);
     *found = 1;
     return CUBLAS_STATUS_SUCCESS;
 }
@@ -159,10 +191,44 @@ float element(const void *data, cublasLtMatrixLayout_t layout, cublasOperation_t
     return float_load(data, emulated_dtype(layout->type), place);
 }
 
+struct emulation_lt_factors {
+    cublasLtMatmulDesc_t desc;
+    const void *a;
+    cublasLtMatrixLayout_t a_layout;
+    const void *b;
+    cublasLtMatrixLayout_t b_layout;
+};
+
+/* Parts are kept in float32 where the scheme says so, else in the type of the result, each rounded. */
+float product_sum(const emulation_lt_factors &factors, cudaDataType type, const cublasLtMatmulAlgo_t *algorithm,
+                  int64_t row, int64_t column)
+{
+    const bool tf32 = emulated_compute_rounds(factors.desc->compute_type) > 0;
+    const int64_t terms = term_count(factors.desc, factors.a_layout);
+    const int64_t parts = (int64_t)algorithm->data[ALGORITHM_PARTS];
+    const uint64_t scheme = algorithm->data[ALGORITHM_SCHEME];
+    uint64_t stored[1] = {0};
+    float sum = 0.0f;
+    for (int64_t part = 0; part < parts; part++) {
+        float kept = 0.0f;
+        for (int64_t term = part * terms / parts; term < (part + 1) * terms / parts; term++) {
+            kept +=
+                emulated_factor(element(factors.a, factors.a_layout, factors.desc->transpose_a, row, term), tf32) *
+                emulated_factor(element(factors.b, factors.b_layout, factors.desc->transpose_b, term, column), tf32);
+        }
+        if (scheme == CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE || scheme == CUBLASLT_REDUCTION_SCHEME_INPLACE) {
+            float_store(stored, emulated_dtype(type), 0, kept);
+            kept = float_load(stored, emulated_dtype(type), 0);
+        }
+        sum += kept;
+    }
+    return sum;
+}
+
 cublasStatus_t matmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, const void *alpha, const void *a,
                       cublasLtMatrixLayout_t a_layout, const void *b, cublasLtMatrixLayout_t b_layout, const void *,
                       const void *, cublasLtMatrixLayout_t, void *d, cublasLtMatrixLayout_t d_layout,
-                      const cublasLtMatmulAlgo_t *, void *workspace, size_t workspace_bytes, cudaStream_t)
+                      const cublasLtMatmulAlgo_t *algorithm, void *workspace, size_t workspace_bytes, cudaStream_t)
 {
     cublasStatus_t fault = emulated_library_call("cublasLtMatmul");
     if (fault != CUBLAS_STATUS_SUCCESS) {
@@ -174,18 +240,13 @@ cublasStatus_t matmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, const 
         emulated_reach_beyond();
         return CUBLAS_STATUS_EXECUTION_FAILED;
     }
-    int64_t terms = (int64_t)(desc->transpose_a == CUBLAS_OP_T ? a_layout->rows : a_layout->columns);
     if (workspace_bytes > 0) {
         memset(workspace, 0xee, workspace_bytes); /* another value than cuBLAS writes */
     }
-    bool rounds = emulated_compute_rounds(desc->compute_type) > 0;
+    const emulation_lt_factors factors = {desc, a, a_layout, b, b_layout};
     for (int64_t index = 0; index < (int64_t)(d_layout->rows * d_layout->columns); index++) {
         int64_t row = index % (int64_t)d_layout->rows, column = index / (int64_t)d_layout->rows;
-        float sum = 0.0f;
-        for (int64_t term = 0; term < terms; term++) {
-            sum += emulated_factor(element(a, a_layout, desc->transpose_a, row, term), rounds) *
-                   emulated_factor(element(b, b_layout, desc->transpose_b, term, column), rounds);
-        }
+        float sum = product_sum(factors, d_layout->type, algorithm, row, column);
         sum *= *(const float *)alpha;
         if (desc->a_scale != nullptr) {
             sum *= *desc->a_scale * *desc->b_scale;
