@@ -26,7 +26,9 @@ from truth_meter import device_ask
 SECTIONS = (("context", probe_constants.context_lines, True), ("workspace", probe_constants.workspace_lines, True),
             ("library", probe_library.library_lines, False), ("operators", probe_operators.operator_lines, True),
             ("convolution", probe_convolution.convolution_lines, True),
-            ("attention", probe_operators.attention_lines, True))
+            ("attention", probe_operators.attention_lines, True),
+            ("other convolutions", probe_convolution.other_convolution_lines, True),
+            ("reductions", probe_operators.reduction_lines, True))
 SECTION_SECONDS = 180
 
 

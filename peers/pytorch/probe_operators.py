@@ -1,4 +1,4 @@
-"""Sections "attention" and "operators": what one call takes from the allocator, forward and backward.
+"""Sections "attention", "operators" and "reductions": what one call takes from the allocator, forward and backward.
 
 Rows are [requested bytes, held at the end] in the order of the requests, of the second call (libraries are warm).
 What is held after the forward pass is the output and what is saved; after the backward pass, the gradients. What is
@@ -142,3 +142,19 @@ def operator_lines(device):
             except RuntimeError as error:
                 line["error"] = str(error)[:200]
             yield line
+
+
+# [rows, columns] that are added up to [1, columns]: where the blocks of a column share its rows, and how many do
+REDUCTION_ROWS = (32, 64, 128, 256, 384, 512, 768, 1024, 1576, 2048, 4096, 6304, 12608, 32768)
+REDUCTION_COLUMNS = (64, 768, 1000, 2304, 3072, 30522)
+
+
+def reduction_lines(device):
+    if device == "cuda":
+        CudaMeter()
+    for dtype_name in ("float32", "bfloat16"):
+        for rows in REDUCTION_ROWS if device == "cuda" else REDUCTION_ROWS[:2]:
+            for columns in REDUCTION_COLUMNS:
+                x = torch.ones(rows, columns, device=device, dtype=DTYPES[dtype_name])
+                yield {"type": "reduction", "rows": rows, "columns": columns, "dtype": dtype_name,
+                       **forward_and_backward(lambda x: x.sum(0, keepdim=True), (x,), device)}
