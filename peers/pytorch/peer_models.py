@@ -157,6 +157,12 @@ def autocast_again():
 SHADOW_CHECKPOINTING = {"use_reentrant": False, "context_fn": autocast_again}
 
 
+def attention_of(kind, attention):
+    """What a class is asked for. sdpa is the usual value of a case: of a class that has none (BLOOM, ConvNeXt) it means
+    what a user gets who asks for nothing. What is asked for by another name, the class has or the case is an error."""
+    return None if attention == "sdpa" and not kind._supports_sdpa else attention
+
+
 def build(case, device, checkpointing=SHADOW_CHECKPOINTING):
     """The model of a case on a device, in its storage dtype, values undefined; (family, model, config)."""
     family, with_head, bare, config = model_row(case["model"])
@@ -172,7 +178,7 @@ def build(case, device, checkpointing=SHADOW_CHECKPOINTING):
         setattr(config, LAYERS_FIELD[family], case["layers"])
     kind = with_head if case["head"] == "lm" else bare
     with torch.device(device):
-        model = kind._from_config(config, attn_implementation=case["attention"], dtype=dtype)
+        model = kind._from_config(config, attn_implementation=attention_of(kind, case["attention"]), dtype=dtype)
     for name, buffer in list(model.named_buffers()):  # as from_pretrained leaves them, whatever the dtype
         if any(part in name for part in getattr(model, "_keep_in_fp32_modules_strict", None) or ()):
             owner, _, attribute = name.rpartition(".")

@@ -9,9 +9,9 @@ import re
 
 TAKEN_FOR_GRANTED = {"batch": 1, "seq": None, "attention": "sdpa", "optimizer": None, "checkpointing": False,
                      "accumulate": 1}
-KNOWN_AXES = {"model", "mode", "precision", "quantize", "batch", "seq", "new_tokens", "cache", "beams", "attention",
-              "padding", "optimizer", "loss", "lora_rank", "lora_targets", "prepare_kbit", "checkpointing", "accumulate",
-              "logits", "tf32", "tf32_convolutions", "head"}
+KNOWN_AXES = {"model", "mode", "precision", "quantize", "batch", "seq", "new_tokens", "cache", "cache_dtype", "beams",
+              "attention", "padding", "optimizer", "loss", "lora_rank", "lora_targets", "prepare_kbit", "checkpointing",
+              "accumulate", "logits", "tf32", "tf32_convolutions", "head"}
 PRECISIONS = ("float32", "float16", "bfloat16", "amp-float16", "amp-bfloat16")
 
 
@@ -41,6 +41,8 @@ def refusal(case, model_row, device):
         return f"weights in {case['precision']} are run by shadow_truth.py alone, on the meta device"
     if case["attention"] == "native":
         return "attention native is a kernel of assay's own"
+    if case.get("cache_dtype", "auto") != "auto":
+        return f"a cache in {case['cache_dtype']} is run by shadow_truth.py alone, on the meta device"
     if case.get("loss") == "fused" and device == "cpu":
         return "the kernels of Liger need a GPU"
     library = missing_library(case)
