@@ -1,5 +1,7 @@
 /* The choice of an attention kernel against PyTorch's own: peers/pytorch/attention_choice.txt, which the compiled
  * dispatcher of torch 2.11 answered for twelve kinds of GPU. */
+#include <glob.h>
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,9 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include <cmocka.h>
 
+#include "harness/base/json.h"
 #include "harness/tape/attention_choice.h"
 #include "harness/tape/target.h"
 
@@ -133,10 +137,75 @@ static void without_a_gpu_it_is_our_own(void **state)
     assert_null(attention_backend_name(ATTENTION_BACKEND_NONE));
 }
 
+/* What torch.ops.aten._fused_sdp_choice said on a GPU to the call of a probe's line: "CUDNN_ATTENTION". */
+static void probed_choice_check(const struct json *line, int capability)
+{
+    const char *form = json_string_or(json_get(line, "form"), ""),
+               *said = json_string_or(json_get(line, "backend"), "");
+    int64_t seq = json_integer_or(json_get(line, "seq"), 0),
+            width = json_integer_or(json_get(line, "head_dimension"), 0);
+    struct attention_case attention = {.heads = json_integer_or(json_get(line, "heads"), 0),
+                                       .groups = json_integer_or(json_get(line, "key_heads"), 0),
+                                       .width = width,
+                                       .value_width = width,
+                                       .rows = seq,
+                                       .columns = seq,
+                                       .masked = strstr(form, "mask") != NULL,
+                                       .causal = strstr(form, "causal") != NULL,
+                                       .dropped = strstr(form, "dropout") != NULL,
+                                       .gradients = strstr(form, "inference") == NULL};
+    assert_true(dtype_from_name(json_string_or(json_get(line, "dtype"), ""), &attention.dtype));
+    const char *ours = attention_backend_name(attention_backend_of(capability, &attention));
+    if (strncasecmp(ours, said, strlen(ours)) != 0 || (said[strlen(ours)] != '_' && said[strlen(ours)] != '\0')) {
+        fail_msg("sm_%d, %s, %s, %" PRId64 " heads of %" PRId64 ", %" PRId64 " rows: %s, chosen: %s", capability, form,
+                 json_string_or(json_get(line, "dtype"), ""), attention.heads, width, seq, said, ours);
+    }
+}
+
+/* The lines of a probe that ran on a GPU; how many calls of attention were among them. */
+static int probe_check(const char *path)
+{
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    char *text = NULL;
+    size_t capacity = 0;
+    int capability = 0, checked = 0;
+    while (getline(&text, &capacity, file) > 0) {
+        struct json *line = NULL;
+        assert_int_equal(json_parse_text(path, text, strlen(text), &line, NULL), STATUS_OK);
+        const char *type = json_string_or(json_get(line, "type"), "");
+        int major = 0, minor = 0;
+        if (strcmp(type, "run") == 0 && sscanf(json_string_or(json_get(json_get(line, "device"), "capability"), ""),
+                                               "%d.%d", &major, &minor) == 2) {
+            capability = 10 * major + minor;
+        } else if (strcmp(type, "attention") == 0 && json_get(line, "error") == NULL) {
+            assert_true(capability > 0);
+            probed_choice_check(line, capability);
+            checked++;
+        }
+        json_release(line);
+    }
+    free(text);
+    fclose(file);
+    return checked;
+}
+
+static void choices_are_those_that_gpus_made(void **state)
+{
+    (void)state;
+    glob_t probes = {0};
+    assert_int_equal(glob("results/reference/*/pytorch-*/probe.jsonl", 0, NULL, &probes), 0);
+    for (size_t i = 0; i < probes.gl_pathc; i++) {
+        assert_true(probe_check(probes.gl_pathv[i]) > 100);
+    }
+    globfree(&probes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(choices_are_those_of_the_dispatcher),
+        cmocka_unit_test(choices_are_those_that_gpus_made),
         cmocka_unit_test(every_target_has_its_answers),
         cmocka_unit_test(without_a_gpu_it_is_our_own),
     };
