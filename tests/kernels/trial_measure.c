@@ -146,10 +146,38 @@ static bool trial_rounds_weights(const struct trial *trial)
     return alike;
 }
 
+static bool tensor_aligns(const struct trial *trial, int t)
+{
+    return ((unsigned char *)trial->call.tensors[t].data - trial->memory[t]) % 16 == 0;
+}
+
+/* A float8 product that tensor cores may take: both factors along k, all at multiples of 16, a bias of the output's 16 bits. */
+static bool trial_cuts_float8(const struct trial *trial)
+{
+    const struct operation_call *call = &trial->call;
+    if (trial->site == NULL || !trial->site->cuts_float8 || call->opcode != OPCODE_SCALED_MATMUL) {
+        return false;
+    }
+    const struct tensor *a = &call->tensors[0], *b = &call->tensors[1], *out = &call->tensors[call->input_count];
+    bool biased = call->input_count > 4 && call->tensors[4].dtype != DTYPE_BOOL;
+    bool alike = !biased || (call->tensors[4].dtype == out->dtype && out->dtype != DTYPE_FLOAT32);
+    return alike && a->stride[1] == 1 && b->stride[0] == 1 && a->size[1] % 16 == 0 && b->size[1] % 16 == 0 &&
+           tensor_aligns(trial, 0) && tensor_aligns(trial, 1);
+}
+
+static void float8_bounds_add(const struct trial *trial, double *bounds)
+{
+    reference_scaled_matmul_bound(&trial->call, trial->value, bounds);
+    for (int64_t k = 0; k < tensor_element_count(&trial->call.tensors[trial->call.input_count]); k++) {
+        bounds[k] += trial->allowance; /* of what is added in float32 */
+    }
+}
+
 /* A bound for each element of each output, released with free; NULL everywhere where the trial's tolerance holds. */
 static void trial_bounds(const struct trial *trial, double *bounds[OPERATION_TENSORS_MAXIMUM])
 {
-    bool bounded = trial_rounds_weights(trial);
+    bool attends = trial_rounds_weights(trial), multiplies = trial_cuts_float8(trial);
+    bool bounded = attends || multiplies;
     for (int t = 0; t < OPERATION_TENSORS_MAXIMUM; t++) {
         bounds[t] = NULL;
         if (bounded && t >= trial->call.input_count && t < trial->call.tensor_count) {
@@ -157,8 +185,10 @@ static void trial_bounds(const struct trial *trial, double *bounds[OPERATION_TEN
             assert_non_null(bounds[t]);
         }
     }
-    if (bounded) {
+    if (attends) {
         reference_attention_bound(&trial->call, trial->value, bounds);
+    } else if (multiplies) {
+        float8_bounds_add(trial, bounds[trial->call.input_count]);
     }
 }
 

@@ -7,6 +7,12 @@
 /* Each tensor begins where an allocator of the device would let it begin. */
 enum { SITE_BYTES = 64 << 20, ALIGNMENT = 512 };
 
+/* Tensor cores for float8: from compute capability 8.9 on. target: "sm_" and its digits. */
+static bool target_has_float8(const char *target)
+{
+    return strncmp(target, "sm_", 3) == 0 && strtol(target + 3, NULL, 10) >= 89;
+}
+
 enum status_code trial_site_open(struct trial_site *site, struct device *device, struct status *error)
 {
     void *segment = NULL;
@@ -22,7 +28,9 @@ enum status_code trial_site_open(struct trial_site *site, struct device *device,
         return code;
     }
     *site = (struct trial_site){.device = device, .segment = segment, .image = image, .bytes = SITE_BYTES};
-    site->rounds_weights = strcmp(properties.kind, "cuda") == 0 && strcmp(properties.target, "sm_75") != 0;
+    bool cuda = strcmp(properties.kind, "cuda") == 0;
+    site->rounds_weights = cuda && strcmp(properties.target, "sm_75") != 0;
+    site->cuts_float8 = cuda && target_has_float8(properties.target);
     return STATUS_OK;
 }
 

@@ -11,6 +11,7 @@ struct trial_site {
     unsigned char *segment, *image; /* of the device; the same bytes on the host */
     int64_t bytes;                  /* of each */
     bool rounds_weights;            /* tensor cores may round what reference_attention_bound says */
+    bool cuts_float8;               /* tensor cores may cut what reference_scaled_matmul_bound says */
 };
 
 /* Takes the segment. The device stays the caller's and must outlive the site; so the site where this fails. */
