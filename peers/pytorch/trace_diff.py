@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """What PyTorch's allocator was asked for beside what the tape of the same case asks for, event by event.
 
-    python3 peers/pytorch/trace_diff.py TRACE... [--lines FILE...] [--hunks 10] [--passes N] [--around 3] [--ops]
+    python3 peers/pytorch/trace_diff.py TRACE... [--lines FILE...] [--hunks 10] [--passes N] [--around 3] [--ops] [--strict]
 
 TRACE is a file of `truth.py --traces`; the case's identity is looked up in the lines (default: *.jsonl in the folder above the
 trace's). Both are lists of sizes taken and given back; they are aligned so that as few events as possible are left over,
 and each run of leftovers is printed with the events around it, with our tensors' names: `theirs` is what only PyTorch
-did, `ours` what only the tape did. Runs that repeat (one for each layer) are printed once, with their number. Frees are
-told by size, because a free that comes earlier on one side is a lifetime that differs. Addresses are left out: which block
-the allocator gives is what `assay replay TRACE` compares.
+did, `ours` what only the tape did. Runs that repeat (one for each layer) are printed once, with their number. What is
+given back between two requests is put in order of size, because the allocator is the same behind any order of it (and
+autocast's cache is a hash table, whose order nobody can tell); --strict leaves it as it was. Addresses are left out: which
+block the allocator gives is what `assay replay TRACE` compares.
 
 The tape has fewer passes than truth.py runs (two of inference, three steps of training), so as many passes of the trace
 are compared. The first line of a case says how many events each side has and how many are left over. Needs a built
@@ -111,6 +112,18 @@ def backtrack(history, x, y):
     return pairs[::-1]
 
 
+def releases_sorted(events):
+    """What stands between two requests in order of size."""
+    ordered, run = [], []
+    for event in events:
+        if event.key < 0:
+            run.append(event)
+            continue
+        ordered += sorted(run, key=lambda free: free.key) + [event]
+        run = []
+    return ordered + sorted(run, key=lambda free: free.key)
+
+
 def hunks_of(pairs, n, m):
     """(first, end) of what is left over on each side between two pairs."""
     hunks, i, j = [], 0, 0
@@ -150,6 +163,8 @@ def hunk_print(hunk, theirs, ours, options):
 
 
 def compare(name, theirs, ours, stages, options):
+    if not options.strict:
+        theirs, ours = releases_sorted(theirs), releases_sorted(ours)
     pairs = align([event.key for event in theirs], [event.key for event in ours])
     hunks = hunks_of(pairs, len(theirs), len(ours))
     for x, y in pairs:
@@ -211,6 +226,7 @@ def main():
     parser.add_argument("--around", type=int, default=3, help="events that both have, printed around a difference")
     parser.add_argument("--passes", type=int, help="passes of the trace that are compared")
     parser.add_argument("--ops", action="store_true", help="operations of ours that ran before each event")
+    parser.add_argument("--strict", action="store_true", help="compare the order of releases too")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         program = export_program(folder)
