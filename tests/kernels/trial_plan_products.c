@@ -141,12 +141,14 @@ static void factors_input(struct trial *trial, const struct product_shape *s, en
     trial_input_placed(trial, dtype, turned ? &columns : &rows, 2, (const int64_t[]){s->k, s->n}, low, high);
 }
 
-/* Aligned to 4 and to 16, and not; terms enough to leave float32, panels and tiles behind. */
+/* Aligned to 4 and to 16, and not; terms enough to leave float32, panels and tiles behind. Tensor cores take float8 where n
+ * and k are multiples of 16: less than one instruction's terms, a few instructions, and many with half a one at the end. */
 static const struct product_shape linear_shapes[] = {
-    {2, {1, 1}, 1, 1, 1},   {2, {1, 1}, 3, 5, 7},      {2, {1, 1}, 4, 8, 16},     {2, {1, 1}, 5, 12, 20},
-    {2, {1, 1}, 1, 33, 64}, {2, {1, 1}, 65, 17, 36},   {2, {1, 1}, 2, 3, 1500},   {2, {1, 1}, 4, 8, 4096},
-    {2, {1, 1}, 0, 4, 8},   {2, {1, 1}, 4, 0, 8},      {2, {1, 1}, 4, 4, 0},      {2, {1, 1}, 530, 12, 520},
-    {2, {1, 1}, 7, 531, 1}, {2, {1, 1}, 33, 64, 1028}, {2, {1, 1}, 16, 160, 160},
+    {2, {1, 1}, 1, 1, 1},      {2, {1, 1}, 3, 5, 7},      {2, {1, 1}, 4, 8, 16},     {2, {1, 1}, 5, 12, 20},
+    {2, {1, 1}, 1, 33, 64},    {2, {1, 1}, 65, 17, 36},   {2, {1, 1}, 2, 3, 1500},   {2, {1, 1}, 4, 8, 4096},
+    {2, {1, 1}, 0, 4, 8},      {2, {1, 1}, 4, 0, 8},      {2, {1, 1}, 4, 4, 0},      {2, {1, 1}, 530, 12, 520},
+    {2, {1, 1}, 7, 531, 1},    {2, {1, 1}, 33, 64, 1028}, {2, {1, 1}, 16, 160, 160}, {2, {1, 1}, 1, 32, 16},
+    {2, {1, 1}, 17, 48, 2064},
 };
 
 enum { LINEAR_SHAPE_COUNT = sizeof linear_shapes / sizeof linear_shapes[0] };
