@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "harness/base/hash.h"
 #include "harness/kernels/convert.h"
 #include "harness/kernels/normal_fill.h"
 
@@ -17,11 +18,7 @@ static uint64_t bits_mix(uint64_t x)
 
 static int64_t tensor_seed(int64_t seed, const char *name)
 {
-    uint64_t hash = 14695981039346656037u; /* FNV-1a */
-    for (; *name != '\0'; name++) {
-        hash = (hash ^ (uint8_t)*name) * 1099511628211u;
-    }
-    uint64_t mixed = bits_mix(hash ^ bits_mix((uint64_t)seed + 0x9e3779b97f4a7c15u));
+    uint64_t mixed = bits_mix(hash_text(HASH_START, name) ^ bits_mix((uint64_t)seed + 0x9e3779b97f4a7c15u));
     int64_t result;
     memcpy(&result, &mixed, sizeof result);
     return result;

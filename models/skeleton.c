@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "harness/base/hash.h"
 #include "harness/base/size.h"
 #include "models/family.h"
 #include "models/skeleton_builder.h"
@@ -67,20 +68,11 @@ static enum status_code skeleton_order(struct skeleton *skeleton, struct status 
     return STATUS_OK;
 }
 
-static uint32_t path_hash(const char *path)
-{
-    uint32_t hash = 2166136261u; /* FNV-1a */
-    for (; *path != '\0'; path++) {
-        hash = (hash ^ (uint8_t)*path) * 16777619u;
-    }
-    return hash;
-}
-
 /* The slot where the path is, or the free one where it would be. */
 static int slot_of(const struct skeleton *skeleton, const char *path)
 {
     uint32_t mask = (uint32_t)skeleton->slot_count - 1;
-    uint32_t slot = path_hash(path) & mask;
+    uint32_t slot = (uint32_t)hash_text(HASH_START, path) & mask;
     while (skeleton->slots[slot] >= 0 && strcmp(skeleton->tensors[skeleton->slots[slot]].path, path) != 0) {
         slot = (slot + 1) & mask;
     }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/hash.h"
 #include "harness/base/size.h"
 
 const char *name_quote(const char *name, char quote[QUOTE_BYTES])
@@ -212,13 +213,10 @@ enum status_code builder_entry(struct checkpoint_builder *builder, const struct 
     return code;
 }
 
-/* The slot of a name: the one that holds it, or the free one where it belongs. FNV-1a, then the next free slot. */
+/* The slot of a name: the one that holds it, or the free one where it belongs, the next free one. */
 static int slot_of(const struct checkpoint *checkpoint, const char *name)
 {
-    uint64_t hash = UINT64_C(14695981039346656037);
-    for (const unsigned char *c = (const unsigned char *)name; *c != '\0'; c++) {
-        hash = (hash ^ *c) * UINT64_C(1099511628211);
-    }
+    uint64_t hash = hash_text(HASH_START, name);
     int mask = checkpoint->slot_count - 1;
     int slot = (int)((hash ^ hash >> 32) & (uint64_t)mask);
     while (checkpoint->slots[slot] >= 0 && strcmp(checkpoint->tensors[checkpoint->slots[slot]].name, name) != 0) {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "harness/base/code_point.h"
+#include "harness/base/hash.h"
 #include "harness/base/json_place.h"
 #include "harness/record/constants.h"
 
@@ -213,16 +214,12 @@ static void document_read(struct reader *reader, const struct json *document, st
     growth_read(reader, document, constants);
 }
 
-/* Of the content, whatever its white space: FNV-1a. */
+/* Of the content, whatever its white space. */
 static enum status_code hash_write(const struct json *document, char hash[CONSTANTS_HASH_BYTES], struct status *error)
 {
-    uint64_t value = UINT64_C(14695981039346656037);
     struct text text = {0};
     enum status_code code = json_write(document, 0, &text, error);
-    for (size_t i = 0; code == STATUS_OK && i < text.length; i++) {
-        value = (value ^ (unsigned char)text.data[i]) * UINT64_C(1099511628211);
-    }
-    snprintf(hash, CONSTANTS_HASH_BYTES, "%016" PRIx64, value);
+    snprintf(hash, CONSTANTS_HASH_BYTES, "%016" PRIx64, hash_text(HASH_START, text_string(&text)));
     text_release(&text);
     return code;
 }

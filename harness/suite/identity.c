@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/base/hash.h"
 #include "models/family.h"
 #include "models/quantization.h"
 
@@ -104,16 +105,6 @@ const char *identity_value(const struct identity *identity, enum axis axis, char
     return name != NULL ? name : buffer;
 }
 
-/* FNV-1a: stable everywhere, and enough to tell two odd names apart. */
-static uint32_t name_hash(const char *text)
-{
-    uint32_t hash = 2166136261u;
-    for (; *text != '\0'; text++) {
-        hash = (hash ^ (unsigned char)*text) * 16777619u;
-    }
-    return hash;
-}
-
 static void id_model(const char *model, struct text *id)
 {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-/";
@@ -124,7 +115,7 @@ static void id_model(const char *model, struct text *id)
         odd = odd || !known;
     }
     if (odd) {
-        text_format(id, "~%08" PRIx32, name_hash(model));
+        text_format(id, "~%08" PRIx32, hash_text_32(model));
     }
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/hash.h"
 #include "harness/suite/suite_compare.h"
 #include "harness/suite/suite_expand.h"
 #include "harness/suite/suite_external.h"
@@ -238,12 +239,10 @@ static enum status_code ids_check(const struct expansion *expansion)
 
 static void plan_hash_write(const struct expansion *expansion, char hash[17])
 {
-    uint64_t value = UINT64_C(14695981039346656037);
+    uint64_t value = HASH_START;
     for (size_t i = 0; i < expansion->count; i++) {
-        const char *c = expansion->cases[i].id;
-        do { /* the zero byte too: it keeps neighbours apart */
-            value = (value ^ (unsigned char)*c) * UINT64_C(1099511628211);
-        } while (*c++ != '\0');
+        const char *id = expansion->cases[i].id;
+        value = hash_bytes(value, id, strlen(id) + 1); /* the zero byte too: it keeps neighbours apart */
     }
     snprintf(hash, 17, "%016" PRIx64, value);
 }

@@ -9,6 +9,7 @@
 #include <yaml.h>
 
 #include "harness/base/file_kind.h"
+#include "harness/base/hash.h"
 #include "harness/base/regular_file.h"
 #include "harness/suite/yaml_value.h"
 
@@ -117,14 +118,9 @@ static bool list_push(struct node_list *list, struct node *node)
     return true;
 }
 
-/* FNV-1a. */
 static size_t anchor_bucket(const char *name)
 {
-    uint32_t hash = 2166136261u;
-    for (; *name != '\0'; name++) {
-        hash = (hash ^ (unsigned char)*name) * 16777619u;
-    }
-    return hash % ANCHOR_BUCKETS;
+    return hash_text(HASH_START, name) % ANCHOR_BUCKETS;
 }
 
 static struct anchor *anchor_find(const struct builder *builder, const char *name)

@@ -4,6 +4,7 @@
 #define ASSAY_TAPE_GRAPH_H
 
 #include "harness/base/arena.h"
+#include "harness/base/name_table.h"
 #include "harness/tape/build.h"
 
 enum { NODE_INPUTS_MAXIMUM = 5, NODE_SAVED_MAXIMUM = 8, NODE_KEPT_MAXIMUM = 3, CHECKPOINT_CONTEXT_BYTES = 256 };
@@ -77,12 +78,6 @@ struct storage_state {
     bool is_settled;  /* its place is known: it is a leaf, or an operation has used it */
 };
 
-/* The paths of modules, each once: a hash table. */
-struct module_names {
-    const char **slots;  /* NULL: free */
-    int count, capacity; /* a power of two */
-};
-
 /* What the products of one thread have taken; NULL: nothing so far. */
 struct workspaces {
     struct value *product, *linear;
@@ -151,8 +146,8 @@ struct tape {
     struct value *one;            /* the gradient of the loss itself, while its graph runs */
     int loss_operand;
     enum attention_backend attention_backend;
-    const char *module; /* that takes what is taken; "" outside of all */
-    struct module_names modules;
+    const char *module;        /* that takes what is taken; "" outside of all */
+    struct name_table modules; /* their paths, in the arena */
     /* -- repetitions (cycle.c) */
     struct tape_form form;
     struct cycle_bounds *bounds; /* borrowed; NULL: repetitions are recorded */

@@ -76,7 +76,7 @@ void tape_release(struct tape *tape)
     free(tape->frame);
     free(tape->casts);
     free(tape->kept);
-    free(tape->modules.slots);
+    name_table_release(&tape->modules);
     arena_release(&tape->arena);
     free(tape);
 }

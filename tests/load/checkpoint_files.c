@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "harness/base/hash.h"
 #include "harness/base/text.h"
 #include "harness/checkpoint/storage_type.h"
 #include "harness/kernels/convert.h"
@@ -30,11 +31,7 @@ struct stored_list {
 
 double stored_value(const char *name, int64_t index)
 {
-    uint32_t hash = 2166136261u;
-    for (; *name != '\0'; name++) {
-        hash = (hash ^ (unsigned char)*name) * 16777619u;
-    }
-    hash = (hash + (uint32_t)index) * 2654435761u;
+    uint32_t hash = (hash_text_32(name) + (uint32_t)index) * 2654435761u;
     return (double)(hash >> 8) - (double)((hash >> 8) / 201 * 201) - 100;
 }
 

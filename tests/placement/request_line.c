@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/hash.h"
 #include "harness/base/size.h"
 
 static bool budgets_read(char *text, struct request_line *line)
@@ -128,14 +129,6 @@ void exception_name(const struct status *error, char word[32])
     }
 }
 
-static uint64_t hash_text(uint64_t hash, const char *text)
-{
-    for (; *text != '\0'; text++) {
-        hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-    }
-    return hash;
-}
-
 static int entry_compare(const void *a, const void *b)
 {
     return strcmp(((const struct device_map_entry *)a)->path, ((const struct device_map_entry *)b)->path);
@@ -143,7 +136,7 @@ static int entry_compare(const void *a, const void *b)
 
 uint64_t device_plan_hash(const struct device_plan *plan)
 {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    uint64_t hash = HASH_START;
     char device[DEVICE_TEXT_BYTES], line[64];
     struct device_map_entry *entries = calloc((size_t)plan->map.count + 1, sizeof *entries);
     if (entries == NULL) {
