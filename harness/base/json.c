@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/base/code_point.h"
 #include "harness/base/file_kind.h"
 #include "harness/base/json_flat.h"
 #include "harness/base/regular_file.h"
@@ -286,7 +287,7 @@ struct json *json_string_new(const char *text)
     }
     struct text clean = {0};
     for (size_t left = strlen(text); left > 0;) {
-        size_t length = json_character_length((const unsigned char *)text, left);
+        size_t length = code_point_length(text, left);
         if (length > 0) {
             text_append_bytes(&clean, text, length);
         } else {

@@ -41,7 +41,4 @@ const char *json_flat_key_at(const struct json_flat *object, size_t index);
 const char *json_flat_key_after(const struct json_flat *object, const char *key);
 double json_flat_real(const struct json_flat *value);
 
-/* Bytes of the UTF-8 character that text starts with, at most `left`; 0 where it starts with none. */
-size_t json_character_length(const unsigned char *text, size_t left);
-
 #endif

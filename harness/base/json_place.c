@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/base/code_point.h"
 #include "harness/base/regular_file.h"
 
 enum { KEY_BYTES = 128 };
@@ -24,7 +25,7 @@ static void walk_step(struct walk *walk)
         walk->place.column = 0;
     }
     walk->character = getc(walk->file);
-    walk->place.column += walk->character == EOF || (walk->character & 0xC0) != 0x80 ? 1 : 0;
+    walk->place.column += walk->character == EOF || !code_point_goes_on((char)walk->character) ? 1 : 0;
 }
 
 static bool walk_pass(struct walk *walk, int character)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/code_point.h"
 #include "harness/base/json_flat.h"
 
 enum {
@@ -71,20 +72,6 @@ static void blanks_pass(struct scan *scan)
     while (scan->at < scan->end && (*scan->at == ' ' || *scan->at == '\t' || *scan->at == '\n' || *scan->at == '\r')) {
         scan->at++;
     }
-}
-
-size_t json_character_length(const unsigned char *text, size_t left)
-{
-    unsigned char first = text[0];
-    size_t length = first < 0x80 ? 1 : first < 0xC2 ? 0 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : first < 0xF5 ? 4 : 0;
-    for (size_t i = 1; i < length; i++) {
-        if (i >= left || (text[i] & 0xC0) != 0x80) {
-            return 0;
-        }
-    }
-    bool overlong = (first == 0xE0 && text[1] < 0xA0) || (first == 0xF0 && text[1] < 0x90);
-    bool outside = (first == 0xED && text[1] > 0x9F) || (first == 0xF4 && text[1] > 0x8F);
-    return overlong || outside ? 0 : length;
 }
 
 /* Whether one of eight bytes is a quote, a backslash, a control character or no ASCII. */
@@ -156,8 +143,7 @@ static bool string_pass(struct scan *scan, const char **text, size_t *length, bo
                 return false;
             }
         } else {
-            size_t bytes =
-                c < 0x20 ? 0 : json_character_length((const unsigned char *)scan->at, (size_t)(scan->end - scan->at));
+            size_t bytes = c < 0x20 ? 0 : code_point_length(scan->at, (size_t)(scan->end - scan->at));
             if (bytes == 0) {
                 return false;
             }
@@ -378,23 +364,6 @@ static bool document_pass(struct scan *scan)
     return right && scan->at == scan->end;
 }
 
-static size_t code_write(unsigned code, char *to)
-{
-    if (code < 0x80) {
-        to[0] = (char)code;
-        return 1;
-    }
-    if (code < 0x800) {
-        to[0] = (char)(0xC0 | code >> 6);
-        to[1] = (char)(0x80 | (code & 0x3F));
-        return 2;
-    }
-    to[0] = (char)(0xE0 | code >> 12);
-    to[1] = (char)(0x80 | (code >> 6 & 0x3F));
-    to[2] = (char)(0x80 | (code & 0x3F));
-    return 3;
-}
-
 /* Takes the escapes out, in place: what they stand for is never longer. Returns the new length. */
 static size_t string_settle(char *text, size_t length)
 {
@@ -408,7 +377,7 @@ static size_t string_settle(char *text, size_t length)
             at += 2;
         } else {
             char digits[5] = {text[at + 2], text[at + 3], text[at + 4], text[at + 5], '\0'};
-            kept += code_write((unsigned)strtoul(digits, NULL, 16), text + kept);
+            kept += code_point_encode((uint32_t)strtoul(digits, NULL, 16), text + kept);
             at += 6;
         }
     }

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/base/code_point.h"
+
 void header_begin(struct header_json *json, struct byte_source *source, int64_t offset, int64_t end,
                   struct status *error)
 {
@@ -103,7 +105,7 @@ bool header_more(struct header_json *json, char closing)
     return json->code == STATUS_OK;
 }
 
-static void string_add(struct header_json *json, const unsigned char *bytes, size_t count)
+static void string_add(struct header_json *json, const char *bytes, size_t count)
 {
     if (json->is_cut || json->length + count >= HEADER_STRING_BYTES) {
         json->is_cut = true;
@@ -116,15 +118,8 @@ static void string_add(struct header_json *json, const unsigned char *bytes, siz
 
 static void code_point_add(struct header_json *json, uint32_t point)
 {
-    unsigned char bytes[4];
-    size_t count = point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;
-    static const unsigned char leads[] = {0, 0x00, 0xC0, 0xE0, 0xF0};
-    for (size_t i = count; i > 1; i--) {
-        bytes[i - 1] = (unsigned char)(0x80 | (point & 0x3F));
-        point >>= 6;
-    }
-    bytes[0] = (unsigned char)(leads[count] | point);
-    string_add(json, bytes, count);
+    char bytes[CODE_POINT_BYTES];
+    string_add(json, bytes, code_point_encode(point, bytes));
 }
 
 /* Four hexadecimal digits. */
@@ -193,15 +188,11 @@ static void escape_pass(struct header_json *json)
 /* A character of more than one byte. */
 static void sequence_pass(struct header_json *json, int lead)
 {
-    unsigned char bytes[4] = {(unsigned char)lead};
-    size_t count = lead < 0xC2 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : lead < 0xF5 ? 4 : 0;
-    for (size_t i = 1; i < count && count > 0; i++) {
+    char bytes[CODE_POINT_BYTES] = {(char)lead};
+    size_t have = 1, count;
+    while ((count = code_point_expect(bytes, have)) > have) {
         byte_pass(json);
-        int byte = byte_peek(json);
-        bytes[i] = (unsigned char)byte;
-        bool overlong = i == 1 && ((lead == 0xE0 && byte < 0xA0) || (lead == 0xF0 && byte < 0x90));
-        bool outside = i == 1 && ((lead == 0xED && byte > 0x9F) || (lead == 0xF4 && byte > 0x8F));
-        count = byte < 0x80 || byte > 0xBF || overlong || outside ? 0 : count;
+        bytes[have++] = (char)byte_peek(json); /* -1, where nothing follows, is no byte of UTF-8 */
     }
     if (count == 0) {
         header_fault(json, "this is not UTF-8; fetch the file again");
@@ -230,7 +221,7 @@ void header_string(struct header_json *json)
             escape_pass(json);
         } else if (byte < 0x80) {
             byte_pass(json);
-            string_add(json, (const unsigned char[]){(unsigned char)byte}, 1);
+            string_add(json, (const char[]){(char)byte}, 1);
         } else {
             sequence_pass(json, byte);
         }

@@ -9,6 +9,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "harness/base/code_point.h"
 #include "harness/base/size.h"
 #include "harness/report/escape.h"
 
@@ -59,20 +60,11 @@ void exit_reason_print(const char *command, enum exit_code exit_code, const char
     text_release(&clean);
 }
 
-static int width_of(const char *text, size_t length)
-{
-    int width = 0;
-    for (size_t i = 0; i < length; i++) {
-        width += ((unsigned char)text[i] & 0xC0) != 0x80;
-    }
-    return width;
-}
-
 /* Where the words of a line begin that are to be folded: behind its last run of blanks in its first half. */
 static size_t fold_start(const char *line, size_t length, int width)
 {
     size_t start = strspn(line, " ");
-    for (size_t i = start; i + 1 < length && width_of(line, i) <= width / 2; i++) {
+    for (size_t i = start; i + 1 < length && code_point_count(line, i) <= width / 2; i++) {
         bool is_run = line[i] != ' ' && i >= 2 && line[i - 1] == ' ' && line[i - 2] == ' ';
         start = is_run ? i : start;
     }
@@ -84,10 +76,10 @@ static int fold_indent(const char *line, size_t length, size_t start, int width)
 {
     enum { INDENT = 2, NEAR_MARGIN = 4, COLUMN_LEAST = 16 };
     bool is_text = start == strspn(line, " ") && start < COLUMN_LEAST; /* else what is right of other columns */
-    int indent = width_of(line, start) + (is_text ? INDENT : 0), longest = 0;
+    int indent = code_point_count(line, start) + (is_text ? INDENT : 0), longest = 0;
     for (size_t at = start; at < length;) {
         size_t blanks = strspn(line + at, " "), word = strcspn(line + at + blanks, " \n");
-        int columns = width_of(line + at + blanks, word);
+        int columns = code_point_count(line + at + blanks, word);
         longest = columns > longest ? columns : longest;
         at += blanks + word;
     }
@@ -103,11 +95,11 @@ static void line_fold(const char *line, size_t length, int width, struct text *t
     while (bare > 0 && line[bare - 1] == ' ') {
         bare--;
     }
-    int column = width_of(line, bare);
+    int column = code_point_count(line, bare);
     text_append_bytes(text, line, bare);
     for (size_t at = bare; at < length;) {
         size_t blanks = strspn(line + at, " "), word = strcspn(line + at + blanks, " \n");
-        int columns = width_of(line + at + blanks, word), gap = (int)blanks;
+        int columns = code_point_count(line + at + blanks, word), gap = (int)blanks;
         if (at > 0 && column + gap + columns > width) {
             text_format(text, "\n%*s", indent, "");
             column = indent + columns;
@@ -129,7 +121,7 @@ enum status_code output_lines(const struct text *text, struct status *error)
     struct text folded = {0};
     for (const char *line = text_string(text); *line != '\0';) {
         size_t length = strcspn(line, "\n");
-        if (width_of(line, length) > width) {
+        if (code_point_count(line, length) > width) {
             line_fold(line, length, width, &folded);
         } else {
             text_append_bytes(&folded, line, length);
@@ -158,7 +150,7 @@ void output_warning(const char *format, ...)
         vfprintf(stderr, format, again);
     } else {
         vsnprintf(line, (size_t)length + 1, format, again);
-        if (width_of(line, (size_t)length) > width) {
+        if (code_point_count(line, (size_t)length) > width) {
             line_fold(line, (size_t)length, width, &folded);
         }
         fputs(folded.length > 0 && !folded.failed ? text_string(&folded) : line, stderr);
@@ -219,5 +211,5 @@ bool terminal_is_lively(FILE *stream)
 
 int text_width(const char *text)
 {
-    return width_of(text, strlen(text));
+    return code_point_count(text, strlen(text));
 }

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/code_point.h"
+
 #include "harness/estimate/accelerate.h"
 
 enum { COLUMN_COUNT = 4, CELL_BYTES = 40 };
@@ -47,11 +49,7 @@ static void bytes_format(double bytes, bool is_integer, char cell[CELL_BYTES])
 /* Characters, not bytes: names may be UTF-8. */
 static int character_count(const char *text)
 {
-    int count = 0;
-    for (; *text != '\0'; text++) {
-        count += ((unsigned char)*text & 0xC0) != 0x80;
-    }
-    return count;
+    return code_point_count(text, strlen(text));
 }
 
 static void repeat(struct text *text, const char *piece, int count)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/base/code_point.h"
 #include "harness/base/nearest.h"
 #include "harness/base/size.h"
 #include "harness/base/size_text.h"
@@ -19,7 +20,7 @@ const char *text_quote(const char *text, char result[NODE_QUOTE_BYTES])
         result[length++] = c < 0x20 || c == 0x7f ? '?' : *text;
     }
     if (*text != '\0') { /* not in the middle of a UTF-8 character */
-        while (length > 1 && ((unsigned char)result[length - 1] & 0xC0) == 0x80) {
+        while (length > 1 && code_point_goes_on(result[length - 1])) {
             length--;
         }
         if ((unsigned char)result[length - 1] >= 0xC0) {
