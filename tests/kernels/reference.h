@@ -43,8 +43,8 @@ reference_function reference_quantize, reference_dequantize, reference_quantized
  * gradients of scores) to the dtype of q. values: as reference_run left them. Derived in reference_attention.c. */
 void reference_attention_bound(const struct operation_call *call, double *const *values, double *const *bounds);
 
-/* bounds: for each element of the output of SCALED_MATMUL the most that a GPU's tensor cores may take off, before bias and
- * rounding. values: as reference_run left them. Derived in reference_float8.c. */
-void reference_scaled_matmul_bound(const struct operation_call *call, double *const *values, double *bounds);
+/* bounds: for each element of the output of SCALED_MATMUL the most that a GPU's tensor cores may be off, before bias and
+ * rounding, where one instruction adds so many terms. values: as reference_run left them. Derived in reference_float8.c. */
+void reference_scaled_matmul_bound(const struct operation_call *call, double *const *values, int terms, double *bounds);
 
 #endif

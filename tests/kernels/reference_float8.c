@@ -1,17 +1,17 @@
 /* How far off a float8 product of tensor cores may be: they add products of float8 with fewer bits than float32.
  *
- * One instruction of Hopper adds 32 products and the sum so far. The products are exact; all addends are then shifted to the
- * largest exponent among them and cut below 13 bits of fraction, and what is written has 13 bits of fraction, cut as well:
- * "MMA-Sim: Bit-Accurate Reference Model of Tensor Cores and Matrix Cores", arXiv:2511.10909; "about 14 bits" in DeepSeek-V3's
- * technical report, arXiv:2412.19437, section 3.5.2. cublasLt without fast accumulation adds such sums of 128 terms in float32.
- * test_float8.c has that arithmetic, and what an H100 left.
+ * One instruction of Hopper adds 32 products and the sum so far, one of Ada 16. The products are exact; all addends are shifted
+ * to the largest exponent among them and cut below 13 bits of fraction, and what is written has 13 bits of fraction, cut as
+ * well: "MMA-Sim: Bit-Accurate Reference Model of Tensor Cores and Matrix Cores", arXiv:2511.10909; "around 14 bits" in
+ * DeepSeek-V3's technical report, arXiv:2412.19437. cublasLt without fast accumulation has float32 take such a sum over
+ * every 128 terms. Of the ways that we tried this one alone gives what an H100 left (tests/conformance/test_float8.c).
  *
- * The bound goes with the exact sums of the same groups of 32. Sums may be taken over into float32 more often, not less. */
+ * The bound goes with the exact sums of the same terms. Sums may be taken over more often, not less. */
 #include <math.h>
 
 #include "tests/kernels/reference.h"
 
-enum { GROUP_TERMS = 32, RUN_TERMS = 128, FRACTION_BITS = 13, FACTOR_EXPONENT_LEAST = -6 };
+enum { RUN_TERMS = 128, FRACTION_BITS = 13, FACTOR_EXPONENT_LEAST = -6 };
 
 /* That of the factors, as numbers of float8 have it: 1 to 2 is 0, and numbers below the least normal one have that one's. */
 static int product_exponent(double a, double b)
@@ -53,15 +53,15 @@ static void group_add(struct float8_run *run, const double *row, const double *c
     run->bound += ldexp(run_reach(run), -FRACTION_BITS);
 }
 
-void reference_scaled_matmul_bound(const struct operation_call *call, double *const *values, double *bounds)
+void reference_scaled_matmul_bound(const struct operation_call *call, double *const *values, int terms, double *bounds)
 {
     int64_t m = call->tensors[0].size[0], k = call->tensors[0].size[1], n = call->tensors[1].size[1];
     double factor = fabs(call->attributes.f[0] * values[2][0] * values[3][0]);
     for (int64_t at = 0; at < m * n; at++) {
         struct float8_run run = {0};
         bounds[at] = 0.0;
-        for (int64_t term = 0; term < k; term += GROUP_TERMS) {
-            int64_t count = k - term < GROUP_TERMS ? k - term : GROUP_TERMS;
+        for (int64_t term = 0; term < k; term += terms) {
+            int64_t count = k - term < terms ? k - term : terms;
             group_add(&run, values[0] + at / n * k + term, values[1] + term * n + at % n, n, count);
             if ((term + count) % RUN_TERMS == 0 || term + count == k) {
                 bounds[at] += factor * run.bound;

@@ -155,7 +155,7 @@ static bool tensor_aligns(const struct trial *trial, int t)
 static bool trial_cuts_float8(const struct trial *trial)
 {
     const struct operation_call *call = &trial->call;
-    if (trial->site == NULL || !trial->site->cuts_float8 || call->opcode != OPCODE_SCALED_MATMUL) {
+    if (trial->site == NULL || trial->site->float8_terms == 0 || call->opcode != OPCODE_SCALED_MATMUL) {
         return false;
     }
     const struct tensor *a = &call->tensors[0], *b = &call->tensors[1], *out = &call->tensors[call->input_count];
@@ -167,7 +167,7 @@ static bool trial_cuts_float8(const struct trial *trial)
 
 static void float8_bounds_add(const struct trial *trial, double *bounds)
 {
-    reference_scaled_matmul_bound(&trial->call, trial->value, bounds);
+    reference_scaled_matmul_bound(&trial->call, trial->value, trial->site->float8_terms, bounds);
     for (int64_t k = 0; k < tensor_element_count(&trial->call.tensors[trial->call.input_count]); k++) {
         bounds[k] += trial->allowance; /* of what is added in float32 */
     }

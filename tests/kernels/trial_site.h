@@ -11,7 +11,7 @@ struct trial_site {
     unsigned char *segment, *image; /* of the device; the same bytes on the host */
     int64_t bytes;                  /* of each */
     bool rounds_weights;            /* tensor cores may round what reference_attention_bound says */
-    bool cuts_float8;               /* tensor cores may cut what reference_scaled_matmul_bound says */
+    int float8_terms;               /* of float8, that tensor cores add at once and cut; 0: they add like float32 */
 };
 
 /* Takes the segment. The device stays the caller's and must outlive the site; so the site where this fails. */
