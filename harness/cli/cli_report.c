@@ -9,7 +9,7 @@
 #include "harness/cli/report_page.h"
 
 static const struct option_row options[] = {
-    {"format", OPTION_VALUE, "FORMAT", "table (default), summary, md, csv, json, html or junit"},
+    {"format", OPTION_VALUE, "FORMAT", REPORT_FORMAT_HELP},
     {"output", OPTION_VALUE, "FILE", "write to FILE instead of standard output"},
     {"plots", OPTION_VALUE, "FOLDER", "keep the plots in FOLDER too (html with --output in DIR: default is DIR/plots)"},
     {"table", OPTION_VALUE, "NAME", "one table alone, by its name below (table, md, csv or json)"},

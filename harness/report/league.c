@@ -1,5 +1,5 @@
 /* League: errors of every estimator on every case that counts, and the scopes they are ranked in. Ranking itself is in
- * league_rank.c, the formats are in files of their own. */
+ * league_rank.c, what is told of it in league_page.c. */
 #include "harness/report/league.h"
 
 #include <math.h>
@@ -231,33 +231,4 @@ void league_release(struct league *league)
 bool league_is_empty(const struct league *league)
 {
     return league->scopes[0].row_count == 0;
-}
-
-enum status_code league_render(const struct league *league, enum report_format format, const struct report_style *style,
-                               struct text *text, struct status *error)
-{
-    struct report_style chosen = style != NULL ? *style : (struct report_style){0};
-    chosen.width = chosen.width == 0 ? 80 : chosen.width < 40 ? 40 : chosen.width;
-    enum status_code code = STATUS_OK;
-    switch (format) {
-    case REPORT_TABLE:
-        league_table_write(league, &chosen, text);
-        break;
-    case REPORT_MARKDOWN:
-        league_markdown_write(league, text);
-        break;
-    case REPORT_CSV:
-        league_csv_write(league, text);
-        break;
-    case REPORT_HTML:
-        league_html_write(league, &chosen, text);
-        break;
-    case REPORT_JSON:
-        code = league_document_write(league, text, error);
-        break;
-    case REPORT_JUNIT:
-    case REPORT_SUMMARY:
-        return status_set(error, STATUS_INVALID, "a league has no such format; use table, md, csv, json or html");
-    }
-    return code == STATUS_OK ? text_status(text, "a league of the estimators", error) : code;
 }

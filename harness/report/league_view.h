@@ -1,4 +1,4 @@
-/* League view: the league as plain C, for its writers (league_*.c). Not for anybody outside this folder. */
+/* League view: the league as plain C, for its page, its plot and its documents (league_*.c). Not for anybody outside this folder. */
 #ifndef ASSAY_REPORT_LEAGUE_VIEW_H
 #define ASSAY_REPORT_LEAGUE_VIEW_H
 
@@ -61,26 +61,9 @@ const char *league_scope_kind_name(enum league_scope_kind kind); /* "all", "mode
 /* Whether a case belongs to a scope. */
 bool league_scope_has(const struct league_scope *scope, const struct counted_case *one);
 
-/* Three digits that count: "0.06 %", "12.9 %", "1234 %"; the other one with its sign: "-12.9 %". "-" where it is not known.
- * Return text. */
-const char *magnitude_word(bool known, double magnitude, char text[WORDING_BYTES]);
-const char *signed_word(bool known, double error, char text[WORDING_BYTES]);
-
 /* The rank, or why there is none: "3", "few", "part". Returns text. */
 const char *rank_word(const struct league_row *row, char text[WORDING_BYTES]);
 
-/* Cases that a row answers, of those in its scope: "45/61". Returns text. */
-const char *coverage_word(const struct league_scope *scope, const struct league_row *row, char text[WORDING_BYTES]);
-
-/* "93 %" of a count; "-" of nothing. Returns text. */
-const char *share_word(int part_count, int count, char text[WORDING_BYTES]);
-
-/* What was held against what, and what the columns mean: sentences, the same in every format for people. */
-extern const char league_rule_words[], league_rank_words[], league_replay_words[], league_safe_words[];
-
-void league_table_write(const struct league *league, const struct report_style *style, struct text *text);
-void league_markdown_write(const struct league *league, struct text *text);
-void league_html_write(const struct league *league, const struct report_style *style, struct text *text);
 void league_csv_write(const struct league *league, struct text *text);
 enum status_code league_document_write(const struct league *league, struct text *text, struct status *error);
 

@@ -46,17 +46,43 @@ struct report_counts report_count(const struct report *report);
  * with the first case of the gravest kind. */
 enum run_outcome report_outcome(const struct report *report, struct text *reason);
 
+/* The register of formats. X(NAME, before it in a list, word, behind it in help, other word or NULL, renderer of pages or NULL):
+ *
+ *   table    terminal
+ *   summary  terminal: one line for each case
+ *   md       GitHub's dialect of Markdown
+ *   csv      RFC 4180: one row per case, stage and level; CRLF; no cell that a spreadsheet would execute
+ *   json     one document: runs, cases as they were recorded, summary
+ *   html     one page that needs nothing else: no scripts, no fetches
+ *   junit    XML; fail is a failure; error, oom and timeout are errors; skip is skipped */
+#define REPORT_FORMAT_TABLE(X)                                                                                         \
+    X(TABLE, "", "table", " (default)", NULL, page_terminal_write)                                                     \
+    X(SUMMARY, ", ", "summary", "", NULL, NULL)                                                                        \
+    X(MARKDOWN, ", ", "md", "", "markdown", page_markdown_write)                                                       \
+    X(CSV, ", ", "csv", "", NULL, NULL)                                                                                \
+    X(JSON, ", ", "json", "", NULL, NULL)                                                                              \
+    X(HTML, ", ", "html", "", NULL, page_html_write)                                                                   \
+    X(JUNIT, " or ", "junit", "", NULL, NULL)
+
 enum report_format {
-    REPORT_TABLE,    /* terminal */
-    REPORT_MARKDOWN, /* GitHub's dialect */
-    REPORT_CSV,      /* RFC 4180: one row per case, stage and level; CRLF; no cell that a spreadsheet would execute */
-    REPORT_JSON,     /* one document: runs, cases as they were recorded, summary */
-    REPORT_HTML,     /* one page that needs nothing else: no scripts, no fetches */
-    REPORT_JUNIT,    /* XML; fail is a failure; error, oom and timeout are errors; skip is skipped */
-    REPORT_SUMMARY   /* terminal: one line for each case */
+#define REPORT_FORMAT_ENUM(format, lead, word, mark, other, writer) REPORT_##format,
+    REPORT_FORMAT_TABLE(REPORT_FORMAT_ENUM)
+#undef REPORT_FORMAT_ENUM
 };
 
-/* "table", "md", "csv", "json", "html", "junit", "summary". STATUS_INVALID lists them. */
+enum {
+#define REPORT_FORMAT_ONE(format, lead, word, mark, other, writer) +1
+    REPORT_FORMAT_COUNT = REPORT_FORMAT_TABLE(REPORT_FORMAT_ONE)
+#undef REPORT_FORMAT_ONE
+};
+
+/* "table, summary, md, csv, json, html or junit", and the same with " (default)". */
+#define REPORT_FORMAT_WORD(format, lead, word, mark, other, writer)      lead word
+#define REPORT_FORMAT_HELP_WORD(format, lead, word, mark, other, writer) lead word mark
+#define REPORT_FORMAT_WORDS                                              REPORT_FORMAT_TABLE(REPORT_FORMAT_WORD)
+#define REPORT_FORMAT_HELP                                               REPORT_FORMAT_TABLE(REPORT_FORMAT_HELP_WORD)
+
+/* The word of a format. STATUS_INVALID lists them. */
 enum status_code report_format_parse(const char *name, enum report_format *format, struct status *error);
 
 struct report_style {
@@ -64,6 +90,9 @@ struct report_style {
     bool colour;                  /* ANSI colours, only in REPORT_TABLE */
     const struct plot_set *plots; /* REPORT_HTML puts them into the page, REPORT_MARKDOWN links to them; NULL: none */
 };
+
+/* With a width that lines can be made for; of NULL the default: 80 columns, no colour, no plots. */
+struct report_style report_style_settle(const struct report_style *style);
 
 /* Which tables report_render_side knows by name: "places", ...; NULL behind the last. */
 const char *report_side_name(int index);

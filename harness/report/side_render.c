@@ -36,8 +36,7 @@ enum status_code report_render_side(const struct report *report, const char *nam
         text_format(text, "%s: no case of these records has any.\n", table->title);
         return text_status(text, "a table", error);
     }
-    struct report_style chosen = style != NULL ? *style : (struct report_style){0};
-    chosen.width = chosen.width == 0 ? 80 : chosen.width < 40 ? 40 : chosen.width;
+    const struct report_style chosen = report_style_settle(style);
     switch (format) {
     case REPORT_TABLE:
         side_table_terminal(table, report, &chosen, text);

@@ -2,14 +2,10 @@
 #include "harness/report/side_table.h"
 
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "harness/base/size.h"
 #include "harness/report/case_order.h"
 #include "harness/report/side_tables.h"
-#include "harness/report/wording.h"
 
 static const struct side_table *const tables[] = {&side_places,    &side_kept,     &side_placements, &side_stages,
                                                   &side_transfers, &side_searches, &side_tries};
@@ -40,42 +36,6 @@ void side_rows_release(struct side_rows *rows)
 {
     free(rows->rows);
     *rows = (struct side_rows){0};
-}
-
-struct cell cell_word(const char *word)
-{
-    return (struct cell){.known = word != NULL, .word = word};
-}
-
-struct cell cell_flag(const bool *flag)
-{
-    return (struct cell){.known = flag != NULL, .number = flag != NULL && *flag ? 1 : 0};
-}
-
-struct cell cell_count(int64_t count)
-{
-    return (struct cell){.known = count >= 0, .number = count};
-}
-
-struct cell cell_bytes(int64_t bytes)
-{
-    return (struct cell){.known = bytes != BYTES_UNKNOWN, .number = bytes};
-}
-
-struct cell cell_difference(int64_t left_bytes, int64_t right_bytes)
-{
-    bool known = left_bytes != BYTES_UNKNOWN && right_bytes != BYTES_UNKNOWN;
-    return (struct cell){.known = known, .number = known ? left_bytes - right_bytes : 0};
-}
-
-struct cell cell_real(double value)
-{
-    return (struct cell){.known = value >= 0.0, .real = value};
-}
-
-struct cell cell_error(bool known, double error)
-{
-    return (struct cell){.known = known, .real = error};
 }
 
 /* The cases of a table, with their place in the order of the report. */
@@ -151,73 +111,4 @@ bool side_table_is_there(const struct side_table *table, const struct report *re
         index++;
     }
     return index < report->case_count;
-}
-
-/* "1.23 GiB/s" */
-static void rate_word(double rate, char text[WORDING_BYTES])
-{
-    char size[SIZE_TEXT_BYTES];
-    bool fits = rate < 9e18;
-    snprintf(text, WORDING_BYTES, "%s/s", fits ? size_format((int64_t)rate, size) : "> 8 EiB");
-}
-
-/* "4.0 us", "0.40 ms", "62.0 ms", "0.62 s", "6.60 s", "16.9 s" */
-static void seconds_word(double seconds, char text[WORDING_BYTES])
-{
-    if (seconds < 0.0001) {
-        snprintf(text, WORDING_BYTES, "%.1f us", 1e6 * seconds);
-    } else if (seconds < 0.1) {
-        snprintf(text, WORDING_BYTES, seconds < 0.01 ? "%.2f ms" : "%.1f ms", 1000.0 * seconds);
-    } else {
-        snprintf(text, WORDING_BYTES, seconds < 10.0 ? "%.2f s" : "%.1f s", seconds);
-    }
-}
-
-static const char *number_text(const struct cell *cell, enum cell_kind kind, char text[WORDING_BYTES])
-{
-    char figure[SIZE_TEXT_BYTES];
-    if (kind == CELL_COUNT) {
-        snprintf(text, WORDING_BYTES, "%lld", (long long)cell->number);
-    } else {
-        const char *sign = kind == CELL_DIFFERENCE && cell->number > 0 ? "+" : "";
-        snprintf(text, WORDING_BYTES, "%s%s", sign, size_format(cell->number, figure));
-    }
-    return text;
-}
-
-bool cell_is_word(enum cell_kind kind)
-{
-    return kind == CELL_WORD || kind == CELL_QUANTITY || kind == CELL_FLAG;
-}
-
-const char *cell_text(const struct cell *cell, enum cell_kind kind, char text[WORDING_BYTES])
-{
-    if (kind == CELL_WORD || !cell->known) {
-        return cell->word != NULL ? cell->word : "-";
-    }
-    switch (kind) {
-    case CELL_QUANTITY:
-        return quantity_word(cell->word, text);
-    case CELL_FLAG:
-        return cell->number != 0 ? "yes" : "no";
-    case CELL_SECONDS:
-        seconds_word(cell->real, text);
-        return text;
-    case CELL_RATE:
-        rate_word(cell->real, text);
-        return text;
-    case CELL_SPEED:
-        snprintf(text, WORDING_BYTES, cell->real < 100.0 ? "%.2f" : "%.0f", cell->real);
-        return text;
-    case CELL_ERROR:
-        return error_word(true, cell->real, text);
-    case CELL_SHARE:
-        snprintf(text, WORDING_BYTES, "%.1f %%", 100.0 * cell->real);
-        return text;
-    case CELL_RATIO:
-        snprintf(text, WORDING_BYTES, "%.2f", cell->real);
-        return text;
-    default:
-        return number_text(cell, kind, text);
-    }
 }

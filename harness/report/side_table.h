@@ -7,21 +7,7 @@
 #define ASSAY_REPORT_SIDE_TABLE_H
 
 #include "harness/report/case_view.h"
-
-enum cell_kind {
-    CELL_WORD,
-    CELL_QUANTITY, /* a word: "allocated_bytes_peak", for people "allocated peak" */
-    CELL_FLAG,     /* number: 1 yes, 0 no */
-    CELL_COUNT,
-    CELL_BYTES,
-    CELL_DIFFERENCE, /* of bytes, with its sign */
-    CELL_SECONDS,
-    CELL_RATE,  /* bytes per second */
-    CELL_SPEED, /* of anything else, per second */
-    CELL_ERROR, /* a fraction with a sign, in percent */
-    CELL_SHARE, /* a fraction, in percent */
-    CELL_RATIO, /* a fraction, as 0.93 */
-};
+#include "harness/report/table_cell.h"
 
 struct side_column {
     const char *title; /* for people */
@@ -29,15 +15,6 @@ struct side_column {
     enum cell_kind kind;
     int width;        /* in a terminal */
     bool is_optional; /* left out of a terminal that has no room for it; the last such column first */
-};
-
-struct cell {
-    bool known;
-    bool is_bad; /* stands out */
-    const char *
-        word; /* CELL_WORD and CELL_QUANTITY, raw; else for people where the figure is not known, as "oom"; NULL: "-" */
-    int64_t number; /* CELL_FLAG, CELL_COUNT, CELL_BYTES, CELL_DIFFERENCE */
-    double real;    /* the others */
 };
 
 enum { SIDE_COLUMNS_MAXIMUM = 16 };
@@ -75,15 +52,6 @@ const struct side_table *side_table_at(int index);
 /* A new row, all unknown, for the maker of a table; NULL where memory ran out, which is remembered. */
 struct side_row *side_row_add(struct side_rows *rows, const struct case_view *view, const char *group);
 
-/* For makers: cells that are known where the figure is. */
-struct cell cell_word(const char *word);
-struct cell cell_flag(const bool *flag); /* NULL: not known */
-struct cell cell_count(int64_t count);
-struct cell cell_bytes(int64_t bytes);
-struct cell cell_difference(int64_t left_bytes, int64_t right_bytes); /* left - right */
-struct cell cell_real(double value);                                  /* negative: not known */
-struct cell cell_error(bool known, double error);
-
 /* The cases of a table in the order of their urgency, or in its own. */
 struct side_cases {
     const struct case_view **cases;
@@ -101,12 +69,6 @@ void side_rows_of(const struct side_table *table, const struct case_view *view, 
 void side_rows_release(struct side_rows *rows);
 
 bool side_table_is_there(const struct side_table *table, const struct report *report);
-
-/* Whether its cells are words, which stand to the left. */
-bool cell_is_word(enum cell_kind kind);
-
-/* A cell for people, raw: "12.00 MiB", "0.93", "-". Returns text. */
-const char *cell_text(const struct cell *cell, enum cell_kind kind, char text[64]);
 
 /* All tables but the details, one behind the other. */
 void side_tables_terminal(const struct report *report, const struct report_style *style, struct text *text);

@@ -14,11 +14,11 @@ static enum status_code memory_error(struct status *error)
     return status_set(error, STATUS_OUT_OF_MEMORY, "no memory for the rule over the weights");
 }
 
-const char *rule_word_name(enum rule_word word)
-{
-    static const char *const names[RULE_WORD_COUNT] = {"too little", "close", "wasteful"};
-    return names[word];
-}
+const struct cell_judgement rule_judgements[RULE_WORD_COUNT] = {
+    [RULE_TOO_LITTLE] = {TONE_OVER, "!", "too little"},
+    [RULE_CLOSE] = {TONE_GOOD, "", "close"},
+    [RULE_WASTEFUL] = {TONE_SPARE, "~", "wasteful"},
+};
 
 static bool mode_is(const struct case_view *view, const char *mode)
 {
@@ -253,33 +253,4 @@ void weights_rule_release(struct weights_rule *rule)
 bool weights_rule_is_empty(const struct weights_rule *rule)
 {
     return rule->cell_count == 0;
-}
-
-enum status_code weights_rule_render(const struct weights_rule *rule, enum report_format format,
-                                     const struct report_style *style, struct text *text, struct status *error)
-{
-    struct report_style chosen = style != NULL ? *style : (struct report_style){0};
-    chosen.width = chosen.width == 0 ? 80 : chosen.width < 40 ? 40 : chosen.width;
-    enum status_code code = STATUS_OK;
-    switch (format) {
-    case REPORT_TABLE:
-        weights_rule_table_write(rule, &chosen, text);
-        break;
-    case REPORT_MARKDOWN:
-        weights_rule_markdown_write(rule, text);
-        break;
-    case REPORT_CSV:
-        weights_rule_csv_write(rule, text);
-        break;
-    case REPORT_HTML:
-        weights_rule_html_write(rule, &chosen, text);
-        break;
-    case REPORT_JSON:
-        code = weights_rule_document_write(rule, text, error);
-        break;
-    case REPORT_JUNIT:
-    case REPORT_SUMMARY:
-        return status_set(error, STATUS_INVALID, "a rule has no such format; use table, md, csv, json or html");
-    }
-    return code == STATUS_OK ? text_status(text, "a page about the weights", error) : code;
 }

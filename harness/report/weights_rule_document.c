@@ -37,7 +37,7 @@ static struct json *cell_value(const struct rule_cell *cell)
                 json_set(value, "weights_bytes", json_integer_new(cell->one->loaded_bytes)) &&
                 json_set(value, "peak_bytes", json_integer_new(cell->one->measured_bytes)) &&
                 json_set(value, "ratio", json_real_new(cell->ratio)) &&
-                json_set(value, "word", json_string_new(rule_word_name(cell->word)));
+                json_set(value, "word", json_string_new(rule_judgements[cell->word].meaning));
     return json_made(value, made);
 }
 
@@ -112,7 +112,7 @@ void weights_rule_csv_write(const struct weights_rule *rule, struct text *text)
             number_append(text, cell->tokens);
             number_append(text, cell->one->loaded_bytes);
             number_append(text, cell->one->measured_bytes);
-            text_format(text, "%.6f,%s", cell->ratio, rule_word_name(cell->word));
+            text_format(text, "%.6f,%s", cell->ratio, rule_judgements[cell->word].meaning);
             cell_append_next(text, cell->one->view->model);
             cell_append_next(text, cell->one->view->mode);
             cell_append_next(text, cell->one->view->precision);

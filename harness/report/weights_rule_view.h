@@ -3,12 +3,14 @@
 #define ASSAY_REPORT_WEIGHTS_RULE_VIEW_H
 
 #include "harness/report/counted_cases.h"
+#include "harness/report/table_cell.h"
 #include "harness/report/weights_rule.h"
 #include "harness/report/wording.h"
 
 enum rule_word { RULE_TOO_LITTLE, RULE_CLOSE, RULE_WASTEFUL, RULE_WORD_COUNT };
 
-const char *rule_word_name(enum rule_word word); /* "too little", "close", "wasteful" */
+/* What each of them means, "too little", and the sign behind a figure. */
+extern const struct cell_judgement rule_judgements[RULE_WORD_COUNT];
 
 /* One case. */
 struct rule_cell {
@@ -83,9 +85,6 @@ int rule_batches_find(const struct rule_series *series, struct arena *arena, int
 const struct rule_cell *rule_cell_find(const struct rule_series *series, int64_t batch,
                                        const struct rule_column *column);
 
-void weights_rule_table_write(const struct weights_rule *rule, const struct report_style *style, struct text *text);
-void weights_rule_markdown_write(const struct weights_rule *rule, struct text *text);
-void weights_rule_html_write(const struct weights_rule *rule, const struct report_style *style, struct text *text);
 void weights_rule_csv_write(const struct weights_rule *rule, struct text *text);
 enum status_code weights_rule_document_write(const struct weights_rule *rule, struct text *text, struct status *error);
 

@@ -87,7 +87,7 @@ static void colour_is_asked_for(void **state)
 static void no_control_character_gets_through(void **state)
 {
     (void)state;
-    for (int format = REPORT_TABLE; format <= REPORT_SUMMARY; format++) {
+    for (int format = REPORT_TABLE; format < REPORT_FORMAT_COUNT; format++) {
         struct text text = rendered(RECORDS_HOSTILE, (enum report_format)format, NULL);
         for (size_t at = 0; at < text.length; at++) {
             unsigned char byte = (unsigned char)text.data[at];

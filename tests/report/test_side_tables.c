@@ -306,7 +306,7 @@ static void strange_records_are_shown(void **state)
         assert_true(fputs(records, file) >= 0);
         assert_int_equal(fclose(file), 0);
         struct report *report = report_of(path);
-        for (int format = REPORT_TABLE; format <= REPORT_SUMMARY; format++) {
+        for (int format = REPORT_TABLE; format < REPORT_FORMAT_COUNT; format++) {
             struct text text = rendered(report, (enum report_format)format, 60);
             for (size_t at = 0; at < text.length; at++) {
                 unsigned char byte = (unsigned char)text.data[at];

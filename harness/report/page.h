@@ -1,0 +1,112 @@
+/* Page: what a page of a report says, as data: a title, headings, paragraphs, tables of typed cells, figures, in their order.
+ *
+ * A page is described once, by the file that knows its figures (league_page.c, weights_rule_page.c), and written by one renderer for each
+ * format (page_format.h). Readers of a terminal, of a document and of a screen do not want the same: a terminal has no room for a
+ * column that a screen has, a screen has links. Each block and each column therefore says whom it is for; most are for all. A format
+ * is of one medium, so that a new one (another kind of document) needs no change of a page.
+ *
+ * All texts are raw: renderers escape them. A page borrows the strings of columns and cells, which must outlive it, and copies headings
+ * and paragraphs. Memory that ran out is remembered in `failed`, so that a page is described without a look at every call. Not for
+ * anybody outside this folder.
+ */
+#ifndef ASSAY_REPORT_PAGE_H
+#define ASSAY_REPORT_PAGE_H
+
+#include <stddef.h>
+
+#include "harness/base/arena.h"
+#include "harness/report/table_cell.h"
+
+/* Whom something is for: one of these, or several. */
+enum page_media {
+    MEDIUM_TERMINAL = 1,
+    MEDIUM_DOCUMENT = 2, /* to be read from its beginning to its end: Markdown */
+    MEDIUM_SCREEN = 4,   /* with links: HTML */
+    MEDIUM_ALL = MEDIUM_TERMINAL | MEDIUM_DOCUMENT | MEDIUM_SCREEN
+};
+
+enum block_kind {
+    BLOCK_TITLE,
+    BLOCK_HEADING,
+    BLOCK_LEAD,     /* a paragraph that opens the page: what was looked at */
+    BLOCK_TEXT,     /* a paragraph */
+    BLOCK_NOTE,     /* a paragraph that explains what stands elsewhere: apart, and less loud */
+    BLOCK_ITEM,     /* one entry of a list */
+    BLOCK_CONTENTS, /* links to the headings that have an anchor */
+    BLOCK_TABLE,
+    BLOCK_FIGURE /* a plot; nothing where it was not drawn */
+};
+
+enum {
+    WIDTH_REST = -1, /* the rest of the line, wrapped: the last column */
+    WIDTH_NAME = -2  /* as the flexible column of the table before has it */
+};
+
+struct page_column {
+    const char *title;
+    const char *short_title; /* in a terminal; NULL: the title */
+    enum cell_kind kind;
+    unsigned media;     /* 0: all */
+    int64_t case_count; /* that it is over, a part of its heading; 0: says nothing */
+    int width;          /* in a terminal, or WIDTH_* */
+    int width_most;     /* of a flexible column, which takes the room that there is from width to this; 0: it is none */
+    int lead;           /* blanks before it */
+    bool is_optional;   /* all of them are left out of a terminal that has no room for them */
+};
+
+struct page_table {
+    unsigned media;
+    int indent;          /* in a terminal */
+    bool has_no_heading; /* in a terminal */
+    bool
+        is_split; /* the columns behind the first are of one kind; where a terminal is narrower it shows them in several tables */
+    const struct page_column *columns;
+    int column_count;
+    struct cell **rows; /* [row_count][column_count] */
+    int row_count, row_room;
+};
+
+struct page_block {
+    enum block_kind kind;
+    unsigned media;
+    int level;          /* BLOCK_HEADING: 2 or 3 */
+    const char *words;  /* of a figure its caption */
+    const char *anchor; /* BLOCK_HEADING: of links to it, NULL: none; BLOCK_FIGURE: name of the plot */
+    struct page_table *table;
+};
+
+/* All zero is an empty page. */
+struct page {
+    struct arena arena;
+    struct page_block *blocks;
+    int block_count, block_room;
+    bool failed; /* memory ran out */
+};
+
+void page_release(struct page *page);
+
+/* A title, a lead, a paragraph, a note or an item. */
+void page_words(struct page *page, enum block_kind kind, unsigned media, const char *words);
+
+/* level: 2 or 3. */
+void page_heading(struct page *page, unsigned media, int level, const char *words);
+
+/* With a name that links lead to: anchor and number, "scope4". */
+void page_anchored_heading(struct page *page, unsigned media, const char *anchor, int number, const char *words);
+
+void page_contents(struct page *page, unsigned media);
+void page_figure(struct page *page, unsigned media, const char *plot, const char *caption);
+
+/* A table without rows; its columns are copied. NULL where memory ran out, which is remembered. */
+struct page_table *page_table_add(struct page *page, const struct page_table *table);
+
+/* Copies as many cells as the table has columns. table NULL: does nothing. */
+void page_row_add(struct page *page, struct page_table *table, const struct cell *cells);
+
+/* A copy of a word that lives as long as the page; "" where memory ran out, which is remembered. */
+const char *page_word(struct page *page, const char *word);
+
+/* Whether what is for `media` is for a reader of medium; 0 is for all. */
+bool page_is_for(unsigned media, enum page_media medium);
+
+#endif

@@ -1,0 +1,81 @@
+/* Page formats: the one register of formats, and the choice of a renderer. */
+#include "harness/report/page_format.h"
+
+#include <strings.h>
+
+struct format_row {
+    const char *name, *alias;
+    page_writer *page; /* NULL: no page is shown in it */
+};
+
+static const struct format_row rows[] = {
+#define FORMAT_ROW(format, lead, word, mark, other, writer) [REPORT_##format] = {word, other, writer},
+    REPORT_FORMAT_TABLE(FORMAT_ROW)
+#undef FORMAT_ROW
+};
+
+enum status_code report_format_parse(const char *name, enum report_format *format, struct status *error)
+{
+    for (int index = 0; index < REPORT_FORMAT_COUNT; index++) {
+        const struct format_row *row = &rows[index];
+        if (strcasecmp(name, row->name) == 0 || (row->alias != NULL && strcasecmp(name, row->alias) == 0)) {
+            *format = (enum report_format)index;
+            return STATUS_OK;
+        }
+    }
+    return status_set(error, STATUS_INVALID, "'%s' is not a format; use %s", name, REPORT_FORMAT_WORDS);
+}
+
+struct report_style report_style_settle(const struct report_style *style)
+{
+    struct report_style settled = style != NULL ? *style : (struct report_style){0};
+    settled.width = settled.width == 0 ? 80 : settled.width < 40 ? 40 : settled.width;
+    return settled;
+}
+
+static bool kind_has(const struct page_kind *kind, int format)
+{
+    return (kind->describe != NULL && rows[format].page != NULL) || (kind->csv != NULL && format == REPORT_CSV) ||
+           (kind->document != NULL && format == REPORT_JSON);
+}
+
+static enum status_code format_refuse(const struct page_kind *kind, struct status *error)
+{
+    struct text names = {0};
+    int count = 0, at = 0;
+    for (int format = 0; format < REPORT_FORMAT_COUNT; format++) {
+        count += kind_has(kind, format) ? 1 : 0;
+    }
+    for (int format = 0; format < REPORT_FORMAT_COUNT; format++) {
+        if (kind_has(kind, format)) {
+            at++;
+            text_format(&names, "%s%s", at == 1 ? "" : at == count ? " or " : ", ", rows[format].name);
+        }
+    }
+    enum status_code code =
+        status_set(error, STATUS_INVALID, "%s has no such format; use %s", kind->name, text_string(&names));
+    text_release(&names);
+    return code;
+}
+
+enum status_code page_render(const struct page_kind *kind, const void *subject, enum report_format format,
+                             const struct report_style *style, struct text *text, struct status *error)
+{
+    enum status_code code = STATUS_OK;
+    if (!kind_has(kind, (int)format)) {
+        return format_refuse(kind, error);
+    }
+    if (rows[format].page != NULL) {
+        const struct report_style settled = report_style_settle(style);
+        struct page page = {0};
+        kind->describe(subject, &page);
+        rows[format].page(&page, &settled, text);
+        text->failed = text->failed || page.failed;
+        page_release(&page);
+    } else if (format == REPORT_CSV) {
+        kind->csv(subject, text);
+    } else {
+        code = kind->document(subject, text, error);
+    }
+    return code == STATUS_OK ? text_status(text, kind->what, error) : code;
+}

@@ -1,0 +1,27 @@
+/* Page formats: the renderers of pages, one for each format that shows them. Not for anybody outside this folder. */
+#ifndef ASSAY_REPORT_PAGE_FORMAT_H
+#define ASSAY_REPORT_PAGE_FORMAT_H
+
+#include "harness/report/page.h"
+#include "harness/report/report.h"
+
+/* Appends a page as one format shows it. Memory that ran out is remembered by text. */
+typedef void page_writer(const struct page *page, const struct report_style *style, struct text *text);
+
+page_writer page_terminal_write, page_markdown_write, page_html_write;
+
+/* What a page is, for the formats that show it, and its figures for the formats of programs. */
+struct page_kind {
+    const char *name; /* "a league" */
+    const char *what; /* in the error of memory that ran out: "a league of the estimators" */
+    void (*describe)(const void *subject, struct page *page);
+    void (*csv)(const void *subject, struct text *text);
+    enum status_code (*document)(const void *subject, struct text *text, struct status *error); /* JSON */
+};
+
+/* Appends subject in a format. style may be NULL: 80 columns, no colour, no plots. STATUS_INVALID: a page has no such format; the text
+ * lists those that it has. STATUS_OUT_OF_MEMORY. */
+enum status_code page_render(const struct page_kind *kind, const void *subject, enum report_format format,
+                             const struct report_style *style, struct text *text, struct status *error);
+
+#endif

@@ -1,0 +1,152 @@
+/* Page as HTML that needs nothing else, its plots put into it. What all HTML of a report shares is in html_page.h. */
+#include <inttypes.h>
+
+#include "harness/report/escape.h"
+#include "harness/report/html_page.h"
+#include "harness/report/page_format.h"
+
+static void heading_write(const struct page_column *column, struct text *text)
+{
+    text_append(text, cell_is_word(column->kind) || column->title[0] == '\0' ? "<th>" : "<th class=\"n\">");
+    xml_append(text, column->title);
+    if (column->case_count > 0) {
+        text_format(text, ": %" PRId64, column->case_count);
+    }
+    text_append(text, "</th>");
+}
+
+static void judged_write(const struct cell *cell, struct text *text)
+{
+    static const char *const classes[] = {
+        [TONE_NONE] = "", [TONE_OVER] = " too", [TONE_GOOD] = " close", [TONE_SPARE] = " wasteful"};
+    char word[CELL_TEXT_BYTES];
+    text_format(text, "<td class=\"n%s\" title=\"", classes[cell->judgement->tone]);
+    xml_append(text, cell->judgement->meaning);
+    text_format(text, "\">%s%s", cell_text(cell, CELL_JUDGED, word), cell->judgement->sign[0] != '\0' ? " " : "");
+    xml_append(text, cell->judgement->sign);
+    text_append(text, "</td>");
+}
+
+static void cell_write(const struct page_column *column, const struct cell *cell, struct text *text)
+{
+    char word[CELL_TEXT_BYTES];
+    const char *string = cell_text(cell, column->kind, word);
+    if (column->kind == CELL_JUDGED && cell->known) {
+        judged_write(cell, text);
+    } else if (cell_is_word(column->kind)) {
+        html_cell_append(text, string);
+    } else {
+        html_number_append(text, string);
+    }
+}
+
+/* row -1: the heading. */
+static void row_write(const struct page_table *table, int row, struct text *text)
+{
+    text_append(text, "<tr>");
+    for (int index = 0; index < table->column_count; index++) {
+        const struct page_column *column = &table->columns[index];
+        if (!page_is_for(column->media, MEDIUM_SCREEN)) {
+            continue;
+        }
+        if (row < 0) {
+            heading_write(column, text);
+        } else {
+            cell_write(column, &table->rows[row][index], text);
+        }
+    }
+    text_append(text, "</tr>\n");
+}
+
+static void table_write(const struct page_table *table, struct text *text)
+{
+    html_table_begin(text);
+    for (int row = -1; row < table->row_count; row++) {
+        row_write(table, row, text);
+    }
+    html_table_end(text);
+}
+
+static void paragraph_write(const char *tag, const char *words, struct text *text)
+{
+    text_append(text, tag);
+    xml_append(text, words);
+    text_append(text, "</p>\n");
+}
+
+static void section_write(const struct page_block *block, struct text *text)
+{
+    text_format(text, "<h%d", block->level);
+    if (block->anchor != NULL) {
+        text_format(text, " id=\"%s\"", block->anchor);
+    }
+    text_append(text, ">");
+    xml_append(text, block->words);
+    text_format(text, "</h%d>\n", block->level);
+}
+
+static void contents_write(const struct page *page, struct text *text)
+{
+    int count = 0;
+    for (int at = 0; at < page->block_count; at++) {
+        const struct page_block *block = &page->blocks[at];
+        bool is_linked = block->kind == BLOCK_HEADING && block->anchor != NULL;
+        if (is_linked && page_is_for(block->media, MEDIUM_SCREEN)) {
+            text_append(text, count++ == 0 ? "<nav><ul>\n" : "");
+            text_format(text, "<li><a href=\"#%s\">", block->anchor);
+            xml_append(text, block->words);
+            text_append(text, "</a>\n");
+        }
+    }
+    text_append(text, count > 0 ? "</ul></nav>\n" : "");
+}
+
+static void figure_write(const struct page_block *block, const struct report_style *style, struct text *text)
+{
+    struct text figure = {0};
+    text_append(&figure, "<figure>\n<figcaption>");
+    xml_append(&figure, block->words);
+    text_append(&figure, "</figcaption>\n");
+    if (html_image_append(&figure, plot_set_svg(style->plots, block->anchor))) {
+        text_append(text, text_string(&figure));
+        text_append(text, "</figure>\n");
+    }
+    text->failed = text->failed || figure.failed;
+    text_release(&figure);
+}
+
+void page_html_write(const struct page *page, const struct report_style *style, struct text *text)
+{
+    for (int at = 0; at < page->block_count; at++) {
+        const struct page_block *block = &page->blocks[at];
+        if (!page_is_for(block->media, MEDIUM_SCREEN)) {
+            continue;
+        }
+        switch (block->kind) {
+        case BLOCK_TITLE:
+            html_page_begin(text, block->words);
+            break;
+        case BLOCK_HEADING:
+            section_write(block, text);
+            break;
+        case BLOCK_LEAD:
+        case BLOCK_TEXT:
+            paragraph_write("<p>", block->words, text);
+            break;
+        case BLOCK_NOTE:
+        case BLOCK_ITEM:
+            paragraph_write("<p class=\"note\">", block->words, text);
+            break;
+        case BLOCK_CONTENTS:
+            contents_write(page, text);
+            break;
+        case BLOCK_TABLE:
+            table_write(block->table, text);
+            break;
+        case BLOCK_FIGURE:
+            figure_write(block, style, text);
+            break;
+        }
+    }
+    html_page_end(text);
+}

@@ -1,0 +1,270 @@
+/* Page for a terminal. Every line fits the width; colour where the caller asks for it. Where a table is too wide for the terminal it
+ * breaks behind its flexible column, loses the columns that can be spared, or is split. */
+#include <stdio.h>
+
+#include "harness/report/escape.h"
+#include "harness/report/page_format.h"
+
+enum { LABEL_LEAST = 20, MARK_COLUMNS = 2, HANG = 2 };
+
+struct terminal {
+    struct text *text;
+    int width, name_width; /* of the terminal; of the flexible column */
+    bool colour;
+};
+
+/* One table, and how it fits. */
+struct layout {
+    const struct page_table *table;
+    int flexible;             /* its index; -1: none */
+    bool is_broken, is_short; /* a row takes two lines; without what can be spared */
+};
+
+static void colour_append(const struct terminal *terminal, const char *code)
+{
+    text_append(terminal->text, terminal->colour ? code : "");
+}
+
+static void blanks_append(const struct terminal *terminal, int count)
+{
+    cell_append(terminal->text, "", count, false);
+}
+
+static bool column_is_shown(const struct layout *layout, int index)
+{
+    const struct page_column *column = &layout->table->columns[index];
+    return page_is_for(column->media, MEDIUM_TERMINAL) && !(layout->is_short && column->is_optional);
+}
+
+/* The columns from first on, before last. */
+static int width_sum(const struct layout *layout, int first, int last)
+{
+    int width = 0;
+    for (int index = first; index < last; index++) {
+        const struct page_column *column = &layout->table->columns[index];
+        width += column_is_shown(layout, index) ? column->lead + column->width : 0;
+    }
+    return width;
+}
+
+static int column_width(const struct terminal *terminal, const struct page_column *column)
+{
+    return column->width_most > 0 || column->width == WIDTH_NAME ? terminal->name_width : column->width;
+}
+
+static void layout_make(struct terminal *terminal, struct layout *layout)
+{
+    const struct page_table *table = layout->table;
+    layout->flexible = table->column_count - 1;
+    while (layout->flexible >= 0 && table->columns[layout->flexible].width_most == 0) {
+        layout->flexible--;
+    }
+    if (layout->flexible < 0) {
+        return;
+    }
+    const struct page_column *column = &table->columns[layout->flexible];
+    int before = table->indent + width_sum(layout, 0, layout->flexible) + column->lead;
+    int after = width_sum(layout, layout->flexible + 1, table->column_count);
+    int room = terminal->width - before - after;
+    layout->is_broken = room < column->width;
+    layout->is_short = layout->is_broken && terminal->width < 1 + after;
+    room = layout->is_broken ? terminal->width - before : room;
+    terminal->name_width = column->width_most < room ? column->width_most : room;
+}
+
+static void heading_write(const struct terminal *terminal, const struct page_column *column, int width, bool is_corner)
+{
+    const char *title = column->short_title != NULL ? column->short_title : column->title;
+    if (cell_is_word(column->kind)) {
+        outside_cell_append(terminal->text, title, width, false);
+    } else if (is_corner) {
+        blanks_append(terminal, HANG);
+        outside_cell_append(terminal->text, title, width - HANG, false);
+    } else if (column->kind == CELL_JUDGED) { /* above the marks is nothing */
+        outside_cell_append(terminal->text, title, width - MARK_COLUMNS, true);
+        blanks_append(terminal, MARK_COLUMNS);
+    } else {
+        text_append(terminal->text, " ");
+        outside_cell_append(terminal->text, title, width - 1, true);
+    }
+}
+
+static void judged_write(const struct terminal *terminal, const struct cell *cell, int width)
+{
+    static const char *const colours[] = {
+        [TONE_NONE] = "", [TONE_OVER] = "\x1b[31m", [TONE_GOOD] = "\x1b[32m", [TONE_SPARE] = "\x1b[33m"};
+    char word[2 * CELL_TEXT_BYTES];
+    const char *sign = cell->judgement->sign;
+    snprintf(word, sizeof word, cell->real < 99.995 ? "%.2f %s" : "%.0f %s", cell->real, sign[0] != '\0' ? sign : " ");
+    colour_append(terminal, colours[cell->judgement->tone]);
+    cell_append(terminal->text, word, width, true);
+    colour_append(terminal, "\x1b[0m");
+}
+
+static void cell_write(const struct terminal *terminal, const struct page_column *column, const struct cell *cell,
+                       int width)
+{
+    char word[CELL_TEXT_BYTES];
+    if (column->kind == CELL_JUDGED && cell->known) {
+        judged_write(terminal, cell, width);
+        return;
+    }
+    const char *string = cell_text(cell, column->kind, word);
+    if (column->kind == CELL_PART && cell->known && width_measure(string) >= column->width) {
+        snprintf(word, sizeof word, "%lld", (long long)cell->number); /* the whole stands above the table */
+    }
+    outside_cell_append(terminal->text, string, width, !cell_is_word(column->kind));
+}
+
+/* The last column, wrapped, from column `at` on, or below where there is no room beside. */
+static void rest_write(const struct terminal *terminal, const struct layout *layout, const struct cell *cell, int at)
+{
+    char word[CELL_TEXT_BYTES];
+    const struct page_column *column = &layout->table->columns[layout->table->column_count - 1];
+    int start = at + column->lead;
+    if (terminal->width - start < LABEL_LEAST) {
+        start = layout->table->indent + HANG;
+        line_end_append(terminal->text);
+        blanks_append(terminal, start);
+    } else {
+        blanks_append(terminal, column->lead);
+    }
+    outside_paragraph_append(terminal->text, cell_text(cell, column->kind, word), terminal->width, start, start);
+}
+
+/* One row; cells NULL: the heading. */
+static void row_write(const struct terminal *terminal, const struct layout *layout, const struct cell *cells)
+{
+    const struct page_table *table = layout->table;
+    int at = table->indent, less = 0;
+    blanks_append(terminal, table->indent);
+    for (int index = 0; index < table->column_count; index++) {
+        const struct page_column *column = &table->columns[index];
+        int width = column_width(terminal, column) - less;
+        if (!column_is_shown(layout, index)) {
+            continue;
+        }
+        if (column->width == WIDTH_REST) {
+            rest_write(terminal, layout, &cells[index], at);
+            return;
+        }
+        blanks_append(terminal, column->lead);
+        if (cells == NULL) {
+            heading_write(terminal, column, width, false);
+        } else {
+            cell_write(terminal, column, &cells[index], width);
+        }
+        at += column->lead + width;
+        less = 0;
+        if (layout->is_broken && index == layout->flexible) {
+            line_end_append(terminal->text);
+            less = layout->is_short ? 1 : 0; /* no name stands before it there */
+        }
+    }
+    line_end_append(terminal->text);
+}
+
+/* How many cases each column is over, where the columns say so. */
+static void counts_write(const struct terminal *terminal, const struct page_table *table, int first, int last)
+{
+    if (table->columns[first].case_count == 0) {
+        return;
+    }
+    blanks_append(terminal, table->indent);
+    cell_append(terminal->text, "cases", column_width(terminal, &table->columns[0]), false);
+    for (int index = first; index < last; index++) {
+        char count[CELL_TEXT_BYTES];
+        snprintf(count, sizeof count, "%lld", (long long)table->columns[index].case_count);
+        cell_append(terminal->text, count, table->columns[index].width, true);
+    }
+    line_end_append(terminal->text);
+}
+
+/* The first column, and those from first on, before last. */
+static void part_write(const struct terminal *terminal, const struct page_table *table, int first, int last)
+{
+    const struct page_column *columns = table->columns;
+    colour_append(terminal, "\x1b[2m");
+    blanks_append(terminal, table->indent);
+    heading_write(terminal, &columns[0], column_width(terminal, &columns[0]), true);
+    for (int index = first; index < last; index++) {
+        heading_write(terminal, &columns[index], columns[index].width, false);
+    }
+    line_end_append(terminal->text);
+    counts_write(terminal, table, first, last);
+    colour_append(terminal, "\x1b[0m");
+    for (int at = 0; at < table->row_count; at++) {
+        blanks_append(terminal, table->indent);
+        cell_write(terminal, &columns[0], &table->rows[at][0], column_width(terminal, &columns[0]));
+        for (int index = first; index < last; index++) {
+            cell_write(terminal, &columns[index], &table->rows[at][index], columns[index].width);
+        }
+        line_end_append(terminal->text);
+    }
+}
+
+static void parts_write(const struct terminal *terminal, const struct page_table *table)
+{
+    int used = table->indent + column_width(terminal, &table->columns[0]);
+    int room = table->column_count > 1 ? (terminal->width - used) / table->columns[1].width : 1;
+    room = room < 1 ? 1 : room;
+    for (int first = 1; first < table->column_count; first += room) {
+        part_write(terminal, table, first, first + room < table->column_count ? first + room : table->column_count);
+    }
+}
+
+static void table_write(struct terminal *terminal, const struct page_table *table)
+{
+    struct layout layout = {.table = table};
+    if (table->is_split) {
+        parts_write(terminal, table);
+        return;
+    }
+    layout_make(terminal, &layout);
+    if (!table->has_no_heading) {
+        colour_append(terminal, "\x1b[2m");
+        row_write(terminal, &layout, NULL);
+        colour_append(terminal, "\x1b[0m");
+    }
+    for (int at = 0; at < table->row_count; at++) {
+        row_write(terminal, &layout, table->rows[at]);
+    }
+}
+
+static void block_write(struct terminal *terminal, const struct page_block *block)
+{
+    switch (block->kind) {
+    case BLOCK_TITLE:
+    case BLOCK_HEADING:
+        text_append(terminal->text, block->kind == BLOCK_HEADING ? "\n" : "");
+        colour_append(terminal, "\x1b[1m");
+        outside_paragraph_append(terminal->text, block->words, terminal->width, HANG, 0);
+        colour_append(terminal, "\x1b[0m");
+        break;
+    case BLOCK_LEAD:
+    case BLOCK_ITEM:
+        outside_paragraph_append(terminal->text, block->words, terminal->width, HANG, 0);
+        break;
+    case BLOCK_TEXT:
+    case BLOCK_NOTE:
+        text_append(terminal->text, block->kind == BLOCK_NOTE ? "\n" : "");
+        outside_paragraph_append(terminal->text, block->words, terminal->width, 0, 0);
+        break;
+    case BLOCK_TABLE:
+        table_write(terminal, block->table);
+        break;
+    case BLOCK_CONTENTS:
+    case BLOCK_FIGURE:
+        break; /* nothing that a terminal could show */
+    }
+}
+
+void page_terminal_write(const struct page *page, const struct report_style *style, struct text *text)
+{
+    struct terminal terminal = {.text = text, .width = style->width, .colour = style->colour};
+    for (int at = 0; at < page->block_count; at++) {
+        if (page_is_for(page->blocks[at].media, MEDIUM_TERMINAL)) {
+            block_write(&terminal, &page->blocks[at]);
+        }
+    }
+}

@@ -1,0 +1,300 @@
+/* Report reading: records of a file or folder, line by line into views. Not what is told of them, and not the run that made the
+ * records. */
+#include "harness/report/report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/record/record.h"
+#include "harness/report/case_order.h"
+#include "harness/report/case_view.h"
+#include "harness/report/headline.h"
+#include "harness/report/search_view.h"
+#include "harness/report/selection.h"
+#include "harness/report/spread.h"
+#include "harness/report/wording.h"
+
+/* What is known of a case beside its view, until all records are read. */
+struct reading_case {
+    int run; /* of its last attempt */
+    struct spread_sum spread;
+    const struct comparison *verdicts; /* in the arena of the reading */
+    int verdict_count;
+    struct case_attempt *last_earlier; /* the end of the list of earlier attempts */
+};
+
+struct reading {
+    struct report *report;
+    bool with_comparisons;
+    struct arena arena;
+    struct name_table ids; /* their numbers are those of the cases */
+    struct selection selection;
+    struct reading_case *cases;
+    size_t room; /* of both lists of cases */
+};
+
+static enum status_code memory_error(struct status *error, const char *path)
+{
+    return status_set(error, STATUS_OUT_OF_MEMORY, "%s: no memory for its records", path);
+}
+
+/* Room for one more case in both lists. */
+static bool room_make(struct reading *reading)
+{
+    struct report *report = reading->report;
+    if ((size_t)report->case_count < reading->room) {
+        return true;
+    }
+    size_t room = reading->room > 0 ? reading->room + reading->room / 2 : 64;
+    struct case_view *views = realloc(report->cases, room * sizeof *views);
+    if (views == NULL) {
+        return false;
+    }
+    report->cases = views;
+    struct reading_case *cases = realloc(reading->cases, room * sizeof *cases);
+    if (cases == NULL) {
+        return false;
+    }
+    reading->cases = cases;
+    reading->room = room;
+    return true;
+}
+
+/* Puts an attempt behind the earlier ones of the case that shown is of. */
+static bool earlier_add(struct reading *reading, struct reading_case *one, const struct case_view *before,
+                        struct case_view *shown)
+{
+    struct case_attempt *attempt = arena_alloc(&reading->report->arena, sizeof *attempt);
+    if (attempt == NULL) {
+        return false;
+    }
+    *attempt = (struct case_attempt){.view = *before};
+    attempt->view.earlier = NULL;
+    *(shown->earlier == NULL ? &shown->earlier : &one->last_earlier->next) = attempt;
+    one->last_earlier = attempt;
+    return true;
+}
+
+/* Of several attempts at one case the last stays, at the place of the first; of those of one run the one that ended worst, so
+ * that a case which failed once is not shown as one that never did. The spread is that of the attempts of the last
+ * run alone, because another run is of another day, another driver or another program. */
+static bool attempt_add(struct reading *reading, const struct record_line *line)
+{
+    struct report *report = reading->report;
+    struct case_view view;
+    const char *id = json_string_or(json_get(line->value, "id"), "(no id)");
+    int number = room_make(reading) ? name_table_add(&reading->ids, &report->arena, id) : -1;
+    if (number < 0 || !case_view_read(report, line->value, reading->ids.entries[number].text, &view)) {
+        return false;
+    }
+    struct reading_case *one = &reading->cases[number];
+    struct case_view *kept = &report->cases[number];
+    bool is_new = number == report->case_count;
+    bool again = !is_new && one->run == line->run;
+    one->spread = again ? one->spread : (struct spread_sum){0};
+    one->run = line->run;
+    view.run = line->run;
+    view.place = line->place;
+    bool made = spread_add(&one->spread, &reading->arena, again ? kept : NULL, &view);
+    if (again && view.standing < kept->standing) {
+        return made && earlier_add(reading, one, &view, kept);
+    }
+    if (again) {
+        view.earlier = kept->earlier;
+        made = made && earlier_add(reading, one, kept, &view);
+    }
+    if (made && reading->with_comparisons) {
+        struct comparison *verdicts = NULL;
+        made = verdicts_read(report, &reading->arena, line->value, &verdicts, &one->verdict_count);
+        one->verdicts = verdicts;
+    }
+    *kept = view;
+    report->case_count += is_new ? 1 : 0;
+    return made;
+}
+
+static bool line_take(struct reading *reading, const struct record_line *line)
+{
+    struct report *report = reading->report;
+    selection_add(&reading->selection, line);
+    switch (line->type) {
+    case RECORD_LINE_RUN:
+        report->ended = false;
+        return json_append(report->runs, json_copy_new(line->value));
+    case RECORD_LINE_CASE:
+        return attempt_add(reading, line);
+    case RECORD_LINE_END:
+        report->ended = !json_boolean_or(json_get(line->value, "interrupted"), false);
+        break;
+    case RECORD_LINE_SELECTED:
+    case RECORD_LINE_NONE:
+        break;
+    }
+    return true;
+}
+
+/* When all estimators and all attempts are known. */
+static bool cases_finish(struct reading *reading)
+{
+    struct report *report = reading->report;
+    bool made = true;
+    report_estimators_order(report);
+    for (int index = 0; made && index < report->case_count; index++) {
+        const struct reading_case *one = &reading->cases[index];
+        struct case_view *view = &report->cases[index];
+        made = spread_make(&one->spread, &report->arena, &view->spread) &&
+               (!reading->with_comparisons || case_view_compare(report, view, one->verdicts, one->verdict_count));
+    }
+    return made && search_series_settle(report);
+}
+
+/* "(replayed for sm_90)" behind the label; NULL: no memory. */
+static const char *replayed_title(struct report *report, const struct case_view *view)
+{
+    struct text words = {0};
+    replayed_append(&words, view);
+    const char *title = arena_format(&report->arena, "%s (%s)", view->label, text_string(&words));
+    title = words.failed ? NULL : title;
+    text_release(&words);
+    return title;
+}
+
+/* What the figures of the report are; where some cases are measured and some replayed, or replayed for another target, one
+ * heading cannot say it, and the titles do. False where memory ran out. */
+static bool basis_mark(struct report *report)
+{
+    int replayed_count = 0, device_count = 0;
+    const struct case_view *first = NULL; /* that was replayed */
+    bool targets_differ = false;
+    for (int index = 0; index < report->case_count; index++) {
+        const struct case_view *view = &report->cases[index];
+        device_count += view->device_kind != NULL ? 1 : 0;
+        if (strcmp(view->basis, BASIS_REPLAYED) == 0) {
+            replayed_count++;
+            first = first == NULL ? view : first;
+            targets_differ = targets_differ || !case_devices_equal(first, view);
+        }
+    }
+    bool is_replayed = replayed_count > 0 && replayed_count == device_count, made = true;
+    report->basis = is_replayed ? BASIS_REPLAYED : BASIS_MEASURED;
+    for (int index = 0; made && index < report->case_count; index++) {
+        struct case_view *view = &report->cases[index];
+        bool is_odd = (!is_replayed || targets_differ) && strcmp(view->basis, BASIS_REPLAYED) == 0;
+        view->title = is_odd ? replayed_title(report, view) : view->label;
+        made = view->title != NULL;
+    }
+    return made;
+}
+
+/* The reason of a case, and what is missing of it. */
+static bool reason_lengthen(struct report *report, struct case_view *view)
+{
+    struct text reason = {0};
+    text_append(&reason, view->reason);
+    missing_note_append(&reason, report, view);
+    view->reason = reason.failed ? NULL : report_word(report, text_string(&reason));
+    text_release(&reason);
+    return view->reason != NULL;
+}
+
+/* What is missing, at the cases that are there all the same: from an earlier run, or with fewer attempts. */
+static bool missing_mark(struct reading *reading)
+{
+    struct report *report = reading->report;
+    bool made = selection_settle(&reading->selection, report);
+    for (int index = 0; made && index < report->missing_count; index++) {
+        int number = name_table_add(&reading->ids, &report->arena, report->missing[index].id);
+        made = number >= 0;
+        if (made && number < report->case_count) {
+            struct case_view *view = &report->cases[number];
+            view->missing = &report->missing[index];
+            view->standing = view->standing < STANDING_BROKEN ? STANDING_BROKEN : view->standing;
+            made = reason_lengthen(report, view);
+        }
+    }
+    return made;
+}
+
+static bool cases_order(struct report *report)
+{
+    int count = 0;
+    report->order = calloc((size_t)report->case_count + 1, sizeof *report->order);
+    for (int urgency = 0; report->order != NULL && urgency < CASE_URGENCIES; urgency++) {
+        for (int index = 0; index < report->case_count; index++) {
+            if (case_urgency(&report->cases[index]) == urgency) {
+                report->order[count++] = index;
+            }
+        }
+    }
+    return report->order != NULL;
+}
+
+static enum status_code records_read(struct report *report, bool with_comparisons, struct status *error)
+{
+    struct reading reading = {.report = report, .with_comparisons = with_comparisons};
+    struct record_line line = {.type = RECORD_LINE_RUN};
+    bool made = true;
+    enum status_code code = STATUS_OK;
+    while (made && code == STATUS_OK && line.type != RECORD_LINE_NONE) {
+        code = record_stream_next(report->stream, &line, error);
+        made = code != STATUS_OK || line_take(&reading, &line);
+    }
+    if (code == STATUS_OK &&
+        !(made && cases_finish(&reading) && missing_mark(&reading) && basis_mark(report) && cases_order(report))) {
+        code = memory_error(error, report->source);
+    }
+    report->damaged_line_count = record_stream_damaged_count(report->stream);
+    arena_release(&reading.arena);
+    name_table_release(&reading.ids);
+    selection_release(&reading.selection);
+    free(reading.cases);
+    return code;
+}
+
+static enum status_code report_read(const char *path, bool with_comparisons, struct report **report,
+                                    struct status *error)
+{
+    struct report *made = calloc(1, sizeof *made);
+    if (made == NULL) {
+        return memory_error(error, path);
+    }
+    made->estimators[made->estimator_count++] = "replay";
+    made->source = arena_copy(&made->arena, path);
+    made->runs = json_array_new();
+    enum status_code code = made->source == NULL || made->runs == NULL ? memory_error(error, path)
+                                                                       : record_stream_open(path, &made->stream, error);
+    if (code == STATUS_OK) {
+        code = records_read(made, with_comparisons, error);
+    }
+    if (code != STATUS_OK) {
+        report_release(made);
+        return code;
+    }
+    *report = made;
+    return STATUS_OK;
+}
+
+enum status_code report_open(const char *path, struct report **report, struct status *error)
+{
+    return report_read(path, true, report, error);
+}
+
+enum status_code report_open_side(const char *path, struct report **report, struct status *error)
+{
+    return report_read(path, false, report, error);
+}
+
+void report_release(struct report *report)
+{
+    if (report == NULL) {
+        return;
+    }
+    record_stream_close(report->stream);
+    json_release(report->runs);
+    name_table_release(&report->words);
+    arena_release(&report->arena);
+    free(report->missing);
+    free(report->order);
+    free(report->cases);
+    free(report);
+}
