@@ -170,6 +170,9 @@ bool array_grow(struct tape *tape, void **array, int *capacity, int count, size_
 struct value *value_new(struct tape *tape, enum dtype dtype, const struct shape *shape, const char *label);
 struct value *value_new_in(struct tape *tape, enum category category, enum dtype dtype, const struct shape *shape,
                            const char *label);
+/* What a library takes for itself while one operation runs: a value that no operation reads, to be dropped behind it. */
+struct value *scratch_new(struct tape *tape, enum dtype dtype, const struct shape *shape, const char *label);
+struct value *scratch_bytes_new(struct tape *tape, int64_t bytes, const char *label);
 /* Another view of the storage of base, with base's dtype, shape, strides and offset to be changed by the caller. */
 struct value *value_alias(struct tape *tape, struct value *base);
 /* The same tensor object under another name, as where a gradient is handed on unchanged to several places. */
@@ -238,6 +241,9 @@ struct value *make_add(struct tape *tape, struct value *a, struct value *b);
 struct value *make_multiply(struct tape *tape, struct value *a, struct value *b);
 struct value *make_scale(struct tape *tape, struct value *a, double factor, double summand);
 struct value *make_copy(struct tape *tape, struct value *a, enum dtype dtype, const char *label);
+/* OPCODE_SUM of a into sum, which has a's rank and 1 where a is summed, each times factor, with the scratch that PyTorch takes
+ * (reduction_scratch.h). */
+void sum_run(struct tape *tape, struct value *a, struct value *sum, double factor);
 /* a itself where it is dense, else a copy. */
 struct value *make_dense(struct tape *tape, struct value *a);
 struct value *make_sum_to(struct tape *tape, struct value *a, const struct shape *shape);

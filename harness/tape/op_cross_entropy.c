@@ -35,9 +35,7 @@ static struct value *losses_sum(struct tape *tape, struct value *losses)
 {
     struct shape scalar = {0}, line = {.rank = 1, .size = {1}};
     struct value *loss = value_new(tape, tape->autocast ? DTYPE_FLOAT32 : value_dtype(losses), &scalar, "loss");
-    struct value *values[] = {losses, value_broadcast(tape, loss, &line)};
-    struct operation_attributes attributes = attributes_f(1.0, 0.0);
-    tape_run(tape, OPCODE_SUM, &attributes, 1, 2, values);
+    sum_run(tape, losses, value_broadcast(tape, loss, &line), 1.0);
     if (!tape_failed(tape)) {
         tape->loss_operand = tape->operand_count - 1;
     }

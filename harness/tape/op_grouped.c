@@ -71,9 +71,7 @@ struct value *tape_sum(struct tape *tape, struct value *a, int dimension, bool k
     kept.size[at] = 1;
     enum dtype dtype = tape->autocast && dtype_is_floating(a->dtype) ? DTYPE_FLOAT32 : a->dtype; /* sum(dtype=) */
     struct value *result = value_new(tape, dtype, &kept, "SUM");
-    struct value *values[] = {a, result};
-    struct operation_attributes attributes = attributes_f(1.0, 0.0);
-    tape_run(tape, OPCODE_SUM, &attributes, 1, 2, values);
+    sum_run(tape, a, result, 1.0);
     if (result == NULL) {
         return NULL;
     }

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "harness/tape/graph.h"
+#include "harness/tape/reduction_scratch.h"
 
 enum dtype dtype_promote(enum dtype a, enum dtype b)
 {
@@ -129,6 +130,30 @@ struct value *make_dense(struct tape *tape, struct value *a)
     return a == NULL || value_is_dense(a) ? a : make_copy(tape, a, a->dtype, "contiguous");
 }
 
+void sum_run(struct tape *tape, struct value *a, struct value *sum, double factor)
+{
+    if (a == NULL || sum == NULL || tape_failed(tape)) {
+        return;
+    }
+    struct reduction reduction = {.dtype = a->dtype, .rank = a->shape.rank, .offset = a->offset};
+    for (int i = 0; i < reduction.rank; i++) {
+        reduction.size[i] = a->shape.size[i];
+        reduction.stride[i] = a->stride[i];
+        reduction.summed[i] = sum->shape.size[i] != a->shape.size[i];
+    }
+    struct reduction_scratch scratch = reduction_scratch_of(tape->target, &reduction);
+    struct value *partial = NULL, *counters = NULL;
+    if (scratch.partial_bytes > 0) {
+        partial = scratch_bytes_new(tape, scratch.partial_bytes, "partial sums");
+        counters = scratch_bytes_new(tape, scratch.counter_bytes, "counters of partial sums");
+    }
+    struct value *values[] = {a, sum};
+    struct operation_attributes attributes = attributes_f(factor, 0.0);
+    tape_run(tape, OPCODE_SUM, &attributes, 1, 2, values);
+    tape_drop(tape, counters);
+    tape_drop(tape, partial);
+}
+
 /* The sum over leading dimensions and over those that shape has as 1. */
 struct value *make_sum_to(struct tape *tape, struct value *a, const struct shape *shape)
 {
@@ -141,9 +166,7 @@ struct value *make_sum_to(struct tape *tape, struct value *a, const struct shape
         kept.size[i] = i < shift ? 1 : shape->size[i - shift];
     }
     struct value *sum = value_new(tape, a->dtype, &kept, "SUM");
-    struct value *values[] = {a, sum};
-    struct operation_attributes attributes = attributes_f(1.0, 0.0);
-    tape_run(tape, OPCODE_SUM, &attributes, 1, 2, values);
+    sum_run(tape, a, sum, 1.0);
     if (sum != NULL) {
         sum->shape = *shape;
         for (int i = 0; i < shape->rank; i++) {

@@ -1,4 +1,4 @@
-/* Lookups and matrix products: embedding, linear layers, batched products, and the workspaces that come with them. */
+/* Matrix products: linear layers, batched products, and the workspaces that come with them. */
 #include <string.h>
 
 #include "harness/tape/graph.h"
@@ -27,40 +27,6 @@ struct value *workspace_take(struct tape *tape, bool biased_linear)
                                       tape->in_backward ? "cuBLASLt workspace, backward" : "cuBLASLt workspace");
     }
     return biased_linear && taken->linear != NULL ? taken->linear : taken->product;
-}
-
-/* -- embedding */
-
-static void embedding_backward(struct tape *tape, struct node *node, struct value **out, struct value **in)
-{
-    bool is_dense = value_is_dense(out[0]);
-    struct value *gradient = is_dense ? out[0] : make_copy(tape, out[0], out[0]->dtype, "embedding gradient, dense");
-    struct value *ids = node->saved[0];
-    struct value *row = value_is_dense(ids) ? ids : make_copy(tape, ids, DTYPE_INT64, "ids");
-    in[0] = value_new(tape, out[0]->dtype, &node->edges[0].shape, "EMBEDDING gradient");
-    struct value *values[] = {gradient, row, in[0]};
-    tape_run(tape, OPCODE_EMBEDDING_BACKWARD, &node->attributes, 2, 3, values);
-}
-
-struct value *tape_embedding(struct tape *tape, struct value *weight, struct value *ids, int64_t padding_id)
-{
-    if (weight == NULL || ids == NULL || tape_failed(tape)) {
-        return NULL;
-    }
-    int frame = tape_frame_open(tape);
-    struct shape shape = ids->shape;
-    shape.size[shape.rank++] = weight->shape.size[1];
-    /* index_select wants the ids in a row: what was expanded is copied for the call; the graph keeps the view. */
-    struct value *row = value_is_dense(ids) ? ids : make_copy(tape, ids, DTYPE_INT64, "ids");
-    struct value *result = value_new(tape, weight->dtype, &shape, "EMBEDDING");
-    struct value *values[] = {weight, row, result};
-    tape_run(tape, OPCODE_EMBEDDING, NULL, 2, 3, values);
-    struct node *node = result != NULL ? node_new(tape, embedding_backward, 1, &weight, result) : NULL;
-    if (node != NULL) {
-        node->attributes = attributes_i(padding_id, 0);
-        node_save(tape, node, 0, ids);
-    }
-    return tape_frame_close(tape, frame, result);
 }
 
 /* -- linear layers */

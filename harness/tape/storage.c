@@ -256,6 +256,21 @@ struct value *value_new(struct tape *tape, enum dtype dtype, const struct shape 
     return value_new_in(tape, passing ? CATEGORY_TEMPORARIES : CATEGORY_ACTIVATIONS, dtype, shape, label);
 }
 
+struct value *scratch_new(struct tape *tape, enum dtype dtype, const struct shape *shape, const char *label)
+{
+    struct value *scratch = value_new(tape, dtype, shape, label);
+    if (scratch != NULL) {
+        tape->storages[scratch->storage].is_scratch = true;
+    }
+    return scratch;
+}
+
+struct value *scratch_bytes_new(struct tape *tape, int64_t bytes, const char *label)
+{
+    struct shape shape = {.rank = 1, .size = {bytes}};
+    return scratch_new(tape, DTYPE_UINT8, &shape, label);
+}
+
 struct value *value_alias(struct tape *tape, struct value *base)
 {
     return base != NULL ? value_frame(tape, base) : NULL;

@@ -72,6 +72,9 @@ struct storage {
     const char *kept_by; /* label of the operation that first kept it for its backward pass; NULL: none did */
     enum keep kept_as;
     int place; /* the memory it lies in, below PLACE_MAXIMUM; 0 where there is one */
+    /* A library takes it inside of one operation and gives it back at once: no operand, and no tensor that PyTorch's dispatcher
+     * sees. */
+    bool is_scratch;
     /* Of a body that is repeated: by how many bytes each repetition's storage is larger than that of the one before. */
     int64_t growth_bytes;
 };

@@ -24,7 +24,7 @@ void stage_figures_take(const struct tape_view *view, struct stage_figures *figu
         } else if (event.kind == EVENT_ALLOC || event.kind == EVENT_FREE) {
             const struct storage *storage = &view->storages[event.index];
             bool workspace = storage->category == CATEGORY_WORKSPACE;
-            live += workspace ? 0 : event.kind == EVENT_ALLOC ? storage->bytes : -storage->bytes;
+            live += workspace || storage->is_scratch ? 0 : event.kind == EVENT_ALLOC ? storage->bytes : -storage->bytes;
             figures->workspace_bytes += workspace ? storage->bytes : 0;
         }
         figures->end[stage] = live;

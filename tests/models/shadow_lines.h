@@ -6,7 +6,7 @@
 #include "harness/tape/tape.h"
 #include "models/workload.h"
 
-/* Live requested bytes without workspaces, which the shadow cannot see; of a stage that occurs several times the last
+/* Live requested bytes without workspaces and scratch, which the shadow cannot see; of a stage that occurs several times the last
  * counts. */
 struct stage_figures {
     int64_t end[STAGE_COUNT], peak[STAGE_COUNT];

@@ -69,17 +69,12 @@ static void recorded_read(const char *path, const char *stage, struct sequence *
     fclose(file);
 }
 
-/* What is not among PyTorch's events here: workspaces, because its libraries did not run, and what the memory-efficient
- * kernel and that of embeddings take for themselves. */
+/* What is not among PyTorch's events here: workspaces and scratch, because its libraries did not run, and the dense copy that
+ * the kernel of embeddings makes. */
 static bool is_hidden(const struct storage *storage)
 {
-    static const char *const labels[] = {"attention gradient by output", "attention row sums",
-                                         "attention tiles of the query gradient", "embedding gradient, dense"};
-    bool hidden = storage->category == CATEGORY_WORKSPACE;
-    for (size_t i = 0; i < sizeof labels / sizeof labels[0]; i++) {
-        hidden = hidden || strcmp(storage->label, labels[i]) == 0;
-    }
-    return hidden;
+    return storage->category == CATEGORY_WORKSPACE || storage->is_scratch ||
+           strcmp(storage->label, "embedding gradient, dense") == 0;
 }
 
 static void tape_read(const struct tape_view *view, enum stage stage, struct sequence *sequence)
