@@ -86,8 +86,9 @@ static cublasStatus_t layout_make(const struct cublaslt_library *lt, const struc
     return lt->layout_create(layout, cuda_type_of(matrix->dtype), (uint64_t)lines, (uint64_t)count, matrix->leading);
 }
 
-/* Parts of a sum over k that are computed apart are kept and added in float32, or there are none: the same rule as that of
- * cuBLAS's handle (cublas_library.c). In the result's 16 bits, which cublasLt would allow, every part is rounded. */
+/* The sum over k is not cut into parts. Parts that are kept in the result's 16 bits are each rounded, which cuBLAS's handle is
+ * forbidden too (cublas_library.c); and however they are kept, the bias seems to be added to what is stored of their sum, so
+ * that a 16-bit result is rounded twice. docs/NUMBERS.md, 11, has what an H100 left. */
 static cublasStatus_t preference_make(const struct cublaslt_library *lt, const struct matmul_plan *plan,
                                       struct linear_call *call)
 {
@@ -95,7 +96,7 @@ static cublasStatus_t preference_make(const struct cublaslt_library *lt, const s
     const uint32_t first = alignment_of(plan->b.data), second = alignment_of(plan->a.data);
     const uint32_t out = alignment_of(plan->out.data), bias = alignment_of(plan->bias);
     const uint32_t least = out < bias ? out : bias;
-    const uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+    const uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_NONE;
     const struct {
         cublasLtMatmulPreferenceAttributes_t attribute;
         const void *value;

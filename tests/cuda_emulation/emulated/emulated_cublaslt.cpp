@@ -199,6 +199,18 @@ struct emulation_lt_factors {
     cublasLtMatrixLayout_t b_layout;
 };
 
+bool algorithm_splits(const cublasLtMatmulAlgo_t *algorithm)
+{
+    return algorithm->data[ALGORITHM_PARTS] > 1;
+}
+
+float value_stored(float value, cudaDataType type)
+{
+    uint64_t stored[1] = {0};
+    float_store(stored, emulated_dtype(type), 0, value);
+    return float_load(stored, emulated_dtype(type), 0);
+}
+
 /* Parts are kept in float32 where the scheme says so, else in the type of the result, each rounded. */
 float product_sum(const emulation_lt_factors &factors, cudaDataType type, const cublasLtMatmulAlgo_t *algorithm,
                   int64_t row, int64_t column)
@@ -207,7 +219,6 @@ float product_sum(const emulation_lt_factors &factors, cudaDataType type, const 
     const int64_t terms = term_count(factors.desc, factors.a_layout);
     const int64_t parts = (int64_t)algorithm->data[ALGORITHM_PARTS];
     const uint64_t scheme = algorithm->data[ALGORITHM_SCHEME];
-    uint64_t stored[1] = {0};
     float sum = 0.0f;
     for (int64_t part = 0; part < parts; part++) {
         float kept = 0.0f;
@@ -216,11 +227,8 @@ float product_sum(const emulation_lt_factors &factors, cudaDataType type, const 
                 emulated_factor(element(factors.a, factors.a_layout, factors.desc->transpose_a, row, term), tf32) *
                 emulated_factor(element(factors.b, factors.b_layout, factors.desc->transpose_b, term, column), tf32);
         }
-        if (scheme == CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE || scheme == CUBLASLT_REDUCTION_SCHEME_INPLACE) {
-            float_store(stored, emulated_dtype(type), 0, kept);
-            kept = float_load(stored, emulated_dtype(type), 0);
-        }
-        sum += kept;
+        bool narrow = scheme == CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE || scheme == CUBLASLT_REDUCTION_SCHEME_INPLACE;
+        sum += narrow ? value_stored(kept, type) : kept;
     }
     return sum;
 }
@@ -251,7 +259,8 @@ cublasStatus_t matmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, const 
         if (desc->a_scale != nullptr) {
             sum *= *desc->a_scale * *desc->b_scale;
         }
-        if (desc->epilogue == CUBLASLT_EPILOGUE_BIAS) {
+        if (desc->epilogue == CUBLASLT_EPILOGUE_BIAS) { /* of a sum of parts, to what was stored of it */
+            sum = algorithm_splits(algorithm) ? value_stored(sum, d_layout->type) : sum;
             sum += float_load(desc->bias, emulated_dtype(d_layout->type), row);
         }
         float_store(d, emulated_dtype(d_layout->type), column * d_layout->leading + row, sum);
