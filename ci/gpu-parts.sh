@@ -45,7 +45,7 @@ gpu_is_visible() {
 
 plugin_words() {
     if [ -f "$build/libassay_cuda.so" ]; then
-        echo "the CUDA plug-in is there$(sed 's/^/, for sm_/; s/ / sm_/g' "$build/cuda/architectures" 2>/dev/null)"
+        echo "the CUDA plug-in is there$(sed 's/ / sm_/g; s/^/, for sm_/' "$build/cuda/architectures" 2>/dev/null)"
     else
         echo "there is no CUDA plug-in"
     fi
@@ -144,10 +144,20 @@ tier_tags() {
     [ "$tier" = host ] || [ "${gpu_bytes:-0}" -lt 84000000000 ] || echo gpu-large
 }
 
+# Those of them that a suite has cases of. All of them where it has none of any, or cannot be read: what measures says which.
+suite_tags() {
+    had_tags=
+    for tag in $(tier_tags); do
+        "$build/assay" plan "$1" --filter "$tag" --ids >/dev/null 2>&1
+        [ $? -eq 2 ] || had_tags="$had_tags $tag"
+    done
+    echo "${had_tags:-$(tier_tags)}"
+}
+
 suite_part() {
     gpu_ask || return
     codes='' counts=''
-    for tag in $(tier_tags); do
+    for tag in $(suite_tags "$suites/$1"); do
         suite_measure "$suites/$1" "$tag" "$fresh_constants"
         codes="$codes $?"
         counted=$(sed -n 's/^\([0-9]* cases\{0,1\}: .*\)/\1/p' "$scratch/printed" | tail -n 1)
@@ -219,34 +229,72 @@ test_is_current() {
     [ -f "$1" ] && [ -x "$1" ] && { [ -n "$prebuilt" ] || [ -f "${1#"$build"/}.c" ]; }
 }
 
-# Those of the emulated GPU, which say nothing of a real one, come last.
-part_tests() {
-    set --
+# What a test program has to do with a GPU, as a digit to sort by: 1 opens one itself; 2 names one, or asks for `auto`, so that commands
+# of the program may open it; 3 does neither; 4 has the emulated one. Its source says so; one without a source may do anything.
+test_rank() {
+    source=${1#"$build"/}.c
+    case $source in tests/cuda_emulation/*)
+        echo 4
+        return
+        ;;
+    esac
+    if grep -qs 'device_open[a-z_]*("cuda' "$source"; then
+        echo 1
+    elif [ ! -f "$source" ] || grep -q '"cuda\(:[0-9]*\)\{0,1\}"\|"auto"' "$source"; then
+        echo 2
+    else
+        echo 3
+    fi
+}
+
+# The current test programs of these ranks, a line each. The operations have had a part of their own.
+tests_list() {
     for program in "$build"/tests/*/test_*; do
-        case $program in */cuda_emulation/test_*) continue ;; esac
-        ! test_is_current "$program" || set -- "$@" "$program"
-    done
-    for program in "$build"/tests/cuda_emulation/test_*; do
-        ! test_is_current "$program" || set -- "$@" "$program"
-    done
-    if [ $# -eq 0 ]; then
+        [ "$program" != "$build/tests/conformance/test_conformance" ] && test_is_current "$program" || continue
+        rank=$(test_rank "$program")
+        case $rank in [$1]) printf '%s %s\n' "$rank" "$program" ;; esac
+    done | sort -s -k 1,1n | cut -d ' ' -f 2-
+}
+
+# $1: ranks; $2: how many at once. What they print joins $scratch/printed; their exit code joins $scratch/test-codes.
+tests_run() {
+    tests_list "$1" >"$scratch/tests"
+    set -- "$2"
+    while IFS= read -r program; do
+        set -- "$@" "$program"
+    done <"$scratch/tests"
+    jobs=$1
+    shift
+    [ $# -gt 0 ] || return 0
+    ASSAY_PROGRAM=$build/assay TEST_JOBS=$jobs TEST_BUDGET_S=$(seconds_left) limited ci/run-tests.sh "$build" "$@" >>"$scratch/printed" 2>&1
+    echo $? >>"$scratch/test-codes"
+}
+
+# What opens a GPU comes first, since it is what a GPU is there for, and one after the other, since some of it measures. All else
+# runs several at once: on half of the cores, since the programs have threads of their own.
+part_tests() {
+    : >"$scratch/printed"
+    : >"$scratch/test-codes"
+    cores=$(nproc 2>/dev/null || echo 1)
+    tests_run 12 1
+    tests_run 34 $(((cores + 1) / 2))
+    cat "$scratch/printed"
+    grep -v '^[0-9]* passed, [0-9]* failed, [0-9]* skipped$' "$scratch/printed" >"$scratch/tests-printed"
+    # shellcheck disable=SC2046
+    code=$(worst_of $(cat "$scratch/test-codes"))
+    if [ ! -s "$scratch/test-codes" ]; then
         remark "no test program is built in $build/tests"
         return 77
     fi
-    budget=$(((part_end_ms - $(elapsed_ms)) / 1000))
-    ASSAY_PROGRAM=$build/assay TEST_BUDGET_S=$budget limited ci/run-tests.sh "$build" "$@" >"$scratch/printed" 2>&1
-    code=$?
-    tee "$scratch/tests-printed" <"$scratch/printed"
-    if [ "$code" -eq 3 ] && [ -s "$scratch/remark" ]; then
-        done_count=$(grep -c '^ok \|^FAIL ' "$scratch/printed")
-        echo "These had no time, the first of them was at work:"
-        printf '%s\n' "$@" | tail -n +$((done_count + 1))
-        remark "$(cat "$scratch/remark"): $done_count of $# programs; log.txt names the others"
-        ! grep -q '^FAIL ' "$scratch/printed" || return 1
-        return 3
-    fi
-    late=$(sed -n 's/^late \([^:]*\):.*/ \1/p' "$scratch/printed" | tr -d '\n')
-    remark "$(tail -n 1 "$scratch/printed")${late:+; not begun:$late}"
+    remark "$(sed 's/$/: /' "$scratch/remark")$(awk '
+        /^(ok  |FAIL) / { done++ }
+        /^(cut |late) / { left++; if (left <= 3) names = names " " substr($2, 1, length($2) - 1) }
+        /^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$/ { passed += $1; failed += $3; skipped += $5 }
+        END {
+            printf "%d passed, %d failed, %d skipped", passed, failed, skipped
+            if (left > 0) printf "; %d of %d programs had no time:%s%s", left, done + left, names, (left > 3 ? " ...; log.txt names them" : "")
+        }' "$scratch/printed")"
+    [ "$code" -ne 3 ] || ! grep -q '^FAIL ' "$scratch/printed" || code=1
     return "$code"
 }
 

@@ -18,7 +18,7 @@ pytorch_why_not() {
 plan_make() {
     set --
     for suite in load inference-overhead adam generate; do
-        for tag in $(tier_tags); do
+        for tag in $(suite_tags "$suites/$suite-gpu.yaml"); do
             "$build/assay" plan "$suites/$suite-gpu.yaml" --filter "$tag" --json >"$scratch/plan-$suite-$tag.json" || return
             set -- "$@" "$scratch/plan-$suite-$tag.json"
         done

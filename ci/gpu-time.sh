@@ -42,16 +42,47 @@ remark() {
     printf '%s\n' "$*" >"$scratch/remark"
 }
 
-# Runs a program for as long as its part has; 3 where it had to be ended. In the background, so that a signal to the
-# script is not kept waiting for it.
-limited() {
+seconds_left() {
     left_seconds=$(((part_end_ms - $(elapsed_ms)) / 1000))
     [ "$left_seconds" -gt 0 ] || left_seconds=1
-    timeout -k 10 "$left_seconds" "$@" 3>&- 9<&- &
+    echo "$left_seconds"
+}
+
+# The processes of this run, but for the script itself: TMPDIR names the run to all that it starts, whatever group or session
+# they make for themselves. Nothing where the kernel does not tell.
+own_processes() {
+    for path in $(env -u TMPDIR grep -lsaF "TMPDIR=$scratch" /proc/[0-9]*/environ); do
+        path=${path%/environ}
+        echo "${path#/proc/}"
+    done
+}
+
+# Ends what a program has left behind, which would hold memory of the GPU while others are measured.
+left_behind_end() {
+    for signal in TERM KILL; do
+        left=$(own_processes)
+        [ -n "$left" ] || return 0
+        for process in $left; do
+            echo "left behind, and sent SIG$signal: $process $(tr '\0' ' ' 2>/dev/null <"/proc/$process/cmdline" | head -c 200)"
+            kill "-$signal" "$process" 2>/dev/null
+        done
+        tries=30
+        while [ "$tries" -gt 0 ] && [ -n "$(own_processes)" ]; do
+            sleep 0.1
+            tries=$((tries - 1))
+        done
+    done
+}
+
+# Runs a program for as long as its part has; 3 where it had to be ended. In the background, so that a signal to the
+# script is not kept waiting for it. Nothing of it is left alive.
+limited() {
+    timeout -k 10 "$(seconds_left)" "$@" 3>&- 9<&- &
     child=$!
     wait "$child"
     limited_code=$?
     child=
+    left_behind_end >>"$log" 2>&1
     case $limited_code in
     124 | 137)
         remark "ended after its $limit_seconds s"
@@ -101,6 +132,7 @@ part_run() {
         printf '\n==== %s, %s s at the most\n' "$part" "$limit_seconds" >>"$log"
         "part_$part" >>"$log" 2>&1
         code=$?
+        left_behind_end >>"$log" 2>&1
     fi
     case $code in 0 | 1 | 2 | 3 | 77) ;; *) code=99 ;; esac
     took=$(($(elapsed_ms) - begun_ms))
@@ -116,6 +148,7 @@ interrupted() {
     trap '' INT TERM HUP
     [ -z "$child" ] || kill -TERM "$child" 2>/dev/null
     wait
+    left_behind_end >>"$log" 2>&1
     records_keep
     part_note "$part_slice" "$part" 3 "$(($(elapsed_ms) / 1000)).0" "$limit_seconds" "interrupted"
     while read -r row_slice row_part _; do

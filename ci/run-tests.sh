@@ -6,8 +6,11 @@
 # usage: run-tests.sh BUILD_FOLDER PROGRAM...
 # TEST_TIMEOUT_S: seconds of one program. TEST_BUDGET_S: seconds of them all; what would begin later is a line "late",
 # and the exit status 3 where nothing failed. TEST_JOBS: how many programs at once; 1 where nothing is said, since those
-# that find a GPU measure it.
+# that find a GPU measure it. TERM, INT and HUP end the programs that are at work, too: what had ended is reported, the others
+# are lines "cut", and the exit status is 128 and the signal.
 set -u
+
+grace_s=5 # until what does not heed TERM is killed; who ends this script with `timeout -k` gives it more
 
 limit_s=${TEST_TIMEOUT_S:-300}
 budget_s=${TEST_BUDGET_S:-}
@@ -16,18 +19,35 @@ log_of() {
     printf '%s/tests/logs/%s.log' "$build" "$(echo "${1#"$build"/tests/}" | tr / -)"
 }
 
-# A program of several that run at once: its output into its log, and last its exit status, or "late", beside it.
+# A program of several that run at once: its output into its log, and last its exit status, or "late", beside it. `timeout`
+# makes a process group of its own, which no signal to ours reaches: it is told, and tells the program.
+one_stop() {
+    trap '' INT TERM HUP # it may come twice, and once is waited for
+    stopping=yes
+    [ -z "$child" ] || kill -TERM "$child" 2>/dev/null
+}
+
 if [ "$1" = --one ]; then
     build=$2
     log=$(log_of "$3")
     if [ -n "$budget_s" ] && [ $(($(date +%s) - TEST_BEGUN_S)) -ge "$budget_s" ]; then
         status=late
     else
+        child='' stopping='' own=''
+        trap 'rm -rf "$own" "$log.pid"' EXIT
+        trap one_stop INT TERM HUP
+        echo $$ >"$log.pid" # before the look at the mark, which is made before these files are looked for
+        [ ! -e "$build/tests/logs/stopped" ] || exit 0
         own=$(mktemp -d "${TMPDIR:-/tmp}/assay-own-XXXXXX") || exit 99
-        trap 'rm -rf "$own"' EXIT
-        trap 'exit 130' INT # the program has had it too
-        TMPDIR=$own timeout -k 10 "$limit_s" "$3" >"$log" 2>&1
+        TMPDIR=$own timeout -k "$grace_s" "$limit_s" "$3" >"$log" 2>&1 &
+        child=$!
+        [ -z "$stopping" ] || one_stop
+        wait "$child"
         status=$?
+        if [ -n "$stopping" ]; then
+            wait "$child"
+            exit 0
+        fi
         left=$(ls -A "$own")
         if [ "$status" -eq 0 ] && [ -n "$left" ]; then
             echo "left behind in TMPDIR: $left" >>"$log"
@@ -64,6 +84,10 @@ report() {
         kill -0 $$ 2>/dev/null || exit 130
         sleep 0.05
     done
+    if [ ! -e "$log.status" ] && [ -e "$stopped" ]; then
+        echo "cut  $name: not finished when all were ended"
+        return
+    fi
     status=$(cat "$log.status" 2>/dev/null || echo 99)
     if [ "$status" = late ]; then
         echo "late $name: not begun, the $budget_s s of all tests are spent"
@@ -110,12 +134,44 @@ report_all() {
     exit 0
 }
 
-# The programs run in the foreground, so that an interrupt reaches them; what reports waits for one after the other.
+# Whether a program is at work.
+any_at_work() {
+    for pid_file in "$build"/tests/logs/*.pid; do
+        kill -0 "$(cat "$pid_file" 2>/dev/null || echo none)" 2>/dev/null && return
+    done
+    return 1
+}
+
+# $1: exit status. No further program begins, those at work are ended, what had ended is reported.
+stop() {
+    trap '' INT TERM HUP
+    : >"$stopped"
+    kill -TERM "$starter" 2>/dev/null
+    for pid_file in "$build"/tests/logs/*.pid; do
+        kill -TERM "$(cat "$pid_file" 2>/dev/null || echo none)" 2>/dev/null
+    done
+    while any_at_work; do sleep 0.05; done
+    : >"$ended"
+    wait "$reporter"
+    exit "$1"
+}
+
+# In the background, so that a signal need not wait for the programs; what reports waits for one after the other.
 ended=$build/tests/logs/ended
+stopped=$build/tests/logs/stopped
 TEST_BEGUN_S=$(date +%s)
 export TEST_BEGUN_S
-report_all "$@" &
+(
+    trap '' INT TERM HUP
+    report_all "$@"
+) &
 reporter=$!
-{ [ $# -eq 0 ] || printf '%s\0' "$@"; } | xargs -0 -r -n 1 -P "${TEST_JOBS:-1}" "$0" --one "$build"
+starter=
+trap 'stop 130' INT
+trap 'stop 143' TERM
+trap 'stop 129' HUP
+{ [ $# -eq 0 ] || printf '%s\0' "$@"; } | xargs -0 -r -n 1 -P "${TEST_JOBS:-1}" "$0" --one "$build" &
+starter=$!
+wait "$starter"
 : >"$ended"
 wait "$reporter"

@@ -75,9 +75,14 @@ static void carried_libraries_are_found(void **state)
     script_write(gpu_scene_path(scene, "build"), "libassay_cuda.so", "libcublas.so.97");
     script_write(scene->folder, "python", "case \"$2\" in *nvidia*) echo \"/of torch/$3\" ;; *) exit 1 ;; esac");
     assert_int_equal(mkdir(gpu_scene_path(scene, "build/lib"), 0700), 0);
+    assert_int_equal(mkdir(gpu_scene_path(scene, "build/cuda"), 0700), 0);
+    script_write(gpu_scene_path(scene, "build/cuda"), "make", "echo 75 90 >\"${0%/*}/architectures\"");
+    struct command_result made = command_run((const char *[]){gpu_scene_path(scene, "build/cuda/make"), NULL}, NULL);
+    command_result_release(&made);
     struct command_result result = run(scene, OPTIONS("--slice", "tests"));
     gpu_scene_expect(scene, &result, 0, "pass");
     assert_int_equal(count_in(scene, "environment.txt", "build/lib:/of torch\n"), 1);
+    assert_int_equal(count_in(scene, "timing.tsv", "the CUDA plug-in is there, for sm_75 sm_90\n"), 1);
 }
 
 /* What earlier runs measured stays beside the folder: so many runs in all. */
@@ -187,6 +192,61 @@ static void a_gpu_that_cannot_be_used_is_no_reason_to_skip(void **state)
     assert_int_equal(count_in(scene, "timing.tsv", "the GPU cannot be used: cuda: "), 1);
 }
 
+/* Stand-ins in the places of real test programs, whose sources say which of them open a GPU. Those take a lock that only one can
+ * have; of the others two wait for one another. */
+static void what_opens_a_gpu_is_tested_first_and_alone(void **state)
+{
+    const struct gpu_scene *scene = *state;
+    static const char alone[] =
+        "cd \"${0%/build/*}\"; mkdir lock || exit 1; sleep 0.2; rmdir lock; ls waiting* 2>/dev/null\n"
+        "[ ! -e waiting-test_json ] || exit 1; echo '[  PASSED  ] 1 test(s).'";
+    static const char together[] = "cd \"${0%/build/*}\"; : >\"waiting-${0##*/}\"\n"
+                                   "until [ -e waiting-test_json ] && [ -e waiting-test_size ]; do sleep 0.05; done; "
+                                   "echo '[  PASSED  ] 1 test(s).'";
+    static const struct {
+        const char *folder, *name, *body;
+    } programs[] = {
+        {"base", "test_json", together},
+        {"base", "test_size", together},
+        {"cli", "test_run_command", alone},
+        {"conformance", "test_conformance", "[ \"$1\" = --table ] && echo 'cuda:0: stand-in. Largest error'"},
+        {"conformance", "test_model_gradients", alone},
+        {"cuda_emulation", "test_emulated_loads", "echo '[  PASSED  ] 1 test(s).'"},
+        {"models", "test_sequence_identity", alone},
+        {"replay", "test_device_memory", alone},
+    };
+    static const char *const order[] = {"ok   conformance/test_model_gradients: ",
+                                        "ok   models/test_sequence_identity: ",
+                                        "ok   replay/test_device_memory: ",
+                                        "ok   area/test_it: ",
+                                        "ok   cli/test_run_command: ",
+                                        "ok   base/test_json: ",
+                                        "ok   base/test_size: ",
+                                        "ok   cuda_emulation/test_emulated_loads: "};
+    char below[64];
+    script_write(scene->folder, "nproc", "echo 4");
+    for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
+        snprintf(below, sizeof below, "build/tests/%s", programs[i].folder);
+        mkdir(gpu_scene_path(scene, below), 0700);
+        script_write(gpu_scene_path(scene, below), programs[i].name, programs[i].body);
+    }
+    struct command_result result = run(scene, OPTIONS("--slice", "tests"));
+    gpu_scene_expect(scene, &result, 0, "pass");
+    struct text log = gpu_scene_read(scene, "log.txt");
+    const char *at = text_string(&log);
+    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
+        const char *next = strstr(at, order[i]);
+        if (next == NULL) {
+            fail_msg("%s is not in its place:\n%s", order[i], text_string(&log));
+        }
+        at = next;
+    }
+    assert_null(strstr(text_string(&log), "conformance/test_conformance: "));
+    text_release(&log);
+    assert_true(gpu_scene_part_is(scene, "conformance", "ok"));
+    assert_int_equal(count_in(scene, "timing.tsv", "10 passed, 0 failed, 0 skipped\n"), 1);
+}
+
 static void what_has_no_time_is_said(void **state)
 {
     const struct gpu_scene *scene = *state;
@@ -194,6 +254,50 @@ static void what_has_no_time_is_said(void **state)
     struct command_result result = run(scene, OPTIONS("--slice", "tests", "--seconds", "3"));
     gpu_scene_expect(scene, &result, 3, "inconclusive: tests");
     assert_int_equal(count_in(scene, "timing.tsv", "ended after its"), 1);
+}
+
+/* Whether the processes whose numbers a program of the scene has written are gone, after a moment: what is ended by a signal to
+ * its group ends on its own. */
+static void processes_are_gone(const struct gpu_scene *scene)
+{
+    static const char script[] = "[ -s \"$1/pids\" ] || exit 9\n"
+                                 "for pid in $(cat \"$1/pids\"); do tries=0; while grep -qs . /proc/$pid/cmdline; do\n"
+                                 "[ $tries -lt 20 ] || { tr '\\0' ' ' </proc/$pid/cmdline; exit 1; }\n"
+                                 "tries=$((tries + 1)); sleep 0.1; done; done";
+    const char *const words[] = {"sh", "-c", script, "sh", scene->folder, NULL};
+    struct command_result result = command_run(words, NULL);
+    if (result.exit_code != 0) {
+        fail_msg("exit code %d, alive: %s", result.exit_code, text_string(&result.output));
+    }
+    command_result_release(&result);
+    unlink(gpu_scene_path(scene, "pids"));
+}
+
+#define PIDS ">\"${0%/build/*}/pids\"; "
+
+/* One that heeds signals, one that does not, and one that has left somebody behind in a session of its own. */
+static void no_process_outlives_its_part(void **state)
+{
+    const struct gpu_scene *scene = *state;
+    static const struct {
+        const char *body, *last_line;
+        int exit_code;
+    } rows[] = {
+        {"sleep 60 & echo $$ $! " PIDS "wait", "inconclusive: tests", 3},
+        {"trap '' TERM; sleep 60 & echo $$ $! " PIDS "wait", "inconclusive: tests", 3},
+        {"setsid sh -c 'sleep 60 & echo $$ $! " PIDS "wait' \"$0\" >/dev/null 2>&1 &\n"
+         "until [ -s \"${0%/build/*}/pids\" ]; do sleep 0.05; done; echo '[  PASSED  ] 3 test(s).'",
+         "pass", 0},
+    };
+    command_needed("setsid");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        script_write(gpu_scene_path(scene, "build/tests/area"), "test_it", rows[i].body);
+        struct command_result result =
+            run(scene, OPTIONS("--slice", "tests", "--seconds", rows[i].exit_code == 3 ? "3" : "60"));
+        gpu_scene_expect(scene, &result, rows[i].exit_code, rows[i].last_line);
+        processes_are_gone(scene);
+    }
+    assert_int_equal(count_in(scene, "log.txt", "left behind, and sent SIGTERM: "), 2);
 }
 
 /* Sent as soon as the sleeping test has begun; the parts that were not reached are named. */
@@ -269,7 +373,9 @@ int main(void)
         SCENE_TEST(a_failure_is_the_exit_code_and_is_listed),
         SCENE_TEST(a_gpu_that_is_asked_for_must_be_there),
         SCENE_TEST(a_gpu_that_cannot_be_used_is_no_reason_to_skip),
+        SCENE_TEST(what_opens_a_gpu_is_tested_first_and_alone),
         SCENE_TEST(what_has_no_time_is_said),
+        SCENE_TEST(no_process_outlives_its_part),
         SCENE_TEST(a_signal_ends_it_in_order),
         SCENE_TEST(the_folder_stays_small),
         SCENE_TEST(wrong_words_touch_nothing),

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -143,6 +144,44 @@ static void programs_beyond_the_budget_are_named(void **state)
     scratch_folder_remove(folder);
 }
 
+/* A signal to the script alone, while the second program sleeps with a child of its own: neither of the two is left, nor what they
+ * had for their files, and the program before them is reported. $1: the folder; $2: the signal. */
+static const char signal_script[] =
+    "TMPDIR=\"$1/files\" TEST_JOBS=1 TEST_BUDGET_S= ci/run-tests.sh \"$1\" \"$1/quick\" \"$1/sleeper\" \"$1/later\" & "
+    "runner=$!\n"
+    "until [ -e \"$1/pids\" ]; do sleep 0.05; done; kill \"-$2\" $runner; wait $runner; echo \"code $?\"\n"
+    "for pid in $(cat \"$1/pids\"); do tries=0; while grep -qs . /proc/$pid/cmdline; do\n" /* a dead one has none */
+    "[ $tries -lt 20 ] || { echo \"$pid is alive\"; break; }; tries=$((tries + 1)); sleep 0.1; done; done\n"
+    "ls -A \"$1/files\"";
+
+static void a_signal_ends_the_programs(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *signal, *code, *heeds;
+    } rows[] = {{"TERM", "143", ""}, {"HUP", "129", ""}, {"TERM", "143", "trap '' TERM; "}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char folder[] = "/tmp/assay-runner-XXXXXX", body[512], expected[512];
+        assert_non_null(mkdtemp(folder));
+        snprintf(body, sizeof body, "%s/files", folder);
+        assert_int_equal(mkdir(body, 0700), 0);
+        script_write(folder, "quick", "echo '[  PASSED  ] 2 test(s).'");
+        script_write(folder, "later", "echo '[  PASSED  ] 2 test(s).'");
+        snprintf(body, sizeof body, "%ssleep 60 & mktemp; echo $$ $! >%s/made; mv %s/made %s/pids; wait", rows[i].heeds,
+                 folder, folder, folder);
+        script_write(folder, "sleeper", body);
+        const char *const words[] = {"sh", "-c", signal_script, "sh", folder, rows[i].signal, NULL};
+        struct command_result result = command_run(words, NULL);
+        snprintf(expected, sizeof expected,
+                 "ok   %s/quick: 2 passed\ncut  %s/sleeper: not finished when all were ended\n"
+                 "cut  %s/later: not finished when all were ended\n2 passed, 0 failed, 0 skipped\ncode %s\n",
+                 folder, folder, folder, rows[i].code);
+        assert_string_equal(text_string(&result.output), expected);
+        command_result_release(&result);
+        assert_int_equal(scratch_folder_remove(folder), 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -152,6 +191,7 @@ int main(void)
         cmocka_unit_test(what_a_test_program_leaves_is_removed),
         cmocka_unit_test(programs_run_at_once_and_are_reported_in_order),
         cmocka_unit_test(programs_beyond_the_budget_are_named),
+        cmocka_unit_test(a_signal_ends_the_programs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,6 +68,45 @@ static void the_parts_of_a_gpu_run(void **state)
     remark_contains(scene, "compute-sanitizer came to no summary: ");
 }
 
+/* A Python whose torch is a stand-in. */
+static void stand_in_write(const struct gpu_scene *scene)
+{
+    script_write(
+        scene->folder, "python",
+        "case \"$1\" in */truth.py) shift; set -- tests/cuda_emulation/stand_in/stand_in_truth.py \"$@\" ;; esac\n"
+        "PYTHONPATH=tests/cuda_emulation/stand_in exec python3 \"$@\"");
+}
+
+/* On a GPU of 80 GB two tags are measured: one that a suite has no case of is no fault, unless it has none of either. */
+static void a_tag_without_cases_is_left_out(void **state)
+{
+    const struct gpu_scene *scene = *state;
+    command_needed("python3");
+    static const char *const small[] = {"inference-overhead-gpu", "adam-gpu", "generate-gpu", "repeat-gpu"};
+    for (size_t i = 0; i < sizeof small / sizeof small[0]; i++) {
+        gpu_scene_suite(scene, small[i], "  - {model: tiny-bert, mode: load, tags: gpu}\n");
+    }
+    gpu_scene_suite(scene, "load-gpu",
+                    "  - {model: tiny-bert, mode: load, tags: gpu}\n"
+                    "  - {model: tiny-gpt2, mode: load, tags: gpu-large}\n");
+    gpu_scene_suite(scene, "generate-gpu", "  - {model: tiny-gpt2, mode: load, tags: gpu-large}\n");
+    struct command_result result = run(scene, OPTIONS("--slice", "suites"), "EMULATED_DEVICE_BYTES=85899345920");
+    gpu_scene_expect(scene, &result, 0, "pass");
+    remark_contains(scene, "cuda:0: emulated sm_75; tier gpu on cuda:0");
+    remark_contains(scene, "gpu: 1 case: 1 ok; gpu-large: 1 case: 1 ok\n");
+    remark_contains(scene, "\tgpu: 1 case: 1 ok\n");
+    remark_contains(scene, "\tgpu-large: 1 case: 1 ok\n");
+    setenv("STAND_IN_FACTOR", "1.00", 1);
+    stand_in_write(scene);
+    result = run(scene, OPTIONS("--slice", "peers"), "EMULATED_DEVICE_BYTES=85899345920");
+    gpu_scene_expect(scene, &result, 0, "pass");
+    remark_contains(scene, "2 of 2 cases: 2 ok");
+    gpu_scene_suite(scene, "repeat-gpu", "  - {model: tiny-bert, mode: load}\n");
+    result = run(scene, OPTIONS("--slice", "suites"), "EMULATED_DEVICE_BYTES=85899345920");
+    gpu_scene_expect(scene, &result, 2, "FAIL: usage: repeat");
+    remark_contains(scene, "matches 'gpu'");
+}
+
 /* What the tool cannot do is neither a fault of the program nor a pass. */
 static void a_sanitizer_that_does_not_look_finds_nothing(void **state)
 {
@@ -113,10 +152,7 @@ static void peers_are_held_against_each_other(void **state)
         const char *last_line;
     } rows[] = {{"STAND_IN_FACTOR=1.01", 0, "pass"}, {"STAND_IN_FACTOR=1.03", 1, "FAIL: compare"}};
     command_needed("python3");
-    script_write(
-        scene->folder, "python",
-        "case \"$1\" in */truth.py) shift; set -- tests/cuda_emulation/stand_in/stand_in_truth.py \"$@\" ;; esac\n"
-        "PYTHONPATH=tests/cuda_emulation/stand_in exec python3 \"$@\"");
+    stand_in_write(scene);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct command_result result = run(scene, OPTIONS("--tier", "host", "--slice", "peers"), rows[i].factor);
         assert_non_null(strstr(text_string(&result.output), "over all cases"));
@@ -132,6 +168,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         SCENE_TEST(the_parts_of_a_gpu_run),
+        SCENE_TEST(a_tag_without_cases_is_left_out),
         SCENE_TEST(a_sanitizer_that_does_not_look_finds_nothing),
         SCENE_TEST(a_gpu_that_fails_is_no_reason_to_measure_the_host),
         SCENE_TEST(peers_are_held_against_each_other),
