@@ -29,7 +29,7 @@ static enum status_code lane_open(struct load_lane *lane, const struct replay_la
                                   struct status *error)
 {
     struct device_properties properties = {0};
-    struct segment_source source = {.table = &device_segments, .context = given->device};
+    struct segment_source source = {.table = &device_segments, .context = given->device, .descends = true};
     lane->given = given;
     lane->is_disk = given->store != NULL;
     if (lane->is_disk) {

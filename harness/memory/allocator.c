@@ -132,7 +132,8 @@ enum status_code segment_take(struct allocator *allocator, int64_t bytes, enum p
         return code;
     }
     *segment = (struct segment){.first = whole, .address = address, .bytes = bytes, .pool = pool};
-    segment->position = placed ? (int64_t)(uintptr_t)address : allocator->next_position;
+    int64_t next = allocator->source.descends ? INT64_MAX - end : allocator->next_position;
+    segment->position = placed ? (int64_t)(uintptr_t)address : next;
     allocator->next_position = end;
     segment_link_first(allocator, segment);
     allocator->counters.live_segment_count += 1;

@@ -60,7 +60,7 @@ struct allocator {
     struct segment *segments, *last_segment; /* the wholly free ones first, so that a trim walks over them alone */
     struct free_bins free_small;             /* free blocks, by pool; empty for the plain policy */
     struct block *free_large;                /* the root of a tree */
-    int64_t next_position;
+    int64_t next_position;                   /* the bytes of all segments so far */
     uint64_t random_state;
     struct arena arena;   /* owns the structs of the blocks */
     struct block *unused; /* structs to use again, linked by next */

@@ -88,7 +88,7 @@ static enum status_code walk_open(const struct tape_view *tape, int64_t bound_by
                                   struct status *error)
 {
     size_t count = (size_t)tape->storage_count + 1;
-    const struct segment_source source = {.table = &bounded_table, .context = walk};
+    const struct segment_source source = {.table = &bounded_table, .context = walk, .descends = true};
     *walk = (struct walk){.stage = STAGE_CONTEXT, .bound_bytes = bound_bytes};
     begins_find(tape, walk->last_begin);
     walk->last = walk->last_begin[STAGE_CONTEXT].event == -1;

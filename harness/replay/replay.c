@@ -400,7 +400,7 @@ enum status_code replay_open(struct replay *replay, enum allocator_policy policy
     if (code != STATUS_OK) {
         return code;
     }
-    struct segment_source source = {.table = &device_segment_table, .context = replay};
+    struct segment_source source = {.table = &device_segment_table, .context = replay, .descends = true};
     if (replay->allocator != NULL) {
         allocator_source_set(replay->allocator, source);
         return STATUS_OK;

@@ -188,7 +188,9 @@ static struct state state_after(const struct tape_view *view, int event_count)
     struct state state = {.stage = STAGE_CONTEXT, .counts = true};
     struct block *blocks[RANDOM_STORAGES] = {NULL};
     struct allocator *allocator = NULL;
-    assert_int_equal(allocator_open(ALLOCATOR_CACHING, segment_source_virtual, &allocator, NULL), STATUS_OK);
+    struct segment_source source = segment_source_virtual;
+    source.descends = true; /* as those of devices */
+    assert_int_equal(allocator_open(ALLOCATOR_CACHING, source, &allocator, NULL), STATUS_OK);
     for (int i = 0; i < event_count; i++) {
         int index = view->events[i].index;
         if (view->events[i].kind == EVENT_STAGE) {
