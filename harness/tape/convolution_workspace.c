@@ -1,11 +1,18 @@
-/* Convolution workspaces: the sum behind the header's formula. Who takes the memory is op_image.c. */
+/* Convolution workspaces: the sums behind the header's rules. Who takes the memory is op_image.c. */
 #include "harness/tape/convolution_workspace.h"
 
 #include <stddef.h>
 
 #include "harness/base/size.h"
 
-enum { PRODUCTS_BYTES = 1 << 20, SUMS_UNIT_BYTES = 256 };
+enum {
+    PRODUCTS_BYTES = 1 << 20,
+    SUMS_UNIT_BYTES = 256,
+    MEASURED_CAPABILITY = 90,
+    VECTOR_BYTES = 16, /* that a tensor core's loads take at once */
+    HALF_VECTOR_BYTES = 8,
+    LAYOUT_BYTES = 16 /* beside the tensors that are laid out anew */
+};
 
 /* The product of count numbers; INT64_MAX where it does not fit. */
 static int64_t product_or_most(const int64_t *factors, int count)
@@ -19,9 +26,14 @@ static int64_t product_or_most(const int64_t *factors, int count)
     return product;
 }
 
+static bool is_pointwise(const struct convolution_shape *shape)
+{
+    return shape->kernel == 1 && shape->stride == 1 && shape->padding == 0;
+}
+
 static int64_t columns_bytes(enum opcode opcode, const struct convolution_shape *shape)
 {
-    if (shape->kernel == 1 && shape->stride == 1 && shape->padding == 0) {
+    if (is_pointwise(shape)) {
         return 0;
     }
     enum dtype dtype = opcode == OPCODE_CONVOLUTION_BACKWARD_INPUT ? DTYPE_FLOAT32 : shape->dtype;
@@ -41,17 +53,58 @@ static int64_t sums_bytes(enum opcode opcode, const struct convolution_shape *sh
     return size_round_up(bytes, SUMS_UNIT_BYTES, &bytes) ? bytes : INT64_MAX;
 }
 
-int64_t convolution_workspace_bytes(const struct target *target, enum opcode opcode,
-                                    const struct convolution_shape *shape)
+static int64_t own_bytes(int64_t most, enum opcode opcode, const struct convolution_shape *shape)
 {
-    int64_t most = target->convolution_workspace_bytes;
     int64_t bytes = 0;
-    if (most == 0) {
-        return 0;
-    }
     if (!size_add(sums_bytes(opcode, shape), columns_bytes(opcode, shape), &bytes) ||
         !size_add(bytes, PRODUCTS_BYTES, &bytes)) {
         return most;
     }
     return bytes < most ? bytes : most;
+}
+
+/* Image, weight and result with channels last. */
+static int64_t layout_bytes(const struct convolution_shape *shape)
+{
+    int64_t element = dtype_bytes(shape->dtype), channels = shape->channels, bytes = LAYOUT_BYTES;
+    if (element < dtype_bytes(DTYPE_FLOAT32) && !size_round_up(channels, VECTOR_BYTES / element, &channels)) {
+        return INT64_MAX;
+    }
+    const int64_t image[] = {shape->images, channels, shape->image_rows, shape->image_columns, element};
+    const int64_t weight[] = {shape->filters, channels, shape->kernel, shape->kernel, element};
+    const int64_t result[] = {shape->images, shape->filters, shape->rows, shape->columns, element};
+    bool laid_so = shape->kernel == 1 && channels == shape->channels;
+    bool fits = size_add(bytes, product_or_most(image, 5), &bytes) &&
+                (laid_so || size_add(bytes, product_or_most(weight, 5), &bytes)) &&
+                size_add(bytes, product_or_most(result, 5), &bytes);
+    return fits ? bytes : INT64_MAX;
+}
+
+static int64_t cudnn_bytes(enum opcode opcode, const struct convolution_shape *shape)
+{
+    if (shape->dtype == DTYPE_FLOAT32 && !shape->tf32_allowed) {
+        return 0;
+    }
+    if (is_pointwise(shape)) {
+        const int64_t plane[] = {shape->rows, shape->columns, dtype_bytes(shape->dtype)};
+        const int64_t gradients[] = {shape->images, shape->filters, shape->channels, dtype_bytes(DTYPE_FLOAT32)};
+        int64_t plane_bytes = product_or_most(plane, 3);
+        bool to_weight = opcode == OPCODE_CONVOLUTION_BACKWARD_WEIGHT;
+        if (plane_bytes % (to_weight ? VECTOR_BYTES : HALF_VECTOR_BYTES) == 0) {
+            return to_weight ? product_or_most(gradients, 4) : 0;
+        }
+    }
+    return layout_bytes(shape);
+}
+
+int64_t convolution_workspace_bytes(const struct target *target, enum opcode opcode,
+                                    const struct convolution_shape *shape)
+{
+    bool overlaps = shape->padding > 0 || shape->kernel > shape->stride;
+    bool unmeasured = shape->dtype == DTYPE_FLOAT32 && !shape->tf32_allowed && overlaps;
+    if (target->capability == MEASURED_CAPABILITY && !unmeasured) {
+        return cudnn_bytes(opcode, shape);
+    }
+    int64_t most = target->convolution_workspace_bytes;
+    return most > 0 ? own_bytes(most, opcode, shape) : 0;
 }

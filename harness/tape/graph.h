@@ -234,6 +234,8 @@ struct value *make_product(struct tape *tape, struct value *a, struct value *b, 
 /* The workspace of one product: cublasLt's for a linear layer with a bias, else cuBLAS's; NULL where the target has none.
  * What the thread lacks is taken: getting a handle takes cuBLAS's, so a biased layer takes both. */
 struct value *workspace_take(struct tape *tape, bool biased_linear);
+/* cuBLAS's, where this thread has taken it already; else NULL. */
+struct value *workspace_held(const struct tape *tape);
 
 /* The gradient through an operation that has no graph of its own (used by backward functions): plain operations that
  * allocate their result in the open frame. */

@@ -33,18 +33,21 @@ static struct convolution_shape convolution_form(enum opcode opcode, const struc
                                       .kernel = value_size(weight, 2),
                                       .stride = attributes->i[0],
                                       .padding = attributes->i[1],
+                                      .image_rows = value_size(image, 2),
+                                      .image_columns = value_size(image, 3),
                                       .rows = value_size(result, 2),
                                       .columns = value_size(result, 3),
-                                      .dtype = value_dtype(image)};
+                                      .dtype = value_dtype(image),
+                                      .tf32_allowed = attributes->i[2] != 0};
 }
 
 /* Runs a convolution of count values with the workspace that its target gives it: taken when the place for the result is
- * there, given back at once. */
+ * there, given back at once. One that is given none may use what products have taken, which changes no byte. */
 static void convolution_run(struct tape *tape, enum opcode opcode, const struct operation_attributes *attributes,
                             int count, struct value *const *values)
 {
     struct value *operands[5];
-    struct value *workspace = NULL;
+    struct value *workspace = NULL, *lent = workspace_held(tape);
     const struct convolution_shape form = convolution_form(opcode, attributes, count, values);
     const struct shape size = {.rank = 1, .size = {convolution_workspace_bytes(tape->target, opcode, &form)}};
     if (size.size[0] > 0) {
@@ -52,8 +55,8 @@ static void convolution_run(struct tape *tape, enum opcode opcode, const struct 
     }
     int inputs = count - 1;
     memcpy(operands, values, (size_t)inputs * sizeof *operands);
-    if (workspace != NULL) {
-        operands[inputs++] = workspace;
+    if (workspace != NULL || lent != NULL) {
+        operands[inputs++] = workspace != NULL ? workspace : lent;
     }
     operands[inputs] = values[count - 1];
     tape_run(tape, opcode, attributes, inputs, inputs + 1, operands);

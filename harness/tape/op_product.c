@@ -14,6 +14,11 @@ static struct value *workspace_new(struct tape *tape, int64_t bytes, const char 
     return workspace;
 }
 
+struct value *workspace_held(const struct tape *tape)
+{
+    return tape->in_backward ? tape->backward_workspaces.product : tape->forward_workspaces[tape->place].product;
+}
+
 struct value *workspace_take(struct tape *tape, bool biased_linear)
 {
     const struct target *target = tape->target;

@@ -312,7 +312,9 @@ enum status_code cuda_convolution(struct cuda_device *cuda, const struct operati
     job.taps = job.plan.kernel * job.plan.kernel;
     job.plane = job.plan.rows * job.plan.columns;
     job.lines = job.plan.channels * job.taps;
-    workspace_split(&job.plan.workspace, CUDA_CONVOLUTION_PRODUCTS_BYTES, &job.products, &job.columns);
+    workspace_split(&job.plan.workspace,
+                    smaller(CUDA_CONVOLUTION_PRODUCTS_BYTES, job.plan.workspace.bytes / CUDA_CONVOLUTION_PRODUCTS_PART),
+                    &job.products, &job.columns);
     if (call->opcode == OPCODE_CONVOLUTION) {
         return forward_run(&job, error);
     }

@@ -19,8 +19,8 @@
 #include "harness/device/device.h"
 #include "harness/device/product_plan.h"
 
-/* The part of a convolution's workspace that its products are given; columns and sums have what is left. */
-enum { CUDA_CONVOLUTION_PRODUCTS_BYTES = 1 << 20 };
+/* What a convolution's products are given of its workspace, at most one part of so many; columns and sums have what is left. */
+enum { CUDA_CONVOLUTION_PRODUCTS_BYTES = 1 << 20, CUDA_CONVOLUTION_PRODUCTS_PART = 4 };
 
 struct cuda_device {
     struct device base;
