@@ -102,7 +102,7 @@ static enum status_code files_read(const struct model_files *files, const char *
             return STATUS_OK;
         }
         if (code != STATUS_OK) {
-            status_set(error, code, "%s", unread->text);
+            status_copy(error, code, unread);
         }
     }
     return code;
@@ -120,8 +120,7 @@ static enum status_code named_find(const struct model_places *places, const char
         return STATUS_OK;
     }
     bool is_known = code != STATUS_INVALID || access(place, F_OK) == 0 || catalogue_knows(places->catalogue_dir, place);
-    return is_known ? status_set(error, code, "%s", trouble.text)
-                    : model_find_on_hub(text, &trouble, model, unread, error);
+    return is_known ? status_copy(error, code, &trouble) : model_find_on_hub(text, &trouble, model, unread, error);
 }
 
 static bool is_suite(const char *text)
@@ -144,7 +143,7 @@ enum status_code model_find(const struct model_places *places, const char *text,
     struct status unread = {0};
     enum status_code code = model_open(places, text, &result, &unread, error);
     if (code == STATUS_OK && result.config.family == NULL) {
-        code = status_set(error, unread.code, "%s", unread.text);
+        code = status_copy(error, unread.code, &unread);
     }
     if (code == STATUS_OK) {
         *model = result;

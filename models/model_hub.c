@@ -21,7 +21,9 @@ struct hub_place {
 static enum status_code not_found_fail(const struct status *not_found, enum status_code code, const char *tried,
                                        struct status *error)
 {
-    return status_set(error, code, "%s; %s", not_found->text, tried);
+    status_copy(error, code, not_found);
+    status_extend(error, "; %s", tried);
+    return code;
 }
 
 static enum status_code hub_place_open(const void *context, const char *name, struct byte_source **source,
@@ -108,7 +110,7 @@ static enum status_code unconfigured_from_hub(const struct hub_place *place, con
     if (code == STATUS_INVALID || code == STATUS_OVERFLOW) {
         return STATUS_OK;
     }
-    return code == STATUS_OK ? STATUS_OK : status_set(error, code, "%s", place->unread->text);
+    return code == STATUS_OK ? STATUS_OK : status_copy(error, code, place->unread);
 }
 
 static enum status_code config_from_hub(const struct hub_place *place, const char *text, struct model *model,
@@ -154,6 +156,7 @@ static enum status_code model_look_for(struct hub_place *place, const char *text
                                        struct model *model, struct status *error)
 {
     struct status trouble = {0};
+    char line[STATUS_LINE_BYTES];
     const struct hub_name *name = place->name;
     if (!name->has_owner && !name->is_address && !hub_repository_is_cached(place->repository)) {
         return not_found_fail(not_found, STATUS_INVALID,
@@ -161,9 +164,9 @@ static enum status_code model_look_for(struct hub_place *place, const char *text
     }
     enum status_code code = model_from_hub(place, text, model, &trouble);
     if (code != STATUS_OK && !name->is_address && !hub_repository_exists(place->repository)) {
-        return not_found_fail(not_found, code, trouble.text, error);
+        return not_found_fail(not_found, code, status_line(&trouble, line), error);
     }
-    return code != STATUS_OK ? status_set(error, code, "%s", trouble.text) : STATUS_OK;
+    return code != STATUS_OK ? status_copy(error, code, &trouble) : STATUS_OK;
 }
 
 enum status_code model_find_on_hub(const char *text, const struct status *not_found, struct model *model,
@@ -175,7 +178,7 @@ enum status_code model_find_on_hub(const char *text, const struct status *not_fo
     struct model found = {0};
     char bare[CONFIG_NAME_BYTES];
     if (!hub_name_read(config_read_as(text, bare) != NULL ? bare : text, &name)) {
-        return status_set(error, not_found->code, "%s", not_found->text);
+        return status_copy(error, not_found->code, not_found);
     }
     enum status_code code = hub_settings_read(&settings, error);
     if (code == STATUS_OK) {

@@ -371,7 +371,7 @@ static enum status_code tape_build(const struct forward *form, const struct targ
         bounds.broken = false;
         code = tape_attempt(&build, target, plan->form.repeats ? &bounds : NULL, tape, &why);
         if (code != STATUS_OK && !bounds.broken) {
-            return status_set(error, code, "%s", why.text);
+            return status_copy(error, code, &why);
         }
     } while (bounds.broken);
     return code;

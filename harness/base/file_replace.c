@@ -268,7 +268,7 @@ enum status_code file_replacement_skip(struct file_replacement *replacement, int
     for (int64_t left = count; left > 0; left -= (int64_t)sizeof zeros) {
         size_t piece = left < (int64_t)sizeof zeros ? (size_t)left : sizeof zeros;
         if (!replacement_take(&replacement->drain, zeros, piece)) {
-            return status_set(error, STATUS_IO, "%s", replacement->drain.error.text);
+            return status_copy(error, STATUS_IO, &replacement->drain.error);
         }
     }
     return STATUS_OK;
@@ -277,7 +277,7 @@ enum status_code file_replacement_skip(struct file_replacement *replacement, int
 enum status_code file_replacement_settle(struct file_replacement *replacement, struct status *error)
 {
     if (replacement->drain.error.code != STATUS_OK) {
-        return status_set(error, STATUS_IO, "%s", replacement->drain.error.text);
+        return status_copy(error, STATUS_IO, &replacement->drain.error);
     }
     return is_file(replacement) && fsync(replacement->output) != 0 && errno != EINVAL
                ? replacement_refuse(replacement, errno, error)
@@ -365,7 +365,7 @@ enum status_code file_replacement_finish(struct file_replacement *replacement, c
 {
     enum status_code code = text_status(content, "the content of a file", error);
     if (code == STATUS_OK && !replacement_take(&replacement->drain, text_string(content), content->length)) {
-        code = status_set(error, STATUS_IO, "%s", replacement->drain.error.text);
+        code = status_copy(error, STATUS_IO, &replacement->drain.error);
     }
     return replacement_close(replacement, code, true, error);
 }
@@ -373,7 +373,7 @@ enum status_code file_replacement_finish(struct file_replacement *replacement, c
 enum status_code file_replacement_name(struct file_replacement *replacement, struct status *error)
 {
     const struct status *taken = &replacement->drain.error;
-    enum status_code code = taken->code == STATUS_OK ? STATUS_OK : status_set(error, taken->code, "%s", taken->text);
+    enum status_code code = taken->code == STATUS_OK ? STATUS_OK : status_copy(error, taken->code, taken);
     return replacement_close(replacement, code, false, error);
 }
 

@@ -121,7 +121,7 @@ enum status_code text_status(const struct text *text, const char *what, struct s
         return STATUS_OK;
     }
     if (text->drain != NULL && text->drain->error.code != STATUS_OK) {
-        return status_set(error, text->drain->error.code, "%s", text->drain->error.text);
+        return status_copy(error, text->drain->error.code, &text->drain->error);
     }
     return status_set(error, STATUS_OUT_OF_MEMORY, "no memory for %s", what);
 }

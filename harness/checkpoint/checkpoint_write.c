@@ -120,7 +120,7 @@ static enum status_code pieces_write(struct writer *writer)
                                 .take = piece_take};
     enum status_code code = ordered_work_run(&work, writer->error);
     if (code == STATUS_OK && drain->error.code != STATUS_OK) {
-        code = status_set(writer->error, drain->error.code, "%s", drain->error.text);
+        code = status_copy(writer->error, drain->error.code, &drain->error);
     }
     return code;
 }
@@ -135,7 +135,7 @@ static enum status_code tensors_write(struct writer *writer, int file)
     planned_header_append(writing->plan, file, &header);
     enum status_code code = text_status(&header, "the header of a file", writer->error);
     if (code == STATUS_OK && !drain->take(drain, text_string(&header), header.length)) {
-        code = status_set(writer->error, drain->error.code, "%s", drain->error.text);
+        code = status_copy(writer->error, drain->error.code, &drain->error);
     }
     text_release(&header);
     if (code == STATUS_OK) {
@@ -167,7 +167,7 @@ static enum status_code file_add(struct writer *writer, const char *name, const 
     }
     struct text_drain *drain = file_replacement_drain(pending->replacement);
     if (!drain->take(drain, text_string(content), content->length)) {
-        return status_set(writer->error, drain->error.code, "%s", drain->error.text);
+        return status_copy(writer->error, drain->error.code, &drain->error);
     }
     return file_replacement_settle(pending->replacement, writer->error);
 }

@@ -218,7 +218,7 @@ __attribute__((format(printf, 5, 6))) static enum status_code entry_fault(const 
         json_place_add(folder->index_path, text_string(&pointer), &fault);
     }
     text_release(&pointer);
-    return status_set(error, STATUS_INVALID, "%s", fault.text);
+    return status_copy(error, STATUS_INVALID, &fault);
 }
 
 /* *type is NULL where the entry says none. */
@@ -300,13 +300,14 @@ static enum status_code reference_read(struct offload_folder *folder, const char
                            ": safetensors_file and weight_name are texts; " REMEDY_AGAIN);
     }
     struct status cause = {0};
+    char line[STATUS_LINE_BYTES];
     enum status_code code = offload_header(folder, entry->safetensors_file, &checkpoint, &cause);
     if (code == STATUS_OUT_OF_MEMORY) {
-        return status_set(error, code, "%s", cause.text);
+        return status_copy(error, code, &cause);
     }
     if (code != STATUS_OK) {
         return entry_fault(folder, name, "safetensors_file", error, ": %s; put the file back, or " REMEDY_AGAIN,
-                           cause.text);
+                           status_line(&cause, line));
     }
     const struct checkpoint_tensor *stored = checkpoint_find(checkpoint, entry->weight_name);
     const struct offload_type *held = stored != NULL ? offload_type_of_storage(stored->type) : NULL;

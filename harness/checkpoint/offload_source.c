@@ -151,8 +151,8 @@ enum status_code offload_source_open(struct offload_folder *folder, const struct
     if (code == STATUS_OK) {
         code = file_source_open(text_string(&path), &file, &cause);
         if (code != STATUS_OK) {
-            status_set(error, code, "%s, and %s names it; offload the model again, into a new folder", cause.text,
-                       folder->index_path);
+            status_copy(error, code, &cause);
+            status_extend(error, ", and %s names it; offload the model again, into a new folder", folder->index_path);
         }
     }
     text_release(&path);

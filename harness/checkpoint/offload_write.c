@@ -274,7 +274,7 @@ enum status_code offload_writer_take(struct offload_writer *writer, const void *
     } else {
         struct text_drain *drain = file_replacement_drain(current->file);
         if (!drain->take(drain, bytes, (size_t)count)) {
-            code = status_set(error, drain->error.code, "%s", drain->error.text);
+            code = status_copy(error, drain->error.code, &drain->error);
         }
     }
     current->done += code == STATUS_OK ? count : 0;

@@ -96,8 +96,7 @@ void suite_hint(const struct arguments *arguments, struct status *error)
     } else if (has_mode(arguments->command->options) && strstr(name, ".y") == NULL) { /* no .yaml, no .yml */
         text_append(&hint, ", or a model with the options of a case, as --mode load");
     }
-    const struct status cause = *error;
-    status_set(error, cause.code, "%s%s", cause.text, text_string(&hint));
+    status_extend(error, "%s", text_string(&hint));
     text_release(&hint);
     arena_release(&arena);
 }

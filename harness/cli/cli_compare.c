@@ -127,7 +127,7 @@ static enum status_code sides_read(struct side *base, struct side *other, struct
         side_read(other);
     }
     const struct side *failed = base->code != STATUS_OK ? base : other;
-    return failed->code != STATUS_OK ? status_set(error, failed->code, "%s", failed->error.text) : STATUS_OK;
+    return failed->code != STATUS_OK ? status_copy(error, failed->code, &failed->error) : STATUS_OK;
 }
 
 static enum status_code compare_command(const struct arguments *arguments, enum exit_code *exit_code,

@@ -32,10 +32,12 @@ static const char *const table_options[] = {"dtypes", "rule", "transformers"};
 static enum status_code unread_take(const struct arguments *arguments, const struct status *unread, struct text *notes,
                                     struct status *error)
 {
+    char line[STATUS_LINE_BYTES];
     if (arguments_value(arguments, "strict") != NULL) {
-        return status_set(error, unread->code, "%s", unread->text);
+        return status_copy(error, unread->code, unread);
     }
-    note_give("estimate", notes, "%s; what is stored is weighed, without what a model adds to it", unread->text);
+    note_give("estimate", notes, "%s; what is stored is weighed, without what a model adds to it",
+              status_line(unread, line));
     return STATUS_OK;
 }
 

@@ -202,8 +202,10 @@ static bool interruption_told(const struct attendance *attendance, enum status_c
                               const struct status *error)
 {
     bool is_told = attendance->interrupted && code == STATUS_UNAVAILABLE;
+    char line[STATUS_LINE_BYTES];
     if (is_told) {
-        output_warning("assay: %s; nothing is left of it", error != NULL ? error->text : "the load was interrupted");
+        output_warning("assay: %s; nothing is left of it",
+                       error != NULL ? status_line(error, line) : "the load was interrupted");
         *exit_code = EXIT_CODE_INCONCLUSIVE;
     }
     return is_told;

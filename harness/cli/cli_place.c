@@ -152,7 +152,9 @@ static enum status_code plan_execute(const struct arguments *arguments, const st
         }
         place_execution_release(execution);
     } else if (execution->site.is_interrupted) {
-        output_warning("assay: %s; nothing is left of it", error != NULL ? error->text : "the run was interrupted");
+        char line[STATUS_LINE_BYTES];
+        output_warning("assay: %s; nothing is left of it",
+                       error != NULL ? status_line(error, line) : "the run was interrupted");
         *exit_code = EXIT_CODE_INCONCLUSIVE;
         code = STATUS_OK;
     }

@@ -184,8 +184,10 @@ static bool case_take(void *context, int index, void *result)
     if (row->error.code != STATUS_OK) {
         plan->error = row->error;
     } else if (row->prediction.failure.code != STATUS_OK) {
+        char line[STATUS_LINE_BYTES];
         question_progress_end(&plan->progress);
-        output_warning("assay: plan: %s cannot be predicted: %s", case_->id, row->prediction.failure.text);
+        output_warning("assay: plan: %s cannot be predicted: %s", case_->id,
+                       status_line(&row->prediction.failure, line));
         plan->unknown_count++;
     } else {
         plan->refused_count += row->prediction.peak.is_refused ? 1 : 0;
@@ -263,7 +265,7 @@ static enum status_code cases_make(struct plan *plan, struct status *error)
     enum status_code code = ordered_work_run(&work, error);
     question_progress_end(&plan->progress);
     if (code == STATUS_OK && plan->error.code != STATUS_OK) {
-        code = status_set(error, plan->error.code, "%s", plan->error.text);
+        code = status_copy(error, plan->error.code, &plan->error);
     }
     return code == STATUS_OK ? text_status(&plan->text, "the plan", error) : code;
 }

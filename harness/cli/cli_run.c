@@ -60,10 +60,11 @@ static struct json *hardware_note(void)
     struct hardware hardware;
     struct status error = {0};
     struct json *note = NULL;
+    char line[STATUS_LINE_BYTES];
     if (hardware_read(NULL, &arena, &hardware, &error) == STATUS_OK) {
         note = hardware_to_json(&hardware);
     } else {
-        output_warning("assay: run: the hardware is recorded as unknown: %s", error.text);
+        output_warning("assay: run: the hardware is recorded as unknown: %s", status_line(&error, line));
     }
     arena_release(&arena);
     return note;
@@ -227,8 +228,9 @@ static enum status_code outcome_give(const struct run_result *result, enum statu
 {
     *exit_code = (enum exit_code)run_outcome_exit_code(result->outcome);
     bool is_told_here = given != STATUS_OK && result->outcome != RUN_PASS;
+    char line[STATUS_LINE_BYTES];
     if (is_told_here) {
-        output_warning("assay: run: %s", error->text);
+        output_warning("assay: run: %s", status_line(error, line));
     }
     exit_reason_print("run", *exit_code, result->reason);
     return is_told_here ? STATUS_OK : given;

@@ -125,8 +125,9 @@ static void check_lines(const struct weights *weights, struct text *text)
 {
     char size[SIZE_TEXT_BYTES];
     const struct checkpoint_check *check = &weights->model.check;
+    char line[STATUS_LINE_BYTES];
     if (!weights->is_compared) {
-        text_format(text, "\nnot held against a configuration: %s\n", weights->uncompared.text);
+        text_format(text, "\nnot held against a configuration: %s\n", status_line(&weights->uncompared, line));
         return;
     }
     int count = checkpoint_disagreement_count(check);
@@ -180,7 +181,7 @@ static enum status_code checkpoint_alone(const char *name, struct weights *weigh
         if (files.shard_count > 0) {
             return files_missing(name, error);
         }
-        return status_set(error, weights->uncompared.code, "%s", weights->uncompared.text);
+        return status_copy(error, weights->uncompared.code, &weights->uncompared);
     }
     return checkpoint_open(files.checkpoint, &weights->model.checkpoint, error);
 }

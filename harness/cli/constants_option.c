@@ -55,6 +55,7 @@ enum status_code constants_option_read(const char *name, struct arena *arena, st
                                        struct status *error)
 {
     struct status unread;
+    char line[STATUS_LINE_BYTES];
     const char *path = name_path(arena, name);
     if (path == NULL) {
         return status_set(error, STATUS_OUT_OF_MEMORY, "the host has not enough memory for a path");
@@ -64,11 +65,11 @@ enum status_code constants_option_read(const char *name, struct arena *arena, st
         struct text known = {0};
         names_append(arena, &known);
         status_set(error, code, "--constants %s: %s; give a file that assay calibrate has written, or a name %s", name,
-                   unread.text, text_string(&known));
+                   status_line(&unread, line), text_string(&known));
         text_release(&known);
         return code;
     }
-    return code == STATUS_OK ? code : status_set(error, code, "%s", unread.text);
+    return code == STATUS_OK ? code : status_copy(error, code, &unread);
 }
 
 void constants_option_warn(const char *command, const struct constants *constants)

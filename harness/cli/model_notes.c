@@ -21,11 +21,9 @@ enum status_code checkpoint_hint(const char *name, enum status_code code, struct
     struct checkpoint *checkpoint = NULL;
     if (code == STATUS_INVALID && model_files_find(name, &files) && files.checkpoint[0] != '\0' &&
         checkpoint_open(files.checkpoint, &checkpoint, NULL) == STATUS_OK) {
-        const struct status cause = *error;
         struct text word = {0};
         shell_word_append(&word, name);
-        status_set(error, code, "%s; assay weights %s reads what is stored all the same", cause.text,
-                   text_string(&word));
+        status_extend(error, "; assay weights %s reads what is stored all the same", text_string(&word));
         text_release(&word);
         checkpoint_release(checkpoint);
     }

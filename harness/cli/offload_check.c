@@ -39,10 +39,11 @@ static enum status_code note(struct json *list, const char *kind, const char *na
 static enum status_code found(struct check *check, enum status_code code, const struct status *cause, const char *kind,
                               const char *name, struct status *error)
 {
+    char line[STATUS_LINE_BYTES];
     if (code == STATUS_INVALID || code == STATUS_OVERFLOW || code == STATUS_IO) {
-        return note(check->findings, kind, name, cause->text, error);
+        return note(check->findings, kind, name, status_line(cause, line), error);
     }
-    return code == STATUS_OK ? code : status_set(error, code, "%s", cause->text);
+    return code == STATUS_OK ? code : status_copy(error, code, cause);
 }
 
 /* -- the folder by itself */

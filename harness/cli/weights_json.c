@@ -117,6 +117,7 @@ struct json *weights_json(const struct weights *weights)
 {
     const struct checkpoint *checkpoint = weights->model.checkpoint;
     struct json *object = json_object_new();
+    char line[STATUS_LINE_BYTES];
     bool claims = checkpoint->claimed_total_bytes >= 0;
     bool made =
         json_set(object, "model", json_string_new(checkpoint->name)) &&
@@ -131,6 +132,7 @@ struct json *weights_json(const struct weights *weights)
         json_set(object, "modules", groups_json("module", &weights->by_module)) &&
         json_set(object, "comparison", comparison_json(weights)) &&
         json_set(object, "notes", notes_json(&weights->notes)) &&
-        json_set(object, "reason", weights->is_compared ? json_null_new() : json_string_new(weights->uncompared.text));
+        json_set(object, "reason",
+                 weights->is_compared ? json_null_new() : json_string_new(status_line(&weights->uncompared, line)));
     return json_made(object, made);
 }

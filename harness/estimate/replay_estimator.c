@@ -171,7 +171,7 @@ static enum status_code replay_compute(const struct estimate_input *input, struc
         code = replay_run(&view, device, NULL, &result, &cause);
         refused = code == STATUS_OUT_OF_MEMORY && input->memory_bytes > 0 && result.oom_wanted_bytes > 0;
         if (code != STATUS_OK && !refused) {
-            status_set(error, code, "%s", cause.text);
+            status_copy(error, code, &cause);
         }
     }
     if (input->memory_bytes > 0 && (code == STATUS_OK || refused)) {

@@ -195,10 +195,11 @@ static enum status_code file_write(char path[PATH_MAX], const char *line, const 
     text_append_bytes(&content, text_string(bytes), bytes->length);
     enum status_code code = file_replace(path, FILE_KEPT, &content, &cause);
     text_release(&content);
-    return code == STATUS_OK
-               ? code
-               : status_set(error, code, "%s; let XDG_CACHE_HOME name a folder with room that can be written",
-                            cause.text);
+    if (code != STATUS_OK) {
+        status_copy(error, code, &cause);
+        status_extend(error, "; let XDG_CACHE_HOME name a folder with room that can be written");
+    }
+    return code;
 }
 
 static enum status_code entry_write(const char *folder, const char *repository, const char *const parts[3],

@@ -94,8 +94,7 @@ static bool run_take(void *context, int index, void *result)
     const struct run_result *made = result;
     const struct load_target *target = &passing->loaded->plan->targets[passing->piece->target];
     int64_t count = run_count(passing, index);
-    passing->code =
-        made->code == STATUS_OK ? STATUS_OK : status_set(passing->error, made->code, "%s", made->error.text);
+    passing->code = made->code == STATUS_OK ? STATUS_OK : status_copy(passing->error, made->code, &made->error);
     if (passing->code == STATUS_OK) {
         passing->code = watch_look(passing->loaded, element_offset(passing->from, count), passing->error);
     }

@@ -55,5 +55,6 @@ void batch_prediction_make(const struct estimate_input *input, int64_t bound_byt
     enum status_code code = limit_find(&asked, FIELD_BATCH, memory_bytes, observer, &prediction->limit, &error);
     prediction->known = code == STATUS_OK;
     prediction->memory_bytes = memory_bytes;
-    snprintf(prediction->reason, sizeof prediction->reason, "%.*s", LIMIT_REASON_BYTES - 1, error.text);
+    char said[STATUS_LINE_BYTES];
+    snprintf(prediction->reason, sizeof prediction->reason, "%.*s", LIMIT_REASON_BYTES - 1, status_line(&error, said));
 }

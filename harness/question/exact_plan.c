@@ -97,7 +97,7 @@ static enum status_code layout_judge(struct search *search, const struct layout 
             search->refusal = why;
             code = STATUS_OK;
         } else {
-            status_set(error, code, "%s", why.text);
+            status_copy(error, code, &why);
         }
     }
     arena_release(&arena);
@@ -193,8 +193,9 @@ static enum status_code plan_confirm(struct search *search, int gpu_end, int hos
     enum judgement judgement = CANNOT_RUN;
     enum status_code code = layout_judge(search, &layout, &judgement, error);
     if (code == STATUS_OK && judgement != FITS) {
+        char line[STATUS_LINE_BYTES];
         return status_set(error, STATUS_INVALID, "no device map runs within these budgets: %.1500s; raise a budget",
-                          search->refusal.text);
+                          status_line(&search->refusal, line));
     }
     if (code == STATUS_OK) {
         code = map_make(search, &layout, &plan->arena, &plan->map, error);

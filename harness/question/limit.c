@@ -92,9 +92,10 @@ static enum status_code point_look_within(struct search *search, int64_t size, i
     } else if (code == STATUS_INVALID) {
         point->outcome = OUTCOME_ABSENT;
     } else if (code != STATUS_OK && code != STATUS_OVERFLOW) {
-        return status_set(error, code, "%s", why.text);
+        return status_copy(error, code, &why);
     }
-    snprintf(point->reason, sizeof point->reason, "%.*s", LIMIT_REASON_BYTES - 1, why.text);
+    char line[STATUS_LINE_BYTES];
+    snprintf(point->reason, sizeof point->reason, "%.*s", LIMIT_REASON_BYTES - 1, status_line(&why, line));
     return STATUS_OK;
 }
 

@@ -19,12 +19,14 @@ static enum status_code disk_write(void *context, const struct stored_tensor *te
     struct placed_lanes *lanes = context;
     struct status cause = {0};
     enum status_code code = lanes->offload.store.write(lanes->offload.store.context, tensor, bytes, &cause);
-    return code == STATUS_OK ? STATUS_OK
-                             : status_set(error, code, "%s%s", cause.text,
-                                          code == STATUS_IO && lanes->is_temporary
-                                              ? "; set TMPDIR to a folder with room, or name one for what goes to the "
-                                                "disk with --offload-folder"
-                                              : "");
+    if (code != STATUS_OK) {
+        status_copy(error, code, &cause);
+    }
+    if (code == STATUS_IO && lanes->is_temporary) {
+        status_extend(error, "; set TMPDIR to a folder with room, or name one for what goes to the disk with "
+                             "--offload-folder");
+    }
+    return code;
 }
 
 static enum status_code disk_read(void *context, const struct stored_tensor *tensor, void *bytes, struct status *error)

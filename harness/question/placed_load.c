@@ -78,12 +78,14 @@ static enum status_code passes_run(const struct placed_load *load, struct loaded
 static enum status_code refusal_note(enum status_code code, const struct status *refusal, int lane,
                                      struct placed_load_outcome *outcome, struct status *error)
 {
+    char line[STATUS_LINE_BYTES];
     if (code != STATUS_OUT_OF_MEMORY) {
-        return status_set(error, code, "%s", refusal->text);
+        return status_copy(error, code, refusal);
     }
     *outcome = (struct placed_load_outcome){.run.result.oom_lane = lane};
     outcome->run.result.lanes[lane].oom_stage = STAGE_LOAD;
-    snprintf(outcome->run.reason, sizeof outcome->run.reason, "%s", refusal->text);
+    snprintf(outcome->run.reason, sizeof outcome->run.reason, "%.*s", (int)sizeof outcome->run.reason - 1,
+             status_line(refusal, line));
     return STATUS_OK;
 }
 

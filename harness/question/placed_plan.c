@@ -9,11 +9,12 @@ static enum status_code trial_predict(const struct placed_question *question, co
                                       struct placed_trial *trial, struct status *error)
 {
     struct status why = {0};
+    char line[STATUS_LINE_BYTES];
     enum status_code code = placed_tape_build(question, map, &trial->placed, &why);
     trial->is_built = code == STATUS_OK;
     if (code != STATUS_OK) {
-        snprintf(trial->why, sizeof trial->why, "%s", why.text);
-        return code == STATUS_INVALID ? STATUS_OK : status_set(error, code, "%s", why.text);
+        snprintf(trial->why, sizeof trial->why, "%.*s", (int)sizeof trial->why - 1, status_line(&why, line));
+        return code == STATUS_INVALID ? STATUS_OK : status_copy(error, code, &why);
     }
     code = placed_tape_predict(&trial->placed, &trial->predicted, error);
     for (int i = 0; i < trial->placed.place_count && code == STATUS_OK; i++) {
@@ -29,15 +30,16 @@ static enum status_code accelerate_make(const struct placed_request *request, st
                                         struct status *error)
 {
     struct status why = {0};
+    char line[STATUS_LINE_BYTES];
     enum status_code code = device_plan_make(request->question.skeleton, request->planner, &plan->accelerate, &why);
     plan->has_accelerate = code == STATUS_OK;
     if (code == STATUS_INVALID) {
-        snprintf(plan->raised, sizeof plan->raised, "%s", why.text);
+        snprintf(plan->raised, sizeof plan->raised, "%.*s", (int)sizeof plan->raised - 1, status_line(&why, line));
     }
     if (code == STATUS_OK || (code == STATUS_INVALID && request->map == PLACED_MAP_EXACT)) {
         return STATUS_OK;
     }
-    return status_set(error, code, "%s", why.text);
+    return status_copy(error, code, &why);
 }
 
 static enum status_code map_make(const struct placed_request *request, struct placed_plan *plan, struct status *error)

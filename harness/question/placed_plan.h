@@ -23,14 +23,14 @@ struct placed_trial {
     struct placed_outcome measured;    /* the caller's, where it is run */
     int64_t need_bytes[PLACE_MAXIMUM]; /* placed_need_find, of a place with a bound; else -1 */
     bool is_built;                     /* else why says why the map cannot run */
-    char why[STATUS_TEXT_BYTES];
+    char why[STATUS_LINE_BYTES];
 };
 
 /* Large, and points into itself: it stays where it is. */
 struct placed_plan {
     struct device_plan accelerate;
     bool has_accelerate;            /* else, where it was asked for, it raised: */
-    char raised[STATUS_TEXT_BYTES]; /* in its words; "": it did not */
+    char raised[STATUS_LINE_BYTES]; /* in its words; "": it did not */
     struct exact_plan exact;        /* PLACED_MAP_EXACT */
     struct device_map_entry whole;  /* PLACED_MAP_WHOLE */
     struct device_map map;          /* that is asked for; borrowed from one of the above */

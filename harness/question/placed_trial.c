@@ -253,15 +253,16 @@ enum status_code placed_tape_run_with(const struct placed_tape *placed, const st
         watched[i] = options->observers[i];
     }
     order.options.observers = watched;
+    char line[STATUS_LINE_BYTES];
     double start_seconds = clock_seconds();
     enum status_code code = placed_replay_carry_out(&order, &made.result, &refusal);
     bool is_refused = code == STATUS_OUT_OF_MEMORY && made.result.lanes[made.result.oom_lane].oom_label != NULL;
     made.fits = code == STATUS_OK;
     made.seconds = clock_seconds() - start_seconds;
     if (code != STATUS_OK && !is_refused) {
-        return status_set(error, code, "%s", refusal.text);
+        return status_copy(error, code, &refusal);
     }
-    snprintf(made.reason, sizeof made.reason, "%s", refusal.text);
+    snprintf(made.reason, sizeof made.reason, "%.*s", (int)sizeof made.reason - 1, status_line(&refusal, line));
     *outcome = made;
     return STATUS_OK;
 }

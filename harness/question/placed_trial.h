@@ -65,7 +65,7 @@ int placed_tape_place(const struct placed_tape *placed, struct placement_device 
 struct placed_outcome {
     struct placed_result result; /* oom_lane -1: it ran through */
     bool fits;
-    char reason[STATUS_TEXT_BYTES];                  /* where it does not fit */
+    char reason[STATUS_LINE_BYTES];                  /* where it does not fit */
     double seconds;                                  /* of the whole */
     int forward_count;                               /* of a chain: forward stages that ended */
     struct replay_stage passes[CHAIN_LINKS_MAXIMUM]; /* of place 0, by model: the last that ended */

@@ -55,11 +55,8 @@ static enum status_code present_check(const struct record_writer *writer, struct
     if (code == STATUS_INVALID && is_first_line_cut(writer)) {
         return STATUS_OK;
     }
-    if (code == STATUS_INVALID && error != NULL) {
-        char cause[sizeof error->text];
-        snprintf(cause, sizeof cause, "%s", error->text);
-        return status_set(error, STATUS_INVALID,
-                          "%s. Nothing was measured or written; mend the file, or name another folder", cause);
+    if (code == STATUS_INVALID) {
+        status_extend(error, ". Nothing was measured or written; mend the file, or name another folder");
     }
     return code;
 }
@@ -147,7 +144,9 @@ enum status_code record_writer_append(struct record_writer *writer, const struct
     }
     code = record_line_check(line, error);
     if (code != STATUS_OK) {
-        code = status_set(error, STATUS_INTERNAL, "a record line is wrong: %s", error != NULL ? error->text : "");
+        char said[STATUS_LINE_BYTES];
+        code = status_set(error, STATUS_INTERNAL, "a record line is wrong: %s",
+                          error != NULL ? status_line(error, said) : "");
     } else {
         code = json_write(line, 0, &text, error);
     }

@@ -41,11 +41,12 @@ static enum status_code script_read(const char *path, struct text *script, struc
 static void failure_note(const struct plot_place *place, const struct plot *plot, const char *format,
                          const struct status *cause)
 {
+    char line[STATUS_LINE_BYTES];
     if (cause->code == STATUS_UNAVAILABLE) {
         place->set->gnuplot_is_missing = true;
-        text_format(place->notes, "plots: not drawn: %s\n", cause->text);
+        text_format(place->notes, "plots: not drawn: %s\n", status_line(cause, line));
     } else {
-        text_format(place->notes, "plot %s.%s: not drawn: %s\n", plot->name, format, cause->text);
+        text_format(place->notes, "plot %s.%s: not drawn: %s\n", plot->name, format, status_line(cause, line));
     }
 }
 

@@ -225,11 +225,12 @@ enum status_code case_line_make(const struct case_job *job, const struct child *
     struct case_ending ending = case_ending_read(job, child, &fields);
     struct json *made = line_build(job, child, fields, &ending);
     if (made != NULL && record_line_check(made, &wrong) != STATUS_OK) { /* then nothing that it sent is kept */
+        char said[STATUS_LINE_BYTES];
         json_release(made);
         json_release(fields);
         fields = json_object_new();
         ending.status = CASE_STATUS_ERROR;
-        snprintf(ending.reason, CASE_REASON_BYTES, "the child sent a wrong result: %.400s", wrong.text);
+        snprintf(ending.reason, CASE_REASON_BYTES, "the child sent a wrong result: %.400s", status_line(&wrong, said));
         made = line_build(job, child, fields, &ending);
     }
     json_release(fields);

@@ -252,7 +252,7 @@ static enum status_code lanes_open(const struct measuring *measuring, struct pla
     if (code == STATUS_OUT_OF_MEMORY) {
         struct status unsent;
         enum status_code sent = opening_refusal_send(measuring, placed, &unsent);
-        return sent == STATUS_OK ? code : status_set(error, sent, "%s", unsent.text);
+        return sent == STATUS_OK ? code : status_copy(error, sent, &unsent);
     }
     return code;
 }
@@ -338,8 +338,8 @@ static enum status_code lanes_run(const struct measuring *measuring, struct plac
             ? checkpoint_case_measure(placed->checkpoint, measuring, &placed->lanes, placed->observers, error)
             : placed_tape_run_with(&trial->placed, placed->lanes.lanes, &options, &trial->measured, error);
     if (code == STATUS_IO && placed->checkpoint == NULL) {
-        struct status cause = *error;
-        return status_set(error, code, "%s; set TMPDIR to a folder with room", cause.text);
+        status_extend(error, "; set TMPDIR to a folder with room");
+        return code;
     }
     if (code == STATUS_OK) {
         code = figures_send(measuring, placed, error);
@@ -363,7 +363,7 @@ static enum status_code placed_measure(const struct measuring *measuring, struct
     code = measuring_plan(measuring, placed, error);
     enum status_code sent = plan_send(measuring, placed, &unsent);
     if (code == STATUS_OK && sent != STATUS_OK) {
-        code = status_set(error, sent, "%s", unsent.text);
+        code = status_copy(error, sent, &unsent);
     }
     if (code == STATUS_OK) {
         code = lanes_open(measuring, placed, error);

@@ -137,9 +137,10 @@ static enum status_code plan_make(struct measuring *measuring, struct status *er
 static enum status_code outcome_send(const struct measuring *measuring, bool runs, const struct status *refusal,
                                      struct status *error)
 {
+    char line[STATUS_LINE_BYTES];
     struct json *object = json_object_new();
     bool made = json_set(object, "runs", json_boolean_new(runs)) &&
-                json_set(object, "refusal", runs ? json_null_new() : json_string_new(refusal->text));
+                json_set(object, "refusal", runs ? json_null_new() : json_string_new(status_line(refusal, line)));
     return measuring_send(measuring, json_made(object, made), error);
 }
 
@@ -151,7 +152,7 @@ static enum status_code bounded_replay(const struct measuring *measuring, const 
     struct status refusal = {0};
     enum status_code code = replay_run(view, measuring->device, NULL, &result, &refusal);
     if (code != STATUS_OK && code != STATUS_OUT_OF_MEMORY) {
-        return status_set(error, code, "%s", refusal.text);
+        return status_copy(error, code, &refusal);
     }
     return outcome_send(measuring, code == STATUS_OK, &refusal, error);
 }
@@ -186,7 +187,7 @@ static enum status_code try_make(struct measuring *measuring, struct status *err
     struct tape *tape = NULL;
     enum status_code code = measuring_device_prepare(measuring, error);
     if (code == STATUS_OK && measuring->device == NULL) {
-        return status_set(error, measuring->unopened.code, "%s", measuring->unopened.text);
+        return status_copy(error, measuring->unopened.code, &measuring->unopened);
     }
     bool is_filled = strcmp(measuring->place.properties.kind, "cuda") == 0;
     if (code == STATUS_OK && is_filled && measuring->job->shared) {

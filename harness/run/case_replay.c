@@ -35,7 +35,7 @@ static enum status_code replay_measure(const struct measuring *measuring, struct
         struct json *figures = measurement_json(&measuring->place, &result, &validity, code == STATUS_OUT_OF_MEMORY);
         enum status_code sent = measuring_send(measuring, figures, &unsent);
         if (code == STATUS_OK && sent != STATUS_OK) {
-            code = status_set(error, sent, "%s", unsent.text);
+            code = status_copy(error, sent, &unsent);
         }
     }
     tape_release(tape);

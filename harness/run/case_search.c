@@ -93,7 +93,7 @@ static enum status_code search_predict_whole(const struct estimate_input *input,
                    "add --on GPU or --memory SIZE");
     }
     if (code == STATUS_OUT_OF_MEMORY) {
-        return status_set(error, code, "%s", why.text);
+        return status_copy(error, code, &why);
     }
     code = code == STATUS_OK ? forecast_predict(input, &forecast, estimates, prediction, error)
                              : search_unknown(&why, estimates, prediction, error);

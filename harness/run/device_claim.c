@@ -144,9 +144,9 @@ static enum status_code lock_wait(const struct device_claim_request *request, co
             return code;
         }
         if (!told) {
-            char text[STATUS_TEXT_BYTES];
+            char text[STATUS_TEXT_BYTES], line[STATUS_LINE_BYTES];
             snprintf(text, sizeof text, "waiting up to %d s: %.900s", options->wait_device_seconds,
-                     error != NULL ? error->text : name);
+                     error != NULL ? status_line(error, line) : name);
             warn(request, text);
             told = true;
         }
@@ -175,12 +175,13 @@ static enum status_code names_lock(const struct device_claim_request *request, c
         code = lock_wait(request, folder, names[i].text, deadline_ns, lock, &cause);
         claim->count += code == STATUS_OK;
         if (code == STATUS_IO && wish == NULL) {
-            char text[STATUS_TEXT_BYTES];
-            snprintf(text, sizeof text, "%s is not locked against other runs: %.900s", names[i].text, cause.text);
+            char text[STATUS_TEXT_BYTES], line[STATUS_LINE_BYTES];
+            snprintf(text, sizeof text, "%s is not locked against other runs: %.900s", names[i].text,
+                     status_line(&cause, line));
             claim_note(request, claim, text);
             code = STATUS_OK;
         } else if (code != STATUS_OK) {
-            status_set(error, code, "%s", cause.text);
+            status_copy(error, code, &cause);
         }
     }
     return code;

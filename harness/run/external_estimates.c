@@ -76,7 +76,8 @@ static void version_ask(struct asking *asking, const struct suite_external *exte
         size_t length = strcspn(line, "\r\n");
         asking->versions[index] = strndup(line, length < VERSION_BYTES ? length : VERSION_BYTES);
     } else {
-        asking->unusable[index] = strdup(why.text);
+        char line[STATUS_LINE_BYTES];
+        asking->unusable[index] = strdup(status_line(&why, line));
     }
     text_release(&output);
 }
@@ -259,10 +260,11 @@ static struct json *answer_get(struct asking *asking, const struct suite_externa
                                int index, struct json *question)
 {
     struct text output = {0};
-    struct status why;
+    struct status why = {0};
+    char line[STATUS_LINE_BYTES];
     bool is_whole = false,
          is_run = asking->unusable[index] == NULL && words_run(asking, external, words, &output, &why) == STATUS_OK;
-    const char *note = asking->unusable[index] != NULL ? asking->unusable[index] : why.text;
+    const char *note = asking->unusable[index] != NULL ? asking->unusable[index] : status_line(&why, line);
     struct json *estimate =
         external_figures(external, is_run ? &output : NULL, asking->versions[index], is_run ? NULL : note, &is_whole);
     text_release(&output);
@@ -291,7 +293,7 @@ static void note_warn(struct asking *asking, const struct suite_external *extern
 static struct json *estimate_of(struct asking *asking, int index, const struct suite_case *case_, struct arena *arena)
 {
     const struct suite_external *external = &asking->options->suite->externals[index];
-    char config[CONFIG_ROOM] = "";
+    char config[CONFIG_ROOM] = "", line[STATUS_LINE_BYTES];
     struct status why;
     bool is_whole = false;
     const struct model_places places = {.catalogue_dir = asking->options->catalogue_dir};
@@ -302,7 +304,7 @@ static struct json *estimate_of(struct asking *asking, int index, const struct s
         is_known = model_config_path(&places, case_->identity.model, config, &why) == STATUS_OK;
     }
     if (!is_known) {
-        struct json *unknown = external_figures(external, NULL, NULL, why.text, &is_whole);
+        struct json *unknown = external_figures(external, NULL, NULL, status_line(&why, line), &is_whole);
         return unknown != NULL && answer_add(asking, case_->id, unknown) ? asking->answers->estimate : NULL;
     }
     version_ask(asking, external, index);

@@ -51,12 +51,13 @@ struct json *external_figures(const struct suite_external *external, const struc
     struct text note = {0};
     struct json *document = NULL, *estimate = json_object_new();
     struct status wrong;
+    char line[STATUS_LINE_BYTES];
     bool made = estimate != NULL;
     bool is_read = output != NULL &&
                    json_parse_text(external->name, text_string(output), output->length, &document, &wrong) == STATUS_OK;
     if (!is_read) {
         text_append(&note, output != NULL ? "its output is no JSON: " : reason);
-        text_append(&note, output != NULL ? wrong.text : "");
+        text_append(&note, output != NULL ? status_line(&wrong, line) : "");
     }
     for (int i = 0; i < external->quantity_count && made; i++) {
         const struct external_quantity *quantity = &external->quantities[i];

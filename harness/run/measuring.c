@@ -132,9 +132,11 @@ static const char *status_word(enum status_code code)
 
 void measuring_status_send(const struct measuring *measuring, enum status_code code, const struct status *cause)
 {
+    char line[STATUS_LINE_BYTES];
     struct json *object = json_object_new();
-    bool made = json_set(object, "status", json_string_new(status_word(code))) &&
-                json_set(object, "reason", code == STATUS_OK ? json_null_new() : json_string_new(cause->text));
+    bool made =
+        json_set(object, "status", json_string_new(status_word(code))) &&
+        json_set(object, "reason", code == STATUS_OK ? json_null_new() : json_string_new(status_line(cause, line)));
     if (made) {
         case_send(measuring->file, object, NULL); /* where it fails, the parent sees a child without a result */
     }

@@ -460,8 +460,8 @@ enum status_code run_suite(const struct run_options *options, struct run_result 
     outcome_release(&run.outcome);
     if (code == STATUS_OK) {
         *result = run.result;
-    } else if (code == STATUS_IO && run.done > 0 && error != NULL) {
-        status_set(error, code, "%s; %d of %d cases are in the records", error->text, run.done, run.result.total);
+    } else if (code == STATUS_IO && run.done > 0) {
+        status_extend(error, "; %d of %d cases are in the records", run.done, run.result.total);
     }
     return code;
 }

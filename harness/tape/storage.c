@@ -475,5 +475,5 @@ void tape_run(struct tape *tape, enum opcode opcode, const struct operation_attr
 
 enum status_code tape_finish(struct tape *tape, struct status *error)
 {
-    return tape_failed(tape) ? status_set(error, tape->error.code, "%s", tape->error.text) : STATUS_OK;
+    return tape_failed(tape) ? status_copy(error, tape->error.code, &tape->error) : STATUS_OK;
 }
