@@ -1,6 +1,8 @@
 /* Generation: the prefill, the greedy loop, and what both loops share. The beam search is in generate_beams.c. */
 #include "models/generate.h"
 
+#include <stdio.h>
+
 #include "models/family.h"
 #include "models/generate_loop.h"
 #include "models/module_visit.h"
@@ -241,6 +243,13 @@ int64_t generate_tokens_maximum(const struct config *config, bool repeats)
     return repeats && tokens > REPLAYED_TOKENS_MAXIMUM ? REPLAYED_TOKENS_MAXIMUM : tokens;
 }
 
+static struct workload_words count_words(const struct status *error, enum workload_field field, int64_t count)
+{
+    char digits[24];
+    snprintf(digits, sizeof digits, "%lld", (long long)count);
+    return workload_value_words(error, field, digits);
+}
+
 static enum status_code tokens_check(const struct config *config, const struct workload *workload, bool repeats,
                                      struct status *error)
 {
@@ -248,12 +257,12 @@ static enum status_code tokens_check(const struct config *config, const struct w
     if (workload->new_tokens <= most) {
         return STATUS_OK;
     }
-    return status_set(
-        error, STATUS_INVALID,
-        "new_tokens: %lld through the %lld layer%s of %s are more than %s, whatever the model allows; write at "
-        "most %lld",
-        (long long)workload->new_tokens, (long long)config->layers, config->layers == 1 ? "" : "s", config->name,
-        repeats ? "assay replays" : "assay's tape for a device holds", (long long)most);
+    return status_set(error, STATUS_INVALID,
+                      "%s through the %lld layer%s of %s are more than %s, whatever the model allows; write at "
+                      "most %lld",
+                      count_words(error, FIELD_NEW_TOKENS, workload->new_tokens).text, (long long)config->layers,
+                      config->layers == 1 ? "" : "s", config->name,
+                      repeats ? "assay replays" : "assay's tape for a device holds", (long long)most);
 }
 
 /* Whether the states of a prompt with so many numbers for each token are whole groups, at least two. */
@@ -271,8 +280,8 @@ static enum status_code quantized_cache_check(const struct config *config, const
     if (config->sliding_window > 0) {
         return status_set(error, STATUS_INVALID,
                           "cache_dtype %s: %s has layers with a sliding window, which a quantised cache does not take; "
-                          "write cache_dtype: auto",
-                          dtype, config->name);
+                          "write %s",
+                          dtype, config->name, workload_value_words(error, FIELD_CACHE_DTYPE, "auto").text);
     }
     int64_t keys = config->latent > 0 ? config->latent : config_cached_heads(config) * config->head_dim;
     int64_t values = config->latent > 0 ? config->rotary_dim : keys;
@@ -281,8 +290,9 @@ static enum status_code quantized_cache_check(const struct config *config, const
         return status_set(
             error, STATUS_INVALID,
             "cache_dtype %s: a prompt of %lld tokens with %lld numbers each is not a whole number of groups "
-            "of %d, at least two; write another seq, or cache_dtype: auto",
-            dtype, (long long)workload->seq, (long long)odd, STATES_GROUP);
+            "of %d, at least two; write another seq, or %s",
+            dtype, (long long)workload->seq, (long long)odd, STATES_GROUP,
+            workload_value_words(error, FIELD_CACHE_DTYPE, "auto").text);
     }
     return STATUS_OK;
 }
@@ -291,47 +301,47 @@ enum status_code generate_check(const struct config *config, const struct worklo
                                 struct status *error)
 {
     int64_t fed = workload->seq + workload->new_tokens - 1;
+    const struct workload_words dynamic = workload_value_words(error, FIELD_CACHE, "dynamic"),
+                                one_beam = workload_value_words(error, FIELD_BEAMS, "1");
     if (!config->family->generates) {
-        return status_set(error, STATUS_INVALID,
-                          "mode generate: %s has no decoder that generates text; write mode infer", config->name);
+        return status_set(error, STATUS_INVALID, "mode generate: %s has no decoder that generates text; write %s",
+                          config->name, workload_name_words(error, FIELD_MODE, "infer").text);
     }
     bool plain = workload->cache == CACHE_DYNAMIC && workload->cache_dtype == CACHE_DTYPE_AUTO && workload->beams == 1;
     if (config->family->encode != NULL && !plain) {
-        return status_set(
-            error, STATUS_INVALID,
-            "%s: generation beside the encoder of %s is modelled for a dynamic cache without beams; write "
-            "cache: dynamic, cache_dtype: auto and beams: 1",
-            workload->beams > 1                         ? "beams"
-            : workload->cache_dtype != CACHE_DTYPE_AUTO ? "cache_dtype"
-                                                        : "cache",
-            config->name);
+        enum workload_field refused = workload->beams > 1                         ? FIELD_BEAMS
+                                      : workload->cache_dtype != CACHE_DTYPE_AUTO ? FIELD_CACHE_DTYPE
+                                                                                  : FIELD_CACHE;
+        return status_set(error, STATUS_INVALID,
+                          "%s: generation beside the encoder of %s is modelled for a dynamic cache without beams; "
+                          "write %s, %s and %s",
+                          workload_key_words(error, refused).text, config->name, dynamic.text,
+                          workload_value_words(error, FIELD_CACHE_DTYPE, "auto").text, one_beam.text);
     }
     if (workload->batch * workload->beams > ROWS_MAXIMUM) {
-        return status_set(error, STATUS_INVALID,
-                          "beams: %lld for each of %lld samples are too many; write less of either",
-                          (long long)workload->beams, (long long)workload->batch);
+        return status_set(error, STATUS_INVALID, "%s for each of %lld samples are too many; write less of either",
+                          count_words(error, FIELD_BEAMS, workload->beams).text, (long long)workload->batch);
     }
     if (config->dynamic_cache_only && workload->cache == CACHE_STATIC) {
-        return status_set(
-            error, STATUS_INVALID,
-            "cache: the class of %s cannot make its biases by distance for a static cache; write cache: dynamic",
-            config->name);
+        return status_set(error, STATUS_INVALID,
+                          "%s: the class of %s cannot make its biases by distance for a static cache; write %s",
+                          workload_key_words(error, FIELD_CACHE).text, config->name, dynamic.text);
     }
     if (config->family->bounds_positions && fed > config->positions) {
         return status_set(error, STATUS_INVALID,
-                          "new_tokens: a prompt of %lld and %lld new tokens are more than the %lld positions of %s; "
+                          "%s: a prompt of %lld and %lld new tokens are more than the %lld positions of %s; "
                           "write less of either",
-                          (long long)workload->seq, (long long)workload->new_tokens, (long long)config->positions,
-                          config->name);
+                          workload_key_words(error, FIELD_NEW_TOKENS).text, (long long)workload->seq,
+                          (long long)workload->new_tokens, (long long)config->positions, config->name);
     }
     if (config->sliding_window > 0 && fed >= config->sliding_window &&
         (workload->cache == CACHE_STATIC || workload->beams > 1)) {
-        return status_set(
-            error, STATUS_INVALID,
-            "%s: a prompt of %lld and %lld new tokens reach the sliding window of %lld of %s, which is "
-            "modelled for a dynamic cache without beams; write cache: dynamic and beams: 1, or fewer tokens",
-            workload->beams > 1 ? "beams" : "cache", (long long)workload->seq, (long long)workload->new_tokens,
-            (long long)config->sliding_window, config->name);
+        return status_set(error, STATUS_INVALID,
+                          "%s: a prompt of %lld and %lld new tokens reach the sliding window of %lld of %s, which is "
+                          "modelled for a dynamic cache without beams; write %s and %s, or fewer tokens",
+                          workload_key_words(error, workload->beams > 1 ? FIELD_BEAMS : FIELD_CACHE).text,
+                          (long long)workload->seq, (long long)workload->new_tokens, (long long)config->sliding_window,
+                          config->name, dynamic.text, one_beam.text);
     }
     enum status_code code = tokens_check(config, workload, repeats, error);
     if (code != STATUS_OK || workload->cache_dtype == CACHE_DTYPE_AUTO) {

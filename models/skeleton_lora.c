@@ -56,12 +56,13 @@ enum status_code skeleton_lora(struct skeleton_builder *builder, int64_t rank, e
     const struct config *config = builder->config;
     if (config->family->is_image) {
         return status_set(builder->error, STATUS_INVALID,
-                          "lora_rank: PEFT has no targets for models of images, as %s is; leave it out", config->name);
+                          "%s: PEFT has no targets for models of images, as %s is; leave it out",
+                          workload_key_words(builder->error, FIELD_LORA_RANK).text, config->name);
     }
     if (config->family->lora_targets == NULL && targets != LORA_TARGETS_LINEAR) {
-        return status_set(builder->error, STATUS_INVALID,
-                          "lora_targets: PEFT has no targets of its own for %s; write lora_targets linear",
-                          config->name);
+        return status_set(builder->error, STATUS_INVALID, "%s: PEFT has no targets of its own for %s; write %s",
+                          workload_key_words(builder->error, FIELD_LORA_TARGETS).text, config->name,
+                          workload_name_words(builder->error, FIELD_LORA_TARGETS, "linear").text);
     }
     int tensor_count = builder->skeleton->tensor_count;
     for (int i = 0; i < tensor_count && builder->code == STATUS_OK; i++) {

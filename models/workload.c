@@ -2,6 +2,7 @@
 #include "models/workload.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "harness/base/size.h"
@@ -137,6 +138,35 @@ const char *workload_field_name(enum workload_field field, int64_t value)
     return row->names != NULL && value >= 0 && value < row->count ? row->names[value] : NULL;
 }
 
+static bool is_option(const struct status *error)
+{
+    return error != NULL && error->spelling == STATUS_SPELLING_OPTIONS;
+}
+
+struct workload_words workload_key_words(const struct status *error, enum workload_field field)
+{
+    struct workload_words words;
+    snprintf(words.text, sizeof words.text, "%s%s", is_option(error) ? "--" : "", rows[field].key);
+    for (char *byte = words.text; is_option(error) && *byte != '\0'; byte++) {
+        *byte = *byte == '_' ? '-' : *byte;
+    }
+    return words;
+}
+
+struct workload_words workload_value_words(const struct status *error, enum workload_field field, const char *value)
+{
+    struct workload_words key = workload_key_words(error, field), words;
+    snprintf(words.text, sizeof words.text, "%.30s%s %.30s", key.text, is_option(error) ? "" : ":", value);
+    return words;
+}
+
+struct workload_words workload_name_words(const struct status *error, enum workload_field field, const char *name)
+{
+    struct workload_words key = workload_key_words(error, field), words;
+    snprintf(words.text, sizeof words.text, "%.30s %.30s", key.text, name);
+    return words;
+}
+
 const char *mode_name(enum mode mode)
 {
     return mode_names[mode];
@@ -231,10 +261,12 @@ static enum status_code name_parse(const struct field_row *row, const char *text
         }
         text_format(&known, "%s%s", i > row->first ? ", " : "", row->names[i]);
     }
-    const char *remedy = workload_word_remedy((enum workload_field)(row - rows), text);
+    const enum workload_field field = (enum workload_field)(row - rows);
+    const char *remedy = workload_word_remedy(field, text);
+    const struct workload_words key = workload_key_words(error, field);
     enum status_code code = remedy != NULL
-                                ? status_set(error, STATUS_INVALID, "%s: '%s': %s", row->key, text, remedy)
-                                : status_set(error, STATUS_INVALID, "%s: '%s' is not known; write one of: %s", row->key,
+                                ? status_set(error, STATUS_INVALID, "%s: '%s': %s", key.text, text, remedy)
+                                : status_set(error, STATUS_INVALID, "%s: '%s' is not known; write one of: %s", key.text,
                                              text, text_string(&known));
     text_release(&known);
     return code;
@@ -267,7 +299,7 @@ enum status_code workload_set(struct workload *workload, const char *key, const 
         int64_t count = 0;
         enum status_code code = integer_parse(text, row->first, COUNT_MAXIMUM, &count, error);
         if (code != STATUS_OK) {
-            status_prefix(error, "%s", key);
+            status_prefix(error, "%s", workload_key_words(error, (enum workload_field)field).text);
             return code;
         }
         memcpy(member, &count, sizeof count);
@@ -300,24 +332,24 @@ static enum status_code cache_check(const struct workload *workload, struct stat
     bool quantized = workload->cache_dtype != CACHE_DTYPE_AUTO;
     const char *dtype = cache_dtype_name(workload->cache_dtype);
     if (workload->mode != MODE_GENERATE && (workload->cache != CACHE_DYNAMIC || quantized || workload->beams != 1)) {
-        return status_set(error, STATUS_INVALID, "%s: mode %s does not generate; leave it out, or write mode generate",
-                          workload->beams != 1 ? "beams"
-                          : quantized          ? "cache_dtype"
-                                               : "cache",
-                          mode_name(workload->mode));
+        enum workload_field field = workload->beams != 1 ? FIELD_BEAMS : quantized ? FIELD_CACHE_DTYPE : FIELD_CACHE;
+        return status_set(error, STATUS_INVALID, "%s: mode %s does not generate; leave it out, or write %s",
+                          workload_key_words(error, field).text, mode_name(workload->mode),
+                          workload_name_words(error, FIELD_MODE, "generate").text);
     }
     if (quantized && workload->cache == CACHE_STATIC) {
         return status_set(error, STATUS_INVALID,
-                          "cache_dtype %s: a static cache has the dtype of its keys; write cache: dynamic, or "
-                          "cache_dtype: auto",
-                          dtype);
+                          "cache_dtype %s: a static cache has the dtype of its keys; write %s, or %s", dtype,
+                          workload_value_words(error, FIELD_CACHE, "dynamic").text,
+                          workload_value_words(error, FIELD_CACHE_DTYPE, "auto").text);
     }
     bool amp = workload->precision == PRECISION_AMP_FLOAT16 || workload->precision == PRECISION_AMP_BFLOAT16;
     if (quantized && amp) {
         return status_set(error, STATUS_INVALID,
                           "cache_dtype %s: autocast gives keys and values two dtypes, which is not modelled for a "
-                          "quantised cache; write precision bfloat16, or cache_dtype: auto",
-                          dtype);
+                          "quantised cache; write %s, or %s",
+                          dtype, workload_name_words(error, FIELD_PRECISION, "bfloat16").text,
+                          workload_value_words(error, FIELD_CACHE_DTYPE, "auto").text);
     }
     return STATUS_OK;
 }
@@ -343,8 +375,9 @@ static enum status_code carrying_check(const struct workload *workload, struct s
                           mode);
     }
     if (searches && workload->mode == MODE_LOAD) {
-        return status_set(error, STATUS_INVALID,
-                          "find_batch: mode load has no batch; leave it out, or write mode infer, generate or train");
+        return status_set(
+            error, STATUS_INVALID, "%s: mode load has no batch; leave it out, or write %s, generate or train",
+            workload_key_words(error, FIELD_FIND_BATCH).text, workload_name_words(error, FIELD_MODE, "infer").text);
     }
     if (searches && workload->place != NULL) {
         return status_set(error, STATUS_INVALID,
@@ -353,69 +386,82 @@ static enum status_code carrying_check(const struct workload *workload, struct s
     return STATUS_OK;
 }
 
+/* What is computed of a batch: its end, and for which of its tokens. */
+static enum status_code result_check(const struct workload *workload, struct status *error)
+{
+    bool trains = workload->mode == MODE_TRAIN;
+    if (trains && workload->head == HEAD_BARE) {
+        return status_set(error, STATUS_INVALID, "head bare: training needs a loss; write %s",
+                          workload_name_words(error, FIELD_HEAD, "lm").text);
+    }
+    if (workload->padding && workload->mode == MODE_GENERATE) {
+        return status_set(error, STATUS_INVALID, "%s: the prompts of mode generate have one length; write false",
+                          workload_key_words(error, FIELD_PADDING).text);
+    }
+    if (workload->mode == MODE_GENERATE && workload->head == HEAD_BARE) {
+        return status_set(error, STATUS_INVALID, "head bare: a token is chosen by the head; write %s",
+                          workload_name_words(error, FIELD_HEAD, "lm").text);
+    }
+    if (trains && workload->logits == LOGITS_LAST) {
+        return status_set(error, STATUS_INVALID, "logits last: the loss of training is taken over all; write all");
+    }
+    return STATUS_OK;
+}
+
 enum status_code workload_check(const struct workload *workload, struct status *error)
 {
     bool trains = workload->mode == MODE_TRAIN;
+    const struct workload_words trained = workload_name_words(error, FIELD_MODE, "train");
     if (trains && workload->precision >= PRECISION_INT8 && workload->lora_rank == 0) {
         return status_set(
             error, STATUS_INVALID,
-            "precision %s: quantised weights are not trained; train adapters beside them with lora_rank: 8, or "
-            "write bfloat16",
-            precision_name(workload->precision));
+            "precision %s: quantised weights are not trained; train adapters beside them with %s, or write bfloat16",
+            precision_name(workload->precision), workload_value_words(error, FIELD_LORA_RANK, "8").text);
     }
     if (trains && workload->optimizer == OPTIMIZER_NONE) {
         return status_set(error, STATUS_INVALID, "mode train needs an optimizer; write one, for example adamw-fused");
     }
     if (!trains && workload->optimizer != OPTIMIZER_NONE) {
         return status_set(error, STATUS_INVALID,
-                          "optimizer %s: mode %s does not train; leave the optimizer out, or "
-                          "write mode train",
-                          optimizer_name(workload->optimizer), mode_name(workload->mode));
+                          "optimizer %s: mode %s does not train; leave the optimizer out, or write %s",
+                          optimizer_name(workload->optimizer), mode_name(workload->mode), trained.text);
     }
     if (!trains && workload->loss != LOSS_COMPOSED) {
-        return status_set(error, STATUS_INVALID, "loss %s: mode %s has no loss; leave it out, or write mode train",
-                          loss_name(workload->loss), mode_name(workload->mode));
+        return status_set(error, STATUS_INVALID, "loss %s: mode %s has no loss; leave it out, or write %s",
+                          loss_name(workload->loss), mode_name(workload->mode), trained.text);
     }
     if (!trains && workload->lora_rank != 0) {
-        return status_set(error, STATUS_INVALID, "lora_rank: mode %s trains no adapters; write 0, or mode train",
-                          mode_name(workload->mode));
+        return status_set(error, STATUS_INVALID, "%s: mode %s trains no adapters; write 0, or %s",
+                          workload_key_words(error, FIELD_LORA_RANK).text, mode_name(workload->mode), trained.text);
     }
     if (workload->prepare_kbit && !(trains && workload_is_bitsandbytes(workload) && workload->lora_rank > 0)) {
         return status_set(error, STATUS_INVALID,
-                          "prepare_kbit: mode %s in %s trains no adapters on weights of bitsandbytes; write false, or "
-                          "mode train, precision int8 or int4, quantize linear and lora_rank: 8",
-                          mode_name(workload->mode), precision_name(workload->precision));
+                          "%s: mode %s in %s trains no adapters on weights of bitsandbytes; write false, or %s, %s or "
+                          "int4, %s and %s",
+                          workload_key_words(error, FIELD_PREPARE_KBIT).text, mode_name(workload->mode),
+                          precision_name(workload->precision), trained.text,
+                          workload_name_words(error, FIELD_PRECISION, "int8").text,
+                          workload_name_words(error, FIELD_QUANTIZE, "linear").text,
+                          workload_value_words(error, FIELD_LORA_RANK, "8").text);
     }
     if (!trains && workload->checkpointing) {
-        return status_set(error, STATUS_INVALID,
-                          "checkpointing: mode %s has no backward pass; write false, or mode "
-                          "train",
-                          mode_name(workload->mode));
+        return status_set(error, STATUS_INVALID, "%s: mode %s has no backward pass; write false, or %s",
+                          workload_key_words(error, FIELD_CHECKPOINTING).text, mode_name(workload->mode), trained.text);
     }
     if (!trains && workload->accumulate != 1) {
-        return status_set(error, STATUS_INVALID, "accumulate: mode %s takes no optimizer step; write 1, or mode train",
-                          mode_name(workload->mode));
+        return status_set(error, STATUS_INVALID, "%s: mode %s takes no optimizer step; write 1, or %s",
+                          workload_key_words(error, FIELD_ACCUMULATE).text, mode_name(workload->mode), trained.text);
     }
     bool rounds = workload->tf32 || workload->tf32_convolutions;
     if (rounds && (workload->precision != PRECISION_FLOAT32 || workload->mode == MODE_LOAD)) {
         return status_set(error, STATUS_INVALID,
-                          "%s: mode %s in %s multiplies nothing in float32; write false, or mode infer and precision "
-                          "float32",
-                          workload->tf32 ? "tf32" : "tf32_convolutions", mode_name(workload->mode),
-                          precision_name(workload->precision));
+                          "%s: mode %s in %s multiplies nothing in float32; write false, or %s and %s",
+                          workload_key_words(error, workload->tf32 ? FIELD_TF32 : FIELD_TF32_CONVOLUTIONS).text,
+                          mode_name(workload->mode), precision_name(workload->precision),
+                          workload_name_words(error, FIELD_MODE, "infer").text,
+                          workload_name_words(error, FIELD_PRECISION, "float32").text);
     }
-    if (trains && workload->head == HEAD_BARE) {
-        return status_set(error, STATUS_INVALID, "head bare: training needs a loss; write head lm");
-    }
-    if (workload->padding && workload->mode == MODE_GENERATE) {
-        return status_set(error, STATUS_INVALID, "padding: the prompts of mode generate have one length; write false");
-    }
-    if (workload->mode == MODE_GENERATE && workload->head == HEAD_BARE) {
-        return status_set(error, STATUS_INVALID, "head bare: a token is chosen by the head; write head lm");
-    }
-    if (trains && workload->logits == LOGITS_LAST) {
-        return status_set(error, STATUS_INVALID, "logits last: the loss of training is taken over all; write all");
-    }
-    enum status_code code = carrying_check(workload, error);
+    enum status_code code = result_check(workload, error);
+    code = code == STATUS_OK ? carrying_check(workload, error) : code;
     return code == STATUS_OK ? cache_check(workload, error) : code;
 }

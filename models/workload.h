@@ -143,6 +143,21 @@ const char *head_name(enum head head);
  * but the last alone when generating, as transformers does; 32 new tokens, a dynamic cache in the dtype of the keys, 1 beam. */
 struct workload workload_default(enum mode mode);
 
+/* A field in an error, in the words of the one who reads it (status.h; error NULL: of a suite). By value, so that it can stand
+ * among the arguments of status_set. */
+struct workload_words {
+    char text[64];
+};
+
+/* The field alone: "lora_rank", "--lora-rank". */
+struct workload_words workload_key_words(const struct status *error, enum workload_field field);
+
+/* With a value, which it has or should have: "lora_rank: 8", "--lora-rank 8". */
+struct workload_words workload_value_words(const struct status *error, enum workload_field field, const char *value);
+
+/* The same in the middle of a sentence: "mode train", "--mode train". */
+struct workload_words workload_name_words(const struct status *error, enum workload_field field, const char *name);
+
 /* Sets one field, named by its key, from text: a value's name, or an alias of it (workload_alias.h).
  * A text is not copied: it outlives the workload.
  * STATUS_INVALID says what is wrong and lists what would be right; an unknown key is STATUS_INVALID too. */

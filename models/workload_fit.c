@@ -1,6 +1,8 @@
 /* Workload fit: what a model refuses of a workload that is right in itself. */
 #include "models/workload_fit.h"
 
+#include <stdio.h>
+
 #include "models/family.h"
 #include "models/generate.h"
 
@@ -12,37 +14,40 @@ enum status_code workload_fit_check(const struct config *config, const struct wo
         return STATUS_OK;
     }
     if (config->family->forward == NULL) {
-        return status_set(error, STATUS_INVALID, "mode %s: of %s models only loading is modelled; write mode load",
-                          mode_name(workload->mode), config->family->name);
+        return status_set(error, STATUS_INVALID, "mode %s: of %s models only loading is modelled; write %s",
+                          mode_name(workload->mode), config->family->name,
+                          workload_name_words(error, FIELD_MODE, "load").text);
     }
     if (config->rotary_follows) {
         return status_set(error, STATUS_INVALID,
                           "mode %s: the rotary tables of %s follow the length of the sequence (longrope), which is not "
-                          "modelled; write mode load, or take the model of the original context",
-                          mode_name(workload->mode), config->name);
+                          "modelled; write %s, or take the model of the original context",
+                          mode_name(workload->mode), config->name, workload_name_words(error, FIELD_MODE, "load").text);
     }
     if (workload->checkpointing && config->family->refuses_checkpointing) {
-        return status_set(error, STATUS_INVALID,
-                          "checkpointing: the class of %s cannot recompute its blocks; write false", config->name);
+        return status_set(error, STATUS_INVALID, "%s: the class of %s cannot recompute its blocks; write false",
+                          workload_key_words(error, FIELD_CHECKPOINTING).text, config->name);
     }
     if (text && workload->seq < 1) {
-        return status_set(error, STATUS_INVALID, "seq: %s reads text; give a sequence length of at least 1",
-                          config->name);
+        return status_set(error, STATUS_INVALID, "%s: %s reads text; give a sequence length of at least 1",
+                          workload_key_words(error, FIELD_SEQ).text, config->name);
     }
     if (text && workload->padding && workload->seq < 2) {
-        return status_set(error, STATUS_INVALID,
-                          "padding: a sequence of 1 cannot be shorter; write a seq of at least 2");
+        return status_set(error, STATUS_INVALID, "%s: a sequence of 1 cannot be shorter; write a seq of at least 2",
+                          workload_key_words(error, FIELD_PADDING).text);
     }
     if (config->family->bounds_positions && workload->seq > config->positions) {
-        return status_set(error, STATUS_INVALID, "seq: %lld is more than the %lld positions of %s; write at most %lld",
-                          (long long)workload->seq, (long long)config->positions, config->name,
+        char seq[24];
+        snprintf(seq, sizeof seq, "%lld", (long long)workload->seq);
+        return status_set(error, STATUS_INVALID, "%s is more than the %lld positions of %s; write at most %lld",
+                          workload_value_words(error, FIELD_SEQ, seq).text, (long long)config->positions, config->name,
                           (long long)config->positions);
     }
     if (config->score_cap > 0 && workload->attention != ATTENTION_EAGER) {
         return status_set(error, STATUS_INVALID,
-                          "attention %s: %s caps its scores, which only the eager form of transformers does; write "
-                          "attention: eager",
-                          attention_name(workload->attention), config->name);
+                          "attention %s: %s caps its scores, which only the eager form of transformers does; write %s",
+                          attention_name(workload->attention), config->name,
+                          workload_value_words(error, FIELD_ATTENTION, "eager").text);
     }
     return workload->mode == MODE_GENERATE ? generate_check(config, workload, repeats, error) : STATUS_OK;
 }

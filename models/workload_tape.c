@@ -365,7 +365,7 @@ static enum status_code tape_build(const struct forward *form, const struct targ
         return code;
     }
     do {
-        struct status why = {0};
+        struct status why = {.spelling = error != NULL ? error->spelling : STATUS_SPELLING_KEYS};
         struct build build = {.forward = *form, .plan = *plan};
         build.forward.workload = &adapted;
         bounds.broken = false;

@@ -48,8 +48,4 @@ enum status_code case_options_read(const struct arguments *arguments, enum preci
 enum status_code case_options_check(const struct arguments *arguments, const struct identity *identity,
                                     struct status *error);
 
-/* Puts options into an error that speaks in the words of suites, where the case came from options: "write attention: eager"
- * becomes "write --attention eager". Leaves everything else as it is. */
-void case_options_reword(const struct arguments *arguments, struct status *error);
-
 #endif

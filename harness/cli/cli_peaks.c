@@ -399,6 +399,7 @@ static enum status_code peaks_run(const struct arguments *arguments, enum exit_c
     if (code != STATUS_OK) {
         return code;
     }
+    error->spelling = STATUS_SPELLING_KEYS;                     /* --over has fields by their keys */
     for (int i = 0; i < axes.count && code == STATUS_OK; i++) { /* the id names the largest case */
         const struct axis_range *range = &axes.ranges[i];
         code = limit_field_check(&question.input, range->field, error);

@@ -194,11 +194,8 @@ static enum status_code program_run(int count, char **words, enum exit_code *exi
     if (command->computes) {
         waiting_threads_sleep(words);
     }
-    code = command->run(&arguments, exit_code, error);
-    if (code == STATUS_INVALID || code == STATUS_OVERFLOW) {
-        case_options_reword(&arguments, error);
-    }
-    return code;
+    error->spelling = case_options_given(&arguments) ? STATUS_SPELLING_OPTIONS : STATUS_SPELLING_KEYS;
+    return command->run(&arguments, exit_code, error);
 }
 
 /* The start of the ":NUMBER" that ends at end; NULL where there is none. */

@@ -81,7 +81,7 @@ static enum status_code layout_judge(struct search *search, const struct layout 
     struct device_map map;
     struct placed_tape placed;
     struct placed_outcome outcome;
-    struct status why = {0};
+    struct status why = {.spelling = error != NULL ? error->spelling : STATUS_SPELLING_KEYS};
     search->trial_count++;
     enum status_code code = map_make(search, layout, &arena, &map, error);
     if (code == STATUS_OK) {

@@ -8,7 +8,7 @@
 static enum status_code trial_predict(const struct placed_question *question, const struct device_map *map,
                                       struct placed_trial *trial, struct status *error)
 {
-    struct status why = {0};
+    struct status why = {.spelling = error != NULL ? error->spelling : STATUS_SPELLING_KEYS};
     char line[STATUS_LINE_BYTES];
     enum status_code code = placed_tape_build(question, map, &trial->placed, &why);
     trial->is_built = code == STATUS_OK;
