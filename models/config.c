@@ -178,8 +178,8 @@ enum status_code config_of_json(const struct json *document, const char *path, c
     struct field_reader reader = {
         .object = document, .path = path, .record = &record, .error = error, .code = STATUS_OK};
     if (json_kind(document) != JSON_KIND_OBJECT) {
-        reader.code = status_set(error, STATUS_INVALID, "%s:1:1: %s is not a configuration; write an object", path,
-                                 json_kind_name(json_kind(document)));
+        reader.code = status_set_at(error, STATUS_INVALID, (struct file_place){path, 1, 1},
+                                    "%s is not a configuration; write an object", json_kind_name(json_kind(document)));
     } else {
         copy_string(&reader, "name", name, result.name, sizeof result.name);
         read_common(&reader, &result);

@@ -26,7 +26,7 @@ void field_fault(struct field_reader *reader, const char *key, const char *forma
     for (char *dot = strchr(pointer, '.'); dot != NULL; dot = strchr(dot, '.')) {
         *dot = '/'; /* a.b is b of a */
     }
-    reader->code = status_set(reader->error, STATUS_INVALID, "%s: %s: %s", reader->path, key, cause);
+    reader->code = status_set(reader->error, STATUS_INVALID, "%s: %s", key, cause);
     json_place_add(reader->path, pointer, reader->error);
 }
 

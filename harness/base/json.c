@@ -63,10 +63,11 @@ static enum status_code parse_error(const char *name, const json_error_t *cause,
         return status_set(error, STATUS_OUT_OF_MEMORY, "%s: the host has not enough memory to read it", name);
     }
     if (cause->line < 1) {
-        return status_set(error, STATUS_INVALID, "%s: %s; %s", name, cause->text, remedy_of(code));
+        return status_set_at(error, STATUS_INVALID, (struct file_place){.path = name}, "%s; %s", cause->text,
+                             remedy_of(code));
     }
-    return status_set(error, STATUS_INVALID, "%s:%d:%d: %s; %s", name, cause->line,
-                      cause->column > 0 ? cause->column : 1, cause->text, remedy_of(code));
+    const struct file_place place = {name, cause->line, cause->column > 0 ? cause->column : 1};
+    return status_set_at(error, STATUS_INVALID, place, "%s; %s", cause->text, remedy_of(code));
 }
 
 enum status_code json_parse_text(const char *name, const char *text, size_t length, struct json **document,
@@ -75,8 +76,8 @@ enum status_code json_parse_text(const char *name, const char *text, size_t leng
     json_error_t cause = {.line = -1};
     const struct file_kind *kind = file_kind_of(text, length);
     if (kind != NULL) {
-        return status_set(error, STATUS_INVALID, "%s:1:1: this is no JSON: it is %s; %s", name, kind->words,
-                          kind->remedy != NULL ? kind->remedy : "name another file");
+        return status_set_at(error, STATUS_INVALID, (struct file_place){name, 1, 1}, "this is no JSON: it is %s; %s",
+                             kind->words, kind->remedy != NULL ? kind->remedy : "name another file");
     }
     size_t mark =
         length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0; /* of the order of bytes: editors put it */

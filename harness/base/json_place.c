@@ -179,10 +179,15 @@ bool json_place_find(const char *path, const char *pointer, struct json_place *p
 
 void json_place_add(const char *path, const char *pointer, struct status *error)
 {
-    struct json_place place;
-    size_t length = strlen(path);
-    if (error != NULL && strncmp(error->text, path, length) == 0 && strncmp(error->text + length, ": ", 2) == 0 &&
-        json_place_find(path, pointer, &place)) {
-        status_set(error, error->code, "%s:%d:%d%s", path, place.line, place.column, error->text + length);
+    struct json_place place = {0};
+    if (error == NULL || error->line > 0) {
+        return;
+    }
+    json_place_find(path, pointer, &place);
+    if (error->path[0] == '\0') {
+        status_place(error, (struct file_place){path, place.line, place.column});
+    } else {
+        error->line = place.line;
+        error->column = place.column;
     }
 }

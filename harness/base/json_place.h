@@ -17,8 +17,8 @@ struct json_place {
  * regular file that can be read. Keys that are written with escapes are not found. */
 bool json_place_find(const char *path, const char *pointer, struct json_place *place);
 
-/* Puts the place into a text of error that begins with "PATH: ", which then begins with "PATH:LINE:COLUMN: ". Where it
- * begins otherwise, or the place is not found, nothing changes. */
+/* Gives an error about the file its place; where that is not found, the path alone. One that has a line already stays as it
+ * is. error may be NULL. */
 void json_place_add(const char *path, const char *pointer, struct status *error);
 
 #endif

@@ -49,12 +49,14 @@ static void path_keep(const char *path, char kept[STATUS_PATH_BYTES])
 static void status_write(struct status *error, enum status_code code, struct file_place place, const char *format,
                          va_list arguments)
 {
-    struct status made = {.code = code, .spelling = error->spelling, .line = place.line, .column = place.column};
+    struct status made = {.code = code, .spelling = error->spelling};
     int wanted = vsnprintf(made.text, sizeof made.text, format, arguments); /* they may point into *error */
     text_cut(made.text, wanted);
     text_clean(made.text);
-    if (place.path != NULL) {
+    if (place.path != NULL && place.path[0] != '\0') {
         path_keep(place.path, made.path);
+        made.line = place.line;
+        made.column = place.column;
     }
     *error = made;
 }
@@ -85,7 +87,7 @@ enum status_code status_set_at(struct status *error, enum status_code code, stru
 void status_place(struct status *error, struct file_place place)
 {
     char line[STATUS_LINE_BYTES];
-    if (error != NULL) {
+    if (error != NULL && place.path != NULL && place.path[0] != '\0') {
         status_set_at(error, error->code, place, "%s", status_line(error, line));
     }
 }

@@ -76,9 +76,9 @@ enum status_code offload_index_load(struct offload_folder *folder, struct status
     struct json *read = NULL;
     enum status_code code = index_parse(folder->index_path, &read, error);
     if (code == STATUS_OK && json_kind(read) != JSON_KIND_OBJECT) {
-        code = status_set(error, STATUS_INVALID,
-                          "%s:1:1: it is %s; the index of an offload folder is an object of names: " REMEDY_AGAIN,
-                          folder->index_path, json_kind_name(json_kind(read)));
+        code = status_set_at(error, STATUS_INVALID, (struct file_place){folder->index_path, 1, 1},
+                             "it is %s; the index of an offload folder is an object of names: " REMEDY_AGAIN,
+                             json_kind_name(json_kind(read)));
         json_release(read);
     } else if (code == STATUS_OK) {
         json_release(folder->index);
@@ -165,24 +165,26 @@ enum status_code offload_tensor_bytes(const char *where, const struct offload_te
                                       struct status *error)
 {
     char quote[QUOTE_BYTES];
+    const struct file_place place = {.path = where};
     if (tensor->name[0] == '\0' || strchr(tensor->name, '/') != NULL) {
-        return status_set(error, STATUS_INVALID, "%s: %s cannot be the name of a weight: %s; rename it in the model",
-                          where, name_quote(tensor->name, quote),
-                          tensor->name[0] == '\0' ? "it is empty" : "its file would lie in another folder");
+        return status_set_at(error, STATUS_INVALID, place,
+                             "%s cannot be the name of a weight: %s; rename it in the model",
+                             name_quote(tensor->name, quote),
+                             tensor->name[0] == '\0' ? "it is empty" : "its file would lie in another folder");
     }
     int64_t size = tensor->type->bytes;
     bool fits = tensor->rank <= OFFLOAD_RANK_MAXIMUM, is_empty = false;
     for (int i = 0; i < tensor->rank && fits; i++) {
         if (tensor->shape[i] < 0) {
-            return status_set(error, STATUS_INVALID, "%s: %s has a dimension of %" PRId64 "; " REMEDY_AGAIN, where,
-                              name_quote(tensor->name, quote), tensor->shape[i]);
+            return status_set_at(error, STATUS_INVALID, place, "%s has a dimension of %" PRId64 "; " REMEDY_AGAIN,
+                                 name_quote(tensor->name, quote), tensor->shape[i]);
         }
         is_empty = is_empty || tensor->shape[i] == 0;
         fits = tensor->shape[i] == 0 || size_multiply(size, tensor->shape[i], &size);
     }
     if (!fits) {
-        return status_set(error, STATUS_OVERFLOW, "%s: the size of %s does not fit 63 bits; " REMEDY_AGAIN, where,
-                          name_quote(tensor->name, quote));
+        return status_set_at(error, STATUS_OVERFLOW, place, "the size of %s does not fit 63 bits; " REMEDY_AGAIN,
+                             name_quote(tensor->name, quote));
     }
     *bytes = is_empty ? 0 : size;
     return STATUS_OK;
@@ -204,7 +206,6 @@ __attribute__((format(printf, 5, 6))) static enum status_code entry_fault(const 
 {
     char cause[STATUS_TEXT_BYTES], quote[QUOTE_BYTES];
     struct text pointer = {0};
-    struct status fault = {0};
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(cause, sizeof cause, format, arguments);
@@ -213,12 +214,10 @@ __attribute__((format(printf, 5, 6))) static enum status_code entry_fault(const 
     if (member != NULL) {
         json_pointer_append(member, &pointer);
     }
-    status_set(&fault, STATUS_INVALID, "%s: %s%s", folder->index_path, name_quote(name, quote), cause);
-    if (!pointer.failed) {
-        json_place_add(folder->index_path, text_string(&pointer), &fault);
-    }
+    status_set(error, STATUS_INVALID, "%s%s", name_quote(name, quote), cause);
+    json_place_add(folder->index_path, text_string(&pointer), error);
     text_release(&pointer);
-    return status_copy(error, STATUS_INVALID, &fault);
+    return STATUS_INVALID;
 }
 
 /* *type is NULL where the entry says none. */
@@ -355,7 +354,7 @@ enum status_code offload_entry_read(struct offload_folder *folder, const char *n
         struct text pointer = {0};
         json_pointer_append(name, &pointer);
         code = offload_tensor_bytes(folder->index_path, &tensor, &read.bytes, error);
-        if (code != STATUS_OK && !pointer.failed) {
+        if (code != STATUS_OK) {
             json_place_add(folder->index_path, text_string(&pointer), error);
         }
         text_release(&pointer);

@@ -10,8 +10,6 @@
 #include "harness/cli/resource_path.h"
 #include "models/workload.h"
 
-static const char origin[] = "options";
-
 /* What a value of a case may consist of: none of it means anything to YAML. */
 static bool is_plain(const char *value)
 {
@@ -33,7 +31,7 @@ static enum status_code options_write(const struct arguments *arguments, struct 
         }
         if (!is_plain(value)) {
             return status_set(error, STATUS_INVALID, "plan: %s: '%s' is no value, and no list of values with commas",
-                              key, value);
+                              workload_key_words(error, (enum workload_field)field).text, value);
         }
         bool is_list = strchr(value, ',') != NULL;
         text_format(yaml, "    %s: %s%s%s\n", key, is_list ? "[" : "", value, is_list ? "]" : "");
@@ -45,7 +43,6 @@ enum status_code case_suite_read(const struct arguments *arguments, const char *
                                  struct status *error)
 {
     struct text yaml = {0};
-    struct status cause = {0};
     const char *name = arguments->operands[0];
     size_t length = strlen(name);
     if (length > 5 && (strcmp(name + length - 5, ".yaml") == 0 || strcmp(name + length - 4, ".yml") == 0)) {
@@ -60,12 +57,7 @@ enum status_code case_suite_read(const struct arguments *arguments, const char *
     }
     enum status_code code = options_write(arguments, &yaml, error);
     if (code == STATUS_OK) {
-        code = suite_read_text(origin, text_string(&yaml), yaml.length, catalogue_dir, suite, &cause);
-        /* "options:5:12: batch: ...": nobody has seen that text */
-        const char *told = strncmp(cause.text, origin, sizeof origin - 1) == 0 ? strstr(cause.text, ": ") : NULL;
-        if (code != STATUS_OK) {
-            status_set(error, code, "%s", told != NULL ? told + 2 : cause.text);
-        }
+        code = suite_read_text("", text_string(&yaml), yaml.length, catalogue_dir, suite, error);
     }
     text_release(&yaml);
     return code;

@@ -28,14 +28,12 @@ static bool device_of(const struct json *value, struct placement_device *device)
 static enum status_code device_refuse(const char *path, bool is_member, const char *key, struct status *error)
 {
     struct text pointer = {0};
-    enum status_code code = status_set(
-        error, STATUS_INVALID,
-        "%s: %s has no device of accelerate; write a number for a GPU, \"cpu\", \"mps\" or \"disk\"", path, key);
+    enum status_code code =
+        status_set(error, STATUS_INVALID,
+                   "%s has no device of accelerate; write a number for a GPU, \"cpu\", \"mps\" or \"disk\"", key);
     text_append(&pointer, is_member ? "/device_map" : "");
     json_pointer_append(key, &pointer);
-    if (error != NULL && !pointer.failed) {
-        json_place_add(path, text_string(&pointer), error);
-    }
+    json_place_add(path, text_string(&pointer), error);
     text_release(&pointer);
     return code;
 }
@@ -46,7 +44,8 @@ static enum status_code map_fill(const char *path, const struct json *document, 
     const struct json *object = json_get(document, "device_map");
     object = json_kind(object) == JSON_KIND_OBJECT ? object : document;
     if (json_kind(object) != JSON_KIND_OBJECT) {
-        return status_set(error, STATUS_INVALID, "%s:1:1: a device map is an object; write {\"\": 0}", path);
+        return status_set_at(error, STATUS_INVALID, (struct file_place){path, 1, 1},
+                             "a device map is an object; write {\"\": 0}");
     }
     map->entries = arena_alloc(arena, json_count(object) * sizeof *map->entries);
     if (map->entries == NULL) {

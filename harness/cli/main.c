@@ -198,24 +198,6 @@ static enum status_code program_run(int count, char **words, enum exit_code *exi
     return command->run(&arguments, exit_code, error);
 }
 
-/* The start of the ":NUMBER" that ends at end; NULL where there is none. */
-static const char *number_before(const char *text, const char *end)
-{
-    const char *digit = end;
-    while (digit > text && digit[-1] >= '0' && digit[-1] <= '9') {
-        digit--;
-    }
-    return digit < end && digit > text + 1 && digit[-1] == ':' ? digit - 1 : NULL;
-}
-
-/* Whether the text begins with FILE:LINE:COLUMN. Then it is printed as it is, for editors that jump to such a place. */
-static bool is_placed(const char *text)
-{
-    const char *end = strstr(text, ": ");
-    const char *column = end != NULL ? number_before(text, end) : NULL;
-    return column != NULL && number_before(text, column) != NULL;
-}
-
 /* A program that was started without standard descriptors would open its files as these, and progress lines would land
  * in the records. What is missing becomes /dev/null, closed for the use that it is meant for: what cannot be written
  * where it was asked for is told as before. False where it cannot be opened. */
@@ -240,10 +222,11 @@ int main(int count, char **words)
     struct status error = {0};
     enum status_code code = program_run(count, words, &exit_code, &error);
     if (code != STATUS_OK) {
-        if (is_placed(error.text)) {
-            fprintf(stderr, "%s\n", error.text);
+        char line[STATUS_LINE_BYTES];
+        if (error.line > 0) { /* as it is, for editors that jump to such a place */
+            fprintf(stderr, "%s\n", status_line(&error, line));
         } else {
-            output_warning("assay: %s", error.text);
+            output_warning("assay: %s", status_line(&error, line));
         }
         return (int)exit_code_of(code);
     }

@@ -66,11 +66,10 @@ static enum status_code map_choose(const char *path, struct offload_model *model
             wanted += model->list.items[i].is_wanted;
         }
         if (wanted == 0) {
-            code =
-                status_set(error, STATUS_INVALID,
-                           "%s:1:1: this device map gives no tensor of %s to the disk; write \"disk\" for a module of "
-                           "it, or leave --map out to offload the whole model",
-                           path, model->name);
+            code = status_set_at(error, STATUS_INVALID, (struct file_place){path, 1, 1},
+                                 "this device map gives no tensor of %s to the disk; write \"disk\" for a module of "
+                                 "it, or leave --map out to offload the whole model",
+                                 model->name);
         }
     }
     json_release(document);

@@ -68,7 +68,7 @@ void trace_event_place(const struct trace *trace, size_t number, struct status *
 {
     char pointer[64];
     snprintf(pointer, sizeof pointer, "%s/%zu", trace->list, number - 1);
-    status_prefix(error, "%s: event %zu", trace->name, number);
+    status_prefix(error, "event %zu", number);
     json_place_add(trace->name, pointer, error);
 }
 
@@ -305,8 +305,8 @@ enum status_code trace_from_json(const char *name, const struct json *document, 
     if (json_get(document, "device_traces") != NULL) {
         code = trace_read_snapshot(document, device, &made, error);
     } else if (device != TRACE_DEVICE_ONLY) {
-        code = status_set(error, STATUS_INVALID,
-                          "%s: it has no \"device_traces\" to choose a device from; leave --device out", name);
+        code = status_set_at(error, STATUS_INVALID, (struct file_place){.path = name},
+                             "it has no \"device_traces\" to choose a device from; leave --device out");
     } else {
         code = trace_read_events(document, &made, error);
     }

@@ -136,25 +136,25 @@ static enum status_code event_from_json(const struct json *value, size_t number,
 static enum status_code document_check(const char *name, const struct json *document, struct status *error)
 {
     if (json_kind(document) != JSON_KIND_OBJECT) {
-        return status_set(error, STATUS_INVALID, "%s: it is %s; write {\"events\": [...]}", name,
-                          json_kind_name(json_kind(document)));
+        return status_set_at(error, STATUS_INVALID, (struct file_place){.path = name},
+                             "it is %s; write {\"events\": [...]}", json_kind_name(json_kind(document)));
     }
     for (const char *key = json_key_after(document, NULL); key != NULL; key = json_key_after(document, key)) {
         if (strcmp(key, "events") != 0 && strcmp(key, "about") != 0) {
-            return status_set(error, STATUS_INVALID,
-                              "%s: unknown key '%.80s'; a trace has only \"events\", and \"about\" for people", name,
-                              key);
+            return status_set_at(error, STATUS_INVALID, (struct file_place){.path = name},
+                                 "unknown key '%.80s'; a trace has only \"events\", and \"about\" for people", key);
         }
     }
     enum json_kind about = json_kind(json_get(document, "about"));
     if (json_get(document, "about") != NULL && about != JSON_KIND_STRING && about != JSON_KIND_OBJECT) {
-        return status_set(error, STATUS_INVALID, "%s: \"about\" is %s; write a string or an object", name,
-                          json_kind_name(about));
+        return status_set_at(error, STATUS_INVALID, (struct file_place){.path = name},
+                             "\"about\" is %s; write a string or an object", json_kind_name(about));
     }
     const struct json *list = json_get(document, "events");
     if (json_kind(list) != JSON_KIND_ARRAY) {
-        return status_set(error, STATUS_INVALID, "%s: \"events\" is %s; write a list of events", name,
-                          list == NULL ? "missing" : json_kind_name(json_kind(list)));
+        return status_set_at(error, STATUS_INVALID, (struct file_place){.path = name},
+                             "\"events\" is %s; write a list of events",
+                             list == NULL ? "missing" : json_kind_name(json_kind(list)));
     }
     return STATUS_OK;
 }

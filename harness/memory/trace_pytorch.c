@@ -123,7 +123,7 @@ static enum status_code entry_read(struct history *history, const struct json *e
         return status_set(error, STATUS_INVALID, "action '%.80s' is not known; record with PyTorch 2.11", name);
     }
     if (actions[found].use == ACTION_EXPANDABLE) {
-        return status_set(error, STATUS_INVALID, "%s: %s", name, expandable_text);
+        return status_set_at(error, STATUS_INVALID, (struct file_place){.path = name}, "%s", expandable_text);
     }
     if (actions[found].use == ACTION_PASSED_OVER) {
         return STATUS_OK;
@@ -194,8 +194,8 @@ static enum status_code segments_read(const struct json *list, const struct hist
         return STATUS_OK;
     }
     if (json_kind(list) != JSON_KIND_ARRAY) {
-        return status_set(error, STATUS_INVALID, "%s: \"segments\" is %s; write a list", trace->name,
-                          json_kind_name(json_kind(list)));
+        return status_set_at(error, STATUS_INVALID, (struct file_place){.path = trace->name},
+                             "\"segments\" is %s; write a list", json_kind_name(json_kind(list)));
     }
     struct trace_counters *row = NULL;
     enum status_code code = trace_add_counters(trace, "end", &row, error);
@@ -209,7 +209,7 @@ static enum status_code segments_read(const struct json *list, const struct hist
         if (code != STATUS_OK) {
             char pointer[48];
             snprintf(pointer, sizeof pointer, "/segments/%zu", i);
-            status_prefix(error, "%s: segment %zu of the snapshot", trace->name, i + 1);
+            status_prefix(error, "segment %zu of the snapshot", i + 1);
             json_place_add(trace->name, pointer, error);
         }
     }
@@ -232,13 +232,15 @@ static bool history_is_used(const struct json *list)
 static enum status_code histories_check(const char *name, const struct json *histories, struct status *error)
 {
     if (json_kind(histories) != JSON_KIND_ARRAY) {
-        return status_set(error, STATUS_INVALID, "%s: \"device_traces\" is %s; it is a list of lists of events", name,
-                          json_kind_name(json_kind(histories)));
+        return status_set_at(error, STATUS_INVALID, (struct file_place){.path = name},
+                             "\"device_traces\" is %s; it is a list of lists of events",
+                             json_kind_name(json_kind(histories)));
     }
     for (size_t i = 0; i < json_count(histories); i++) {
         if (json_kind(json_at(histories, i)) != JSON_KIND_ARRAY) {
-            return status_set(error, STATUS_INVALID, "%s: the trace of device %zu is %s; it is a list of events", name,
-                              i, json_kind_name(json_kind(json_at(histories, i))));
+            return status_set_at(error, STATUS_INVALID, (struct file_place){.path = name},
+                                 "the trace of device %zu is %s; it is a list of events", i,
+                                 json_kind_name(json_kind(json_at(histories, i))));
         }
     }
     return STATUS_OK;
@@ -259,13 +261,12 @@ static enum status_code only_device(const char *name, const struct json *histori
     }
     enum status_code code = STATUS_OK;
     if (count == 0) {
-        code = status_set(error, STATUS_INVALID,
-                          "%s: no device has events: its history was not recorded; call "
-                          "torch.cuda.memory._record_memory_history(context=None) before the first allocation",
-                          name);
+        code = status_set_at(error, STATUS_INVALID, (struct file_place){.path = name},
+                             "no device has events: its history was not recorded; call "
+                             "torch.cuda.memory._record_memory_history(context=None) before the first allocation");
     } else if (count > 1) {
-        code = status_set(error, STATUS_INVALID, "%s: devices %.200s have events; choose one with --device", name,
-                          text_string(&devices));
+        code = status_set_at(error, STATUS_INVALID, (struct file_place){.path = name},
+                             "devices %.200s have events; choose one with --device", text_string(&devices));
     }
     text_release(&devices);
     return code;
@@ -280,8 +281,9 @@ static enum status_code device_choose(const char *name, const struct json *histo
     }
     if (*device < 0 || (uint64_t)*device >= json_count(histories) ||
         !history_is_used(json_at(histories, (size_t)*device))) {
-        return status_set(error, STATUS_INVALID, "%s: device %lld has no events among the %zu devices of the snapshot",
-                          name, (long long)*device, json_count(histories));
+        return status_set_at(error, STATUS_INVALID, (struct file_place){.path = name},
+                             "device %lld has no events among the %zu devices of the snapshot", (long long)*device,
+                             json_count(histories));
     }
     return STATUS_OK;
 }

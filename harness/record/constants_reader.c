@@ -31,8 +31,8 @@ __attribute__((format(printf, 3, 4))) static void reader_fault(struct reader *re
     va_start(arguments, format);
     vsnprintf(cause, sizeof cause, format, arguments);
     va_end(arguments);
-    reader->code = status_set(reader->error, STATUS_INVALID, "%s: %s: %s", reader->path,
-                              where[0] != '\0' ? where + 1 : "the document", cause);
+    reader->code =
+        status_set(reader->error, STATUS_INVALID, "%s: %s", where[0] != '\0' ? where + 1 : "the document", cause);
     json_place_add(reader->path, where, reader->error);
 }
 

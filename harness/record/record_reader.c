@@ -27,6 +27,12 @@ struct record_stream {
     struct status pending; /* what the parser says of it */
 };
 
+/* Where the line begins that is read. */
+static struct file_place line_place(const struct record_stream *stream)
+{
+    return (struct file_place){text_string(&stream->path), stream->line, 1};
+}
+
 static enum status_code stream_no_memory(const struct record_stream *stream, struct status *error)
 {
     return status_set(error, STATUS_OUT_OF_MEMORY, "%s: no memory to read it", text_string(&stream->path));
@@ -35,7 +41,7 @@ static enum status_code stream_no_memory(const struct record_stream *stream, str
 static enum status_code stream_fail(const struct record_stream *stream, int line, const char *what,
                                     struct status *error)
 {
-    return status_set(error, STATUS_INVALID, "%s:%d:1: %s", text_string(&stream->path), line, what);
+    return status_set_at(error, STATUS_INVALID, (struct file_place){text_string(&stream->path), line, 1}, "%s", what);
 }
 
 /* The unreadable line turned out to be something else than what a killed run leaves. */
@@ -43,8 +49,8 @@ static enum status_code pending_fail(const struct record_stream *stream, enum re
                                      struct status *error)
 {
     const char *cause = record_damage_words(stream->damage, stream->run_count == 0, follower);
-    return status_set(error, STATUS_INVALID, "%s:%d:%d: %s", text_string(&stream->path), stream->pending_line,
-                      stream->pending_column, cause != NULL ? cause : stream->pending.text);
+    const struct file_place place = {text_string(&stream->path), stream->pending_line, stream->pending_column};
+    return status_set_at(error, STATUS_INVALID, place, "%s", cause != NULL ? cause : stream->pending.text);
 }
 
 /* The one place where records are opened to be read. A pipe only where the user named it. */
@@ -115,9 +121,9 @@ static enum status_code schema_check(const struct record_stream *stream, const s
                            "the schema is not " RECORD_SCHEMA_NAME "; name a file that assay wrote", error);
     }
     if (major != RECORD_SCHEMA_MAJOR) {
-        return status_set(error, STATUS_INVALID,
-                          "%s:%d:1: records of version %lld.x; this program reads version %d.x: use one that fits",
-                          text_string(&stream->path), stream->line, (long long)major, RECORD_SCHEMA_MAJOR);
+        return status_set_at(error, STATUS_INVALID, line_place(stream),
+                             "records of version %lld.x; this program reads version %d.x: use one that fits",
+                             (long long)major, RECORD_SCHEMA_MAJOR);
     }
     return STATUS_OK;
 }
@@ -141,7 +147,7 @@ static enum status_code line_accept(struct record_stream *stream, const struct j
     if (code == STATUS_OK) {
         code = record_rules_check(stream->rules, line, error);
         if (code != STATUS_OK) {
-            status_prefix(error, "%s:%d:1", text_string(&stream->path), stream->line);
+            status_place(error, line_place(stream));
         }
     }
     if (code != STATUS_OK) {
@@ -170,18 +176,13 @@ static enum status_code line_accept(struct record_stream *stream, const struct j
 static enum status_code damage_note(struct record_stream *stream, const struct source_line *source,
                                     const struct status *damage, struct status *error)
 {
-    int column = 1, consumed = 0;
-    const char *what = damage->text;
     if (stream->pending_line > 0) {
         return pending_fail(stream, RECORD_FOLLOWER_OTHER, error);
     }
-    if (sscanf(damage->text, "line:1:%d: %n", &column, &consumed) == 1 && consumed > 0) {
-        what += consumed;
-    }
     stream->pending_line = stream->line;
     stream->damage = record_damage_of(source->bytes, source->length);
-    stream->pending_column = stream->damage == RECORD_DAMAGE_TAIL ? 1 : column;
-    status_set(&stream->pending, STATUS_INVALID, "%s", what);
+    stream->pending_column = stream->damage == RECORD_DAMAGE_TAIL || damage->column == 0 ? 1 : damage->column;
+    stream->pending = *damage;
     return STATUS_OK;
 }
 
@@ -271,7 +272,7 @@ static enum status_code stream_begin(struct record_stream *stream, struct status
     if (code == STATUS_OK) {
         code = foreign_file_check(bytes, length, error);
         if (code != STATUS_OK) {
-            status_prefix(error, "%s:1:1", text_string(&stream->path));
+            status_place(error, (struct file_place){text_string(&stream->path), 1, 1});
         }
     }
     return code;

@@ -57,9 +57,10 @@ static enum status_code externals_check(const struct suite *suite, const struct 
     for (int i = 0; i < suite->external_count; i++) {
         const struct suite_external *external = &suite->externals[i];
         if (runner->knows_estimator(external->name)) {
-            return status_set(error, STATUS_INVALID,
-                              "%s:%d:%d: external: '%s' is the name of an estimator of assay's own; choose another",
-                              suite->path, external->line, external->column, external->name);
+            const struct file_place place = {suite->path, external->line, external->column};
+            return status_set_at(error, STATUS_INVALID, place,
+                                 "external: '%s' is the name of an estimator of assay's own; choose another",
+                                 external->name);
         }
     }
     return STATUS_OK;
@@ -81,9 +82,10 @@ static enum status_code estimator_unknown(const struct suite *suite, const struc
     struct text words = {0};
     names_meant_append(meant, names_meant(entry->estimator, names, meant), "'", "'", &words);
     enum status_code code =
-        status_set(error, STATUS_INVALID, "%s:%d:%d: there is no estimator '%s'; %s%s%s", suite->path, entry->line,
-                   entry->column, entry->estimator, words.length > 0 ? "did you mean " : "assay estimators lists them",
-                   text_string(&words), words.length > 0 ? "?" : "");
+        status_set_at(error, STATUS_INVALID, (struct file_place){suite->path, entry->line, entry->column},
+                      "there is no estimator '%s'; %s%s%s", entry->estimator,
+                      words.length > 0 ? "did you mean " : "assay estimators lists them", text_string(&words),
+                      words.length > 0 ? "?" : "");
     text_release(&words);
     return code;
 }

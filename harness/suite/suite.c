@@ -80,7 +80,8 @@ static enum status_code head_read(const struct yaml_tree *tree, struct suite *su
         suite->name = arena_copy(&suite->arena, name);
         suite->description = arena_copy(&suite->arena, description);
         if (suite->path == NULL || suite->name == NULL || suite->description == NULL) {
-            code = status_set(error, STATUS_OUT_OF_MEMORY, "%s: no memory to read it", tree->path);
+            code = status_set_at(error, STATUS_OUT_OF_MEMORY, (struct file_place){.path = tree->path},
+                                 "no memory to read it");
         }
     }
     return code;
@@ -218,7 +219,8 @@ static enum status_code ids_check(const struct expansion *expansion)
 {
     const struct suite_case **sorted = malloc(expansion->count * sizeof *sorted);
     if (sorted == NULL) {
-        return status_set(expansion->error, STATUS_OUT_OF_MEMORY, "%s: no memory to expand it", expansion->tree->path);
+        return status_set_at(expansion->error, STATUS_OUT_OF_MEMORY, (struct file_place){.path = expansion->tree->path},
+                             "no memory to expand it");
     }
     for (size_t i = 0; i < expansion->count; i++) {
         sorted[i] = &expansion->cases[i];
@@ -227,10 +229,10 @@ static enum status_code ids_check(const struct expansion *expansion)
     enum status_code code = STATUS_OK;
     for (size_t i = 1; code == STATUS_OK && i < expansion->count; i++) {
         if (strcmp(sorted[i - 1]->id, sorted[i]->id) == 0) {
-            code = status_set(expansion->error, STATUS_INVALID,
-                              "%s:%d:%d: case %s is there already, from line %d; remove it from one of the two",
-                              expansion->tree->path, sorted[i]->line, sorted[i]->column, sorted[i]->id,
-                              sorted[i - 1]->line);
+            const struct file_place place = {expansion->tree->path, sorted[i]->line, sorted[i]->column};
+            code = status_set_at(expansion->error, STATUS_INVALID, place,
+                                 "case %s is there already, from line %d; remove it from one of the two", sorted[i]->id,
+                                 sorted[i - 1]->line);
         }
     }
     free(sorted);
@@ -271,7 +273,8 @@ static enum status_code suite_from_tree(const struct yaml_tree *tree, const char
         made.case_count = (int)expansion.count;
         made.cases = arena_alloc(&made.arena, expansion.count * sizeof *made.cases);
         if (made.cases == NULL) {
-            code = status_set(error, STATUS_OUT_OF_MEMORY, "%s: no memory to expand it", tree->path);
+            code = status_set_at(error, STATUS_OUT_OF_MEMORY, (struct file_place){.path = tree->path},
+                                 "no memory to expand it");
         } else {
             memcpy(made.cases, expansion.cases, expansion.count * sizeof *made.cases);
         }

@@ -9,7 +9,8 @@
 
 static enum status_code expansion_no_memory(const struct expansion *expansion)
 {
-    return status_set(expansion->error, STATUS_OUT_OF_MEMORY, "%s: no memory to expand it", expansion->tree->path);
+    return status_set_at(expansion->error, STATUS_OUT_OF_MEMORY, (struct file_place){.path = expansion->tree->path},
+                         "no memory to expand it");
 }
 
 static enum status_code model_look_up(struct expansion *expansion, const struct node *node, const char *name,

@@ -126,8 +126,8 @@ static enum status_code case_add(struct expansion *expansion, const struct block
         size_t capacity = expansion->capacity > 0 ? expansion->capacity * 2 : 64;
         struct suite_case *cases = realloc(expansion->cases, capacity * sizeof *cases);
         if (cases == NULL) {
-            return status_set(expansion->error, STATUS_OUT_OF_MEMORY, "%s: no memory to expand it",
-                              expansion->tree->path);
+            return status_set_at(expansion->error, STATUS_OUT_OF_MEMORY,
+                                 (struct file_place){.path = expansion->tree->path}, "no memory to expand it");
         }
         expansion->cases = cases;
         expansion->capacity = capacity;
@@ -137,7 +137,8 @@ static enum status_code case_add(struct expansion *expansion, const struct block
     const char *kept = id.failed ? NULL : arena_copy(expansion->arena, text_string(&id));
     text_release(&id);
     if (kept == NULL) {
-        return status_set(expansion->error, STATUS_OUT_OF_MEMORY, "%s: no memory to expand it", expansion->tree->path);
+        return status_set_at(expansion->error, STATUS_OUT_OF_MEMORY, (struct file_place){.path = expansion->tree->path},
+                             "no memory to expand it");
     }
     expansion->cases[expansion->count++] = (struct suite_case){.id = kept,
                                                                .identity = *identity,

@@ -15,7 +15,8 @@ struct external_reader {
 
 static enum status_code reader_no_memory(const struct external_reader *reader)
 {
-    return status_set(reader->error, STATUS_OUT_OF_MEMORY, "%s: no memory to read it", reader->tree->path);
+    return status_set_at(reader->error, STATUS_OUT_OF_MEMORY, (struct file_place){.path = reader->tree->path},
+                         "no memory to read it");
 }
 
 /* The axis that {NAME} stands for; AXIS_COUNT where it is none. */

@@ -35,7 +35,8 @@ const struct node *layers_find(const struct layers *layers, const char *key, con
 
 static enum status_code reader_no_memory(const struct settings_reader *reader)
 {
-    return status_set(reader->error, STATUS_OUT_OF_MEMORY, "%s: no memory to read it", reader->tree->path);
+    return status_set_at(reader->error, STATUS_OUT_OF_MEMORY, (struct file_place){.path = reader->tree->path},
+                         "no memory to read it");
 }
 
 static enum status_code target_words(const char *name, char words[DEVICE_SPEC_BYTES], struct status *error)

@@ -40,13 +40,14 @@ static enum status_code build_node(struct builder *builder, const yaml_event_t *
 
 static enum status_code builder_fail(struct builder *builder, yaml_mark_t mark, const char *what)
 {
-    return status_set(builder->error, STATUS_INVALID, "%s:%zu:%zu: %s", builder->tree->path, mark.line + 1,
-                      mark.column + 1, what);
+    const struct file_place place = {builder->tree->path, (int)mark.line + 1, (int)mark.column + 1};
+    return status_set_at(builder->error, STATUS_INVALID, place, "%s", what);
 }
 
 static enum status_code builder_no_memory(struct builder *builder)
 {
-    return status_set(builder->error, STATUS_OUT_OF_MEMORY, "%s: no memory to read it", builder->tree->path);
+    return status_set_at(builder->error, STATUS_OUT_OF_MEMORY, (struct file_place){.path = builder->tree->path},
+                         "no memory to read it");
 }
 
 /* Where byte number offset is; columns count bytes. */
@@ -351,8 +352,8 @@ static enum status_code build_root(struct builder *builder)
     } while (true);
     struct node *root = NULL;
     if (event.type == YAML_STREAM_END_EVENT) {
-        code = status_set(builder->error, STATUS_INVALID, "%s:1:1: the file is empty; a suite begins with 'version: 1'",
-                          builder->tree->path);
+        code = status_set_at(builder->error, STATUS_INVALID, (struct file_place){builder->tree->path, 1, 1},
+                             "the file is empty; a suite begins with 'version: 1'");
     } else {
         code = build_node(builder, &event, 0, &root);
     }
@@ -370,11 +371,12 @@ enum status_code yaml_tree_read_text(const char *name, const char *text, size_t 
     struct yaml_tree made = {0};
     made.path = arena_copy(&made.arena, name);
     if (made.path == NULL) {
-        return status_set(error, STATUS_OUT_OF_MEMORY, "%s: no memory to read it", name);
+        return status_set_at(error, STATUS_OUT_OF_MEMORY, (struct file_place){.path = name}, "no memory to read it");
     }
     if (length > YAML_TREE_FILE_BYTES_MAXIMUM) {
         arena_release(&made.arena);
-        return status_set(error, STATUS_INVALID, "%s:1:1: larger than 1 MiB; split the suite", name);
+        return status_set_at(error, STATUS_INVALID, (struct file_place){name, 1, 1},
+                             "larger than 1 MiB; split the suite");
     }
     struct builder builder = {.text = text, .length = length, .tree = &made, .error = error};
     enum status_code code = STATUS_OK;
@@ -422,7 +424,7 @@ enum status_code yaml_tree_read_file(const char *path, struct yaml_tree *tree, s
     size_t length = 0;
     char *content = malloc((size_t)YAML_TREE_FILE_BYTES_MAXIMUM + 1);
     if (content == NULL) {
-        return status_set(error, STATUS_OUT_OF_MEMORY, "%s: no memory to read it", path);
+        return status_set_at(error, STATUS_OUT_OF_MEMORY, (struct file_place){.path = path}, "no memory to read it");
     }
     enum status_code code = file_load(path, content, &length, error);
     if (code == STATUS_OK) {

@@ -38,10 +38,11 @@ struct yaml_tree {
     const struct node *root;
 };
 
-/* STATUS_INVALID with "FILE:LINE:COLUMN: what is wrong; what would be right", also where the file cannot be read. */
+/* STATUS_INVALID with its place, what is wrong and what would be right, also where the file cannot be read. */
 enum status_code yaml_tree_read_file(const char *path, struct yaml_tree *tree, struct status *error);
 
-/* The same from memory; name stands for the file in messages. */
+/* The same from memory; name stands for the file in messages. "": what is wrong has no place, because nobody has seen the
+ * text. */
 enum status_code yaml_tree_read_text(const char *name, const char *text, size_t length, struct yaml_tree *tree,
                                      struct status *error);
 

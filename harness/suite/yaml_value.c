@@ -33,6 +33,11 @@ const char *text_quote(const char *text, char result[NODE_QUOTE_BYTES])
     return result;
 }
 
+static struct file_place place_of(const struct yaml_tree *tree, const struct node *node)
+{
+    return (struct file_place){tree->path, node->line, node->column};
+}
+
 enum status_code node_fail(const struct yaml_tree *tree, const struct node *node, struct status *error,
                            const char *format, ...)
 {
@@ -41,13 +46,13 @@ enum status_code node_fail(const struct yaml_tree *tree, const struct node *node
     va_start(arguments, format);
     vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
-    return status_set(error, STATUS_INVALID, "%s:%d:%d: %s", tree->path, node->line, node->column, what);
+    return status_set_at(error, STATUS_INVALID, place_of(tree, node), "%s", what);
 }
 
 enum status_code node_place(const struct yaml_tree *tree, const struct node *node, enum status_code code,
                             struct status *error)
 {
-    status_prefix(error, "%s:%d:%d", tree->path, node->line, node->column);
+    status_place(error, place_of(tree, node));
     return code;
 }
 
@@ -181,7 +186,8 @@ enum status_code node_words(const struct yaml_tree *tree, const struct node *nod
     }
     char *words = arena_copy(arena, node->text);
     if (words == NULL) {
-        return status_set(error, STATUS_OUT_OF_MEMORY, "%s: no memory to read it", tree->path);
+        return status_set_at(error, STATUS_OUT_OF_MEMORY, (struct file_place){.path = tree->path},
+                             "no memory to read it");
     }
     char *end = words;
     for (const char *c = node->text; *c != '\0'; c++) {

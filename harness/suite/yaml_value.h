@@ -1,5 +1,5 @@
-/* YAML values: what a node of a YAML tree must be, said by the one who reads it. Every error is
- * "FILE:LINE:COLUMN: what is wrong; what would be right". Nothing is converted silently. */
+/* YAML values: what a node of a YAML tree must be, said by the one who reads it. Every error has
+ * the place of the node, and says what is wrong and what would be right. Nothing is converted silently. */
 #ifndef ASSAY_SUITE_YAML_VALUE_H
 #define ASSAY_SUITE_YAML_VALUE_H
 
@@ -17,7 +17,7 @@ const char *text_quote(const char *text, char result[NODE_QUOTE_BYTES]);
 __attribute__((format(printf, 4, 5))) enum status_code node_fail(const struct yaml_tree *tree, const struct node *node,
                                                                  struct status *error, const char *format, ...);
 
-/* Puts the place of the node before the text that error has. Returns its code. */
+/* Gives an error the place of the node. Returns code. */
 enum status_code node_place(const struct yaml_tree *tree, const struct node *node, enum status_code code,
                             struct status *error);
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "harness/base/json.h"
+#include "tests/support/status_said.h"
 
 static enum status_code parse(const char *text, struct json **document, struct status *error)
 {
@@ -43,8 +44,8 @@ static void errors_name_file_line_column_and_remedy(void **state)
         struct status error = {0};
         assert_int_equal(parse(rows[i].text, &document, &error), STATUS_INVALID);
         assert_null(document);
-        assert_int_equal(strncmp(error.text, rows[i].message, strlen(rows[i].message)), 0);
-        assert_null(strchr(error.text, '\n'));
+        assert_int_equal(strncmp(STATUS_SAID(&error), rows[i].message, strlen(rows[i].message)), 0);
+        assert_null(strchr(STATUS_SAID(&error), '\n'));
     }
 }
 
@@ -58,7 +59,7 @@ static void depth_is_bounded(void **state)
     struct json *document = NULL;
     struct status error = {0};
     assert_int_equal(json_parse_text("deep.json", text, DEPTH, &document, &error), STATUS_INVALID);
-    assert_non_null(strstr(error.text, "2048 levels"));
+    assert_non_null(strstr(STATUS_SAID(&error), "2048 levels"));
     free(text);
 }
 
@@ -210,7 +211,7 @@ static void files_are_bounded_and_must_be_there(void **state)
     json_release(document);
     document = NULL;
     assert_int_equal(json_parse_file(path, 9, &document, &error), STATUS_INVALID);
-    assert_non_null(strstr(error.text, "larger than 9 bytes"));
+    assert_non_null(strstr(STATUS_SAID(&error), "larger than 9 bytes"));
     unlink(path);
     assert_int_equal(json_parse_file(path, 9, &document, &error), STATUS_IO);
     assert_null(document);
@@ -232,7 +233,7 @@ static void what_is_no_regular_file_is_not_read(void **state)
         snprintf(told, sizeof told,
                  "%s: is not a regular file; name a file of JSON, and save what a pipe yields as one", paths[i]);
         assert_int_equal(json_parse_file(paths[i], 100, &document, &error), STATUS_IO);
-        assert_string_equal(error.text, told);
+        assert_string_equal(STATUS_SAID(&error), told);
         assert_null(document);
     }
     assert_int_equal(unlink(pipe_path), 0);

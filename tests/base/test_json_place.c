@@ -12,6 +12,7 @@
 #include "harness/base/json_place.h"
 #include "harness/base/json_pointer.h"
 #include "tests/support/scratch_file.h"
+#include "tests/support/status_said.h"
 
 static void file_write(const char *text)
 {
@@ -92,26 +93,43 @@ static void damaged_files_end_the_walk(void **state)
     }
 }
 
+static void assert_said(const struct status *error, const char *path, const char *rest)
+{
+    char expected[256];
+    snprintf(expected, sizeof expected, "%s%s", path, rest);
+    assert_string_equal(STATUS_SAID(error), expected);
+}
+
 static void errors_are_given_their_place(void **state)
 {
     (void)state;
     struct status error;
-    char expected[128];
     file_write("{\"a\": 1,\n \"b\": 0}");
-    status_set(&error, STATUS_INVALID, "%s: b: 0 is too small", scratch_file_path);
+    status_set(&error, STATUS_INVALID, "b: 0 is too small");
     json_place_add(scratch_file_path, "/b", &error);
-    snprintf(expected, sizeof expected, "%s:2:7: b: 0 is too small", scratch_file_path);
-    assert_string_equal(error.text, expected);
+    assert_said(&error, scratch_file_path, ":2:7: b: 0 is too small");
     assert_int_equal(error.code, STATUS_INVALID);
-    json_place_add(scratch_file_path, "/b", &error); /* it has one now */
-    assert_string_equal(error.text, expected);
-    status_set(&error, STATUS_INVALID, "/tmp/absent: b: wrong");
-    json_place_add("/tmp/absent", "/b", &error);
-    assert_string_equal(error.text, "/tmp/absent: b: wrong");
-    status_set(&error, STATUS_INVALID, "/dev/null: b: wrong");
-    json_place_add("/dev/null", "/b", &error); /* reading what is no regular file could wait for ever */
-    assert_string_equal(error.text, "/dev/null: b: wrong");
+    assert_string_equal(error.text, "b: 0 is too small");
+    json_place_add(scratch_file_path, "/a", &error); /* it has one now */
+    assert_said(&error, scratch_file_path, ":2:7: b: 0 is too small");
+    status_set_at(&error, STATUS_INVALID, (struct file_place){.path = scratch_file_path}, "b: wrong");
+    json_place_add(scratch_file_path, "", &error); /* of which the line was not known */
+    assert_said(&error, scratch_file_path, ":1:1: b: wrong");
     json_place_add(scratch_file_path, "/b", NULL);
+}
+
+static void errors_about_what_cannot_be_read_again_have_a_path(void **state)
+{
+    (void)state;
+    static const char *const paths[] = {"/tmp/absent",
+                                        "/dev/null"}; /* to read what is no regular file could wait for ever */
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        struct status error;
+        status_set(&error, STATUS_INVALID, "b: wrong");
+        json_place_add(paths[i], "/b", &error);
+        assert_said(&error, paths[i], ": b: wrong");
+        assert_int_equal(error.line, 0);
+    }
 }
 
 int main(void)
@@ -122,6 +140,7 @@ int main(void)
         cmocka_unit_test(what_is_missing_is_placed_at_its_parent),
         cmocka_unit_test(damaged_files_end_the_walk),
         cmocka_unit_test(errors_are_given_their_place),
+        cmocka_unit_test(errors_about_what_cannot_be_read_again_have_a_path),
     };
     return cmocka_run_group_tests(tests, scratch_file_make, scratch_file_remove);
 }

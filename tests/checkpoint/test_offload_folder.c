@@ -15,6 +15,7 @@
 
 #include "harness/checkpoint/offload_write.h"
 #include "tests/checkpoint/offload_scene.h"
+#include "tests/support/status_said.h"
 #include "tests/support/whole_file.h"
 
 static void a_folder_is_what_accelerate_writes(void **state)
@@ -121,8 +122,8 @@ static void each_lie_is_told_at_its_place(void **state)
         enum status_code code = offload_entry_read(folder, rows[i].name, &entry, &error);
         assert_true(code == STATUS_INVALID || code == STATUS_OVERFLOW);
         snprintf(told, sizeof told, "%s/index.json%s", scene->folder, rows[i].told);
-        if (strncmp(error.text, told, strlen(told)) != 0 || strchr(error.text, ';') == NULL) {
-            fail_msg("%zu: %s\ninstead of %s", i, error.text, told);
+        if (strncmp(STATUS_SAID(&error), told, strlen(told)) != 0 || strchr(STATUS_SAID(&error), ';') == NULL) {
+            fail_msg("%zu: %s\ninstead of %s", i, STATUS_SAID(&error), told);
         }
         assert_int_equal(entry.bytes, -7);
         offload_folder_close(folder);
@@ -145,23 +146,24 @@ static void a_folder_that_is_none_is_told(void **state)
     struct status error = {0};
     struct offload_folder *folder = NULL;
     assert_int_equal(offload_folder_open(scene->folder, &folder, &error), STATUS_IO);
-    assert_non_null(strstr(error.text, ": there is no such folder; assay offload"));
+    assert_non_null(strstr(STATUS_SAID(&error), ": there is no such folder; assay offload"));
     assert_int_equal(mkdir(scene->folder, 0777), 0);
     assert_int_equal(offload_folder_open(scene->folder, &folder, &error), STATUS_IO);
-    assert_non_null(strstr(error.text, "/index.json: it is missing, and without it nothing in the folder is known"));
+    assert_non_null(
+        strstr(STATUS_SAID(&error), "/index.json: it is missing, and without it nothing in the folder is known"));
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         scene_write(scene, "index.json", rows[i].index);
         assert_int_equal(offload_folder_open(scene->folder, &folder, &error), STATUS_INVALID);
         snprintf(told, sizeof told, "%s%s", scene->folder, rows[i].told);
-        if (strncmp(error.text, told, strlen(told)) != 0) {
-            fail_msg("%zu: %s\ninstead of %s", i, error.text, told);
+        if (strncmp(STATUS_SAID(&error), told, strlen(told)) != 0) {
+            fail_msg("%zu: %s\ninstead of %s", i, STATUS_SAID(&error), told);
         }
     }
     snprintf(told, sizeof told, "%s/index.json", scene->folder);
     assert_int_equal(unlink(told), 0);
     assert_int_equal(mkfifo(told, 0666), 0); /* must not hold the program up */
     assert_int_equal(offload_folder_open(scene->folder, &folder, &error), STATUS_IO);
-    assert_non_null(strstr(error.text, "not a regular file"));
+    assert_non_null(strstr(STATUS_SAID(&error), "not a regular file"));
 }
 
 static enum status_code source_open(struct offload_scene *scene, const char *name, struct status *error)
@@ -203,8 +205,8 @@ static void a_file_of_another_size_is_told(void **state)
         }
         assert_int_equal(source_open(scene, "a", &error), rows[i].code);
         snprintf(told, sizeof told, "%s: %s", path, rows[i].told);
-        if (rows[i].code != STATUS_OK && strncmp(error.text, told, strlen(told)) != 0) {
-            fail_msg("%s\ninstead of %s", error.text, told);
+        if (rows[i].code != STATUS_OK && strncmp(STATUS_SAID(&error), told, strlen(told)) != 0) {
+            fail_msg("%s\ninstead of %s", STATUS_SAID(&error), told);
         }
     }
     struct status error = {0};
@@ -253,11 +255,13 @@ static void a_stale_folder_is_told(void **state)
     assert_int_equal(totals.written_count, 0);
     scene_file_expect(scene, "index.json", index); /* nothing was added, so it is the file that it was */
     assert_int_equal(put(scene, OFFLOAD_KEEP, "int8", 4, "abcx", &totals, &error), STATUS_INVALID);
-    assert_non_null(strstr(error.text, "/a.dat: it has other values of 'a' than the model"));
+    assert_non_null(strstr(STATUS_SAID(&error), "/a.dat: it has other values of 'a' than the model"));
     assert_int_equal(put(scene, OFFLOAD_KEEP, "int8", 3, "abc", &totals, &error), STATUS_INVALID);
-    assert_non_null(strstr(error.text, "/index.json:1:7: 'a' is int8 [4], and the model has int8 [3]; the folder"));
+    assert_non_null(
+        strstr(STATUS_SAID(&error), "/index.json:1:7: 'a' is int8 [4], and the model has int8 [3]; the folder"));
     assert_int_equal(put(scene, OFFLOAD_KEEP, "uint8", 4, "abcd", &totals, &error), STATUS_INVALID);
-    assert_non_null(strstr(error.text, "/index.json:1:7: 'a' is int8 [4], and the model has uint8 [4]; the folder"));
+    assert_non_null(
+        strstr(STATUS_SAID(&error), "/index.json:1:7: 'a' is int8 [4], and the model has uint8 [4]; the folder"));
     scene_file_expect(scene, "index.json", index);
     scene_file_expect(scene, "a.dat", "abcd");
     assert_int_equal(put(scene, OFFLOAD_REPLACE, "uint8", 3, "xyz", &totals, &error), STATUS_OK);
@@ -319,7 +323,7 @@ static void names_that_leave_the_folder_are_not_written(void **state)
         const struct offload_tensor tensor = {.name = names[i], .type = offload_type_named("int8")};
         assert_int_equal(offload_writer_open(scene->folder, OFFLOAD_KEEP, &writer, &error), STATUS_OK);
         assert_int_equal(offload_writer_begin(writer, &tensor, &error), STATUS_INVALID);
-        assert_non_null(strstr(error.text, "cannot be the name of a weight"));
+        assert_non_null(strstr(STATUS_SAID(&error), "cannot be the name of a weight"));
         offload_writer_abandon(writer);
         assert_int_equal(access(scene->folder, F_OK), -1); /* it was made for this, and is gone */
     }
@@ -336,14 +340,14 @@ static void links_are_not_written_through(void **state)
     snprintf(target, sizeof target, "%s/precious", scene->root);
     assert_int_equal(symlink(target, path), 0);
     assert_int_equal(put(scene, OFFLOAD_REPLACE, "int8", 4, "abcd", &totals, &error), STATUS_IO);
-    assert_non_null(strstr(error.text, "is a symbolic link"));
+    assert_non_null(strstr(STATUS_SAID(&error), "is a symbolic link"));
     assert_int_equal(access(target, F_OK), -1);
     assert_int_equal(unlink(path), 0);
     snprintf(path, sizeof path, "%s/index.json", scene->folder);
     assert_int_equal(symlink(target, path), 0);
     struct offload_writer *writer = NULL;
     assert_int_equal(offload_writer_open(scene->folder, OFFLOAD_KEEP, &writer, &error), STATUS_IO);
-    assert_non_null(strstr(error.text, "is a symbolic link"));
+    assert_non_null(strstr(STATUS_SAID(&error), "is a symbolic link"));
     assert_int_equal(scene_file_count(scene), 1);
 }
 

@@ -11,13 +11,14 @@
 #include <unistd.h>
 
 #include "harness/memory/trace.h"
+#include "tests/support/status_said.h"
 
 static struct trace_result replayed(const struct trace *trace, enum allocator_policy policy)
 {
     struct trace_result result = {0};
     struct status error = {0};
     if (trace_replay(trace, policy, &result, &error) != STATUS_OK) {
-        fail_msg("%s", error.text);
+        fail_msg("%s", STATUS_SAID(&error));
     }
     return result;
 }
@@ -29,7 +30,7 @@ static struct trace parsed(const char *text)
     struct status error = {0};
     assert_int_equal(json_parse_text("t.json", text, strlen(text), &document, NULL), STATUS_OK);
     if (trace_from_json("t.json", document, TRACE_DEVICE_ONLY, &trace, &error) != STATUS_OK) {
-        fail_msg("%s", error.text);
+        fail_msg("%s", STATUS_SAID(&error));
     }
     json_release(document);
     return trace;
@@ -140,7 +141,7 @@ static void wrong_traces_say_where_and_why(void **state)
         struct status error = {0};
         assert_int_equal(json_parse_text("t.json", cases[i].text, strlen(cases[i].text), &document, NULL), STATUS_OK);
         assert_int_equal(trace_from_json("t.json", document, TRACE_DEVICE_ONLY, &trace, &error), STATUS_INVALID);
-        assert_string_equal(error.text, cases[i].message);
+        assert_string_equal(STATUS_SAID(&error), cases[i].message);
         assert_int_equal(trace.slot_count, 77);
         json_release(document);
     }
@@ -154,7 +155,7 @@ static void sizes_that_overflow_name_the_event(void **state)
     struct trace_result result = {.segment_count = 77};
     struct status error = {0};
     assert_int_equal(trace_replay(&trace, ALLOCATOR_CACHING, &result, &error), STATUS_OVERFLOW);
-    assert_string_equal(error.text, "t.json: event 2: all segments together exceed 63 bits");
+    assert_string_equal(STATUS_SAID(&error), "t.json: event 2: all segments together exceed 63 bits");
     assert_int_equal(result.segment_count, 77);
     trace_release(&trace);
 }
@@ -165,7 +166,7 @@ static void files_that_are_no_json_or_not_there_are_errors(void **state)
     struct trace trace;
     struct status error = {0};
     assert_int_equal(trace_read("tests/memory/vectors/absent.json", TRACE_DEVICE_ONLY, &trace, &error), STATUS_IO);
-    assert_non_null(strstr(error.text, "tests/memory/vectors/absent.json"));
+    assert_non_null(strstr(STATUS_SAID(&error), "tests/memory/vectors/absent.json"));
     char path[] = "/tmp/assay-trace-XXXXXX";
     int file = mkstemp(path);
     assert_true(file >= 0);
@@ -173,7 +174,7 @@ static void files_that_are_no_json_or_not_there_are_errors(void **state)
     assert_int_equal(write(file, cut, sizeof cut - 1), sizeof cut - 1);
     close(file);
     assert_int_equal(trace_read(path, TRACE_DEVICE_ONLY, &trace, &error), STATUS_INVALID);
-    assert_non_null(strstr(error.text, ":1:"));
+    assert_non_null(strstr(STATUS_SAID(&error), ":1:"));
     unlink(path);
 }
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "tests/memory/record_text.h"
+#include "tests/support/status_said.h"
 #include "tests/support/whole_file.h"
 
 #define MIB ((int64_t)1 << 20)
@@ -159,7 +160,7 @@ static void expect_equal(const char *text, int64_t placement_count, const struct
     struct status error = {0};
     if (record_text_parse(text, TRACE_DEVICE_ONLY, &trace, &error) != STATUS_OK ||
         trace_compare(&trace, &result, &comparison, &error) != STATUS_OK) {
-        fail_msg("%s", error.text);
+        fail_msg("%s", STATUS_SAID(&error));
     }
     if (!trace_comparison_is_equal(&comparison)) {
         fail_msg("event %zu: PyTorch %s; assay %s", comparison.first_event, comparison.first_pytorch,
@@ -264,7 +265,7 @@ static int damage_outcome(const char *text)
         trace_comparison_release(&comparison);
     } else {
         assert_true(code == STATUS_INVALID || code == STATUS_OVERFLOW);
-        assert_int_equal(strncmp(error.text, "t.json:", 7), 0);
+        assert_int_equal(strncmp(STATUS_SAID(&error), "t.json:", 7), 0);
     }
     trace_release(&trace);
     return outcome;

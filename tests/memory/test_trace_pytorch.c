@@ -11,6 +11,7 @@
 
 #include "tests/memory/record_text.h"
 #include "tests/support/scratch_file.h"
+#include "tests/support/status_said.h"
 #include "tests/support/whole_file.h"
 
 #define NOT_WHOLE                                                                                                      \
@@ -27,7 +28,7 @@ static void expect_message(const char *text, int64_t device, const char *message
     struct trace trace = {.slot_count = 77};
     struct status error = {0};
     assert_int_not_equal(record_text_parse(text, device, &trace, &error), STATUS_OK);
-    assert_string_equal(error.text, message);
+    assert_string_equal(STATUS_SAID(&error), message);
     assert_int_equal(trace.slot_count, 77);
 }
 
@@ -245,7 +246,7 @@ static void numbers_beyond_63_bits_are_refused(void **state)
                                        TRACE_DEVICE_ONLY, &trace, NULL),
                      STATUS_OK);
     assert_int_equal(trace_compare(&trace, &result, &comparison, &error), STATUS_OVERFLOW);
-    assert_string_equal(error.text, "t.json: event 6: all segments together exceed 63 bits");
+    assert_string_equal(STATUS_SAID(&error), "t.json: event 6: all segments together exceed 63 bits");
     trace_release(&trace);
 }
 
@@ -261,7 +262,7 @@ static void errors_in_a_file_have_their_line(void **state)
     char message[256];
     snprintf(message, sizeof message, "%s:3:3: event 2: segment_map: ", scratch_file_path);
     assert_int_equal(trace_read(scratch_file_path, 1, &trace, &error), STATUS_INVALID);
-    assert_int_equal(strncmp(error.text, message, strlen(message)), 0);
+    assert_int_equal(strncmp(STATUS_SAID(&error), message, strlen(message)), 0);
 }
 
 int main(void)

@@ -16,6 +16,7 @@
 #include "models/skeleton.h"
 #include "tests/models/config_text.h"
 #include "tests/support/scratch_file.h"
+#include "tests/support/status_said.h"
 
 /* Nothing but the type: the defaults of the real classes. */
 static void test_defaults(void **state)
@@ -270,8 +271,8 @@ static void test_wrong_values(void **state)
         struct status error = {0};
         assert_int_equal(text_read(wrong_values[i].text, &config, &error), STATUS_INVALID);
         assert_int_equal(error.code, STATUS_INVALID);
-        assert_memory_equal(error.text, scratch_file_path, strlen(scratch_file_path));
-        assert_string_equal(error.text + strlen(scratch_file_path), wrong_values[i].message);
+        assert_memory_equal(STATUS_SAID(&error), scratch_file_path, strlen(scratch_file_path));
+        assert_string_equal(STATUS_SAID(&error) + strlen(scratch_file_path), wrong_values[i].message);
         assert_int_equal(config.hidden, -7); /* outputs are written on success only */
     }
 }
@@ -292,7 +293,7 @@ static void test_unknown_types(void **state)
         struct config config;
         struct status error = {0};
         assert_int_equal(text_read(rows[i].text, &config, &error), STATUS_INVALID);
-        const char *message = error.text + strlen(scratch_file_path);
+        const char *message = STATUS_SAID(&error) + strlen(scratch_file_path);
         assert_memory_equal(message, rows[i].message, strlen(rows[i].message));
         const struct family *family;
         for (int k = 0; (family = family_at(k)) != NULL; k++) {
@@ -326,10 +327,10 @@ static void test_wrong_json(void **state)
         int line = 0;
         int column = 0;
         assert_int_equal(text_read(texts[i], &config, &error), STATUS_INVALID);
-        assert_memory_equal(error.text, scratch_file_path, strlen(scratch_file_path));
-        assert_int_equal(sscanf(error.text + strlen(scratch_file_path), ":%d:%d: ", &line, &column), 2);
+        assert_memory_equal(STATUS_SAID(&error), scratch_file_path, strlen(scratch_file_path));
+        assert_int_equal(sscanf(STATUS_SAID(&error) + strlen(scratch_file_path), ":%d:%d: ", &line, &column), 2);
         assert_true(line >= 1 && column >= 0);
-        assert_non_null(strchr(error.text, ';'));
+        assert_non_null(strchr(STATUS_SAID(&error), ';'));
     }
 }
 
@@ -339,7 +340,7 @@ static void test_missing_file(void **state)
     struct status error = {0};
     (void)state;
     assert_int_equal(config_read("/nowhere/config.json", "x", &config, &error), STATUS_IO);
-    assert_non_null(strstr(error.text, "/nowhere/config.json"));
+    assert_non_null(strstr(STATUS_SAID(&error), "/nowhere/config.json"));
 }
 
 /* Each count is allowed by itself; together they are beyond 63 bits. */
@@ -360,8 +361,8 @@ static void test_overflow(void **state)
         struct skeleton skeleton = {.tensor_count = -7};
         struct status error = {0};
         assert_int_equal(skeleton_build(&config, HEAD_BARE, &skeleton, &error), STATUS_OVERFLOW);
-        assert_memory_equal(error.text, "test: ", 6);
-        assert_non_null(strstr(error.text, "write smaller sizes in the configuration"));
+        assert_memory_equal(STATUS_SAID(&error), "test: ", 6);
+        assert_non_null(strstr(STATUS_SAID(&error), "write smaller sizes in the configuration"));
         assert_int_equal(skeleton.tensor_count, -7);
     }
 }
@@ -376,7 +377,7 @@ static void test_read_as(void **state)
     struct status error = {0};
     char name[320];
     assert_int_equal(text_read(unknown, &config, &error), STATUS_INVALID);
-    assert_non_null(strstr(error.text, "'stablelm' is not known; known are "));
+    assert_non_null(strstr(STATUS_SAID(&error), "'stablelm' is not known; known are "));
     const struct model_places places = {.catalogue_dir = "models/catalogue"};
     snprintf(name, sizeof name, "%s#qwen2", scratch_file_path);
     assert_int_equal(model_find(&places, name, &model, &error), STATUS_OK);
@@ -387,7 +388,7 @@ static void test_read_as(void **state)
     assert_int_equal(model.config.layers, 3);
     model_release(&model);
     assert_int_equal(model_find(&places, "gpt2#llama", &model, &error), STATUS_INVALID);
-    assert_string_equal(error.text, "gpt2: its type, gpt2, is known; leave '#llama' out");
+    assert_string_equal(STATUS_SAID(&error), "gpt2: its type, gpt2, is known; leave '#llama' out");
     snprintf(name, sizeof name, "%s#stablelm", scratch_file_path);
     assert_int_equal(model_find(&places, name, &model, &error), STATUS_INVALID);
 }

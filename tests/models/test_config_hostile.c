@@ -15,6 +15,7 @@
 #include "models/config.h"
 #include "models/skeleton.h"
 #include "tests/support/scratch_file.h"
+#include "tests/support/status_said.h"
 
 enum { TEXT_BYTES = 8192, ROUNDS = 150 };
 
@@ -96,7 +97,7 @@ static void damaged_check(const char *text, size_t length)
     enum status_code code = config_read(scratch_file_path, "damaged", &config, &error);
     if (code != STATUS_OK) {
         assert_int_equal(code, STATUS_INVALID);
-        assert_memory_equal(error.text, scratch_file_path, strlen(scratch_file_path));
+        assert_memory_equal(STATUS_SAID(&error), scratch_file_path, strlen(scratch_file_path));
         return;
     }
     for (enum head head = HEAD_BARE; head <= HEAD_LM; head++) {

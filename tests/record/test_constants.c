@@ -13,6 +13,7 @@
 
 #include "harness/record/constants.h"
 #include "tests/support/scratch_file.h"
+#include "tests/support/status_said.h"
 
 static struct constants example(void)
 {
@@ -55,7 +56,7 @@ static struct constants read_back(int indent)
     text_save(text_string(&text), text.length);
     text_release(&text);
     if (constants_read(scratch_file_path, &read, &error) != STATUS_OK) {
-        fail_msg("%s", error.text);
+        fail_msg("%s", STATUS_SAID(&error));
     }
     return read;
 }
@@ -135,8 +136,8 @@ static void expect_refusal(const char *old, const char *new_text, const char *pl
     assert_int_equal(constants_read(scratch_file_path, &read, &error), STATUS_INVALID);
     char begin[256];
     snprintf(begin, sizeof begin, "%s:1:%s", scratch_file_path, place);
-    if (strncmp(error.text, begin, strlen(begin)) != 0 || strstr(error.text, cause) == NULL) {
-        fail_msg("'%s' is not '%s ... %s'", error.text, begin, cause);
+    if (strncmp(STATUS_SAID(&error), begin, strlen(begin)) != 0 || strstr(STATUS_SAID(&error), cause) == NULL) {
+        fail_msg("'%s' is not '%s ... %s'", STATUS_SAID(&error), begin, cause);
     }
     text_release(&text);
     text_release(&changed);
@@ -183,7 +184,7 @@ static void what_is_no_file_of_constants_is_refused(void **state)
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         text_save(texts[i], strlen(texts[i]));
         assert_int_equal(constants_read(scratch_file_path, &read, &error), STATUS_INVALID);
-        assert_int_equal(strncmp(error.text, scratch_file_path, strlen(scratch_file_path)), 0);
+        assert_int_equal(strncmp(STATUS_SAID(&error), scratch_file_path, strlen(scratch_file_path)), 0);
     }
     assert_int_equal(constants_read("/no/such/file", &read, &error), STATUS_IO);
     assert_int_equal(constants_read("/tmp", &read, &error), STATUS_IO);
@@ -205,7 +206,7 @@ static void damaged_files_are_read_or_refused(void **state)
         text_save(text.data, text.length);
         if (constants_read(scratch_file_path, &read, &error) != STATUS_OK) {
             assert_int_equal(error.code, STATUS_INVALID);
-            assert_int_equal(strncmp(error.text, scratch_file_path, strlen(scratch_file_path)), 0);
+            assert_int_equal(strncmp(STATUS_SAID(&error), scratch_file_path, strlen(scratch_file_path)), 0);
         } else {
             assert_true(read.context.process.minimum <= read.context.process.maximum && read.case_count >= 1);
         }

@@ -12,6 +12,7 @@
 
 #include "harness/record/record.h"
 #include "tests/record/record_lines.h"
+#include "tests/support/status_said.h"
 
 #define NAME_REMEDY "; name the records.jsonl that `assay run` wrote, or its folder"
 #define NO_RECORDS  ":1:1: this is no file of records: it is "
@@ -85,7 +86,7 @@ static void refusals_check(const struct content *rows, size_t count)
         content_write(path, &rows[i]);
         assert_int_equal(record_file_read(path, &file, &error), STATUS_INVALID);
         snprintf(message, sizeof message, "%s%s", path, rows[i].message);
-        assert_string_equal(error.text, message);
+        assert_string_equal(STATUS_SAID(&error), message);
     }
     unlink(path);
 }

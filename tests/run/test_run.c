@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "tests/run/run_scene.h"
+#include "tests/support/status_said.h"
 
 static void assert_near(double value, double wanted)
 {
@@ -241,7 +242,8 @@ static void a_filter_selects_and_one_without_matches_is_an_error(void **state)
     assert_int_equal(scene->records.runs[0].case_count, 1);
     options.filter = "nothing*";
     assert_int_equal(run_suite(&options, &scene->result, &scene->error), STATUS_INVALID);
-    assert_string_equal(scene->error.text, "no case of s.yaml matches 'nothing*'; assay plan SUITE --ids lists them");
+    assert_string_equal(STATUS_SAID(&scene->error),
+                        "no case of s.yaml matches 'nothing*'; assay plan SUITE --ids lists them");
     options.filter = NULL;
     options.jobs = 0;
     assert_int_equal(run_suite(&options, &scene->result, &scene->error), STATUS_INVALID);
@@ -253,8 +255,8 @@ static void an_unknown_estimator_is_found_before_anything_is_written(void **stat
     suite_set(scene, "batch: 1, tolerances: {relpay: {allocated_bytes_peak: 0}}");
     struct run_options options = options_of(scene);
     assert_int_equal(run_suite(&options, &scene->result, &scene->error), STATUS_INVALID);
-    assert_ptr_equal(strstr(scene->error.text, "s.yaml:4:"), scene->error.text);
-    assert_non_null(strstr(scene->error.text, "there is no estimator 'relpay'"));
+    assert_int_equal(strncmp(STATUS_SAID(&scene->error), "s.yaml:4:", strlen("s.yaml:4:")), 0);
+    assert_non_null(strstr(STATUS_SAID(&scene->error), "there is no estimator 'relpay'"));
     struct stat file;
     assert_int_not_equal(stat(scene->file, &file), 0);
 }

@@ -9,6 +9,7 @@
 
 #include "harness/suite/suite.h"
 #include "tests/suite/suite_text.h"
+#include "tests/support/status_said.h"
 
 static void the_innermost_memory_decides_and_ids_do_not_name_it(void **state)
 {
@@ -46,7 +47,7 @@ static void wrong_memories_say_where_they_are(void **state)
         snprintf(text, sizeof text, "version: 1\nname: t\nmemory: %s\ncases:\n  - {model: tiny-bert, mode: load}\n",
                  rows[i][0]);
         assert_int_equal(suite_text_read(text, &suite, &error), STATUS_INVALID);
-        assert_string_equal(error.text, rows[i][1]);
+        assert_string_equal(STATUS_SAID(&error), rows[i][1]);
     }
 }
 

@@ -10,6 +10,7 @@
 
 #include "harness/base/json.h"
 #include "tests/suite/suite_text.h"
+#include "tests/support/status_said.h"
 
 static void texts_multiply_and_name_their_cases(void **state)
 {
@@ -88,8 +89,8 @@ static void mistakes_have_a_place_and_a_remedy(void **state)
         struct status error = {0};
         strncat(text, rows[i][0], sizeof text - strlen(text) - 1);
         assert_int_equal(suite_text_read(text, &suite, &error), STATUS_INVALID);
-        if (strncmp(error.text, rows[i][1], strlen(rows[i][1])) != 0) {
-            fail_msg("row %zu: %s", i, error.text);
+        if (strncmp(STATUS_SAID(&error), rows[i][1], strlen(rows[i][1])) != 0) {
+            fail_msg("row %zu: %s", i, STATUS_SAID(&error));
         }
     }
 }

@@ -11,6 +11,7 @@
 #include "harness/base/text.h"
 #include "harness/suite/yaml_tree.h"
 #include "harness/suite/yaml_value.h"
+#include "tests/support/status_said.h"
 
 static enum status_code read_string(const char *text, struct yaml_tree *tree, struct status *error)
 {
@@ -81,7 +82,7 @@ static void what_is_refused_says_where_and_why(void **state)
         struct yaml_tree tree = {.path = "untouched"};
         struct status error;
         assert_int_equal(read_string(REFUSALS[i].text, &tree, &error), STATUS_INVALID);
-        assert_string_equal(error.text, REFUSALS[i].message);
+        assert_string_equal(STATUS_SAID(&error), REFUSALS[i].message);
         assert_string_equal(tree.path, "untouched");
     }
 }
@@ -92,15 +93,15 @@ static void bad_bytes_are_an_error_of_the_encoding(void **state)
     struct yaml_tree tree;
     struct status error;
     assert_int_equal(yaml_tree_read_text("s.yaml", "b: 1\na: \xff\xfe\n", 11, &tree, &error), STATUS_INVALID);
-    assert_string_equal(error.text, "s.yaml:2:4: invalid leading UTF-8 octet; a suite is UTF-8 text");
+    assert_string_equal(STATUS_SAID(&error), "s.yaml:2:4: invalid leading UTF-8 octet; a suite is UTF-8 text");
     assert_int_equal(yaml_tree_read_text("s.yaml", "a: \0b\n", 6, &tree, &error), STATUS_INVALID);
-    assert_string_equal(error.text, "s.yaml:1:4: control characters are not allowed; a suite is UTF-8 text");
+    assert_string_equal(STATUS_SAID(&error), "s.yaml:1:4: control characters are not allowed; a suite is UTF-8 text");
     assert_int_equal(yaml_tree_read_text("s.yaml", "\x1f\x8b\x08\0", 4, &tree, &error), STATUS_INVALID);
-    assert_string_equal(error.text,
+    assert_string_equal(STATUS_SAID(&error),
                         "s.yaml:1:1: this is no YAML: it is compressed with gzip; unpack it first, with gunzip");
     static const char page[] = "<html>\n<p>a: b: c</p>\n";
     assert_int_equal(yaml_tree_read_text("s.yaml", page, sizeof page - 1, &tree, &error), STATUS_INVALID);
-    assert_string_equal(error.text, "s.yaml:1:1: this is no YAML: it is an HTML page; name a suite file");
+    assert_string_equal(STATUS_SAID(&error), "s.yaml:1:1: this is no YAML: it is an HTML page; name a suite file");
 }
 
 /* 4 levels of 40 aliases each stand for 2.5 million values in 700 bytes. */
@@ -119,8 +120,8 @@ static void aliases_do_not_multiply_without_bound(void **state)
     struct yaml_tree tree;
     struct status error;
     assert_int_equal(read_string(text_string(&text), &tree, &error), STATUS_INVALID);
-    assert_non_null(strstr(error.text, "s.yaml:4:"));
-    assert_non_null(strstr(error.text, "more than 100000 values, aliases expanded"));
+    assert_non_null(strstr(STATUS_SAID(&error), "s.yaml:4:"));
+    assert_non_null(strstr(STATUS_SAID(&error), "more than 100000 values, aliases expanded"));
     text_release(&text);
 }
 
@@ -134,12 +135,12 @@ static void limits_hold_for_sizes_and_keys(void **state)
         text_format(&text, "k%d: 1\n", i);
     }
     assert_int_equal(read_string(text_string(&text), &tree, &error), STATUS_INVALID);
-    assert_string_equal(error.text, "s.yaml:1001:1: more than 1000 keys in one map; split it");
+    assert_string_equal(STATUS_SAID(&error), "s.yaml:1001:1: more than 1000 keys in one map; split it");
     while (text.length <= YAML_TREE_FILE_BYTES_MAXIMUM) {
         text_append(&text, "# a comment that makes the file longer\n");
     }
     assert_int_equal(read_string(text_string(&text), &tree, &error), STATUS_INVALID);
-    assert_string_equal(error.text, "s.yaml:1:1: larger than 1 MiB; split the suite");
+    assert_string_equal(STATUS_SAID(&error), "s.yaml:1:1: larger than 1 MiB; split the suite");
     text_release(&text);
 }
 
@@ -158,7 +159,7 @@ static void deep_nesting_is_refused_early(void **state)
         struct yaml_tree tree;
         struct status error;
         assert_int_equal(yaml_tree_read_text("s.yaml", text, length, &tree, &error), STATUS_INVALID);
-        assert_non_null(strstr(error.text, "nested deeper than 16 levels"));
+        assert_non_null(strstr(STATUS_SAID(&error), "nested deeper than 16 levels"));
     }
     free(text);
 }
@@ -169,10 +170,10 @@ static void files_that_cannot_be_read_are_named(void **state)
     struct yaml_tree tree;
     struct status error;
     assert_int_equal(yaml_tree_read_file("no/such/suite.yaml", &tree, &error), STATUS_INVALID);
-    assert_string_equal(error.text,
+    assert_string_equal(STATUS_SAID(&error),
                         "no/such/suite.yaml: cannot be opened: No such file or directory; name a suite file");
     assert_int_equal(yaml_tree_read_file("/dev/null", &tree, &error), STATUS_INVALID);
-    assert_string_equal(error.text, "/dev/null: is not a regular file; name a suite file");
+    assert_string_equal(STATUS_SAID(&error), "/dev/null: is not a regular file; name a suite file");
     assert_int_equal(yaml_tree_read_file("tests", &tree, &error), STATUS_INVALID);
 }
 
