@@ -30,7 +30,7 @@
         {"checkpointing", OPTION_BOOLEAN, NULL, "recompute each block in the backward pass (train)"},                  \
         {"accumulate", OPTION_VALUE, "N", "micro-batches for each step of the optimizer (train; default: 1)"},         \
         {"logits", OPTION_VALUE, "all|last", "rows of the head that are computed (default: all; generate: last)"},     \
-        {"tf32", OPTION_BOOLEAN, NULL, "GPUs may round float32 factors to TF32 (default: false); changes no byte"},    \
+        {"tf32", OPTION_BOOLEAN, NULL, "GPUs may round float32 factors to TF32 (default: false)"},                     \
         {"tf32-convolutions", OPTION_BOOLEAN, NULL, "those of convolutions alone, as PyTorch does (images)"},          \
     {                                                                                                                  \
         "head", OPTION_VALUE, "bare|lm", "without or with the head of the task (default: bare for load, else lm)"      \

@@ -100,8 +100,8 @@ static int64_t cudnn_bytes(enum opcode opcode, const struct convolution_shape *s
 int64_t convolution_workspace_bytes(const struct target *target, enum opcode opcode,
                                     const struct convolution_shape *shape)
 {
-    bool overlaps = shape->padding > 0 || shape->kernel > shape->stride;
-    bool unmeasured = shape->dtype == DTYPE_FLOAT32 && !shape->tf32_allowed && overlaps;
+    bool patches = shape->kernel > 1 && shape->kernel == shape->stride && shape->padding == 0;
+    bool unmeasured = shape->dtype == DTYPE_FLOAT32 && !shape->tf32_allowed && !patches;
     if (target->capability == MEASURED_CAPABILITY && !unmeasured) {
         return cudnn_bytes(opcode, shape);
     }

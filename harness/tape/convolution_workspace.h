@@ -14,7 +14,7 @@
  *     forward, image  nothing, where the bytes of one plane of pixels are a multiple of 8
  *     weight          a float32 gradient for each image, to be added up, where they are a multiple of 16
  *
- * float32 without TF32 takes nothing where windows do not overlap (the patches of ViT), which alone was measured. What this
+ * float32 without TF32 takes nothing where windows cut an image into patches (ViT), which alone was measured. What this
  * leaves out, up to 8.25 MiB of partial sums above all, stands in docs/pytorch-findings.md.
  *
  * Elsewhere it is our own formula, for our own way of computing (other classes, and other float32 without TF32):
