@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "harness/base/library_symbol.h"
+
 enum { ROW_MAJOR = 101, NOT_TRANSPOSED = 111, TRANSPOSED = 112 }; /* the values of the CBLAS standard */
 enum { OPENBLAS_PARALLEL_PTHREAD = 1 };                           /* answer of openblas_get_parallel */
 
@@ -35,14 +37,6 @@ static enum status_code openblas_room_check(int thread_count, struct status *err
     }
     munmap(room, bytes);
     return STATUS_OK;
-}
-
-/* dlsym returns an object pointer; POSIX lets its bytes be a function pointer. */
-static bool symbol_find(void *library, const char *name, void *function_pointer)
-{
-    void *symbol = dlsym(library, name);
-    memcpy(function_pointer, &symbol, sizeof symbol);
-    return symbol != NULL;
 }
 
 /* The first two words of openblas_get_config: "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH ...". */

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/base/library_symbol.h"
 #include "harness/base/text.h"
 
 /* Set by the build to the folder that `make install` puts plug-ins into. */
@@ -95,9 +96,8 @@ static enum status_code plugin_entry_read(const char *kind, void *library, const
                                           const struct plugin_entry **entry, struct status *error)
 {
     plugin_entry_function entry_function = NULL;
-    void *symbol = dlsym(library, PLUGIN_ENTRY_SYMBOL);
-    memcpy(&entry_function, &symbol, sizeof symbol); /* POSIX: the bytes of the address are the function pointer */
-    const struct plugin_entry *found = entry_function != NULL ? entry_function() : NULL;
+    bool has_entry = symbol_find(library, PLUGIN_ENTRY_SYMBOL, &entry_function);
+    const struct plugin_entry *found = has_entry ? entry_function() : NULL;
     if (found == NULL || found->version != PLUGIN_VERSION || found->call_bytes != sizeof(struct operation_call)) {
         return status_set(
             error, STATUS_UNAVAILABLE,

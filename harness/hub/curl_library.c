@@ -6,15 +6,8 @@
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <string.h>
 
-/* dlsym returns an object pointer; POSIX lets its bytes be a function pointer. */
-static bool symbol_find(void *library, const char *name, void *function_pointer)
-{
-    void *symbol = dlsym(library, name);
-    memcpy(function_pointer, &symbol, sizeof symbol);
-    return symbol != NULL;
-}
+#include "harness/base/library_symbol.h"
 
 enum status_code curl_library_open(struct curl_library *library, struct status *error)
 {

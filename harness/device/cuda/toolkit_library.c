@@ -5,7 +5,8 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+
+#include "harness/base/library_symbol.h"
 
 /* Distributions do not always tell the loader of the toolkit's own folder. */
 static void *library_load(const char *file_name, char *reason, size_t reason_bytes)
@@ -21,14 +22,9 @@ static void *library_load(const char *file_name, char *reason, size_t reason_byt
     return dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 }
 
-/* POSIX: the bytes of the address that dlsym returns are the function pointer. */
 bool toolkit_symbol_find(void *library, const char *name, void *function_pointer)
 {
-    void *symbol = dlsym(library, name);
-    if (symbol != NULL) {
-        memcpy(function_pointer, &symbol, sizeof symbol);
-    }
-    return symbol != NULL;
+    return symbol_find(library, name, function_pointer);
 }
 
 enum status_code toolkit_library_open(const char *file_name, const struct toolkit_symbol *symbols, size_t symbol_count,
