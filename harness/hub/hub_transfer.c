@@ -8,6 +8,7 @@
 #include <strings.h>
 #include <time.h>
 
+#include "harness/base/clock.h"
 #include "harness/hub/curl_library.h"
 #include "harness/hub/hub_answer.h"
 
@@ -28,18 +29,11 @@ struct hub_transfer {
     int64_t deadline_ms; /* of all requests together; 0: none was made */
 };
 
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* A hub that sends a little now and then never stands still: a request has time for its bytes at a slow line's speed, and
  * all of them together have theirs. At least 1, because 0 would be no limit. */
 static long time_left_ms(struct hub_transfer *transfer, const struct hub_request *request)
 {
-    int64_t stall_ms = transfer->settings->stall_seconds * 1000, now = now_ms();
+    int64_t stall_ms = transfer->settings->stall_seconds * 1000, now = clock_ns() / 1000000;
     int64_t bytes = request->first + request->count;
     int64_t own_ms = HUB_STALLS_OF_A_REQUEST * stall_ms + bytes * 1000 / HUB_SLOW_BYTES_PER_SECOND;
     if (transfer->deadline_ms == 0) {

@@ -17,32 +17,25 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "harness/base/bytes_write.h"
+#include "harness/base/clock.h"
 
 enum { SECONDS_MAXIMUM = 60, COMPLAINT_BYTES = 512, IMAGE_BYTES_MAXIMUM = 64 << 20, MEMORY_PATH_BYTES = 32 };
 
 extern char **environ;
 
-static int64_t now_milliseconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* Reads what the program says until it closes its end; keeps the beginning. False: the time is up. */
 static bool complaint_read(int descriptor, char complaint[COMPLAINT_BYTES])
 {
-    int64_t limit = now_milliseconds() + SECONDS_MAXIMUM * 1000;
+    int64_t limit_ns = clock_ns() + SECONDS_MAXIMUM * INT64_C(1000000000);
     size_t length = 0;
     for (;;) {
         char bytes[256];
         struct pollfd wait = {.fd = descriptor, .events = POLLIN};
-        int64_t left = limit - now_milliseconds();
-        int ready = left > 0 ? poll(&wait, 1, (int)left) : 0;
+        int64_t left_ms = (limit_ns - clock_ns()) / 1000000;
+        int ready = left_ms > 0 ? poll(&wait, 1, (int)left_ms) : 0;
         if (ready < 0 && errno == EINTR) {
             continue;
         }

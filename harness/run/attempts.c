@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <stdlib.h>
 
+#include "harness/base/clock.h"
 #include "harness/run/case_line.h"
 #include "harness/run/device_claim.h"
 #include "harness/run/run_signals.h"

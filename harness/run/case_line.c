@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "harness/base/clock.h"
 #include "harness/device/refusal.h"
 #include "harness/record/outcome.h"
 #include "harness/record/verdict_words.h"

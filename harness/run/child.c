@@ -9,18 +9,11 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "harness/base/bytes_write.h"
+#include "harness/base/clock.h"
 #include "harness/device/kernel_file.h"
-
-int64_t clock_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-}
 
 /* Counted before the signal is sent (mm/oom_kill.c of Linux), in every cgroup. */
 static int64_t oom_kills_read(void)

@@ -30,8 +30,6 @@ struct child {
 /* What a child with hundreds of GiB mapped may need to go. */
 enum { CHILD_GRACE_SECONDS = 60 };
 
-int64_t clock_ns(void); /* monotonic */
-
 /* What a run and its children have open at once: pipes, files of the kernel, libraries and drivers. */
 enum { CHILD_FILES_OF_A_RUN = 64, CHILD_FILES_EACH = 2 };
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "harness/base/clock.h"
 #include "harness/device/device_spec.h"
 #include "harness/run/child.h"
 

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "harness/base/clock.h"
 #include "harness/run/child.h"
 
 extern char **environ;

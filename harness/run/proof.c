@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/base/clock.h"
 #include "harness/record/outcome.h"
 #include "harness/run/case_line.h"
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/clock.h"
 #include "harness/base/nearest.h"
 #include "harness/device/device_spec.h"
 #include "harness/estimate/estimate.h"

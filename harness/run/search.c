@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/clock.h"
 #include "harness/question/batch_forecast.h"
 #include "harness/question/batch_prediction.h"
 

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "harness/base/clock.h"
 #include "harness/question/batch_forecast.h"
 #include "harness/record/outcome.h"
 #include "harness/record/search_words.h"

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/clock.h"
 #include "tests/bench/bench_parts.h"
 
 static const char usage[] =
@@ -67,7 +68,7 @@ static void machine_print(const struct bench_device *bench)
 
 static void parts_run(const struct bench_options *options, const struct bench_device *bench, struct bench_tally *tally)
 {
-    double begin = bench_seconds();
+    double begin = clock_seconds();
     machine_print(bench);
     bench_header_print();
     if (bench->is_host && part_is_wanted(options, "processes")) {
@@ -101,7 +102,7 @@ static void parts_run(const struct bench_options *options, const struct bench_de
         bench_steps(bench, options->python, tally);
     }
     printf("\n%d of %d medians are beyond their limit. It took %.0f s.\n", tally->rows_beyond, tally->row_count,
-           bench_seconds() - begin);
+           clock_seconds() - begin);
 }
 
 int main(int count, char **words)

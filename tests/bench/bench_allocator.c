@@ -2,6 +2,7 @@
  * and the sizes of a real training tape, and random sizes with many live blocks, which is the hard case for the search. */
 #include <stdlib.h>
 
+#include "harness/base/clock.h"
 #include "harness/device/device.h"
 #include "harness/memory/allocator.h"
 #include "harness/replay/replay.h"
@@ -72,9 +73,9 @@ static enum status_code random_measure(struct bench_tally *tally, struct status 
     enum status_code code =
         blocks != NULL ? STATUS_OK : status_set(error, STATUS_OUT_OF_MEMORY, "no memory for the blocks");
     for (int i = 0; i < BENCH_RUNS && code == STATUS_OK; i++) {
-        double begin = bench_seconds();
+        double begin = clock_seconds();
         code = random_play(blocks, error);
-        bench_row_add(&row, (double)RANDOM_EVENT_COUNT / (bench_seconds() - begin) / million);
+        bench_row_add(&row, (double)RANDOM_EVENT_COUNT / (clock_seconds() - begin) / million);
     }
     free(blocks);
     if (code == STATUS_OK) {
@@ -98,13 +99,13 @@ static enum status_code tape_measure(const struct tape_view *tape, struct bench_
     for (int i = 0; i < BENCH_RUNS && code == STATUS_OK; i++) {
         int64_t event_count = 0;
         struct replay_result result;
-        double begin = bench_seconds();
+        double begin = clock_seconds();
         code = tape_play(tape, blocks, &event_count, error);
-        double middle = bench_seconds();
+        double middle = clock_seconds();
         if (code == STATUS_OK) {
             code = replay_run(tape, device, NULL, &result, error);
         }
-        double end = bench_seconds();
+        double end = clock_seconds();
         bench_row_add(&alone, (double)event_count / (middle - begin) / million);
         bench_row_add(&whole, (double)event_count / (end - middle) / million);
     }

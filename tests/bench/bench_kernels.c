@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/clock.h"
 #include "tests/bench/bench_parts.h"
 #include "tests/bench/kernel_case.h"
 
@@ -71,12 +72,12 @@ static void area_copy(char *to, const char *from, size_t bytes)
 enum status_code bench_call_time(const struct bench_device *on, const struct operation_call *call, double *seconds,
                                  struct status *error)
 {
-    double begin = bench_seconds();
+    double begin = clock_seconds();
     enum status_code code = on->device->table->run(on->device, call, error);
     if (code == STATUS_OK) {
         code = on->device->table->synchronize(on->device, error);
     }
-    *seconds = bench_seconds() - begin;
+    *seconds = clock_seconds() - begin;
     return code;
 }
 
@@ -86,9 +87,9 @@ static enum status_code copy_time(const struct kernel_bench *bench, double *seco
     struct operation_call copy = {.opcode = OPCODE_COPY, .input_count = 1, .tensor_count = 2};
     char *to = bench->areas[AREA_COUNT - 2];
     if (bench->on->is_host) {
-        double begin = bench_seconds();
+        double begin = clock_seconds();
         area_copy(to, bench->areas[0], (size_t)bench->area_bytes);
-        *seconds = bench_seconds() - begin;
+        *seconds = clock_seconds() - begin;
         return STATUS_OK;
     }
     copy.tensors[0] = kernel_tensor('f', bench->rows, bench->areas[0]);

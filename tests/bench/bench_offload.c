@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "harness/base/bytes_write.h"
+#include "harness/base/clock.h"
 #include "harness/base/wide_read.h"
 #include "harness/checkpoint/offload_write.h"
 #include "tests/bench/bench_parts.h"
@@ -127,9 +128,9 @@ typedef enum status_code disk_work(const struct disk_bench *bench, struct status
 static enum status_code rate_measure(const struct disk_bench *bench, disk_work *work, double *rate,
                                      struct status *error)
 {
-    double begin = bench_seconds();
+    double begin = clock_seconds();
     enum status_code code = work(bench, error);
-    *rate = (double)bench->total_bytes / 1048576.0 / (bench_seconds() - begin);
+    *rate = (double)bench->total_bytes / 1048576.0 / (clock_seconds() - begin);
     return code;
 }
 

@@ -27,8 +27,6 @@ struct bench_tally {
     int failure_count;          /* rows that could not be measured and should have been */
 };
 
-/* CLOCK_MONOTONIC. */
-double bench_seconds(void);
 /* As many as OpenMP gives the kernels; 1 without it. */
 int bench_thread_count(void);
 

@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include "harness/base/clock.h"
 #include "tests/bench/bench_row.h"
 
 extern char **environ;
@@ -27,7 +28,7 @@ enum status_code process_time(const char *const *words, struct process_cost *cos
     }
     int failure = posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
     failure = failure == 0 ? posix_spawn_file_actions_adddup2(&actions, 1, 2) : failure;
-    double begin = bench_seconds();
+    double begin = clock_seconds();
     if (failure == 0) {
         /* posix_spawn does not write to the words; its prototype is older than const. */
         char *arguments[PROCESS_WORDS_MAXIMUM + 1] = {NULL};
@@ -40,7 +41,7 @@ enum status_code process_time(const char *const *words, struct process_cost *cos
     if (failure != 0 || wait4(child, &wait_status, 0, &usage) != child) {
         return status_set(error, STATUS_IO, "%s cannot be started", words[0]);
     }
-    cost->wall = 1e3 * (bench_seconds() - begin);
+    cost->wall = 1e3 * (clock_seconds() - begin);
     cost->cpu = timeval_milliseconds(usage.ru_utime) + timeval_milliseconds(usage.ru_stime);
     cost->peak_mib = (double)usage.ru_maxrss / 1024;
     if (!WIFEXITED(wait_status)) {

@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 
+#include "harness/base/clock.h"
 #include "tests/bench/bench_row.h"
 
 enum { ALIGNMENT_BYTES = 512, AREA_DEPTH = 4 };
@@ -83,7 +84,7 @@ enum status_code step_products_run(const struct step_products *products, double 
     struct device *device = products->device;
     int64_t inputs_used = 0, outputs_used = 0;
     enum status_code code = STATUS_OK;
-    double begin = bench_seconds();
+    double begin = clock_seconds();
     for (int i = 0; i < products->call_count && code == STATUS_OK; i++) {
         struct operation_call call = products->calls[i];
         for (int t = 0; t < call.tensor_count; t++) {
@@ -97,6 +98,6 @@ enum status_code step_products_run(const struct step_products *products, double 
     if (code == STATUS_OK) {
         code = device->table->synchronize(device, error);
     }
-    *seconds = bench_seconds() - begin;
+    *seconds = clock_seconds() - begin;
     return code;
 }

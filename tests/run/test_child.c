@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "harness/base/clock.h"
 #include "harness/run/case_line.h"
 #include "tests/run/run_scene.h"
 
