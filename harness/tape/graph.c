@@ -56,7 +56,7 @@ struct node *node_new(struct tape *tape, node_backward *backward, int input_coun
     for (int i = 0; i < input_count; i++) {
         wanted = wanted || (inputs[i] != NULL && inputs[i]->requires_grad);
     }
-    if (!wanted || !tape->gradients || tape_failed(tape)) {
+    if (!wanted || !tape->gradients || tape_failed(tape) || tape->stopped) {
         return NULL;
     }
     struct node *node = node_alloc(tape);

@@ -209,7 +209,9 @@ struct operation_attributes attributes_i(int64_t i0, int64_t i1);
 bool places_settle(struct tape *tape, enum opcode opcode, int count, struct value *const *values);
 
 /* -- the graph (graph.c) */
-/* A node over these inputs, or NULL where none needs a gradient or gradients are off. output becomes its result. */
+/* A node over these inputs; output becomes its result. NULL if none of them needs a gradient, gradients are off, or nothing
+ * is recorded: after an error, or once a recomputed block is filled. Only then is an output missing, so that nobody has to
+ * look before calling. */
 struct node *node_new(struct tape *tape, node_backward *backward, int input_count, struct value *const *inputs,
                       struct value *output);
 void node_output(struct node *node, struct value *output, int slot); /* a further output */

@@ -119,9 +119,7 @@ struct value *tape_window_mask(struct tape *tape, struct value *seen, const stru
 struct value *tape_clone(struct tape *tape, struct value *a)
 {
     struct value *result = make_copy(tape, a, value_dtype(a), "clone");
-    if (result != NULL) {
-        node_new(tape, gradient_pass, 1, &a, result);
-    }
+    node_new(tape, gradient_pass, 1, &a, result);
     return result;
 }
 

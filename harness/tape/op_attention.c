@@ -254,8 +254,7 @@ static struct value *attention_fused(struct tape *tape, enum attention_backend b
     values[input_count] = result;
     values[input_count + 1] = lse;
     tape_run(tape, OPCODE_ATTENTION, &attributes, input_count, input_count + 2, values);
-    struct node *node =
-        result != NULL ? node_new(tape, attention_backward, mask != NULL ? 4 : 3, inputs, result) : NULL;
+    struct node *node = node_new(tape, attention_backward, mask != NULL ? 4 : 3, inputs, result);
     if (node != NULL) {
         node->attributes = attributes;
         node->attributes.i[2] = backend;

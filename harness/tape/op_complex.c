@@ -46,6 +46,6 @@ struct value *tape_complex_multiply(struct tape *tape, struct value *a, struct v
         return NULL;
     }
     struct value *result = product(tape, a, b, false);
-    node_save(tape, result != NULL ? node_new(tape, complex_backward, 1, &a, result) : NULL, 0, b);
+    node_save(tape, node_new(tape, complex_backward, 1, &a, result), 0, b);
     return result;
 }

@@ -56,7 +56,7 @@ struct value *tape_cross_entropy_fused(struct tape *tape, struct value *logits, 
     tape_run(tape, OPCODE_CROSS_ENTROPY, NULL, 2, 4, values);
     tape_drop(tape, count);
     struct value *loss = losses_sum(tape, losses);
-    struct node *node = loss != NULL ? node_new(tape, cross_entropy_backward, 1, &logits, loss) : NULL;
+    struct node *node = node_new(tape, cross_entropy_backward, 1, &logits, loss);
     node_save(tape, node, 0, slopes);
     return tape_frame_close(tape, frame, loss);
 }

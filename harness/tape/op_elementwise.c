@@ -17,9 +17,7 @@ struct value *tape_add(struct tape *tape, struct value *a, struct value *b)
     int frame = tape_frame_open(tape);
     struct value *result = make_add(tape, a, b);
     struct value *inputs[] = {a, b};
-    if (result != NULL) {
-        node_new(tape, add_backward, 2, inputs, result);
-    }
+    node_new(tape, add_backward, 2, inputs, result);
     return tape_frame_close(tape, frame, result);
 }
 
@@ -35,9 +33,7 @@ struct value *tape_add_(struct tape *tape, struct value *a, struct value *b)
     }
     tape_run(tape, OPCODE_ADD, &attributes, 2, 3, values);
     struct value *result = value_alias(tape, a);
-    if (result != NULL) {
-        node_new(tape, add_backward, 2, inputs, result);
-    }
+    node_new(tape, add_backward, 2, inputs, result);
     return result;
 }
 
@@ -57,9 +53,7 @@ struct value *tape_subtract(struct tape *tape, struct value *a, struct value *b)
     struct operation_attributes attributes = attributes_f(-1.0, 0.0);
     struct value *result = make_binary(tape, OPCODE_ADD, &attributes, a, b);
     struct value *inputs[] = {a, b};
-    if (result != NULL) {
-        node_new(tape, subtract_backward, 2, inputs, result);
-    }
+    node_new(tape, subtract_backward, 2, inputs, result);
     return tape_frame_close(tape, frame, result);
 }
 
@@ -78,7 +72,7 @@ struct value *tape_multiply(struct tape *tape, struct value *a, struct value *b)
     int frame = tape_frame_open(tape);
     struct value *result = make_multiply(tape, a, b);
     struct value *inputs[] = {a, b};
-    struct node *node = result != NULL ? node_new(tape, multiply_backward, 2, inputs, result) : NULL;
+    struct node *node = node_new(tape, multiply_backward, 2, inputs, result);
     if (node != NULL) {
         node_save(tape, node, 0, node_wants(node, 1) ? a : NULL);
         node_save(tape, node, 1, node_wants(node, 0) ? b : NULL);
@@ -94,7 +88,7 @@ static void scale_backward(struct tape *tape, struct node *node, struct value **
 struct value *tape_scale(struct tape *tape, struct value *a, double factor)
 {
     struct value *result = make_scale(tape, a, factor, 0.0);
-    struct node *node = result != NULL ? node_new(tape, scale_backward, 1, &a, result) : NULL;
+    struct node *node = node_new(tape, scale_backward, 1, &a, result);
     if (node != NULL) {
         node->attributes.f[0] = factor;
     }
@@ -110,7 +104,7 @@ struct value *tape_scale_(struct tape *tape, struct value *a, double factor)
     struct operation_attributes attributes = attributes_f(factor, 0.0);
     tape_run(tape, OPCODE_AFFINE, &attributes, 1, 2, values);
     struct value *result = value_alias(tape, a);
-    struct node *node = result != NULL ? node_new(tape, scale_backward, 1, &a, result) : NULL;
+    struct node *node = node_new(tape, scale_backward, 1, &a, result);
     if (node != NULL) {
         node->attributes.f[0] = factor;
     }
@@ -120,9 +114,7 @@ struct value *tape_scale_(struct tape *tape, struct value *a, double factor)
 struct value *tape_add_number(struct tape *tape, struct value *a, double number)
 {
     struct value *result = make_scale(tape, a, 1.0, number);
-    if (result != NULL) {
-        node_new(tape, gradient_pass, 1, &a, result);
-    }
+    node_new(tape, gradient_pass, 1, &a, result);
     return result;
 }
 
@@ -144,7 +136,7 @@ struct value *tape_power(struct tape *tape, struct value *a, double exponent)
     struct value *input = autocast_float32(tape, a);
     struct operation_attributes attributes = attributes_f(exponent, 0.0);
     struct value *result = make_unary(tape, OPCODE_POWER, &attributes, input);
-    struct node *node = result != NULL ? node_new(tape, power_backward, 1, &input, result) : NULL;
+    struct node *node = node_new(tape, power_backward, 1, &input, result);
     if (node != NULL) {
         node->attributes = attributes;
         node_save(tape, node, 0, input);
@@ -166,7 +158,7 @@ struct value *tape_reciprocal_root(struct tape *tape, struct value *a)
     int frame = tape_frame_open(tape);
     struct value *input = autocast_float32(tape, a);
     struct value *result = make_unary(tape, OPCODE_RECIPROCAL_ROOT, NULL, input);
-    struct node *node = result != NULL ? node_new(tape, reciprocal_root_backward, 1, &input, result) : NULL;
+    struct node *node = node_new(tape, reciprocal_root_backward, 1, &input, result);
     node_save(tape, node, 0, result);
     return tape_frame_close(tape, frame, result);
 }
@@ -203,7 +195,7 @@ static void curve_backward(struct tape *tape, struct node *node, struct value **
 static void curve_save(struct tape *tape, const struct curve *curve, int64_t variant, struct value *a,
                        struct value *result)
 {
-    struct node *node = result != NULL ? node_new(tape, curve_backward, 1, &a, result) : NULL;
+    struct node *node = node_new(tape, curve_backward, 1, &a, result);
     if (node != NULL) {
         node->attributes = attributes_i(variant, curve->backward);
         node_save(tape, node, 0, curve->saves_result ? result : a);
@@ -277,7 +269,7 @@ struct value *tape_dropout(struct tape *tape, struct value *a, double probabilit
     struct value *values[] = {a, result, mask};
     struct operation_attributes attributes = {.f = {probability}, .i = {++tape->seed}};
     tape_run(tape, OPCODE_DROPOUT, &attributes, 1, 3, values);
-    struct node *node = result != NULL ? node_new(tape, dropout_backward, 1, &a, result) : NULL;
+    struct node *node = node_new(tape, dropout_backward, 1, &a, result);
     if (node != NULL) {
         node->attributes.f[0] = probability < 1.0 ? 1.0 / (1.0 - probability) : 0.0;
         node_save(tape, node, 0, mask);
@@ -294,8 +286,6 @@ struct value *tape_cast(struct tape *tape, struct value *a, enum dtype dtype)
         return value_share(tape, a);
     }
     struct value *result = make_copy(tape, a, dtype, "cast");
-    if (result != NULL) {
-        node_new(tape, gradient_pass, 1, &a, result);
-    }
+    node_new(tape, gradient_pass, 1, &a, result);
     return result;
 }

@@ -132,7 +132,7 @@ struct value *tape_embedding(struct tape *tape, struct value *weight, struct val
     struct value *result = value_new(tape, weight->dtype, &shape, "EMBEDDING");
     struct value *values[] = {weight, row, result};
     tape_run(tape, OPCODE_EMBEDDING, NULL, 2, 3, values);
-    struct node *node = result != NULL ? node_new(tape, embedding_backward, 1, &weight, result) : NULL;
+    struct node *node = node_new(tape, embedding_backward, 1, &weight, result);
     if (node != NULL) {
         node->attributes = attributes_i(padding_id, 0);
         node_save(tape, node, 0, ids);

@@ -65,7 +65,7 @@ struct value *tape_gelu_function(struct tape *tape, struct value *x)
     struct value *rest = tanh_of(tape, x);
     replace(tape, &rest, make_scale(tape, rest, 1.0, 1.0));
     struct value *result = make_multiply(tape, half, rest);
-    struct node *node = result != NULL ? node_new(tape, gelu_function_backward, 1, &x, result) : NULL;
+    struct node *node = node_new(tape, gelu_function_backward, 1, &x, result);
     if (node != NULL) {
         node_save(tape, node, 0, x);
     }

@@ -119,7 +119,7 @@ struct value *tape_divide_(struct tape *tape, struct value *a, struct value *b)
     struct value *values[] = {a, value_broadcast(tape, b, &a->shape), a};
     tape_run(tape, OPCODE_DIVIDE, NULL, 2, 3, values);
     struct value *inputs[] = {a, b};
-    struct node *node = result != NULL ? node_new(tape, divide_backward, 2, inputs, result) : NULL;
+    struct node *node = node_new(tape, divide_backward, 2, inputs, result);
     node_save(tape, node, 0, b);
     node_save(tape, node, 1, before);
     return tape_frame_close(tape, frame, result);
@@ -211,7 +211,7 @@ struct value *tape_grouped_linear(struct tape *tape, struct value *a, struct val
     /* grouped_mm is not an operation of autocast: the rows are brought to the dtype of the weight. */
     struct value *inputs[] = {tape_cast(tape, a, weight->dtype), weight};
     struct value *result = grouped_product(tape, inputs[0], value_turned(tape, weight), ends, "GROUPED_MATMUL");
-    struct node *node = result != NULL ? node_new(tape, grouped_backward, 2, inputs, result) : NULL;
+    struct node *node = node_new(tape, grouped_backward, 2, inputs, result);
     if (node != NULL) {
         node_save(tape, node, 0, ends);
         node_save(tape, node, 1, node_wants(node, 0) ? weight : NULL);

@@ -111,7 +111,7 @@ struct value *tape_convolution(struct tape *tape, struct value *a, struct value 
     }
     values[count] = result;
     convolution_run(tape, OPCODE_CONVOLUTION, &attributes, count + 1, values);
-    struct node *node = result != NULL ? node_new(tape, convolution_backward, 3, inputs, result) : NULL;
+    struct node *node = node_new(tape, convolution_backward, 3, inputs, result);
     if (node != NULL) {
         node->attributes = attributes;
         node_save(tape, node, 0, inputs[0]);
@@ -210,7 +210,7 @@ struct value *tape_convolution_grouped(struct tape *tape, struct value *a, struc
     }
     values[count] = result;
     tape_run(tape, OPCODE_GROUPED_CONVOLUTION, &attributes, count, count + 1, values);
-    struct node *node = result != NULL ? node_new(tape, grouped_backward, 3, inputs, result) : NULL;
+    struct node *node = node_new(tape, grouped_backward, 3, inputs, result);
     if (node != NULL) {
         node->attributes = attributes;
         node_save(tape, node, 0, inputs[0]);
@@ -242,7 +242,7 @@ struct value *tape_max_pool(struct tape *tape, struct value *a, int64_t kernel, 
     struct value *values[] = {a, result, indices};
     struct operation_attributes attributes = {.i = {kernel, stride, padding}};
     tape_run(tape, OPCODE_MAX_POOL, &attributes, 1, 3, values);
-    struct node *node = result != NULL ? node_new(tape, max_pool_backward, 1, &a, result) : NULL;
+    struct node *node = node_new(tape, max_pool_backward, 1, &a, result);
     if (node != NULL) {
         node->attributes = attributes;
         node_save(tape, node, 0, a);

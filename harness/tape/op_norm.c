@@ -33,7 +33,7 @@ static void mean_backward(struct tape *tape, struct node *node, struct value **o
 
 static struct value *mean_record(struct tape *tape, struct value *a, struct value *mean)
 {
-    struct node *node = mean != NULL ? node_new(tape, mean_backward, 1, &a, mean) : NULL;
+    struct node *node = node_new(tape, mean_backward, 1, &a, mean);
     if (node != NULL) {
         node->attributes.f[0] = (double)value_count(mean) / (double)value_count(a);
     }
@@ -88,7 +88,7 @@ static struct value *softmax_make(struct tape *tape, enum opcode forward, enum o
     struct value *result = value_new(tape, dtype, &a->shape, opcode_name(forward));
     struct value *values[] = {a, result};
     tape_run(tape, forward, NULL, 1, 2, values);
-    struct node *node = result != NULL ? node_new(tape, softmax_backward, 1, &a, result) : NULL;
+    struct node *node = node_new(tape, softmax_backward, 1, &a, result);
     if (node != NULL) {
         node->attributes = attributes_i(backward, 0);
         node_save(tape, node, 0, result);
@@ -141,7 +141,7 @@ struct value *tape_cross_entropy(struct tape *tape, struct value *logits, struct
     struct value *total_weight = value_new(tape, value_dtype(logp), &scalar, "loss weight");
     struct value *values[] = {logp, targets, loss, total_weight};
     tape_run(tape, OPCODE_NLL_LOSS, NULL, 2, 4, values);
-    struct node *node = loss != NULL ? node_new(tape, nll_backward, 1, &logp, loss) : NULL;
+    struct node *node = node_new(tape, nll_backward, 1, &logp, loss);
     node_save(tape, node, 0, targets);
     node_save(tape, node, 1, total_weight);
     node_save(tape, node, 2, logp); /* PyTorch keeps it, though only its shape is needed */
@@ -209,7 +209,7 @@ struct value *tape_layernorm(struct tape *tape, struct value *a, struct value *w
     struct operation_attributes attributes = attributes_f(epsilon, 0.0);
     tape_run(tape, OPCODE_LAYERNORM, &attributes, 3, 6, values);
     values[0] = input;
-    struct node *node = result != NULL ? node_new(tape, layernorm_backward, 3, values, result) : NULL;
+    struct node *node = node_new(tape, layernorm_backward, 3, values, result);
     node_save(tape, node, 0, input);
     node_save(tape, node, 1, mean);
     node_save(tape, node, 2, deviation);
@@ -260,7 +260,7 @@ struct value *tape_batchnorm(struct tape *tape, struct value *a, struct value *w
     struct value *deviation = values[7] = value_new(tape, DTYPE_FLOAT32, &weight->shape, "BATCHNORM deviation");
     attributes.i[0] = tape->training ? 1 : 0;
     tape_run(tape, OPCODE_BATCHNORM, &attributes, 5, 8, values);
-    struct node *node = result != NULL ? node_new(tape, batchnorm_backward, 3, values, result) : NULL;
+    struct node *node = node_new(tape, batchnorm_backward, 3, values, result);
     node_save(tape, node, 0, a);
     node_save(tape, node, 1, weight);
     node_save(tape, node, 2, mean);

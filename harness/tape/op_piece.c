@@ -29,7 +29,7 @@ void tape_split_at(struct tape *tape, struct value *a, int dimension, int64_t fi
     int at = dimension < 0 ? a->shape.rank + dimension : dimension;
     parts[0] = value_slice(tape, a, at, 0, first);
     parts[1] = value_slice(tape, a, at, first, a->shape.size[at] - first);
-    struct node *node = parts[1] != NULL ? node_new(tape, split_at_backward, 1, &a, parts[0]) : NULL;
+    struct node *node = node_new(tape, split_at_backward, 1, &a, parts[0]);
     if (node != NULL) {
         node_output(node, parts[1], 1);
         node->attributes = attributes_i(at, first);
@@ -66,7 +66,7 @@ struct value *tape_every(struct tape *tape, struct value *a, int64_t first, int6
         return NULL;
     }
     struct value *result = every_view(tape, a, first, step);
-    struct node *node = result != NULL ? node_new(tape, every_backward, 1, &a, result) : NULL;
+    struct node *node = node_new(tape, every_backward, 1, &a, result);
     if (node != NULL) {
         node->attributes = attributes_i(first, step);
     }
@@ -107,7 +107,7 @@ static struct value *write_(struct tape *tape, struct value *place, int64_t firs
     tape_drop(tape, part);
     struct value *result = value_alias(tape, place);
     struct value *inputs[] = {place, a};
-    struct node *node = result != NULL ? node_new(tape, write_backward, 2, inputs, result) : NULL;
+    struct node *node = node_new(tape, write_backward, 2, inputs, result);
     if (node != NULL) {
         node->attributes = (struct operation_attributes){.i = {last, first, a->shape.size[last]}};
     } else if (result != NULL && place->requires_grad) {

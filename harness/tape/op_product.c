@@ -149,7 +149,7 @@ static struct value *linear_make(struct tape *tape, struct value *a, struct valu
     }
     struct value *rows = make_rows(tape, inputs[0]);
     /* What is kept is kept before the product is made: a recomputed block that ends here needs no product. */
-    struct node *node = rows != NULL ? node_new(tape, linear_backward, 3, inputs, NULL) : NULL;
+    struct node *node = node_new(tape, linear_backward, 3, inputs, NULL);
     if (node != NULL) {
         node->attributes = attributes_i(stored_in_out ? 1 : 0, bias != NULL ? 1 : 0);
         node_save(tape, node, 0, node_wants(node, 1) ? rows : NULL);
@@ -236,7 +236,7 @@ struct value *tape_biased_product(struct tape *tape, struct value *bias, struct 
     int count = workspace != NULL ? 3 : 2;
     values[count] = result;
     tape_run(tape, OPCODE_MATMUL, &attributes, count, count + 1, values);
-    struct node *node = result != NULL ? node_new(tape, biased_product_backward, 2, inputs, result) : NULL;
+    struct node *node = node_new(tape, biased_product_backward, 2, inputs, result);
     if (node != NULL) {
         node->attributes = attributes_f(factor, 0.0);
         node_save(tape, node, 0, node_wants(node, 1) ? inputs[0] : NULL);
@@ -256,7 +256,7 @@ struct value *tape_matmul(struct tape *tape, struct value *a, struct value *b)
     inputs[0] = batch_of(tape, inputs[0], b);
     inputs[1] = batch_of(tape, inputs[1], a);
     struct value *flat = make_product(tape, inputs[0], inputs[1], NULL, "product");
-    struct node *node = flat != NULL ? node_new(tape, bmm_backward, 2, inputs, flat) : NULL;
+    struct node *node = node_new(tape, bmm_backward, 2, inputs, flat);
     if (node != NULL) {
         node_save(tape, node, 0, node_wants(node, 1) ? inputs[0] : NULL);
         node_save(tape, node, 1, node_wants(node, 0) ? inputs[1] : NULL);

@@ -305,8 +305,7 @@ struct value *tape_linear_quantized(struct tape *tape, struct value *a, const st
     int frame = tape_frame_open(tape);
     struct value *inputs[] = {a, bias};
     struct value *rows = make_rows(tape, a);
-    struct node *node =
-        rows != NULL ? node_new(tape, linear_quantized_backward, bias != NULL ? 2 : 1, inputs, NULL) : NULL;
+    struct node *node = node_new(tape, linear_quantized_backward, bias != NULL ? 2 : 1, inputs, NULL);
     if (node != NULL) {
         node->attributes = (struct operation_attributes){.i = {weight->form, weight->size[0], weight->size[1]}};
         linear_quantized_remember(tape, node, rows, weight);

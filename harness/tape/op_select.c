@@ -35,7 +35,7 @@ struct value *tape_top_k(struct tape *tape, struct value *a, int64_t count, stru
     *indices = value_new(tape, DTYPE_INT64, &shape, "TOP_K indices");
     struct value *values[] = {a, result, *indices};
     tape_run(tape, OPCODE_TOP_K, NULL, 1, 3, values);
-    node_save(tape, result != NULL ? node_new(tape, top_k_backward, 1, &a, result) : NULL, 0, *indices);
+    node_save(tape, node_new(tape, top_k_backward, 1, &a, result), 0, *indices);
     return result;
 }
 
@@ -76,7 +76,7 @@ struct value *tape_masked_fill(struct tape *tape, struct value *a, struct value 
         return NULL;
     }
     struct value *result = filled(tape, a, hidden, number);
-    node_save(tape, result != NULL ? node_new(tape, masked_fill_backward, 1, &a, result) : NULL, 0, hidden);
+    node_save(tape, node_new(tape, masked_fill_backward, 1, &a, result), 0, hidden);
     return result;
 }
 

@@ -26,9 +26,7 @@ struct value *tape_reshape(struct tape *tape, struct value *a, int rank, const i
 {
     struct shape shape = shape_of(rank, size);
     struct value *result = make_reshape(tape, a, &shape);
-    if (result != NULL && a != NULL) {
-        node_new(tape, reshape_backward, 1, &a, result);
-    }
+    node_new(tape, reshape_backward, 1, &a, result);
     return result;
 }
 
@@ -41,9 +39,7 @@ struct value *tape_contiguous(struct tape *tape, struct value *a)
         return value_share(tape, a);
     }
     struct value *result = make_copy(tape, a, a->dtype, "contiguous");
-    if (result != NULL) {
-        node_new(tape, gradient_pass, 1, &a, result);
-    }
+    node_new(tape, gradient_pass, 1, &a, result);
     return result;
 }
 
@@ -74,7 +70,7 @@ struct value *tape_transpose(struct tape *tape, struct value *a, int dimension, 
     }
     int one = dimension_of(a, dimension), two = dimension_of(a, other);
     struct value *result = transpose_view(tape, a, one, two);
-    struct node *node = result != NULL ? node_new(tape, transpose_backward, 1, &a, result) : NULL;
+    struct node *node = node_new(tape, transpose_backward, 1, &a, result);
     if (node != NULL) {
         node->attributes = attributes_i(one, two);
     }
@@ -123,7 +119,7 @@ struct value *tape_slice(struct tape *tape, struct value *a, int dimension, int6
         return NULL;
     }
     struct value *result = value_slice(tape, a, at, first, count);
-    struct node *node = result != NULL ? node_new(tape, slice_backward, 1, &a, result) : NULL;
+    struct node *node = node_new(tape, slice_backward, 1, &a, result);
     if (node != NULL) {
         node->attributes = attributes_i(at, first);
     }
@@ -141,7 +137,7 @@ struct value *tape_index(struct tape *tape, struct value *a, int dimension, int6
     struct value *list = value_new(tape, DTYPE_INT64, &single, "index list");
     tape_fill(tape, list, (double)index);
     struct value *result = make_copy(tape, value_slice(tape, a, at, index, 1), a->dtype, "index");
-    struct node *node = result != NULL ? node_new(tape, slice_backward, 1, &a, result) : NULL;
+    struct node *node = node_new(tape, slice_backward, 1, &a, result);
     if (node != NULL) {
         node->attributes = attributes_i(at, index);
         node_save(tape, node, 0, list);
@@ -257,7 +253,7 @@ void tape_split(struct tape *tape, struct value *a, int dimension, int count, st
     for (int i = 0; i < count; i++) {
         parts[i] = value_slice(tape, a, at, i * size, size);
         if (i == 0) {
-            node = parts[0] != NULL ? node_new(tape, split_backward, 1, &a, parts[0]) : NULL;
+            node = node_new(tape, split_backward, 1, &a, parts[0]);
         } else {
             node_output(node, parts[i], i);
         }
@@ -279,9 +275,7 @@ struct value *tape_expand(struct tape *tape, struct value *a, int rank, const in
     if (view == a) {
         return value_share(tape, a);
     }
-    if (view != NULL) {
-        node_new(tape, gradient_pass, 1, &a, view);
-    }
+    node_new(tape, gradient_pass, 1, &a, view);
     return view;
 }
 
