@@ -214,6 +214,7 @@ $(BUILD)/$(1:%.c=%): $(call object,$(1) $(filter $(dir $(1))% tests/support/% \
 endef
 $(foreach t,$(TEST_C),$(eval $(call test_program,$(t))))
 # Its own allocations fail when it wants them to, and no library's.
+$(BUILD)/tests/base/test_array: LDFLAGS += -Wl,--wrap=realloc,--wrap=calloc
 $(BUILD)/tests/kernels/test_scratch_fault: LDFLAGS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=aligned_alloc
 
 BENCH_C := $(wildcard tests/bench/*.c) tests/support/record_multiplier.c tests/support/scratch_folder.c

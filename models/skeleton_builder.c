@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "harness/base/size.h"
 
 static void builder_fail(struct skeleton_builder *builder, enum status_code code, const char *path)
@@ -20,25 +21,6 @@ static void builder_fail(struct skeleton_builder *builder, enum status_code code
         builder->code =
             status_set(builder->error, code, "%s: no host memory for the list of tensors", builder->config->name);
     }
-}
-
-/* Doubles an array of the arena. The old one stays there until the skeleton goes: at most as much again. */
-static void *array_grow(struct skeleton_builder *builder, void *array, int count, int *capacity, size_t element_bytes)
-{
-    if (count < *capacity) {
-        return array;
-    }
-    int wanted = *capacity > 0 ? 2 * *capacity : 256;
-    void *grown = arena_alloc(&builder->skeleton->arena, (size_t)wanted * element_bytes);
-    if (grown == NULL) {
-        builder_fail(builder, STATUS_OUT_OF_MEMORY, "");
-        return NULL;
-    }
-    if (count > 0) {
-        memcpy(grown, array, (size_t)count * element_bytes);
-    }
-    *capacity = wanted;
-    return grown;
 }
 
 static const char *path_join(struct skeleton_builder *builder, int module, const char *name)
@@ -66,8 +48,10 @@ int builder_module(struct skeleton_builder *builder, int parent, const char *nam
         return 0;
     }
     struct module_info *modules =
-        array_grow(builder, skeleton->modules, skeleton->module_count, &builder->module_capacity, sizeof *modules);
+        arena_array_extend(&skeleton->arena, skeleton->modules, (size_t)skeleton->module_count,
+                           &builder->module_capacity, sizeof *modules);
     if (modules == NULL) {
+        builder_fail(builder, STATUS_OUT_OF_MEMORY, "");
         return 0;
     }
     skeleton->modules = modules;
@@ -124,8 +108,10 @@ static struct skeleton_tensor *tensor_add(struct skeleton_builder *builder, cons
         return NULL;
     }
     struct skeleton_tensor *tensors =
-        array_grow(builder, skeleton->tensors, skeleton->tensor_count, &builder->tensor_capacity, sizeof *tensors);
+        arena_array_extend(&skeleton->arena, skeleton->tensors, (size_t)skeleton->tensor_count,
+                           &builder->tensor_capacity, sizeof *tensors);
     if (tensors == NULL) {
+        builder_fail(builder, STATUS_OUT_OF_MEMORY, "");
         return NULL;
     }
     skeleton->tensors = tensors;

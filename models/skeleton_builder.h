@@ -13,8 +13,8 @@ struct skeleton_builder {
     const struct config *config;
     struct status *error;
     enum status_code code; /* STATUS_OK until the first failure */
-    int module_capacity;
-    int tensor_capacity;
+    size_t module_capacity;
+    size_t tensor_capacity;
 };
 
 /* How a parameter starts: normal(0, deviation) where deviation > 0, else constant. */

@@ -8,16 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "harness/base/code_point.h"
 #include "harness/base/json_flat.h"
 
-enum {
-    DEPTH_MAXIMUM = 64,
-    VALUES_AT_FIRST = 1024,
-    DIGITS_MAXIMUM = 18,
-    WHOLE_DIGITS_MAXIMUM = 50,
-    EXPONENT_DIGITS = 2
-};
+enum { DEPTH_MAXIMUM = 64, DIGITS_MAXIMUM = 18, WHOLE_DIGITS_MAXIMUM = 50, EXPONENT_DIGITS = 2 };
 
 struct json_scanner {
     struct json_flat *values;
@@ -53,14 +48,12 @@ static struct json_flat *value_add(struct scan *scan, enum json_kind kind)
 {
     struct json_scanner *scanner = scan->scanner;
     if (scan->count == scanner->capacity) {
-        size_t capacity = scanner->capacity > 0 ? scanner->capacity * 2 : VALUES_AT_FIRST;
-        struct json_flat *values = capacity < UINT32_MAX ? realloc(scanner->values, capacity * sizeof *values) : NULL;
+        struct json_flat *values = array_extend(scanner->values, scan->count, &scanner->capacity, sizeof *values);
         if (values == NULL) {
             scan->no_memory = true;
             return NULL;
         }
         scanner->values = values;
-        scanner->capacity = capacity;
     }
     struct json_flat *value = &scanner->values[scan->count++];
     *value = (struct json_flat){.type = FLAT_TYPES + (int)kind, .size = 1, .first_guess = 1};

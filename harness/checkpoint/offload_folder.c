@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "harness/base/array.h"
 #include "harness/base/json_place.h"
 #include "harness/base/json_pointer.h"
 #include "harness/base/size.h"
@@ -267,14 +268,14 @@ enum status_code offload_header(struct offload_folder *folder, const char *file,
         }
     }
     struct checkpoint *opened = NULL;
-    size_t size = ((size_t)folder->safetensors_count + 1) * sizeof(struct checkpoint *);
-    struct checkpoint **grown =
-        folder->safetensors_count < CHECKPOINT_FILES_MAXIMUM ? realloc(folder->safetensors, size) : NULL;
+    if (folder->safetensors_count == CHECKPOINT_FILES_MAXIMUM) {
+        return status_set(error, STATUS_INVALID, "%s: it names more than %d files; " REMEDY_AGAIN, folder->index_path,
+                          CHECKPOINT_FILES_MAXIMUM);
+    }
+    struct checkpoint **grown = array_extend(folder->safetensors, (size_t)folder->safetensors_count,
+                                             &folder->safetensors_room, sizeof(struct checkpoint *));
     if (grown == NULL) {
-        return folder->safetensors_count < CHECKPOINT_FILES_MAXIMUM
-                   ? status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory for the header of %s", file)
-                   : status_set(error, STATUS_INVALID, "%s: it names more than %d files; " REMEDY_AGAIN,
-                                folder->index_path, CHECKPOINT_FILES_MAXIMUM);
+        return status_set(error, STATUS_OUT_OF_MEMORY, "the host has no memory for the header of %s", file);
     }
     folder->safetensors = grown;
     enum status_code code = checkpoint_open(file, &opened, error);

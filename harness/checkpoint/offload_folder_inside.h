@@ -11,6 +11,7 @@ struct offload_folder {
     struct json *index;              /* of a writer: with what it has written so far */
     struct checkpoint **safetensors; /* whose headers were read */
     int safetensors_count;
+    size_t safetensors_room;
     char
         *expected; /* the tensor that is read next if those before it were read in the order of the index; NULL: none */
 };

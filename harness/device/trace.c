@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "harness/base/array.h"
 #include "harness/device/passing_device.h"
 #include "harness/device/product_plan.h"
 
@@ -68,16 +69,12 @@ static struct traced_segment *segment_find(struct trace_device *trace, const voi
 
 static enum status_code segments_reserve(struct trace_device *trace, struct status *error)
 {
-    if (trace->segment_count < trace->segment_capacity) {
-        return STATUS_OK;
-    }
-    size_t capacity = trace->segment_capacity > 0 ? 2 * trace->segment_capacity : 64;
-    struct traced_segment *segments = realloc(trace->segments, capacity * sizeof *segments);
+    struct traced_segment *segments =
+        array_extend(trace->segments, trace->segment_count, &trace->segment_capacity, sizeof *segments);
     if (segments == NULL) {
         return status_set(error, STATUS_OUT_OF_MEMORY, "trace: no memory to note segment %zu", trace->segment_count);
     }
     trace->segments = segments;
-    trace->segment_capacity = capacity;
     return STATUS_OK;
 }
 

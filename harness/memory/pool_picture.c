@@ -3,36 +3,27 @@
 
 #include <stdlib.h>
 
-static bool room_make(void **array, int *capacity, int count, size_t size)
-{
-    if (count < *capacity) {
-        return true;
-    }
-    int wanted = *capacity > 0 ? 2 * *capacity : 256;
-    void *grown = realloc(*array, (size_t)wanted * size);
-    if (grown == NULL) {
-        return false;
-    }
-    *array = grown;
-    *capacity = wanted;
-    return true;
-}
+#include "harness/base/array.h"
 
 static bool segment_add(struct pool_picture *picture, struct segment *segment)
 {
-    if (!room_make((void **)&picture->segments, &picture->segment_capacity, picture->segment_count,
-                   sizeof *picture->segments)) {
+    struct picture_segment *segments =
+        array_extend(picture->segments, (size_t)picture->segment_count, &picture->segment_capacity, sizeof *segments);
+    if (segments == NULL) {
         return false;
     }
+    picture->segments = segments;
     struct picture_segment *added = &picture->segments[picture->segment_count];
     *added = (struct picture_segment){
         .segment = segment, .first_block = picture->block_count, .is_free = segment_is_free(segment)};
     segment->number = picture->segment_count++;
     for (struct block *block = segment->first; block != NULL; block = block->next) {
-        if (!room_make((void **)&picture->blocks, &picture->block_capacity, picture->block_count,
-                       sizeof *picture->blocks)) {
+        struct picture_block *blocks =
+            array_extend(picture->blocks, (size_t)picture->block_count, &picture->block_capacity, sizeof *blocks);
+        if (blocks == NULL) {
             return false;
         }
+        picture->blocks = blocks;
         picture->blocks[picture->block_count++] = (struct picture_block){
             .block = block, .bytes = block->bytes, .owner = block->live ? block->mark - 1 : -1, .live = block->live};
         added->block_count++;

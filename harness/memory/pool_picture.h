@@ -21,7 +21,8 @@ struct picture_segment {
 struct pool_picture {
     struct picture_segment *segments;
     struct picture_block *blocks;
-    int segment_count, block_count, segment_capacity, block_capacity;
+    int segment_count, block_count;
+    size_t segment_capacity, block_capacity;
 };
 
 /* Segments are numbered in the order of the picture (segment->number). False where the host has no memory. */

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "harness/base/array.h"
+
 enum batch_policy batch_policy_of(enum find_batch find)
 {
     return (enum batch_policy)(find - FIND_BATCH_HALVE);
@@ -47,7 +49,8 @@ enum status_code batch_runs_forecast(const struct estimate_input *input, int64_t
 
 static bool try_add(struct batch_forecast *forecast, struct batch_forecast_try try_)
 {
-    struct batch_forecast_try *tries = realloc(forecast->tries, ((size_t)forecast->count + 1) * sizeof *tries);
+    struct batch_forecast_try *tries =
+        array_extend(forecast->tries, (size_t)forecast->count, &forecast->room, sizeof *tries);
     if (tries != NULL) {
         forecast->tries = tries;
         tries[forecast->count++] = try_;

@@ -16,6 +16,7 @@ struct batch_forecast {
     int64_t found; /* with which the search ends; 0: none runs */
     struct batch_forecast_try *tries;
     int count;
+    size_t room; /* of tries */
 };
 
 /* FIND_BATCH_NONE is no policy. */

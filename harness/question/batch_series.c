@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
+
 const char *batch_end_name(enum batch_end end)
 {
     static const char *const names[] = {"found", "zero", "raised", "failed", "interrupted"};
@@ -42,15 +44,11 @@ double batch_throughput(const struct workload *workload, int64_t batch, double s
 
 static struct batch_try *record_take(struct batch_record *record)
 {
-    if (record->count == record->room) {
-        int room = record->room > 0 ? record->room * 2 : 16;
-        struct batch_try *tries = realloc(record->tries, (size_t)room * sizeof *tries);
-        if (tries == NULL) {
-            return NULL;
-        }
-        record->tries = tries;
-        record->room = room;
+    struct batch_try *tries = array_extend(record->tries, (size_t)record->count, &record->room, sizeof *tries);
+    if (tries == NULL) {
+        return NULL;
     }
+    record->tries = tries;
     struct batch_try *taken = &record->tries[record->count];
     *taken = (struct batch_try){0};
     return taken;
@@ -73,7 +71,7 @@ static int try_find(const struct batch_record *record, int64_t batch)
 
 static bool result_add(struct batch_result *result, int index, double seconds)
 {
-    int *tries = realloc(result->tries, (size_t)(result->try_count + 1) * sizeof *tries);
+    int *tries = array_extend(result->tries, (size_t)result->try_count, &result->try_room, sizeof *tries);
     if (tries != NULL) {
         result->tries = tries;
         tries[result->try_count++] = index;

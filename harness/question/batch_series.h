@@ -41,6 +41,7 @@ struct batch_result {
     int64_t found; /* also where a later try failed; 0: none */
     int *tries;    /* of the record, in the order of the policy, repetitions not among them */
     int try_count;
+    size_t try_room;
     double seconds;          /* of these tries, also of those that were made for another policy */
     double step_seconds;     /* at `found`: the median of its tries; 0: not known */
     int repeat_count;        /* tries of `found` that were to be made, the first included */
@@ -50,7 +51,8 @@ struct batch_result {
 /* All tries of all policies. All zero is an empty one. */
 struct batch_record {
     struct batch_try *tries;
-    int count, room;
+    int count;
+    size_t room;
 };
 
 struct batch_request {

@@ -119,12 +119,14 @@ struct record_run {
     struct json *selected; /* array of its `selected` lines; NULL: it has none, which is so of records before 1.4 */
     struct json **cases;   /* in the order of the file, one per attempt */
     int case_count;
+    size_t case_room;
     struct json *end; /* NULL: the run was killed, or is still going on */
 };
 
 struct record_file {
     struct record_run *runs; /* at least one */
     int run_count;
+    size_t run_room;
     int damaged_line_count; /* lines that a killed run left unfinished */
     struct text notes;      /* one line of text for each of them */
 };

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "harness/base/array.h"
 #include "harness/record/line_source.h"
 #include "harness/record/record.h"
 #include "harness/record/record_damage.h"
@@ -310,8 +311,7 @@ enum status_code record_stream_again(struct record_stream *stream, const struct 
 
 static enum status_code run_add(struct record_file *file, const struct json *line)
 {
-    size_t count = (size_t)file->run_count + 1;
-    struct record_run *runs = realloc(file->runs, count * sizeof *runs);
+    struct record_run *runs = array_extend(file->runs, (size_t)file->run_count, &file->run_room, sizeof *runs);
     if (runs == NULL) {
         return STATUS_OUT_OF_MEMORY;
     }
@@ -322,14 +322,11 @@ static enum status_code run_add(struct record_file *file, const struct json *lin
 
 static enum status_code case_add(struct record_run *run, const struct json *line)
 {
-    size_t count = (size_t)run->case_count;
-    if ((count & (count - 1)) == 0) { /* 0, 1, 2, 4, 8, ...: full */
-        struct json **cases = realloc(run->cases, (count > 0 ? count * 2 : 1) * sizeof *cases);
-        if (cases == NULL) {
-            return STATUS_OUT_OF_MEMORY;
-        }
-        run->cases = cases;
+    struct json **cases = array_extend(run->cases, (size_t)run->case_count, &run->case_room, sizeof *cases);
+    if (cases == NULL) {
+        return STATUS_OUT_OF_MEMORY;
     }
+    run->cases = cases;
     run->cases[run->case_count] = json_copy_new(line);
     return run->cases[run->case_count] != NULL ? (run->case_count++, STATUS_OK) : STATUS_OUT_OF_MEMORY;
 }

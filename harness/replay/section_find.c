@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
+
 enum { WINDOW = 12, CANDIDATES = 8, SECTIONS_LEAST = 4, DEPTH_MAXIMUM = 4 };
 
 /* Two events of the same number do the same, the one to its surroundings what the other does to those that far on. */
@@ -12,7 +14,8 @@ struct search {
     uint64_t *marks;  /* by event */
     bool *is_claimed; /* by event: part of a run */
     int *distances;   /* by distance: how often a window of events came again after as many */
-    int count, capacity;
+    int count;
+    size_t capacity;
 };
 
 static uint64_t mixed(uint64_t hash, uint64_t number)
@@ -99,18 +102,12 @@ static int distance_take(struct search *search)
 static bool run_append(struct search *search, int first, int length, int count)
 {
     struct repetition *repetition = search->repetition;
-    if (repetition->run_count == search->capacity) {
-        int capacity = search->capacity > 0 ? 2 * search->capacity : 16;
-        struct section_run *grown = arena_alloc(&repetition->arena, (size_t)capacity * sizeof *grown);
-        if (grown == NULL) {
-            return false;
-        }
-        if (repetition->run_count > 0) {
-            memcpy(grown, repetition->runs, (size_t)repetition->run_count * sizeof *grown);
-        }
-        repetition->runs = grown;
-        search->capacity = capacity;
+    struct section_run *grown = arena_array_extend(&repetition->arena, repetition->runs, (size_t)repetition->run_count,
+                                                   &search->capacity, sizeof *grown);
+    if (grown == NULL) {
+        return false;
     }
+    repetition->runs = grown;
     repetition->runs[repetition->run_count++] = (struct section_run){.first = first, .length = length, .count = count};
     memset(search->is_claimed + first, true, (size_t)(length * count));
     return true;

@@ -3,12 +3,12 @@
 
 #include <fnmatch.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "harness/record/record.h"
 #include "harness/report/calibration_reading.h"
 #include "harness/report/headline.h"
@@ -24,7 +24,8 @@ struct calibration {
     struct json *tool; /* of the run that is being read; NULL: it does not say */
     struct reading *readings;
     int64_t *sorted; /* as many as readings */
-    int reading_count, reading_room;
+    int reading_count;
+    size_t reading_room;
     struct constants made;
     struct status *error;
 };
@@ -172,16 +173,12 @@ static enum status_code memory_fail(const struct calibration *calibration, int f
 
 static enum status_code reading_add(struct calibration *calibration, int file, const struct json *line)
 {
-    if (calibration->reading_count == calibration->reading_room) {
-        int room = calibration->reading_room > 0 ? calibration->reading_room : 64;
-        struct reading *readings =
-            room <= INT_MAX / 2 ? realloc(calibration->readings, 2 * (size_t)room * sizeof *readings) : NULL;
-        if (readings == NULL) {
-            return memory_fail(calibration, file);
-        }
-        calibration->readings = readings;
-        calibration->reading_room = 2 * room;
+    struct reading *readings = array_extend(calibration->readings, (size_t)calibration->reading_count,
+                                            &calibration->reading_room, sizeof *readings);
+    if (readings == NULL) {
+        return memory_fail(calibration, file);
     }
+    calibration->readings = readings;
     calibration->readings[calibration->reading_count++] = reading_of(line);
     return STATUS_OK;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "harness/report/percentile.h"
 #include "harness/report/placed_view.h"
 
@@ -219,7 +220,7 @@ const struct comparison *comparison_of_peak(const struct case_view *view, const 
 struct collection {
     struct accuracy row;
     double *errors;
-    int room; /* of errors */
+    size_t room; /* of errors */
     const struct case_view *worst_view;
     const char *worst_place;
 };
@@ -244,22 +245,6 @@ static double magnitude(double value)
     return value < 0.0 ? -value : value;
 }
 
-/* Room for one more error. False: no memory. */
-static bool room_make(struct collection *one)
-{
-    if (one->row.case_count < one->room) {
-        return true;
-    }
-    int room = one->room > 0 ? one->room : 32;
-    double *errors = room <= INT_MAX / 2 ? realloc(one->errors, 2 * (size_t)room * sizeof *errors) : NULL;
-    if (errors == NULL) {
-        return false;
-    }
-    one->errors = errors;
-    one->room = 2 * room;
-    return true;
-}
-
 static bool collection_add(struct collection *one, const struct case_view *view, const struct comparison *row)
 {
     struct accuracy *sum = &one->row;
@@ -267,9 +252,11 @@ static bool collection_add(struct collection *one, const struct case_view *view,
     if (!row->error_known || row->note != NULL) {
         return true;
     }
-    if (!room_make(one)) {
+    double *errors = array_extend(one->errors, (size_t)sum->case_count, &one->room, sizeof *errors);
+    if (errors == NULL) {
         return false;
     }
+    one->errors = errors;
     if (sum->case_count == 0 || magnitude(row->error) > magnitude(sum->worst_error)) {
         sum->worst_error = row->error;
         one->worst_view = view;

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "harness/base/array.h"
 #include "harness/report/escape.h"
 
 enum { TITLES_MAXIMUM = 12 /* named in a line; the others are counted */ };
@@ -12,22 +13,6 @@ struct note_group {
     int count;
 };
 
-/* Room for one more. */
-static bool groups_grow(struct note_groups *notes)
-{
-    if (notes->count < notes->room) {
-        return true;
-    }
-    int room = notes->room > 0 ? 2 * notes->room : 16;
-    struct note_group *groups = realloc(notes->groups, (size_t)room * sizeof *groups);
-    if (groups == NULL) {
-        return false;
-    }
-    notes->groups = groups;
-    notes->room = room;
-    return true;
-}
-
 void note_groups_add(struct note_groups *notes, const char *title, const char *words)
 {
     if (words[0] == '\0') {
@@ -35,7 +20,9 @@ void note_groups_add(struct note_groups *notes, const char *title, const char *w
     }
     int number = name_table_add(&notes->words, &notes->arena, words);
     const char *copy = arena_format(&notes->arena, "%s", title);
-    if (number < 0 || copy == NULL || !groups_grow(notes)) {
+    struct note_group *groups = array_extend(notes->groups, (size_t)notes->count, &notes->room, sizeof *groups);
+    notes->groups = groups != NULL ? groups : notes->groups;
+    if (number < 0 || copy == NULL || groups == NULL) {
         notes->failed = true;
         return;
     }

@@ -16,7 +16,8 @@ struct note_groups {
     struct arena arena;
     struct name_table words; /* the number of a text is that of its group */
     struct note_group *groups;
-    int count, room;
+    int count;
+    size_t room;
     bool failed; /* memory ran out */
 };
 

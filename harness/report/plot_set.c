@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "harness/base/array.h"
 #include "harness/base/file_replace.h"
 
 enum { FILES_OF_PLOT = 4 };
@@ -22,7 +23,7 @@ static const struct text *file_content(const struct plot *plot, int index, const
 
 struct plot *plot_set_add(struct plot_set *set, const char *name, const char *title)
 {
-    struct plot *plots = realloc(set->plots, ((size_t)set->count + 1) * sizeof *plots);
+    struct plot *plots = array_extend(set->plots, (size_t)set->count, &set->room, sizeof *plots);
     if (plots == NULL) {
         return NULL;
     }

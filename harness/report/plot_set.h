@@ -25,6 +25,7 @@ struct plot {
 struct plot_set {
     struct plot *plots;
     int count;
+    size_t room;
     bool gnuplot_is_missing;
     const char *link; /* where the files will lie, as seen from the page: "plots"; NULL: they are not kept; borrowed */
 };

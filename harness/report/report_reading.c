@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "harness/record/record.h"
 #include "harness/report/case_order.h"
 #include "harness/report/case_view.h"
@@ -30,7 +31,7 @@ struct reading {
     struct name_table ids; /* their numbers are those of the cases */
     struct selection selection;
     struct reading_case *cases;
-    size_t room; /* of both lists of cases */
+    size_t view_room, room; /* of the report's list of cases and of this one */
 };
 
 static enum status_code memory_error(struct status *error, const char *path)
@@ -42,22 +43,12 @@ static enum status_code memory_error(struct status *error, const char *path)
 static bool room_make(struct reading *reading)
 {
     struct report *report = reading->report;
-    if ((size_t)report->case_count < reading->room) {
-        return true;
-    }
-    size_t room = reading->room > 0 ? reading->room + reading->room / 2 : 64;
-    struct case_view *views = realloc(report->cases, room * sizeof *views);
-    if (views == NULL) {
-        return false;
-    }
-    report->cases = views;
-    struct reading_case *cases = realloc(reading->cases, room * sizeof *cases);
-    if (cases == NULL) {
-        return false;
-    }
-    reading->cases = cases;
-    reading->room = room;
-    return true;
+    size_t count = (size_t)report->case_count;
+    struct case_view *views = array_extend(report->cases, count, &reading->view_room, sizeof *views);
+    struct reading_case *cases = array_extend(reading->cases, count, &reading->room, sizeof *cases);
+    report->cases = views != NULL ? views : report->cases;
+    reading->cases = cases != NULL ? cases : reading->cases;
+    return views != NULL && cases != NULL;
 }
 
 /* Puts an attempt behind the earlier ones of the case that shown is of. */

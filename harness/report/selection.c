@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "harness/record/outcome.h"
 
 struct selection_group {
@@ -29,23 +30,12 @@ struct selection_entry {
     int64_t attempt;
 };
 
-static void *room_for(void *list, size_t count, size_t *room, size_t size)
-{
-    if (count < *room) {
-        return list;
-    }
-    size_t wanted = *room > 0 ? *room * 2 : 64;
-    void *larger = realloc(list, wanted * size);
-    *room = larger != NULL ? wanted : *room;
-    return larger;
-}
-
 static void entry_add(struct selection *selection, const char *id, bool is_selected, int64_t attempt)
 {
     int number = name_table_add(&selection->ids, &selection->arena, id);
     struct selection_entry *entries =
         number < 0 ? NULL
-                   : room_for(selection->entries, selection->entry_count, &selection->entry_room, sizeof *entries);
+                   : array_extend(selection->entries, selection->entry_count, &selection->entry_room, sizeof *entries);
     if (entries == NULL) {
         selection->failed = true;
         return;
@@ -62,7 +52,7 @@ static void run_add(struct selection *selection, const struct json *run)
     int number =
         name_table_add(&selection->run_ids, &selection->arena, json_string_or(json_get(run, "run_id"), "(none)"));
     struct selection_group *groups =
-        number < 0 ? NULL : room_for(selection->groups, known, &selection->group_room, sizeof *groups);
+        number < 0 ? NULL : array_extend(selection->groups, known, &selection->group_room, sizeof *groups);
     if (groups == NULL) {
         selection->failed = true;
         return;
@@ -152,7 +142,7 @@ static void missing_add(struct settling *settling, const struct missing_case *on
 {
     struct report *report = settling->report;
     struct missing_case *list =
-        room_for(report->missing, (size_t)report->missing_count, &settling->missing_room, sizeof *list);
+        array_extend(report->missing, (size_t)report->missing_count, &settling->missing_room, sizeof *list);
     if (list == NULL || report->missing_count == INT_MAX) {
         settling->selection->failed = true;
         return;

@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
+#include "harness/base/array.h"
 #include "harness/report/case_order.h"
 #include "harness/report/side_tables.h"
 
@@ -17,16 +18,12 @@ const struct side_table *side_table_at(int index)
 
 struct side_row *side_row_add(struct side_rows *rows, const struct case_view *view, const char *group)
 {
-    if (rows->count == rows->room) {
-        int room = rows->room > 0 ? rows->room : 32;
-        struct side_row *made = room <= INT_MAX / 2 ? realloc(rows->rows, 2 * (size_t)room * sizeof *made) : NULL;
-        if (made == NULL) {
-            rows->failed = true;
-            return NULL;
-        }
-        rows->rows = made;
-        rows->room = 2 * room;
+    struct side_row *made = array_extend(rows->rows, (size_t)rows->count, &rows->room, sizeof *made);
+    if (made == NULL) {
+        rows->failed = true;
+        return NULL;
     }
+    rows->rows = made;
     struct side_row *row = &rows->rows[rows->count++];
     *row = (struct side_row){.view = view, .group = group};
     return row;

@@ -29,7 +29,8 @@ struct side_row {
 /* The rows of one case. */
 struct side_rows {
     struct side_row *rows;
-    int count, room;
+    int count;
+    size_t room;
     bool failed; /* memory ran out */
 };
 

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "harness/base/arena.h"
+#include "harness/base/array.h"
 #include "harness/load/plain_transfer.h"
 
 static const int64_t most_bytes = (int64_t)PLACED_PLAIN_MIB << 20;
@@ -30,7 +31,8 @@ static void plain_keep(const char *what, const struct plain_transfer *made, stru
 struct listing {
     struct arena arena;
     const char **paths;
-    int count, room;
+    int count;
+    size_t room;
 };
 
 static bool is_weights(const char *name)
@@ -41,15 +43,11 @@ static bool is_weights(const char *name)
 
 static bool path_add(struct listing *listing, const char *path)
 {
-    if (listing->count == listing->room) {
-        int room = listing->room * 2 + 64;
-        const char **grown = realloc(listing->paths, (size_t)room * sizeof *grown);
-        if (grown == NULL) {
-            return false;
-        }
-        listing->paths = grown;
-        listing->room = room;
+    const char **grown = array_extend(listing->paths, (size_t)listing->count, &listing->room, sizeof *grown);
+    if (grown == NULL) {
+        return false;
     }
+    listing->paths = grown;
     listing->paths[listing->count++] = path;
     return true;
 }

@@ -1,9 +1,9 @@
 /* Expansion: the multiplication of the axes of a block. The values have been checked in suite_axes.c. */
 #include "harness/suite/suite_expand.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "models/family.h"
 
 static const struct family *model_family(const struct expansion *expansion, const char *name, const char **kept)
@@ -122,21 +122,13 @@ static enum status_code case_add(struct expansion *expansion, const struct block
                          "with this case the suite expands to more than %d cases; shorten the lists",
                          SUITE_CASES_MAXIMUM);
     }
-    if (expansion->count == expansion->capacity) {
-        size_t capacity = expansion->capacity > 0 ? expansion->capacity * 2 : 64;
-        struct suite_case *cases = realloc(expansion->cases, capacity * sizeof *cases);
-        if (cases == NULL) {
-            return status_set_at(expansion->error, STATUS_OUT_OF_MEMORY,
-                                 (struct file_place){.path = expansion->tree->path}, "no memory to expand it");
-        }
-        expansion->cases = cases;
-        expansion->capacity = capacity;
-    }
+    struct suite_case *cases = array_extend(expansion->cases, expansion->count, &expansion->capacity, sizeof *cases);
     struct text id = {0};
     identity_id(identity, &id);
     const char *kept = id.failed ? NULL : arena_copy(expansion->arena, text_string(&id));
     text_release(&id);
-    if (kept == NULL) {
+    expansion->cases = cases != NULL ? cases : expansion->cases;
+    if (cases == NULL || kept == NULL) {
         return status_set_at(expansion->error, STATUS_OUT_OF_MEMORY, (struct file_place){.path = expansion->tree->path},
                              "no memory to expand it");
     }

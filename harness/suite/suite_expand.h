@@ -48,7 +48,7 @@ struct expansion {
     const char *catalogue_dir; /* NULL: models are not looked up */
     struct arena *arena;
     struct model_entry *models;
-    struct suite_case *cases; /* grown with realloc; taken over by the suite */
+    struct suite_case *cases; /* grown with array_extend; taken over by the suite */
     size_t count, capacity;
     struct status *error;
 };

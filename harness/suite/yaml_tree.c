@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <yaml.h>
 
+#include "harness/base/array.h"
 #include "harness/base/file_kind.h"
 #include "harness/base/hash.h"
 #include "harness/base/regular_file.h"
@@ -106,15 +107,11 @@ static enum status_code weight_add(struct builder *builder, yaml_mark_t mark, si
 
 static bool list_push(struct node_list *list, struct node *node)
 {
-    if (list->count == list->capacity) {
-        size_t capacity = list->capacity > 0 ? list->capacity * 2 : 16;
-        struct node **items = realloc(list->items, capacity * sizeof *items);
-        if (items == NULL) {
-            return false;
-        }
-        list->items = items;
-        list->capacity = capacity;
+    struct node **items = array_extend(list->items, list->count, &list->capacity, sizeof *items);
+    if (items == NULL) {
+        return false;
     }
+    list->items = items;
     list->items[list->count++] = node;
     return true;
 }

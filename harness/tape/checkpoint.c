@@ -2,6 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
+
 #include "harness/tape/graph.h"
 
 enum { CHECKPOINT_HELD_MAXIMUM = 5 };
@@ -17,7 +19,8 @@ struct checkpoint {
     struct value *input;
     struct value *held[CHECKPOINT_HELD_MAXIMUM];
     struct place *places; /* in the order in which they were saved; arena memory */
-    int place_count, place_capacity, filled_count;
+    int place_count, filled_count;
+    size_t place_capacity;
     int waiting_count; /* nodes of the block with places that have not run */
     bool refilled;
     int64_t seed;
@@ -28,19 +31,13 @@ struct checkpoint {
 
 static bool place_append(struct tape *tape, struct checkpoint *checkpoint, struct node *node, int index)
 {
-    if (checkpoint->place_count == checkpoint->place_capacity) {
-        int capacity = checkpoint->place_capacity > 0 ? checkpoint->place_capacity * 2 : 64;
-        struct place *grown = arena_alloc(&tape->arena, (size_t)capacity * sizeof *grown);
-        if (grown == NULL) {
-            tape_fail(tape, STATUS_OUT_OF_MEMORY, "the host has no memory for a checkpoint");
-            return false;
-        }
-        if (checkpoint->place_count > 0) {
-            memcpy(grown, checkpoint->places, (size_t)checkpoint->place_count * sizeof *grown);
-        }
-        checkpoint->places = grown;
-        checkpoint->place_capacity = capacity;
+    struct place *grown = arena_array_extend(&tape->arena, checkpoint->places, (size_t)checkpoint->place_count,
+                                             &checkpoint->place_capacity, sizeof *grown);
+    if (grown == NULL) {
+        tape_fail(tape, STATUS_OUT_OF_MEMORY, "the host has no memory for a checkpoint");
+        return false;
     }
+    checkpoint->places = grown;
     checkpoint->places[checkpoint->place_count++] = (struct place){node, index};
     node->has_place = true;
     return true;

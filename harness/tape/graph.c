@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "harness/tape/graph.h"
 
 /* -- building */
@@ -227,21 +228,18 @@ void gradient_pass(struct tape *tape, struct node *node, struct value **out, str
 
 struct queue {
     struct node **nodes; /* a heap: the highest sequence first */
-    int count, capacity;
+    int count;
+    size_t capacity;
 };
 
 static void queue_push(struct tape *tape, struct queue *queue, struct node *node)
 {
-    if (queue->count == queue->capacity) {
-        int capacity = queue->capacity > 0 ? queue->capacity * 2 : 64;
-        struct node **grown = realloc(queue->nodes, (size_t)capacity * sizeof *grown);
-        if (grown == NULL) {
-            tape_fail(tape, STATUS_OUT_OF_MEMORY, "the host has no memory for the backward pass");
-            return;
-        }
-        queue->nodes = grown;
-        queue->capacity = capacity;
+    struct node **grown = array_extend(queue->nodes, (size_t)queue->count, &queue->capacity, sizeof *grown);
+    if (grown == NULL) {
+        tape_fail(tape, STATUS_OUT_OF_MEMORY, "the host has no memory for the backward pass");
+        return;
     }
+    queue->nodes = grown;
     int at = queue->count++;
     while (at > 0 && queue->nodes[(at - 1) / 2]->sequence < node->sequence) {
         queue->nodes[at] = queue->nodes[(at - 1) / 2];

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "harness/base/array.h"
 #include "harness/base/size.h"
 #include "harness/tape/graph.h"
 
@@ -50,14 +51,14 @@ bool array_grow(struct tape *tape, void **array, int *capacity, int count, size_
         tape_fail(tape, STATUS_OVERFLOW, "the tape has more than %d entries", 1 << 28);
         return false;
     }
-    int wanted = *capacity > 0 ? *capacity * 2 : 256;
-    void *grown = realloc(*array, (size_t)wanted * element_bytes);
+    size_t room = (size_t)*capacity;
+    void *grown = array_extend(*array, (size_t)count, &room, element_bytes);
     if (grown == NULL) {
-        tape_fail(tape, STATUS_OUT_OF_MEMORY, "the host has no memory for a tape of %d entries", wanted);
+        tape_fail(tape, STATUS_OUT_OF_MEMORY, "the host has no memory for a tape of more than %d entries", count);
         return false;
     }
     *array = grown;
-    *capacity = wanted;
+    *capacity = (int)room;
     return true;
 }
 
