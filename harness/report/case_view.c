@@ -12,11 +12,6 @@
 #include "harness/report/search_view.h"
 #include "harness/report/wording.h"
 
-const char *report_word(struct report *report, const char *word)
-{
-    return name_table_keep(&report->words, &report->arena, word);
-}
-
 static void identity_read(struct filling *filling, const struct json *identity)
 {
     struct case_view *view = filling->view;
@@ -378,14 +373,4 @@ bool case_view_read(struct report *report, const struct json *line, const char *
     estimates_read(&filling, line);
     return !filling.failed && proof_view_read(report, line, &view->proof) && validity_read(report, line, view) &&
            label_make(report, view);
-}
-
-bool case_is_measured(const struct case_view *view)
-{
-    return strcmp(view->status, "ok") == 0 || strcmp(view->status, "fail") == 0;
-}
-
-bool case_is_plain(const struct case_view *view)
-{
-    return view->placed == NULL && view->search == NULL;
 }

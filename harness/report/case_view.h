@@ -208,6 +208,16 @@ bool case_is_measured(const struct case_view *view);
  * out: what is on the main place is a part of the model, and a search ends with another batch than it begins with. */
 bool case_is_plain(const struct case_view *view);
 
+/* Whether the row of a case was predicted on the meta device and not measured. */
+bool case_is_meta(const struct case_view *view);
+
+/* How a case stands, in one word: its status, "open" of one that is ok but for a figure that has a tolerance and is not known,
+ * "missing" of one that the last run did not come to, whose figures are older. */
+const char *case_word(const struct case_view *view);
+
+/* The last stage that the record has, other than context; STAGE_CONTEXT where there is none. */
+int stage_last(const struct footprint_view *footprint);
+
 /* The report's own copy of a word, one for equal ones; NULL for NULL, and where memory ran out. */
 const char *report_word(struct report *report, const char *word);
 

@@ -5,11 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool case_is_meta(const struct case_view *view)
-{
-    return view->device_kind != NULL && strcmp(view->device_kind, "meta") == 0;
-}
-
 static bool is_measured(const struct case_view *view)
 {
     bool ended = strcmp(view->status, "ok") == 0 || strcmp(view->status, "fail") == 0;

@@ -34,9 +34,6 @@ struct counted_cases {
     int again_count;   /* left out: the same case on the same device stands in a later report */
 };
 
-/* Whether the row of a case was predicted on the meta device and not measured. */
-bool case_is_meta(const struct case_view *view);
-
 /* The identity of a case without the lengths that `without` names (of batch, seq and new_tokens; ended by NULL), and its
  * device: cases of equal texts differ in those alone. The texts are in arena, one for equal keys; NULL: no memory. */
 const char *counted_case_key(struct name_table *keys, struct arena *arena, const struct counted_case *one,

@@ -1,7 +1,7 @@
 /* Document: the report as one JSON value. The cases stand in it as they were recorded, with the summary beside them. */
 #include "harness/report/case_view.h"
 #include "harness/report/proof_rates.h"
-#include "harness/report/side_table.h"
+#include "harness/report/side_tables.h"
 #include "harness/report/spread.h"
 
 static struct json *counts_value(const struct report *report)

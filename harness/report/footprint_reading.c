@@ -8,21 +8,6 @@ static const char *const end_keys[LEVEL_COUNT] = {"requested_bytes", "allocated_
 static const char *const peak_keys[LEVEL_COUNT] = {"requested_bytes_peak", "allocated_bytes_peak",
                                                    "reserved_bytes_peak", "device_bytes", "process_bytes_peak"};
 
-#define NAME_ENTRY(name, text) text,
-static const char *const stage_names[STAGE_COUNT] = {STAGE_TABLE(NAME_ENTRY)};
-static const char *const category_names[CATEGORY_COUNT] = {CATEGORY_TABLE(NAME_ENTRY)};
-#undef NAME_ENTRY
-
-const char *report_stage_name(int stage)
-{
-    return stage_names[stage];
-}
-
-const char *report_category_name(int category)
-{
-    return category_names[category];
-}
-
 const char *word_read(struct filling *filling, const struct json *value, const char *fallback)
 {
     const char *word = json_string_or(value, NULL);
@@ -59,7 +44,7 @@ static void categories_read(const struct json *object, struct footprint_view *fo
     }
     footprint->categories_known = true;
     for (int category = 0; category < CATEGORY_COUNT; category++) {
-        int64_t bytes = bytes_read(object, category_names[category]);
+        int64_t bytes = bytes_read(object, report_category_name(category));
         footprint->category_bytes[category] = bytes == BYTES_UNKNOWN ? 0 : bytes;
     }
 }
@@ -113,7 +98,7 @@ void footprint_read(struct filling *filling, const struct json *object, bool is_
     }
     for (int stage = 0; stage < STAGE_COUNT; stage++) {
         struct stage_view *view = &footprint->stages[stage];
-        stage_read(filling, json_get(stages, stage_names[stage]), view);
+        stage_read(filling, json_get(stages, report_stage_name(stage)), view);
         for (int level = 0; level < LEVEL_COUNT && stage != STAGE_CONTEXT && is_whole; level++) {
             if (view->peak_bytes[level] > footprint->peak_bytes[level]) {
                 footprint->peak_bytes[level] = view->peak_bytes[level];

@@ -42,13 +42,6 @@ void missing_names_append(struct text *text, const struct report *report, int na
     }
 }
 
-const char *case_word(const struct case_view *view)
-{
-    return view->missing != NULL && view->missing->made_count == 0 ? "missing"
-           : view->standing == STANDING_OPEN                       ? "open"
-                                                                   : view->status;
-}
-
 void missing_note_append(struct text *text, const struct report *report, const struct case_view *view)
 {
     if (view->missing == NULL) {

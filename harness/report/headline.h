@@ -16,10 +16,6 @@ void headline_append(struct text *text, const struct report *report);
  * is missing. */
 void missing_names_append(struct text *text, const struct report *report, int name_maximum);
 
-/* How a case stands, in one word: its status, "open" of one that is ok but for a figure that has a tolerance and is not known,
- * "missing" of one that the last run did not come to, whose figures are older. */
-const char *case_word(const struct case_view *view);
-
 /* "the last run made 3 of 10 attempts", "the last run did not come to it; its figures are of the run of 2026-11-20T02:00:00Z";
  * nothing where nothing is missing of the case. */
 void missing_note_append(struct text *text, const struct report *report, const struct case_view *view);

@@ -122,27 +122,9 @@ static bool device_fill(struct league *league, struct report *const *reports, in
     return league->device != NULL;
 }
 
-static const char *mode_of(const struct counted_case *one)
-{
-    return one->view->mode != NULL ? one->view->mode : "unknown";
-}
-
 const char *league_scope_kind_name(enum league_scope_kind kind)
 {
     return kind == SCOPE_ALL ? "all" : kind == SCOPE_MODE ? "mode" : "family";
-}
-
-bool league_scope_has(const struct league_scope *scope, const struct counted_case *one)
-{
-    switch (scope->kind) {
-    case SCOPE_ALL:
-        return true;
-    case SCOPE_MODE:
-        return strcmp(mode_of(one), scope->name) == 0;
-    case SCOPE_FAMILY:
-        return strcmp(one->family, scope->name) == 0;
-    }
-    return false;
 }
 
 /* Modes in the order of their effort, then whatever else there is by name. */
@@ -186,7 +168,7 @@ static bool scopes_fill(struct league *league)
     scope_need(league, SCOPE_ALL, "all");
     for (int at = 0; at < league->counted.count; at++) {
         league->has_proofs = league->has_proofs || league->counted.cases[at].view->proof != NULL;
-        scope_need(league, SCOPE_MODE, mode_of(&league->counted.cases[at]));
+        scope_need(league, SCOPE_MODE, league_case_mode(&league->counted.cases[at]));
         scope_need(league, SCOPE_FAMILY, league->counted.cases[at].family);
     }
     qsort(league->scopes, (size_t)league->scope_count, sizeof *league->scopes, scope_order);

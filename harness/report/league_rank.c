@@ -7,6 +7,24 @@
 #include "harness/report/percentile.h"
 #include "harness/report/proof_rates.h"
 
+const char *league_case_mode(const struct counted_case *one)
+{
+    return one->view->mode != NULL ? one->view->mode : "unknown";
+}
+
+bool league_scope_has(const struct league_scope *scope, const struct counted_case *one)
+{
+    switch (scope->kind) {
+    case SCOPE_ALL:
+        return true;
+    case SCOPE_MODE:
+        return strcmp(league_case_mode(one), scope->name) == 0;
+    case SCOPE_FAMILY:
+        return strcmp(one->family, scope->name) == 0;
+    }
+    return false;
+}
+
 static const double within_limit = 0.05;
 
 /* The magnitudes of sorted errors, sorted: of those below 0 and of those above, from the middle outwards. */

@@ -58,6 +58,9 @@ struct league {
 
 const char *league_scope_kind_name(enum league_scope_kind kind); /* "all", "mode", "family" */
 
+/* "infer"; "unknown" where the record has none. */
+const char *league_case_mode(const struct counted_case *one);
+
 /* Whether a case belongs to a scope. */
 bool league_scope_has(const struct league_scope *scope, const struct counted_case *one);
 

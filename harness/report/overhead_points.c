@@ -1,4 +1,4 @@
-/* Overhead points: found, ordered, and divided into pages. What a page looks like is in overhead_page.c. */
+/* Overhead points: found, ordered, and divided into pages. What a page looks like is in overhead_plot.c. */
 #include "harness/report/overhead_points.h"
 
 #include <inttypes.h>

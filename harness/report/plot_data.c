@@ -1,4 +1,4 @@
-/* Plot data: what the makers of pages share. Which rows stand on a page is in the file of its kind (*_page.c); scales and
+/* Plot data: what the makers of pages share. Which rows stand on a page is in the file of its kind (*_plot.c); scales and
  * legends are the scripts' affair. */
 #include "harness/report/plot_data.h"
 
@@ -11,17 +11,6 @@
 #include "harness/report/wording.h"
 
 enum { LABEL_COLUMNS = 100, CAPTION_LINE_HEIGHT = 15 };
-
-static const struct plot_maker *const makers[PLOT_COUNT] = {
-#define PLOT_ROW(name, maker) &(maker),
-    PLOT_TABLE(PLOT_ROW)
-#undef PLOT_ROW
-};
-
-const struct plot_maker *plot_maker_of(enum plot_kind kind)
-{
-    return makers[kind];
-}
 
 void label_column(struct text *data, const char *label)
 {
@@ -143,30 +132,6 @@ struct plot_cases *plot_cases_list(const struct report *report, bool (*has)(cons
         }
     }
     return chosen;
-}
-
-bool plot_pages_open(const struct report *report, enum plot_kind kind, const char *timeline, struct plot_pages *pages)
-{
-    *pages = (struct plot_pages){.report = report, .timeline = timeline, .kind = kind};
-    if (makers[kind]->open == NULL) {
-        return true;
-    }
-    pages->material = makers[kind]->open(report, timeline);
-    return pages->material != NULL;
-}
-
-void plot_pages_close(struct plot_pages *pages)
-{
-    if (pages->material != NULL) {
-        makers[pages->kind]->close(pages->material);
-    }
-    *pages = (struct plot_pages){0};
-}
-
-void plot_page_make(const struct plot_pages *pages, int number, struct plot_page *page)
-{
-    *page = (struct plot_page){.tolerance = -1.0, .basis = pages->report->basis};
-    makers[pages->kind]->make(pages, number, page);
 }
 
 void plot_page_release(struct plot_page *page)

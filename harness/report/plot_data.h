@@ -8,7 +8,7 @@
 
 #include "harness/report/case_view.h"
 
-/* X(NAME, maker): the kinds, in the order in which pages show them. A kind is a row here, a file with its maker (*_page.c) and a
+/* X(NAME, maker): the kinds, in the order in which pages show them. A kind is a row here, a file with its maker (*_plot.c) and a
  * script of its name in plots/. */
 #define PLOT_TABLE(X)                                                                                                  \
     X(ACCURACY, accuracy_plot)   /* predicted against measured, the symbol of each estimator */                        \

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "harness/report/report.h"
-#include "harness/report/side_table.h"
+#include "harness/report/side_tables.h"
 
 const char *report_side_name(int index)
 {

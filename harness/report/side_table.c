@@ -1,4 +1,4 @@
-/* Side table: the register, and the rows of a table out of the cases of a report. How they look is in side_table_*.c. */
+/* Side table: the rows of a table out of the cases of a report. Which tables there are is in side_tables.c, how they look in side_table_*.c. */
 #include "harness/report/side_table.h"
 
 #include <limits.h>
@@ -6,15 +6,6 @@
 
 #include "harness/base/array.h"
 #include "harness/report/case_order.h"
-#include "harness/report/side_tables.h"
-
-static const struct side_table *const tables[] = {&side_places,    &side_kept,     &side_placements, &side_stages,
-                                                  &side_transfers, &side_searches, &side_tries};
-
-const struct side_table *side_table_at(int index)
-{
-    return (size_t)index < sizeof tables / sizeof tables[0] ? tables[index] : NULL;
-}
 
 struct side_row *side_row_add(struct side_rows *rows, const struct case_view *view, const char *group)
 {

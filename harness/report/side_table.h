@@ -1,6 +1,6 @@
 /* Side table: figures that some cases have and most have not (places, transfers, searches), as one table in every format.
  *
- * A table is one file and one row in the register (side_table.c): its columns, and the rows of one case. Everything else is done
+ * A table is one file and one row in the register (side_tables.c): its columns, and the rows of one case. Everything else is done
  * here: which cases are shown where there are very many, and how a cell looks in a terminal, on a page and in a file for
  * programs. Nothing is appended where no case has a row. Not for anybody outside this folder. */
 #ifndef ASSAY_REPORT_SIDE_TABLE_H
@@ -46,9 +46,6 @@ struct side_table {
     int (*order)(const struct case_view *a, const struct case_view *b); /* NULL: as the cases stand in the report */
     void (*note)(const struct report *report, struct text *text);       /* a sentence below it, raw; NULL: none */
 };
-
-/* The register: from 0 on; NULL behind the last. */
-const struct side_table *side_table_at(int index);
 
 /* A new row, all unknown, for the maker of a table; NULL where memory ran out, which is remembered. */
 struct side_row *side_row_add(struct side_rows *rows, const struct case_view *view, const char *group);

@@ -2,7 +2,7 @@
  * where it unfolds. */
 #include "harness/report/escape.h"
 #include "harness/report/html_page.h"
-#include "harness/report/side_table.h"
+#include "harness/report/side_tables.h"
 #include "harness/report/wording.h"
 
 enum { CASES_MAXIMUM = 300 };

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "harness/report/escape.h"
-#include "harness/report/side_table.h"
+#include "harness/report/side_tables.h"
 #include "harness/report/wording.h"
 
 enum { CASES_MAXIMUM = 300 };

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "harness/report/escape.h"
-#include "harness/report/side_table.h"
+#include "harness/report/side_tables.h"
 #include "harness/report/wording.h"
 
 enum { ROW_INDENT = 2, CONTINUED_INDENT = 4 };

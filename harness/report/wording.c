@@ -378,12 +378,3 @@ void device_append(struct text *text, const struct report *report)
         }
     }
 }
-
-int stage_last(const struct footprint_view *footprint)
-{
-    int last = STAGE_CONTEXT;
-    for (int stage = STAGE_LOAD; stage < STAGE_COUNT; stage++) {
-        last = footprint->stages[stage].present ? stage : last;
-    }
-    return last;
-}

@@ -69,7 +69,4 @@ bool case_devices_equal(const struct case_view *a, const struct case_view *b);
 /* The same case that names its device, and whether there are others; nothing where none does. */
 void device_append(struct text *text, const struct report *report);
 
-/* The last stage that the record has, other than context; STAGE_CONTEXT where there is none. */
-int stage_last(const struct footprint_view *footprint);
-
 #endif
