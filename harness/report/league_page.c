@@ -268,7 +268,7 @@ static void league_describe(const void *subject, struct page *page)
     page_contents(page, MEDIUM_SCREEN);
     notes_describe(page, league, MEDIUM_SCREEN);
     scope_describe(page, league, 0);
-    page_figure(page, MEDIUM_SCREEN, LEAGUE_PLOT, "Errors of each estimator");
+    page_figure(page, MEDIUM_SCREEN, LEAGUE_PLOT, "Errors of each estimator", false);
     worst_describe(page, league);
     int first_family = 1;
     while (first_family < league->scope_count && league->scopes[first_family].kind != SCOPE_FAMILY) {
@@ -283,8 +283,9 @@ static void league_describe(const void *subject, struct page *page)
     baselines_describe(page);
 }
 
-static void league_csv(const void *subject, struct text *text)
+static void league_csv(const void *subject, const struct report_style *style, struct text *text)
 {
+    (void)style;
     league_csv_write(subject, text);
 }
 
@@ -297,7 +298,7 @@ static const struct page_kind league_kind = {
     .name = "a league",
     .what = "a league of the estimators",
     .describe = league_describe,
-    .csv = league_csv,
+    .own = {[REPORT_CSV] = league_csv},
     .document = league_document,
 };
 

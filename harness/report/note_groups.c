@@ -36,20 +36,18 @@ void note_groups_add(struct note_groups *notes, const char *title, const char *w
     group->count++;
 }
 
-static void titles_append(struct text *text, const struct note_group *group)
+void note_groups_line(const struct note_groups *notes, int at, struct text *line)
 {
+    const struct note_group *group = &notes->groups[at];
     int named = group->count < TITLES_MAXIMUM ? group->count : TITLES_MAXIMUM;
-    for (int at = 0; at < named; at++) {
-        const char *title = group->titles[at];
-        text_append(text, at == 0 ? "" : at == group->count - 1 ? " and " : ", ");
-        text_append(text, at == 0 && (title[0] == '-' || title[0] == '+' || title[0] == '=')
-                              ? "\\"
-                              : ""); /* no list in the list */
-        markdown_append(text, title);
+    for (int title = 0; title < named; title++) {
+        text_append(line, title == 0 ? "" : title == group->count - 1 ? " and " : ", ");
+        text_append(line, group->titles[title]);
     }
     if (group->count > named) {
-        text_format(text, " and %d more", group->count - named);
+        text_format(line, " and %d more", group->count - named);
     }
+    text_format(line, ": %s", notes->words.entries[at].text);
 }
 
 void note_groups_markdown(struct text *text, const struct note_groups *notes, const char *heading)
@@ -58,11 +56,14 @@ void note_groups_markdown(struct text *text, const struct note_groups *notes, co
         text_format(text, "\n## %s\n\n", heading);
     }
     for (int at = 0; at < notes->count; at++) {
-        text_append(text, "- ");
-        titles_append(text, &notes->groups[at]);
-        text_append(text, ": ");
-        markdown_append(text, notes->words.entries[at].text);
+        struct text line = {0};
+        note_groups_line(notes, at, &line);
+        const char first = text_string(&line)[0];
+        text_append(text, first == '-' || first == '+' || first == '=' ? "- \\" : "- "); /* no list in the list */
+        markdown_append(text, text_string(&line));
         text_append(text, "\n");
+        text->failed = text->failed || line.failed;
+        text_release(&line);
     }
     text->failed = text->failed || notes->failed;
 }

@@ -83,17 +83,39 @@ void page_anchored_heading(struct page *page, unsigned media, const char *anchor
     }
 }
 
+void page_linked_heading(struct page *page, const struct page_block *heading)
+{
+    struct page_block *block = block_add(page, BLOCK_HEADING, heading->media);
+    if (block != NULL) {
+        *block = *heading;
+        block->kind = BLOCK_HEADING;
+        block->level = 2;
+        block->words = page_word(page, heading->words);
+        block->anchor = heading->anchor != NULL ? page_word(page, heading->anchor) : NULL;
+        block->label = heading->label != NULL ? page_word(page, heading->label) : NULL;
+    }
+}
+
+void page_part_add(struct page *page, unsigned media, struct page_part part)
+{
+    struct page_block *block = block_add(page, BLOCK_PART, media);
+    if (block != NULL) {
+        block->part = part;
+    }
+}
+
 void page_contents(struct page *page, unsigned media)
 {
     (void)block_add(page, BLOCK_CONTENTS, media);
 }
 
-void page_figure(struct page *page, unsigned media, const char *plot, const char *caption)
+void page_figure(struct page *page, unsigned media, const char *plot, const char *caption, bool may_be_link)
 {
     struct page_block *block = block_add(page, BLOCK_FIGURE, media);
     if (block != NULL) {
         block->anchor = page_word(page, plot);
         block->words = page_word(page, caption);
+        block->may_be_link = may_be_link;
     }
 }
 

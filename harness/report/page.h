@@ -15,6 +15,8 @@
 #include <stddef.h>
 
 #include "harness/base/arena.h"
+#include "harness/base/text.h"
+#include "harness/report/plot_set.h"
 #include "harness/report/table_cell.h"
 
 /* Whom something is for: one of these, or several. */
@@ -28,13 +30,15 @@ enum page_media {
 enum block_kind {
     BLOCK_TITLE,
     BLOCK_HEADING,
+    BLOCK_ALERT,    /* a paragraph that nobody may overlook */
     BLOCK_LEAD,     /* a paragraph that opens the page: what was looked at */
     BLOCK_TEXT,     /* a paragraph */
     BLOCK_NOTE,     /* a paragraph that explains what stands elsewhere: apart, and less loud */
     BLOCK_ITEM,     /* one entry of a list */
     BLOCK_CONTENTS, /* links to the headings that have an anchor */
     BLOCK_TABLE,
-    BLOCK_FIGURE /* a plot; nothing where it was not drawn */
+    BLOCK_FIGURE, /* a plot; nothing where it was not drawn */
+    BLOCK_PART    /* what one medium alone shows in a form of its own: rows that unfold */
 };
 
 enum {
@@ -66,17 +70,27 @@ struct page_table {
     int row_count, row_room;
 };
 
+struct page_part {
+    void (*write)(const void *context, struct text *text); /* in the format of its medium */
+    const void *context;                                   /* outlives the page */
+};
+
 struct page_block {
     enum block_kind kind;
     unsigned media;
     int level;          /* BLOCK_HEADING: 2 or 3 */
     const char *words;  /* of a figure its caption */
     const char *anchor; /* BLOCK_HEADING: of links to it, NULL: none; BLOCK_FIGURE: name of the plot */
+    const char *label;  /* BLOCK_HEADING: of links to it; NULL: its words */
+    bool is_alert;      /* BLOCK_HEADING: links to it stand out */
+    bool may_be_link;   /* BLOCK_FIGURE: a page that would get too heavy has a link to it */
+    struct page_part part;
     struct page_table *table;
 };
 
 /* All zero is an empty page. */
 struct page {
+    const struct plot_set *plots; /* that were drawn; NULL: none; borrowed */
     struct arena arena;
     struct page_block *blocks;
     int block_count, block_room;
@@ -91,11 +105,15 @@ void page_words(struct page *page, enum block_kind kind, unsigned media, const c
 /* level: 2 or 3. */
 void page_heading(struct page *page, unsigned media, int level, const char *words);
 
-/* With a name that links lead to: anchor and number, "scope4". */
+/* The same of level 2 with a name that links lead to, an anchor and a number: "scope4". */
 void page_anchored_heading(struct page *page, unsigned media, const char *anchor, int number, const char *words);
 
+/* The same with all that a heading may have; its strings are copied. */
+void page_linked_heading(struct page *page, const struct page_block *heading);
+
 void page_contents(struct page *page, unsigned media);
-void page_figure(struct page *page, unsigned media, const char *plot, const char *caption);
+void page_figure(struct page *page, unsigned media, const char *plot, const char *caption, bool may_be_link);
+void page_part_add(struct page *page, unsigned media, struct page_part part);
 
 /* A table without rows; its columns are copied. NULL where memory ran out, which is remembered. */
 struct page_table *page_table_add(struct page *page, const struct page_table *table);

@@ -35,8 +35,7 @@ struct report_style report_style_settle(const struct report_style *style)
 
 static bool kind_has(const struct page_kind *kind, int format)
 {
-    return (kind->describe != NULL && rows[format].page != NULL) || (kind->csv != NULL && format == REPORT_CSV) ||
-           (kind->document != NULL && format == REPORT_JSON);
+    return rows[format].page != NULL || kind->own[format] != NULL || format == REPORT_JSON;
 }
 
 static enum status_code format_refuse(const struct page_kind *kind, struct status *error)
@@ -65,15 +64,15 @@ enum status_code page_render(const struct page_kind *kind, const void *subject, 
     if (!kind_has(kind, (int)format)) {
         return format_refuse(kind, error);
     }
-    if (rows[format].page != NULL) {
-        const struct report_style settled = report_style_settle(style);
-        struct page page = {0};
+    const struct report_style settled = report_style_settle(style);
+    if (kind->own[format] != NULL) {
+        kind->own[format](subject, &settled, text);
+    } else if (rows[format].page != NULL) {
+        struct page page = {.plots = settled.plots};
         kind->describe(subject, &page);
         rows[format].page(&page, &settled, text);
         text->failed = text->failed || page.failed;
         page_release(&page);
-    } else if (format == REPORT_CSV) {
-        kind->csv(subject, text);
     } else {
         code = kind->document(subject, text, error);
     }

@@ -10,12 +10,16 @@ typedef void page_writer(const struct page *page, const struct report_style *sty
 
 page_writer page_terminal_write, page_markdown_write, page_html_write;
 
+/* Appends a subject in one format that is its own affair. */
+typedef void page_own_writer(const void *subject, const struct report_style *style, struct text *text);
+
 /* What a page is, for the formats that show it, and its figures for the formats of programs. */
 struct page_kind {
     const char *name; /* "a league" */
     const char *what; /* in the error of memory that ran out: "a league of the estimators" */
     void (*describe)(const void *subject, struct page *page);
-    void (*csv)(const void *subject, struct text *text);
+    page_own_writer
+        *own[REPORT_FORMAT_COUNT]; /* of formats that are no pages, as csv, or that this one shows in its own form */
     enum status_code (*document)(const void *subject, struct text *text, struct status *error); /* JSON */
 };
 

@@ -5,6 +5,8 @@
 #include "harness/report/html_page.h"
 #include "harness/report/page_format.h"
 
+enum { IMAGES_BYTES_MAXIMUM = 400 << 10 };
+
 static void heading_write(const struct page_column *column, struct text *text)
 {
     text_append(text, cell_is_word(column->kind) || column->title[0] == '\0' ? "<th>" : "<th class=\"n\">");
@@ -67,11 +69,11 @@ static void table_write(const struct page_table *table, struct text *text)
     html_table_end(text);
 }
 
-static void paragraph_write(const char *tag, const char *words, struct text *text)
+static void paragraph_write(const char *tag, const char *words, const char *end, struct text *text)
 {
     text_append(text, tag);
     xml_append(text, words);
-    text_append(text, "</p>\n");
+    text_append(text, end);
 }
 
 static void section_write(const struct page_block *block, struct text *text)
@@ -93,59 +95,84 @@ static void contents_write(const struct page *page, struct text *text)
         bool is_linked = block->kind == BLOCK_HEADING && block->anchor != NULL;
         if (is_linked && page_is_for(block->media, MEDIUM_SCREEN)) {
             text_append(text, count++ == 0 ? "<nav><ul>\n" : "");
-            text_format(text, "<li><a href=\"#%s\">", block->anchor);
-            xml_append(text, block->words);
+            text_format(text, "<li><a href=\"#%s\"%s>", block->anchor, block->is_alert ? " class=\"fail\"" : "");
+            xml_append(text, block->label != NULL ? block->label : block->words);
             text_append(text, "</a>\n");
         }
     }
     text_append(text, count > 0 ? "</ul></nav>\n" : "");
 }
 
-static void figure_write(const struct page_block *block, const struct report_style *style, struct text *text)
+/* In the page; one that may be a link, as long as there is room, else a link, else a name. */
+static void figure_write(const struct page *page, const struct page_block *block, size_t *images_bytes,
+                         struct text *text)
 {
-    struct text figure = {0};
-    text_append(&figure, "<figure>\n<figcaption>");
-    xml_append(&figure, block->words);
-    text_append(&figure, "</figcaption>\n");
-    if (html_image_append(&figure, plot_set_svg(style->plots, block->anchor))) {
-        text_append(text, text_string(&figure));
-        text_append(text, "</figure>\n");
+    struct text image = {0};
+    if (!html_image_append(&image, plot_set_svg(page->plots, block->anchor))) {
+        text_release(&image);
+        return;
     }
-    text->failed = text->failed || figure.failed;
-    text_release(&figure);
+    text_append(text, "<figure>\n<figcaption>");
+    xml_append(text, block->words);
+    if (!block->may_be_link || *images_bytes + image.length <= IMAGES_BYTES_MAXIMUM) {
+        *images_bytes += image.length;
+        text_append(text, "</figcaption>\n");
+        text_append(text, text_string(&image));
+    } else if (page->plots->link != NULL) {
+        text_append(text, ": <a href=\"");
+        link_append(text, page->plots->link);
+        text_format(text, "/%s.svg\">%s.svg</a></figcaption>\n", block->anchor, block->anchor);
+    } else {
+        text_format(text, ": %s.svg, drawn by --plots FOLDER</figcaption>\n", block->anchor);
+    }
+    text->failed = text->failed || image.failed;
+    text_append(text, "</figure>\n");
+    text_release(&image);
+}
+
+static void block_write(const struct page *page, const struct page_block *block, size_t *images_bytes,
+                        struct text *text)
+{
+    switch (block->kind) {
+    case BLOCK_TITLE:
+        html_page_begin(text, block->words);
+        break;
+    case BLOCK_HEADING:
+        section_write(block, text);
+        break;
+    case BLOCK_ALERT:
+        paragraph_write("<p class=\"fail\"><strong>", block->words, "</strong></p>\n", text);
+        break;
+    case BLOCK_LEAD:
+    case BLOCK_TEXT:
+        paragraph_write("<p>", block->words, "</p>\n", text);
+        break;
+    case BLOCK_NOTE:
+    case BLOCK_ITEM:
+        paragraph_write("<p class=\"note\">", block->words, "</p>\n", text);
+        break;
+    case BLOCK_CONTENTS:
+        contents_write(page, text);
+        break;
+    case BLOCK_TABLE:
+        table_write(block->table, text);
+        break;
+    case BLOCK_FIGURE:
+        figure_write(page, block, images_bytes, text);
+        break;
+    case BLOCK_PART:
+        block->part.write(block->part.context, text);
+        break;
+    }
 }
 
 void page_html_write(const struct page *page, const struct report_style *style, struct text *text)
 {
+    (void)style;
+    size_t images_bytes = 0;
     for (int at = 0; at < page->block_count; at++) {
-        const struct page_block *block = &page->blocks[at];
-        if (!page_is_for(block->media, MEDIUM_SCREEN)) {
-            continue;
-        }
-        switch (block->kind) {
-        case BLOCK_TITLE:
-            html_page_begin(text, block->words);
-            break;
-        case BLOCK_HEADING:
-            section_write(block, text);
-            break;
-        case BLOCK_LEAD:
-        case BLOCK_TEXT:
-            paragraph_write("<p>", block->words, text);
-            break;
-        case BLOCK_NOTE:
-        case BLOCK_ITEM:
-            paragraph_write("<p class=\"note\">", block->words, text);
-            break;
-        case BLOCK_CONTENTS:
-            contents_write(page, text);
-            break;
-        case BLOCK_TABLE:
-            table_write(block->table, text);
-            break;
-        case BLOCK_FIGURE:
-            figure_write(block, style, text);
-            break;
+        if (page_is_for(page->blocks[at].media, MEDIUM_SCREEN)) {
+            block_write(page, &page->blocks[at], &images_bytes, text);
         }
     }
     html_page_end(text);

@@ -241,6 +241,11 @@ static void block_write(struct terminal *terminal, const struct page_block *bloc
         outside_paragraph_append(terminal->text, block->words, terminal->width, HANG, 0);
         colour_append(terminal, "\x1b[0m");
         break;
+    case BLOCK_ALERT:
+        colour_append(terminal, "\x1b[1;31m");
+        outside_paragraph_append(terminal->text, block->words, terminal->width, HANG, 0);
+        colour_append(terminal, "\x1b[0m");
+        break;
     case BLOCK_LEAD:
     case BLOCK_ITEM:
         outside_paragraph_append(terminal->text, block->words, terminal->width, HANG, 0);
@@ -252,6 +257,9 @@ static void block_write(struct terminal *terminal, const struct page_block *bloc
         break;
     case BLOCK_TABLE:
         table_write(terminal, block->table);
+        break;
+    case BLOCK_PART:
+        block->part.write(block->part.context, terminal->text);
         break;
     case BLOCK_CONTENTS:
     case BLOCK_FIGURE:

@@ -1,5 +1,6 @@
-/* Proof rates: counting, and the one table in each format. What was tried and found is in the records. */
+/* Proof rates: counting, and the table of pages. What was tried and found is in the records. */
 #include "harness/report/proof_rates.h"
+#include "harness/report/page.h"
 
 #include <string.h>
 
@@ -154,71 +155,34 @@ void proof_rates_paragraphs(const struct report *report, int width, struct text 
     }
 }
 
-static void share_append(struct text *text, int count, int known_count)
+void proof_rates_describe(const struct report *report, struct page *page)
 {
-    if (known_count > 0) {
-        text_format(text, "%d/%d", count, known_count);
-    } else {
-        text_append(text, "-");
-    }
-}
-
-void proof_rates_markdown(const struct report *report, struct text *text)
-{
+    static const struct page_column columns[] = {
+        {.title = "estimator", .kind = CELL_WORD},
+        {.title = "figure", .kind = CELL_WORD},
+        {.title = "safe", .kind = CELL_PART},
+        {.title = "tight", .kind = CELL_PART},
+    };
+    const unsigned media = MEDIUM_DOCUMENT | MEDIUM_SCREEN;
     struct proof_rate rates[PROOF_RATES_MAXIMUM];
     int count = proof_rates_make(report, rates);
     if (count == 0) {
         return;
     }
-    text_format(text, "\n## Estimates as limits\n\n%s\n\n| estimator | figure | safe | tight |\n|---|---|--:|--:|\n",
-                rates_words);
+    page_linked_heading(page, &(struct page_block){.media = media, .words = "Estimates as limits", .anchor = "limits"});
+    page_words(page, BLOCK_NOTE, media, rates_words);
+    struct page_table *table =
+        page_table_add(page, &(struct page_table){.media = media, .columns = columns, .column_count = 4});
     for (int i = 0; i < count; i++) {
         struct text quantity = {0};
         quantity_words_append(&quantity, rates[i].quantity);
-        text_append(text, "| ");
-        markdown_append(text, rates[i].estimator);
-        text_append(text, " | ");
-        markdown_append(text, text_string(&quantity));
-        text_append(text, " | ");
-        share_append(text, rates[i].safe_count, rates[i].known_count);
-        text_append(text, " | ");
-        share_append(text, rates[i].tight_count, rates[i].less_known_count);
-        text_append(text, " |\n");
+        const struct cell cells[] = {cell_word(rates[i].estimator), cell_word(page_word(page, text_string(&quantity))),
+                                     cell_part(rates[i].safe_count, rates[i].known_count),
+                                     cell_part(rates[i].tight_count, rates[i].less_known_count)};
+        page_row_add(page, table, cells);
+        page->failed = page->failed || quantity.failed;
         text_release(&quantity);
     }
-}
-
-static void share_cell(struct text *text, int count, int known_count)
-{
-    struct text share = {0};
-    share_append(&share, count, known_count);
-    html_number_append(text, text_string(&share));
-    text_release(&share);
-}
-
-void proof_rates_html(const struct report *report, struct text *text)
-{
-    struct proof_rate rates[PROOF_RATES_MAXIMUM];
-    int count = proof_rates_make(report, rates);
-    if (count == 0) {
-        return;
-    }
-    text_format(text, "<h2 id=\"limits\">Estimates as limits</h2>\n<p class=\"note\">%s</p>\n", rates_words);
-    html_table_begin(text);
-    text_append(text,
-                "<tr><th>estimator</th><th>figure</th><th class=\"n\">safe</th><th class=\"n\">tight</th></tr>\n");
-    for (int i = 0; i < count; i++) {
-        struct text quantity = {0};
-        quantity_words_append(&quantity, rates[i].quantity);
-        text_append(text, "<tr>");
-        html_cell_append(text, rates[i].estimator);
-        html_cell_append(text, text_string(&quantity));
-        share_cell(text, rates[i].safe_count, rates[i].known_count);
-        share_cell(text, rates[i].tight_count, rates[i].less_known_count);
-        text_append(text, "</tr>\n");
-        text_release(&quantity);
-    }
-    html_table_end(text);
 }
 
 struct json *proof_rates_json(const struct report *report)

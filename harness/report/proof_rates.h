@@ -5,6 +5,8 @@
 
 #include "harness/report/case_view.h"
 
+struct page;
+
 /* One figure of one case; outcomes are those of the record, unknown where it has null. */
 enum proof_outcome { PROOF_UNKNOWN, PROOF_RUNS, PROOF_OUT_OF_MEMORY };
 
@@ -47,8 +49,7 @@ void proof_rate_append(struct text *text, const struct proof_rate *rate);
 
 /* Each appends nothing where no case was proved. */
 void proof_rates_paragraphs(const struct report *report, int width, struct text *text); /* terminal */
-void proof_rates_markdown(const struct report *report, struct text *text);
-void proof_rates_html(const struct report *report, struct text *text);
-struct json *proof_rates_json(const struct report *report); /* an array; NULL: no memory */
+void proof_rates_describe(const struct report *report, struct page *page);              /* documents and screens */
+struct json *proof_rates_json(const struct report *report);                             /* an array; NULL: no memory */
 
 #endif

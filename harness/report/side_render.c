@@ -1,7 +1,7 @@
 /* One side table alone: found by its name, in the formats that it has. */
 #include <string.h>
 
-#include "harness/report/report.h"
+#include "harness/report/page_format.h"
 #include "harness/report/side_tables.h"
 
 const char *report_side_name(int index)
@@ -36,13 +36,16 @@ enum status_code report_render_side(const struct report *report, const char *nam
         text_format(text, "%s: no case of these records has any.\n", table->title);
         return text_status(text, "a table", error);
     }
+    struct page page = {0};
     const struct report_style chosen = report_style_settle(style);
     switch (format) {
     case REPORT_TABLE:
         side_table_terminal(table, report, &chosen, text);
         break;
     case REPORT_MARKDOWN:
-        side_table_markdown(table, report, text);
+        text_append(text, "\n");
+        side_table_describe(table, report, &page);
+        page_markdown_write(&page, &chosen, text);
         break;
     case REPORT_CSV:
         side_table_csv(table, report, text);
@@ -55,5 +58,7 @@ enum status_code report_render_side(const struct report *report, const char *nam
         return status_set(error, STATUS_INVALID, "the table %s is there as table, md, csv and json, not in that format",
                           table->name);
     }
+    text->failed = text->failed || page.failed;
+    page_release(&page);
     return text_status(text, "a table", error);
 }

@@ -9,6 +9,8 @@
 #include "harness/report/case_view.h"
 #include "harness/report/table_cell.h"
 
+struct page;
+
 struct side_column {
     const char *title; /* for people */
     const char *key;   /* for programs: member and column */
@@ -70,9 +72,10 @@ bool side_table_is_there(const struct side_table *table, const struct report *re
 
 /* All tables but the details, one behind the other. */
 void side_tables_terminal(const struct report *report, const struct report_style *style, struct text *text);
-void side_tables_markdown(const struct report *report, struct text *text);
-void side_tables_html(const struct report *report, struct text *text);
-void side_tables_contents(const struct report *report, struct text *text); /* list items of links to them */
+void side_tables_describe(const struct report *report, struct page *page); /* documents and screens */
+
+/* The rows of one table on a screen, without its heading; of so many cases. */
+void side_table_html(const struct side_table *table, const struct report *report, int maximum, struct text *text);
 
 /* The details of one case. */
 void side_details_html(const struct case_view *view, struct text *text);
@@ -80,7 +83,8 @@ void side_details_html(const struct case_view *view, struct text *text);
 /* One table alone, in full. */
 void side_table_terminal(const struct side_table *table, const struct report *report, const struct report_style *style,
                          struct text *text);
-void side_table_markdown(const struct side_table *table, const struct report *report, struct text *text);
+void side_table_describe(const struct side_table *table, const struct report *report,
+                         struct page *page); /* documents */
 void side_table_csv(const struct side_table *table, const struct report *report, struct text *text);
 
 /* An array, depth levels below the document that it stands in; one row at a time is in memory. */

@@ -1,11 +1,8 @@
-/* Side tables in the page of a report: each below a heading of its own, the cases as lines across it; and those of one case,
- * where it unfolds. */
+/* Side tables on a screen: the cases as lines across a table; and the tables of one case, where it unfolds. */
 #include "harness/report/escape.h"
 #include "harness/report/html_page.h"
 #include "harness/report/side_tables.h"
 #include "harness/report/wording.h"
-
-enum { CASES_MAXIMUM = 300 };
 
 static void heading_append(const struct side_table *table, struct text *text)
 {
@@ -65,55 +62,12 @@ static void cases_append(const struct side_table *table, const struct case_view 
     side_rows_release(&rows);
 }
 
-static void note_append(struct text *text, const char *words)
+void side_table_html(const struct side_table *table, const struct report *report, int maximum, struct text *text)
 {
-    if (words[0] != '\0') {
-        text_append(text, "<p class=\"note\">");
-        xml_append(text, words);
-        text_append(text, "</p>\n");
-    }
-}
-
-static void table_append(const struct side_table *table, const struct report *report, struct text *text)
-{
-    struct side_cases cases = side_cases_make(table, report, CASES_MAXIMUM);
-    struct text note = {0};
-    if (cases.count > 0) {
-        text_format(text, "<h2 id=\"%s\">%s</h2>\n", table->name, table->title);
-        note_append(text, table->words);
-        cases_append(table, cases.cases, cases.count, true, text);
-    }
-    if (cases.count > 0 && table->note != NULL) {
-        table->note(report, &note);
-    }
-    if (cases.hidden_count > 0) {
-        text_format(&note, "%s%d more cases are not shown; all are in the report as csv or json.",
-                    note.length > 0 ? " " : "", cases.hidden_count);
-    }
-    note_append(text, text_string(&note));
-    text->failed = text->failed || cases.failed || note.failed;
-    text_release(&note);
+    struct side_cases cases = side_cases_make(table, report, maximum);
+    cases_append(table, cases.cases, cases.count, true, text);
+    text->failed = text->failed || cases.failed;
     side_cases_release(&cases);
-}
-
-void side_tables_html(const struct report *report, struct text *text)
-{
-    const struct side_table *table;
-    for (int index = 0; (table = side_table_at(index)) != NULL; index++) {
-        if (!table->is_detail) {
-            table_append(table, report, text);
-        }
-    }
-}
-
-void side_tables_contents(const struct report *report, struct text *text)
-{
-    const struct side_table *table;
-    for (int index = 0; (table = side_table_at(index)) != NULL; index++) {
-        if (!table->is_detail && side_table_is_there(table, report)) {
-            text_format(text, "<li><a href=\"#%s\">%s</a>\n", table->name, table->title);
-        }
-    }
 }
 
 void side_details_html(const struct case_view *view, struct text *text)

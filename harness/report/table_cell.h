@@ -43,9 +43,10 @@ struct cell {
     bool is_bad; /* stands out */
     const char *
         word; /* CELL_WORD, CELL_QUANTITY, CELL_MARK, raw; else for people where the figure is not known, as "oom"; NULL: "-" */
-    int64_t number; /* CELL_FLAG, CELL_COUNT, CELL_BYTES, CELL_DIFFERENCE, CELL_PERCENT, CELL_PART */
-    int64_t whole;  /* CELL_PERCENT, CELL_PART */
-    double real;    /* the others */
+    const char *after; /* in documents: raw, behind the word, and not as loud; NULL: nothing */
+    int64_t number;    /* CELL_FLAG, CELL_COUNT, CELL_BYTES, CELL_DIFFERENCE, CELL_PERCENT, CELL_PART */
+    int64_t whole;     /* CELL_PERCENT, CELL_PART */
+    double real;       /* the others */
     const struct cell_judgement *judgement; /* CELL_JUDGED where it is known; static */
 };
 

@@ -177,7 +177,7 @@ static void rule_describe(const void *subject, struct page *page)
     page_words(page, BLOCK_NOTE, MEDIUM_DOCUMENT | MEDIUM_SCREEN, text_string(&words));
     provenance_describe(page, rule);
     page_contents(page, MEDIUM_SCREEN);
-    page_figure(page, MEDIUM_SCREEN, WEIGHTS_RULE_PLOT, "Where it is enough");
+    page_figure(page, MEDIUM_SCREEN, WEIGHTS_RULE_PLOT, "Where it is enough", false);
     boundaries_describe(page, rule);
     page_heading(page, MEDIUM_DOCUMENT, 2, "Peak / weights, batch by length");
     for (int index = 0; index < rule->series_count; index++) {
@@ -188,8 +188,9 @@ static void rule_describe(const void *subject, struct page *page)
     text_release(&words);
 }
 
-static void rule_csv(const void *subject, struct text *text)
+static void rule_csv(const void *subject, const struct report_style *style, struct text *text)
 {
+    (void)style;
     weights_rule_csv_write(subject, text);
 }
 
@@ -202,7 +203,7 @@ static const struct page_kind rule_kind = {
     .name = "a rule",
     .what = "a page about the weights",
     .describe = rule_describe,
-    .csv = rule_csv,
+    .own = {[REPORT_CSV] = rule_csv},
     .document = rule_document,
 };
 

@@ -1,0 +1,464 @@
+/* Cases page: the report of every case, described once for documents and screens: what failed, the cases, how far the estimators were
+ * off, the figures, and what there is to say of single cases. A terminal lists cases in a form of its own (table.c), and on a screen a
+ * row of a case unfolds (html_cases.c). */
+#include "harness/report/cases_page.h"
+
+#include <string.h>
+
+#include "harness/report/case_order.h"
+#include "harness/report/headline.h"
+#include "harness/report/html_cases.h"
+#include "harness/report/note_groups.h"
+#include "harness/report/proof_rates.h"
+#include "harness/report/provenance.h"
+#include "harness/report/side_tables.h"
+#include "harness/report/spread.h"
+#include "harness/report/wording.h"
+
+enum {
+    CASES_MAXIMUM = 1000,
+    ESTIMATORS_SHOWN = 6, /* that have a column in a document */
+    FAILURES_OPEN_MAXIMUM = 20,
+    NAMES_DOCUMENT = 100,
+    NAMES_SCREEN = 1000
+};
+
+/* What the blocks are made of. */
+struct cases {
+    struct page *page;
+    const struct report *report;
+    struct case_order *order; /* in the arena of the page, with its list */
+};
+
+/* Adds a block of words, and empties them; nothing where there are none. */
+static void words_move(const struct cases *cases, enum block_kind kind, unsigned media, struct text *words)
+{
+    if (words->length > 0) {
+        page_words(cases->page, kind, media, text_string(words));
+    }
+    cases->page->failed = cases->page->failed || words->failed;
+    text_release(words);
+}
+
+/* ---- head ---- */
+
+static void title_describe(const struct cases *cases, unsigned media, const char *end)
+{
+    struct text line = {0};
+    struct report *const one = (struct report *)(uintptr_t)cases->report;
+    provenance_title_append(&line, &one, 1);
+    if (line.length == 0) {
+        text_format(&line, "Predicted against %s%s", cases->report->basis, end);
+    }
+    words_move(cases, BLOCK_TITLE, media, &line);
+}
+
+/* What the report comes to where that is no pass, and what is missing. */
+static void headline_describe(const struct cases *cases)
+{
+    struct text line = {0};
+    headline_append(&line, cases->report);
+    if (line.length > 0) {
+        words_move(cases, BLOCK_ALERT, MEDIUM_ALL, &line);
+        missing_names_append(&line, cases->report, NAMES_DOCUMENT);
+        words_move(cases, BLOCK_TEXT, MEDIUM_DOCUMENT, &line);
+        missing_names_append(&line, cases->report, NAMES_SCREEN);
+        words_move(cases, BLOCK_TEXT, MEDIUM_SCREEN, &line);
+    }
+}
+
+static void head_describe(const struct cases *cases)
+{
+    struct text line = {0};
+    const struct report *report = cases->report;
+    struct report *const one = (struct report *)(uintptr_t)report;
+    title_describe(cases, MEDIUM_DOCUMENT, "");
+    title_describe(cases, MEDIUM_SCREEN, " memory");
+    headline_describe(cases);
+    provenance_append(&line, &one, 1);
+    text_append(&line, line.length > 0 ? "; " : "");
+    counts_append(&line, report);
+    text_format(&line, ". Binary units; %s; - is not known.", peaks_words(report));
+    words_move(cases, BLOCK_LEAD, MEDIUM_DOCUMENT, &line);
+    counts_append(&line, report);
+    text_append(&line, ".");
+    words_move(cases, BLOCK_LEAD, MEDIUM_SCREEN, &line);
+    provenance_append(&line, &one, 1);
+    text_format(&line, "%sBinary units; %s; ", line.length > 0 ? ". " : "", peaks_words(report));
+    if (report_is_measured(report)) {
+        text_format(&line, "errors of the allocated peak, (predicted - %s) / %s; ", report->basis, report->basis);
+    }
+    text_append(&line, "- is not known.");
+    words_move(cases, BLOCK_NOTE, MEDIUM_SCREEN, &line);
+}
+
+/* ---- cases, in a document ---- */
+
+static int case_columns_make(const struct cases *cases, const bool *shown,
+                             struct page_column columns[ESTIMATOR_MAXIMUM + 3])
+{
+    int count = 0;
+    columns[count++] = (struct page_column){.title = "case", .kind = CELL_WORD};
+    columns[count++] = (struct page_column){.title = "status", .kind = CELL_WORD};
+    if (report_is_measured(cases->report)) {
+        columns[count++] = (struct page_column){.title = cases->report->basis, .kind = CELL_BYTES};
+    }
+    for (int index = 0; index < cases->report->estimator_count; index++) {
+        if (shown[index]) {
+            columns[count++] = (struct page_column){.title = cases->report->estimators[index], .kind = CELL_ERROR};
+        }
+    }
+    return count;
+}
+
+static void case_row_add(const struct cases *cases, const bool *shown, struct page_table *table,
+                         const struct case_view *view)
+{
+    struct cell cells[ESTIMATOR_MAXIMUM + 3];
+    int count = 0;
+    cells[count++] = cell_word(view->title);
+    cells[count] = cell_word(case_word(view));
+    cells[count].is_bad = case_has_failed(view);
+    cells[count++].after = view->invalid ? ", invalid" : NULL;
+    if (report_is_measured(cases->report)) {
+        cells[count++] = cell_bytes(view->measured.peak_bytes[LEVEL_ALLOCATED]);
+    }
+    for (int index = 0; index < cases->report->estimator_count; index++) {
+        if (shown[index]) {
+            const struct comparison *row = comparison_of_peak(view, cases->report->estimators[index]);
+            cells[count] = row != NULL ? cell_error(row->error_known, row->error) : cell_error(false, 0.0);
+            cells[count++].is_bad = row != NULL && row->judgement == JUDGEMENT_FAIL;
+        }
+    }
+    page_row_add(cases->page, table, cells);
+}
+
+/* The estimators that predict something of these cases and have no column. */
+static void hidden_describe(const struct cases *cases, const bool *shown)
+{
+    struct text words = {0};
+    for (int index = 0; index < cases->report->estimator_count; index++) {
+        if (!shown[index]) {
+            text_format(&words, "%s%s", words.length == 0 ? "Not in the table: " : ", ",
+                        cases->report->estimators[index]);
+        }
+    }
+    text_append(&words, words.length > 0 ? "." : "");
+    words_move(cases, BLOCK_TEXT, MEDIUM_DOCUMENT, &words);
+}
+
+/* Those that were not skipped. */
+static void document_cases_describe(const struct cases *cases)
+{
+    struct page_column columns[ESTIMATOR_MAXIMUM + 3];
+    bool shown[ESTIMATOR_MAXIMUM];
+    struct text words = {0};
+    const bool is_measured = report_is_measured(cases->report);
+    const int count = cases->order->shown_count - cases->order->skipped_count;
+    if (count > 0) {
+        estimators_choose(cases->report, NULL, ESTIMATORS_SHOWN, true, shown);
+        page_heading(cases->page, MEDIUM_DOCUMENT, 2, "Cases");
+        if (is_measured) {
+            text_format(&words, "Errors of the allocated peak, (predicted - %s) / %s.", cases->report->basis,
+                        cases->report->basis);
+        } else {
+            text_append(&words, "Nothing was measured.");
+        }
+        words_move(cases, BLOCK_TEXT, MEDIUM_DOCUMENT, &words);
+        struct page_table *table =
+            page_table_add(cases->page, &(struct page_table){.media = MEDIUM_DOCUMENT,
+                                                             .columns = columns,
+                                                             .column_count = case_columns_make(cases, shown, columns)});
+        for (int at = 0; at < count; at++) {
+            case_row_add(cases, shown, table, cases->order->cases[at]);
+        }
+        if (is_measured) {
+            hidden_describe(cases, shown);
+        }
+    }
+    if (cases->report->case_count > 0) {
+        case_order_note(&words, cases->order);
+        words_move(cases, BLOCK_TEXT, MEDIUM_DOCUMENT, &words);
+    }
+}
+
+/* Skipped cases have predictions at most: they stand apart, below the reason that those which follow each other share. */
+static void document_skipped_describe(const struct cases *cases)
+{
+    static const struct page_column columns[] = {{.title = "case", .kind = CELL_WORD},
+                                                 {.title = "peak that replay predicts", .kind = CELL_BYTES}};
+    const char *reason = NULL;
+    struct page_table *table = NULL;
+    const int column_count = case_order_skipped_are_predicted(cases->order) ? 2 : 1;
+    for (int at = cases->order->shown_count - cases->order->skipped_count; at < cases->order->shown_count; at++) {
+        const struct case_view *view = cases->order->cases[at];
+        if (reason == NULL) {
+            page_heading(cases->page, MEDIUM_DOCUMENT, 2, "Skipped, not measured");
+        }
+        if (reason == NULL || strcmp(reason, view->reason) != 0) {
+            struct text words = {0};
+            reason = view->reason;
+            text_append(&words, reason);
+            words_move(cases, BLOCK_TEXT, MEDIUM_DOCUMENT, &words);
+            table = page_table_add(
+                cases->page,
+                &(struct page_table){.media = MEDIUM_DOCUMENT, .columns = columns, .column_count = column_count});
+        }
+        const struct cell cells[] = {cell_word(view->title), cell_bytes(view->predicted.peak_bytes[LEVEL_ALLOCATED])};
+        page_row_add(cases->page, table, cells);
+    }
+}
+
+/* ---- cases, on a screen ---- */
+
+struct screen_part {
+    const struct report *report;
+    const struct case_order *order;
+    struct html_columns columns;
+    int first, count;
+    bool is_open;
+};
+
+static void screen_cases_write(const void *context, struct text *text)
+{
+    const struct screen_part *part = context;
+    html_cases_append(text, part->report, &part->columns, part->order->cases + part->first, part->count, part->is_open);
+}
+
+static void screen_skipped_write(const void *context, struct text *text)
+{
+    html_skipped_append(text, context);
+}
+
+/* The failures, or all others that were not skipped. */
+static void screen_cases_describe(const struct cases *cases, bool failures)
+{
+    const struct case_order *order = cases->order;
+    struct text label = {0};
+    struct screen_part *part = arena_alloc(&cases->page->arena, sizeof *part);
+    int failed_count = order->failed_count + order->hidden_failed_count;
+    if (part == NULL) {
+        cases->page->failed = true;
+        return;
+    }
+    *part = (struct screen_part){.report = cases->report, .order = order, .first = failures ? 0 : order->failed_count};
+    part->count = failures ? order->failed_count : order->shown_count - order->skipped_count - part->first;
+    part->is_open = failures && part->count <= FAILURES_OPEN_MAXIMUM;
+    if (part->count == 0) {
+        return;
+    }
+    estimators_choose(cases->report, NULL, HTML_COLUMNS_MAXIMUM, true, part->columns.shown);
+    text_format(&label, "%d case%s did not pass", failed_count, failed_count == 1 ? "" : "s");
+    page_linked_heading(cases->page, &(struct page_block){.media = MEDIUM_SCREEN,
+                                                          .words = failures                  ? "Did not pass"
+                                                                   : order->failed_count > 0 ? "The other cases"
+                                                                                             : "Cases",
+                                                          .anchor = failures ? "failures" : "cases",
+                                                          .label = failures ? text_string(&label) : NULL,
+                                                          .is_alert = failures});
+    page_part_add(cases->page, MEDIUM_SCREEN, (struct page_part){screen_cases_write, part});
+    cases->page->failed = cases->page->failed || label.failed;
+    text_release(&label);
+}
+
+static void screen_rest_describe(const struct cases *cases)
+{
+    struct text words = {0};
+    int count = cases->order->skipped_count;
+    screen_cases_describe(cases, false);
+    if (count > 0) {
+        text_format(&words, "%d case%s skipped", count, count == 1 ? " was" : "s were");
+        page_linked_heading(cases->page, &(struct page_block){.media = MEDIUM_SCREEN,
+                                                              .words = "Skipped, not measured",
+                                                              .anchor = "skipped",
+                                                              .label = text_string(&words)});
+        page_part_add(cases->page, MEDIUM_SCREEN, (struct page_part){screen_skipped_write, cases->order});
+        text_release(&words);
+    }
+    case_order_note(&words, cases->order);
+    words_move(cases, BLOCK_NOTE, MEDIUM_SCREEN, &words);
+}
+
+/* ---- estimators ---- */
+
+static void accuracy_describe(const struct cases *cases, const struct accuracy *rows, int count)
+{
+    static const struct page_column columns[] = {
+        {.title = "estimator", .kind = CELL_WORD},
+        {.title = "quantity", .kind = CELL_QUANTITY},
+        {.title = "cases", .kind = CELL_COUNT},
+        {.title = "median error (signed)", .kind = CELL_ERROR},
+        {.title = "worst", .kind = CELL_ERROR, .media = MEDIUM_SCREEN},
+        {.title = "worst error", .kind = CELL_ERROR, .media = MEDIUM_DOCUMENT},
+        {.title = "worst case", .kind = CELL_WORD},
+        {.title = "under", .kind = CELL_COUNT},
+        {.title = "failed", .kind = CELL_COUNT},
+    };
+    const unsigned media = MEDIUM_DOCUMENT | MEDIUM_SCREEN;
+    const char *basis = cases->report->basis;
+    struct text words = {0};
+    page_linked_heading(cases->page,
+                        &(struct page_block){.media = media, .words = "Accuracy per estimator", .anchor = "accuracy"});
+    text_format(&words, "Error is predicted - %s, over %s. Under: cases for which too little was predicted.", basis,
+                basis);
+    words_move(cases, BLOCK_TEXT, media, &words);
+    struct page_table *table =
+        page_table_add(cases->page, &(struct page_table){.media = media, .columns = columns, .column_count = 9});
+    for (int index = 0; index < count; index++) {
+        const struct accuracy *row = &rows[index];
+        bool known = row->case_count > 0;
+        const struct cell worst = cell_error(known, row->worst_error);
+        const struct cell cells[] = {cell_word(row->estimator),
+                                     cell_word(row->quantity),
+                                     cell_count(row->case_count),
+                                     cell_error(known, row->median_error),
+                                     worst,
+                                     worst,
+                                     cell_word(known ? row->worst_case : NULL),
+                                     cell_count(row->under_count),
+                                     cell_count(row->failed_count)};
+        page_row_add(cases->page, table, cells);
+    }
+    places_counted_append(&words, rows, count);
+    words_move(cases, BLOCK_NOTE, media, &words);
+    uncounted_append(&words, cases->report);
+    text_append(&words, words.length > 0 ? "." : "");
+    words_move(cases, BLOCK_NOTE, media, &words);
+}
+
+/* ---- figures ---- */
+
+static void figures_describe(const struct cases *cases)
+{
+    const struct plot_set *plots = cases->page->plots;
+    const unsigned media = plots != NULL && plots->link != NULL ? MEDIUM_DOCUMENT | MEDIUM_SCREEN
+                                                                : MEDIUM_SCREEN; /* a document has links */
+    bool is_first = true;
+    for (int index = 0; plots != NULL && index < plots->count; index++) {
+        if (plots->plots[index].svg.length > 0) {
+            if (is_first) {
+                page_linked_heading(cases->page,
+                                    &(struct page_block){.media = media, .words = "Figures", .anchor = "figures"});
+            }
+            is_first = false;
+            page_figure(cases->page, media, plots->plots[index].name, plots->plots[index].title, true);
+        }
+    }
+}
+
+/* ---- what there is to say of single cases, in a document ---- */
+
+typedef void case_words(const struct case_view *view, struct text *words);
+
+static void causes_words(const struct case_view *view, struct text *words)
+{
+    causes_append(words, &view->measured.stages[STAGE_LOAD], &view->causes_at_load);
+}
+
+static void items_words(const struct case_view *view, struct text *words)
+{
+    struct text items = {0};
+    enum level level = items_append(&items, view);
+    if (level != LEVEL_COUNT) {
+        text_format(words, "%s %s", level_name(level), text_string(&items));
+    }
+    words->failed = words->failed || items.failed;
+    text_release(&items);
+}
+
+static void spread_words(const struct case_view *view, struct text *words)
+{
+    spread_append(words, &view->spread);
+}
+
+/* What was to be expected of a case that gave no figure to hold it against. */
+static void prediction_append(struct text *words, const struct case_view *view)
+{
+    char word[WORDING_BYTES];
+    int64_t predicted_bytes = view->predicted.peak_bytes[LEVEL_ALLOCATED];
+    if (view->measured.peak_bytes[LEVEL_ALLOCATED] == BYTES_UNKNOWN && predicted_bytes != BYTES_UNKNOWN) {
+        text_format(words, "; replay predicted a peak of %s", bytes_word(predicted_bytes, false, word));
+    }
+}
+
+/* Why a case failed, or why it is invalid. */
+static void reason_words(const struct case_view *view, struct text *words)
+{
+    if (view->reason[0] != '\0' || view->oom_stage != NULL || case_has_failed(view)) {
+        text_format(words, "%s%s%s", case_word(view), view->reason[0] != '\0' ? ": " : "", view->reason);
+        oom_append(words, view);
+        prediction_append(words, view);
+    }
+    text_append(words, view->invalid && words->length > 0 ? "; " : "");
+    validity_append(words, view);
+}
+
+/* A list below a heading, of the cases from first on, before end; nothing where there is nothing to say. */
+static void notes_describe(const struct cases *cases, const char *heading, case_words *words_of, int first, int end)
+{
+    struct note_groups notes = {0};
+    for (int at = first; at < end; at++) {
+        struct text words = {0};
+        words_of(cases->order->cases[at], &words);
+        note_groups_add(&notes, cases->order->cases[at]->title, text_string(&words));
+        cases->page->failed = cases->page->failed || words.failed;
+        text_release(&words);
+    }
+    for (int at = 0; at < notes.count; at++) {
+        struct text line = {0};
+        if (at == 0) {
+            page_heading(cases->page, MEDIUM_DOCUMENT, 2, heading);
+        }
+        note_groups_line(&notes, at, &line);
+        words_move(cases, BLOCK_ITEM, MEDIUM_DOCUMENT, &line);
+    }
+    cases->page->failed = cases->page->failed || notes.failed;
+    note_groups_release(&notes);
+}
+
+/* ---- all of it ---- */
+
+/* The order in the arena of the page, so that it lives as long as its parts. */
+static struct case_order *order_keep(struct page *page, const struct report *report)
+{
+    struct case_order order, *kept = arena_alloc(&page->arena, sizeof *kept);
+    if (kept == NULL || !case_order_make(report, CASES_MAXIMUM, &order)) {
+        return NULL;
+    }
+    *kept = order;
+    kept->cases = arena_alloc(&page->arena, ((size_t)order.shown_count + 1) * sizeof *kept->cases);
+    if (kept->cases != NULL && order.shown_count > 0) {
+        memcpy(kept->cases, order.cases, (size_t)order.shown_count * sizeof *kept->cases);
+    }
+    case_order_release(&order);
+    return kept->cases != NULL ? kept : NULL;
+}
+
+void cases_page_describe(const void *subject, struct page *page)
+{
+    const struct cases_subject *all = subject;
+    const struct cases cases = {.page = page, .report = all->report, .order = order_keep(page, all->report)};
+    if (cases.order == NULL) {
+        page->failed = true;
+        return;
+    }
+    const int failed_count = cases.order->failed_count, shown_count = cases.order->shown_count;
+    head_describe(&cases);
+    page_contents(page, MEDIUM_SCREEN);
+    notes_describe(&cases, "Did not pass", reason_words, 0, failed_count);
+    document_cases_describe(&cases);
+    document_skipped_describe(&cases);
+    screen_cases_describe(&cases, true);
+    if (all->row_count > 0) {
+        accuracy_describe(&cases, all->rows, all->row_count);
+    }
+    proof_rates_describe(all->report, page);
+    side_tables_describe(all->report, page);
+    figures_describe(&cases);
+    notes_describe(&cases, "From requested to reserved, after loading", causes_words, 0, shown_count);
+    notes_describe(&cases, "What driver or kernel counted, by cause", items_words, 0, shown_count);
+    notes_describe(&cases, "Spread over attempts, each in a process of its own: highest less lowest", spread_words, 0,
+                   shown_count);
+    notes_describe(&cases, "Reasons", reason_words, failed_count, shown_count - cases.order->skipped_count);
+    screen_rest_describe(&cases);
+}
