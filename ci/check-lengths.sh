@@ -22,8 +22,8 @@ exec awk '
         }
     }
     FNR == 500 { breach("500 lines or more; split the file by what it is about") }
-    /^{/ { opened = FNR }
-    /^}/ && opened {
+    /^[{]/ { opened = FNR }
+    /^[}]/ && opened {
         if (FNR - opened + 2 >= 70) {
             breach("a function of " FNR - opened + 2 " lines ends here; 69 are the most")
         }

@@ -20,7 +20,7 @@ parts_table() {
         }
         {
             printf "%-5s %-11s %8s %6s%s", $3, $2, $5, $6, (beside ? "  " : "\n  ")
-            fold($7, width - indent, sprintf("\n%*s", indent, ""))
+            fold($7, width - indent, sprintf("\n%" indent "s", ""))
             printf "\n"
         }
         function fold(text, room, gap,    words, count, i, used) {

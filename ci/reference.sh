@@ -10,6 +10,7 @@
 set -u
 
 root=$(cd "$(dirname "$0")/.." && pwd) || exit 99
+columns_awk=$root/ci/table-columns.awk # of this repository, whichever is written
 assay=
 mode='write'
 added=
@@ -169,12 +170,12 @@ TEXT
 }
 
 readme_make() {
-    awk -v table="$work/overview" '
+    table=$work/overview awk '
         /^<!-- end of the reference results -->/ { inside = 0 }
         !inside { print }
         /^<!-- reference results, made by ci\/reference.sh -->/ {
             inside = 1
-            while ((getline line < table) > 0) print line
+            while ((getline line < ENVIRON["table"]) > 0) print line
         }' README.md
 }
 
@@ -250,13 +251,7 @@ league_overview() {
             "$(member name "results/reference/$slug/league/records.jsonl" device)" \
             "$(report_section "$made" "All cases" | sed -n '1s/;.*//p')" \
             'Ranked by the median of |error|; few and part answer too few cases for a rank.'
-        # a bar within a cell is written \| and ends none
-        report_section "$made" "All cases" | awk -F '|' '/^[|]/ {
-            gsub(/\\[|]/, "\001")
-            line = "|" $2 "|" $3 "|" $4 "|" $5 "|" $6 "|" $7 "|" $8 "|" $9 "|" $10 "|"
-            gsub("\001", "\\\\|", line)
-            print line
-        }'
+        report_section "$made" "All cases" | awk -v columns=9 -f "$columns_awk"
         printf '\n%s %s %s\n\n' 'Bias is the mean error with its sign, under the share of cases that were predicted too small.' \
             "Common is the median over the $(report_section "$made" "All cases" | sed -n '1s/.* answer \([0-9]*\) of them.*/\1/p') cases" \
             'that every ranked estimator answers: there nobody gains by easy cases. `assay estimators` says what each is.'
