@@ -42,23 +42,23 @@ bool config_key_is_known(const struct config_keys *keys, const char *key)
 }
 
 __attribute__((format(printf, 5, 6))) static void note_add(struct config *config, enum config_note_kind kind,
-                                                           const char *key, const char *place, const char *format, ...)
+                                                           const char *key, struct file_place place, const char *format,
+                                                           ...)
 {
     if (config->note_count == CONFIG_NOTES_MAXIMUM) {
         return;
     }
     struct config_note *note = &config->notes[config->note_count++];
-    char rest[256];
+    struct status said = {0};
+    char rest[256], line[STATUS_LINE_BYTES];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(rest, sizeof rest, format, arguments);
     va_end(arguments);
     *note = (struct config_note){.kind = kind};
     snprintf(note->key, sizeof note->key, "%s", key);
-    snprintf(note->text, sizeof note->text, "%s: %s", place, rest);
-    for (char *byte = note->text; *byte != '\0'; byte++) {
-        *byte = (unsigned char)*byte < ' ' || *byte == 127 ? '?' : *byte;
-    }
+    status_set_at(&said, STATUS_OK, place, "%s", rest);
+    snprintf(note->text, sizeof note->text, "%.*s", CONFIG_NOTE_BYTES - 1, status_line(&said, line));
 }
 
 /* Whether the reader has asked for the key, or would take it in the place of one. */
@@ -159,24 +159,20 @@ static void listed_key_meant(const struct key_place *place, const char *key, cha
     }
 }
 
-static void place_write(const struct field_reader *reader, const char *parent, const char *key, char *place,
-                        size_t size)
+static struct file_place key_place_find(const struct field_reader *reader, const char *parent, const char *key)
 {
-    struct json_place found;
+    struct json_place found = {0};
     char pointer[256];
     snprintf(pointer, sizeof pointer, "%.120s/%.120s", parent, key);
-    if (json_place_find(reader->path, pointer, &found)) {
-        snprintf(place, size, "%s:%d:%d", reader->path, found.line, found.column);
-    } else {
-        snprintf(place, size, "%s", reader->path);
-    }
+    json_place_find(reader->path, pointer, &found);
+    return (struct file_place){reader->path, found.line, found.column};
 }
 
 /* Of the keys that nobody knows: those that resemble one that is known, or the others. */
 static void unknown_take(const struct field_reader *reader, const struct key_place *at, bool resembling,
                          struct config *config)
 {
-    char place[CONFIG_NOTE_BYTES], listed[64], within[80] = "";
+    char listed[64], within[80] = "";
     bool is_document = at->parent[0] == '\0';
     int looked_at = 0;
     const char *key = json_key_after(at->object, NULL);
@@ -195,7 +191,7 @@ static void unknown_take(const struct field_reader *reader, const struct key_pla
         if ((meant != NULL) != resembling) {
             continue;
         }
-        place_write(reader, at->parent, key, place, sizeof place);
+        const struct file_place place = key_place_find(reader, at->parent, key);
         if (resembling) {
             note_add(config, CONFIG_NOTE_RESEMBLES, key, place, "unknown key '%.*s'%s; did you mean '%s'?", KEY_SHOWN,
                      key, within, meant);
@@ -250,8 +246,9 @@ void config_notes_take(const struct field_reader *reader, struct config *config)
     inner_take(reader, true, config);
     for (int i = 0; i < record->missing_count; i++) {
         const char *key = record->missing[i].key;
-        note_add(config, CONFIG_NOTE_MISSING, key, reader->path, "%s is missing; %s is taken, the default of %s", key,
-                 record->missing[i].taken, reader->keys != NULL ? reader->keys->class_name : "timm");
+        note_add(config, CONFIG_NOTE_MISSING, key, (struct file_place){.path = reader->path},
+                 "%s is missing; %s is taken, the default of %s", key, record->missing[i].taken,
+                 reader->keys != NULL ? reader->keys->class_name : "timm");
     }
     unknown_take(reader, &document, false, config);
     inner_take(reader, false, config);

@@ -49,7 +49,7 @@ static int folder_read(const char *path)
     struct status error = {0};
     struct offload_folder *folder = NULL;
     if (offload_folder_open(path, &folder, &error) != STATUS_OK) {
-        fprintf(stderr, "%s\n", error.text);
+        fprintf(stderr, "%s\n", status_line(&error, (char[STATUS_LINE_BYTES]){0}));
         return 2;
     }
     for (const char *name = offload_folder_next(folder, NULL); name != NULL; name = offload_folder_next(folder, name)) {
@@ -61,7 +61,7 @@ static int folder_read(const char *path)
         if (row == NULL) {
             row = json_object_new();
             json_set(row, "name", json_string_new(name));
-            json_set(row, "error", json_string_new(error.text));
+            json_set(row, "error", json_string_new(status_line(&error, (char[STATUS_LINE_BYTES]){0})));
         }
         json_line(row);
     }
@@ -116,7 +116,7 @@ static int folder_write(const char *path)
         offload_writer_abandon(writer);
     }
     if (code != STATUS_OK) {
-        fprintf(stderr, "%s\n", error.text);
+        fprintf(stderr, "%s\n", status_line(&error, (char[STATUS_LINE_BYTES]){0}));
     }
     return code == STATUS_OK ? 0 : 2;
 }

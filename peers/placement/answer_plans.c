@@ -39,7 +39,7 @@ static void model_open(const char *line, struct subject *subject)
         config_find("models/catalogue", name, &subject->config, &error) != STATUS_OK ||
         skeleton_build(&subject->config, strcmp(head, "lm") == 0 ? HEAD_LM : HEAD_BARE, &subject->skeleton, &error) !=
             STATUS_OK) {
-        error_print("model", error.text);
+        error_print("model", status_line(&error, (char[STATUS_LINE_BYTES]){0}));
         return;
     }
     puts("{}");
@@ -70,7 +70,7 @@ static void plan_answer(const char *line, const struct subject *subject)
     }
     if (device_plan_make(&subject->skeleton, &request.request, &plan, &error) != STATUS_OK) {
         exception_name(&error, name);
-        error_print(name, error.text);
+        error_print(name, status_line(&error, (char[STATUS_LINE_BYTES]){0}));
         return;
     }
     struct json *document = json_object_new();

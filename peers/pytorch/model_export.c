@@ -134,7 +134,7 @@ int main(int count, char **arguments)
     if (workload_set(&workload, "precision", arguments[2], &error) != STATUS_OK ||
         workload_set(&workload, "attention", arguments[3], &error) != STATUS_OK ||
         config_read(arguments[1], arguments[1], &config, &error) != STATUS_OK) {
-        fprintf(stderr, "%s\n", error.text);
+        fprintf(stderr, "%s\n", status_line(&error, (char[STATUS_LINE_BYTES]){0}));
         return 2;
     }
     bool images = config.vocab == 0;

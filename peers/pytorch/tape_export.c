@@ -51,7 +51,7 @@ int main(int count, char **words)
             fprintf(stderr, "tape_export: %d bodies are repeated; each stands once\n", tape.repeat_count);
         }
     } else {
-        fprintf(stderr, "tape_export: %s\n", error.text);
+        fprintf(stderr, "tape_export: %s\n", status_line(&error, (char[STATUS_LINE_BYTES]){0}));
     }
     modelled_close(&modelled);
     json_release(identity);

@@ -91,7 +91,7 @@ int main(int count, char **arguments)
         code = skeleton_dump(&config, strcmp(arguments[2], "lm") == 0 ? HEAD_LM : HEAD_BARE, &error);
     }
     if (code != STATUS_OK) {
-        fprintf(stderr, "%s\n", error.text);
+        fprintf(stderr, "%s\n", status_line(&error, (char[STATUS_LINE_BYTES]){0}));
         return 2;
     }
     return 0;

@@ -53,7 +53,7 @@ static void machine_print(const struct bench_device *bench)
     struct status error = {0};
     double load = 0;
     if (bench->device->table->properties(bench->device, &properties, &error) != STATUS_OK) {
-        printf("%s; ", error.text);
+        printf("%s; ", status_line(&error, (char[STATUS_LINE_BYTES]){0}));
     } else if (bench->is_host) {
         printf("%s, %s; ", properties.name, properties.runtime);
     } else {
@@ -120,7 +120,7 @@ int main(int count, char **words)
     signal(SIGPIPE, SIG_IGN); /* a peer that ends is an error in its row */
     enum status_code code = device_open(options.device_spec, &bench.device, &error);
     if (code != STATUS_OK) {
-        printf("nothing was measured: %s\n", error.text);
+        printf("nothing was measured: %s\n", status_line(&error, (char[STATUS_LINE_BYTES]){0}));
         return code == STATUS_UNAVAILABLE ? EXIT_SKIPPED : 1;
     }
     parts_run(&options, &bench, &tally);

@@ -213,7 +213,7 @@ static void rows_print(const struct load_bench *bench, struct load_rows *rows, s
     }
     bench_row_print(&rows->copy, tally);
     if (!bench->has_peer[PEER_ACCELERATE]) {
-        bench_row_leave_empty("load by accelerate", bench->peer_error.text);
+        bench_row_leave_empty("load by accelerate", status_line(&bench->peer_error, (char[STATUS_LINE_BYTES]){0}));
     }
 }
 

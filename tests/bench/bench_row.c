@@ -107,5 +107,5 @@ void bench_row_leave_empty(const char *what, const char *reason)
 void bench_row_fail(const char *what, const struct status *error, struct bench_tally *tally)
 {
     tally->failure_count += 1;
-    bench_row_leave_empty(what, error->text);
+    bench_row_leave_empty(what, status_line(error, (char[STATUS_LINE_BYTES]){0}));
 }

@@ -185,7 +185,7 @@ static void case_print(struct step_bench *bench, const struct status *peer_error
         bench_row_print(&bench->torch, tally);
         bench_row_print(&bench->of_torch, tally);
     } else {
-        bench_row_leave_empty("the step, of that of PyTorch", peer_error->text);
+        bench_row_leave_empty("the step, of that of PyTorch", status_line(peer_error, (char[STATUS_LINE_BYTES]){0}));
     }
 }
 

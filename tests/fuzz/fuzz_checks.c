@@ -8,12 +8,13 @@
 
 void fuzz_status_check(enum status_code code, const struct status *error)
 {
+    char line[STATUS_LINE_BYTES];
     fuzz_require(code != STATUS_INTERNAL);
     if (code == STATUS_OK) {
         return;
     }
     fuzz_require(error->code == code && error->text[0] != '\0');
-    for (const char *c = error->text; *c != '\0'; c++) {
+    for (const char *c = status_line(error, line); *c != '\0'; c++) {
         fuzz_require(*c != '\n' && *c != '\r' && *c != '\033');
     }
 }

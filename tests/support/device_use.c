@@ -15,7 +15,7 @@ struct device *device_open_or_skip(const char *spec)
     struct status error = {0};
     struct device *device = NULL;
     if (device_open(spec, &device, &error) == STATUS_UNAVAILABLE) {
-        print_message("skipped: %s\n", error.text);
+        print_message("skipped: %s\n", status_line(&error, (char[STATUS_LINE_BYTES]){0}));
         skip();
     }
     assert_non_null(device);
@@ -29,7 +29,7 @@ struct replay_result replay_on(const struct tape_view *tape, const char *spec)
     struct status error = {0};
     if (device_open(spec, &device, &error) != STATUS_OK ||
         replay_run(tape, device, NULL, &result, &error) != STATUS_OK) {
-        fail_msg("%s: %s", spec, error.text);
+        fail_msg("%s: %s", spec, status_line(&error, (char[STATUS_LINE_BYTES]){0}));
     }
     device_close(device);
     return result;
