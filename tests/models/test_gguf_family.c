@@ -15,6 +15,7 @@
 #include "models/gguf_family.h"
 #include "models/model.h"
 #include "tests/support/scratch_folder.h"
+#include "tests/support/status_said.h"
 
 static const struct model_places places = {.catalogue_dir = "models/catalogue"};
 
@@ -142,7 +143,7 @@ static void a_file_alone_is_a_model(void **state)
     struct status error = {0};
     (void)state;
     if (model_find(&places, "tests/checkpoint/vectors/tiny-llama.gguf", &model, &error) != STATUS_OK) {
-        fail_msg("%s", error.text);
+        fail_msg("%s", STATUS_SAID(&error));
     }
     const struct config *config = &model.config;
     assert_string_equal(config->model_type, "llama");
@@ -175,7 +176,7 @@ static void experts_of_a_file_are_the_models(void **state)
         struct skeleton skeleton;
         struct workload load = workload_default(MODE_LOAD);
         if (model_find(&places, files[i].path, &model, &error) != STATUS_OK) {
-            fail_msg("%s", error.text);
+            fail_msg("%s", STATUS_SAID(&error));
         }
         assert_string_equal(model.config.model_type, files[i].model_type);
         assert_int_equal(model.config.experts, 2);
@@ -221,7 +222,7 @@ static void half_of_the_experts_is_missing(void **state)
     snprintf(path, sizeof path, "%s/model.gguf", folder);
     copy_edited("tests/checkpoint/vectors/tiny-mixtral.gguf", path, "blk.0.ffn_up_exps", "blk.0.ffn_no_exps", 17);
     if (model_find(&places, path, &model, &error) != STATUS_OK) {
-        fail_msg("%s", error.text);
+        fail_msg("%s", STATUS_SAID(&error));
     }
     assert_int_equal(model.check.finding_count, 2);
     assert_int_equal(model.check.counts[FINDING_EXTRA], 1);
@@ -259,8 +260,8 @@ static void metadata_that_say_no_model(void **state)
         copy_edited("tests/checkpoint/vectors/tiny-llama.gguf", path, rows[i].from, rows[i].to, rows[i].length);
         assert_int_equal(model_find(&places, path, &model, &error), STATUS_INVALID);
         assert_int_equal(scratch_folder_remove(folder), 0);
-        assert_int_equal(strncmp(error.text, path, strlen(path)), 0);
-        assert_string_equal(error.text + strlen(path), rows[i].message);
+        assert_int_equal(strncmp(STATUS_SAID(&error), path, strlen(path)), 0);
+        assert_string_equal(STATUS_SAID(&error) + strlen(path), rows[i].message);
     }
 }
 
