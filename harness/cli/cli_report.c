@@ -14,7 +14,7 @@ static const struct option_row options[] = {
     {"plots", OPTION_VALUE, "FOLDER", "keep the plots in FOLDER too (html with --output in DIR: default is DIR/plots)"},
     {"table", OPTION_VALUE, "NAME", "one table alone, by its name below (table, md, csv or json)"},
     {"timeline", OPTION_VALUE, "GLOB", "draw the timelines of these cases too (ids or labels; '*': all)"},
-    {"league", OPTION_FLAG, NULL, "the estimators ranked by their errors (table, md, csv, json or html)"},
+    {"league", OPTION_FLAG, NULL, "the estimators ranked by their errors (not as summary or junit)"},
     {"rule", OPTION_VALUE, "FACTOR", "where FACTOR x weights (1.2) is enough for inference (as --league)"},
     {"wasteful", OPTION_VALUE, "PERCENT", "how far above the peak --rule calls wasteful (default: 10%)"},
     {"exit-zero", OPTION_FLAG, NULL, "end with 0 whatever the cases came to, where the report could be made"},

@@ -5,14 +5,22 @@
 
 struct format_row {
     const char *name, *alias;
-    page_writer *page; /* NULL: no page is shown in it */
+    page_writer *page; /* page_none_write: no page is shown in it */
 };
 
 static const struct format_row rows[] = {
-#define FORMAT_ROW(format, lead, word, mark, other, writer) [REPORT_##format] = {word, other, writer},
+#define FORMAT_ROW(format, lead, word, mark, other, renderer)                                                          \
+    [REPORT_##format] = {word, other, page_##renderer##_write},
     REPORT_FORMAT_TABLE(FORMAT_ROW)
 #undef FORMAT_ROW
 };
+
+void page_none_write(const struct page *page, const struct report_style *style, struct text *text)
+{
+    (void)page;
+    (void)style;
+    (void)text;
+}
 
 enum status_code report_format_parse(const char *name, enum report_format *format, struct status *error)
 {
@@ -35,7 +43,7 @@ struct report_style report_style_settle(const struct report_style *style)
 
 static bool kind_has(const struct page_kind *kind, int format)
 {
-    return rows[format].page != NULL || kind->own[format] != NULL || format == REPORT_JSON;
+    return rows[format].page != page_none_write || kind->own[format] != NULL || format == REPORT_JSON;
 }
 
 static enum status_code format_refuse(const struct page_kind *kind, struct status *error)
@@ -67,7 +75,7 @@ enum status_code page_render(const struct page_kind *kind, const void *subject, 
     const struct report_style settled = report_style_settle(style);
     if (kind->own[format] != NULL) {
         kind->own[format](subject, &settled, text);
-    } else if (rows[format].page != NULL) {
+    } else if (rows[format].page != page_none_write) {
         struct page page = {.plots = settled.plots};
         kind->describe(subject, &page);
         rows[format].page(&page, &settled, text);

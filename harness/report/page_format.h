@@ -8,7 +8,9 @@
 /* Appends a page as one format shows it. Memory that ran out is remembered by text. */
 typedef void page_writer(const struct page *page, const struct report_style *style, struct text *text);
 
-page_writer page_terminal_write, page_markdown_write, page_html_write;
+#define PAGE_WRITER_DECLARE(format, lead, word, mark, other, renderer) page_writer page_##renderer##_write;
+REPORT_FORMAT_TABLE(PAGE_WRITER_DECLARE)
+#undef PAGE_WRITER_DECLARE
 
 /* Appends a subject in one format that is its own affair. */
 typedef void page_own_writer(const void *subject, const struct report_style *style, struct text *text);

@@ -46,7 +46,8 @@ struct report_counts report_count(const struct report *report);
  * with the first case of the gravest kind. */
 enum run_outcome report_outcome(const struct report *report, struct text *reason);
 
-/* The register of formats. X(NAME, before it in a list, word, behind it in help, other word or NULL, renderer of pages or NULL):
+/* The register of formats. X(NAME, before it in a list, word, behind it in help, other word or NULL, renderer of pages):
+ * page_RENDERER_write, page_RENDERER.c; none: a format for programs, which each page writes itself, or not at all.
  *
  *   table    terminal
  *   summary  terminal: one line for each case
@@ -54,15 +55,17 @@ enum run_outcome report_outcome(const struct report *report, struct text *reason
  *   csv      RFC 4180: one row per case, stage and level; CRLF; no cell that a spreadsheet would execute
  *   json     one document: runs, cases as they were recorded, summary
  *   html     one page that needs nothing else: no scripts, no fetches
+ *   latex    one document of booktabs tables, for papers
  *   junit    XML; fail is a failure; error, oom and timeout are errors; skip is skipped */
 #define REPORT_FORMAT_TABLE(X)                                                                                         \
-    X(TABLE, "", "table", " (default)", NULL, page_terminal_write)                                                     \
-    X(SUMMARY, ", ", "summary", "", NULL, NULL)                                                                        \
-    X(MARKDOWN, ", ", "md", "", "markdown", page_markdown_write)                                                       \
-    X(CSV, ", ", "csv", "", NULL, NULL)                                                                                \
-    X(JSON, ", ", "json", "", NULL, NULL)                                                                              \
-    X(HTML, ", ", "html", "", NULL, page_html_write)                                                                   \
-    X(JUNIT, " or ", "junit", "", NULL, NULL)
+    X(TABLE, "", "table", " (default)", NULL, terminal)                                                                \
+    X(SUMMARY, ", ", "summary", "", NULL, none)                                                                        \
+    X(MARKDOWN, ", ", "md", "", "markdown", markdown)                                                                  \
+    X(CSV, ", ", "csv", "", NULL, none)                                                                                \
+    X(JSON, ", ", "json", "", NULL, none)                                                                              \
+    X(HTML, ", ", "html", "", NULL, html)                                                                              \
+    X(LATEX, ", ", "latex", "", "tex", latex)                                                                          \
+    X(JUNIT, " or ", "junit", "", NULL, none)
 
 enum report_format {
 #define REPORT_FORMAT_ENUM(format, lead, word, mark, other, writer) REPORT_##format,

@@ -1,0 +1,264 @@
+/* Page as a LaTeX document, for papers: tables by booktabs and longtable, of which each can be copied alone. Figures are the images that
+ * lie beside it (--plots), where they do. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "harness/report/escape.h"
+#include "harness/report/page_format.h"
+
+enum { WORD_COLUMNS_MAXIMUM = 28 /* a column of longer words is wrapped */ };
+
+static const char preamble[] = "% Run LaTeX twice: longtable finds the widths of columns in the first run.\n"
+                               "\\documentclass[a4paper,landscape]{article}\n"
+                               "\\usepackage[utf8]{inputenc}\n"
+                               "\\usepackage[T1]{fontenc}\n"
+                               "\\usepackage{textcomp,array,booktabs,longtable,graphicx}\n"
+                               "\\usepackage[margin=15mm]{geometry}\n"
+                               "\\setlength{\\parindent}{0pt}\n"
+                               "\\setlength{\\parskip}{4pt}\n"
+                               "\\setlength{\\tabcolsep}{4pt}\n"
+                               "\\setlength{\\LTleft}{0pt}\n";
+
+static const char *latex_escape(char byte)
+{
+    static const struct {
+        char byte;
+        const char *escape;
+    } escapes[] = {
+        {'\\', "\\textbackslash{}"},
+        {'{', "\\{"},
+        {'}', "\\}"},
+        {'$', "\\$"},
+        {'&', "\\&"},
+        {'#', "\\#"},
+        {'%', "\\%"},
+        {'_', "\\_"},
+        {'^', "\\textasciicircum{}"},
+        {'~', "\\textasciitilde{}"},
+        {'<', "\\textless{}"},
+        {'>', "\\textgreater{}"},
+        {'|', "\\textbar{}"},
+        {'"', "\\textquotedbl{}"},
+        {'[', "{[}"},
+        {']', "{]}"},
+        {'`', "\\textasciigrave{}"},
+        {'\'', "\\textquotesingle{}"},
+        {'*', "{*}"},
+    };
+    for (size_t index = 0; index < sizeof escapes / sizeof escapes[0]; index++) {
+        if (escapes[index].byte == byte) {
+            return escapes[index].escape;
+        }
+    }
+    return NULL;
+}
+
+/* A letter of two bytes that T1 and textcomp have; what they have not would end the run of LaTeX, and is a question mark. Returns
+ * how many bytes it took. */
+static size_t letter_append(struct text *text, const char *bytes)
+{
+    size_t length = 1;
+    while (((unsigned char)bytes[length] & 0xC0) == 0x80) {
+        length++;
+    }
+    bool is_latin = length == 2 && (unsigned char)bytes[0] <= 0xC3;
+    bool is_arrow = strncmp(bytes, "\xE2\x86\x92", 3) == 0;
+    if (is_latin) {
+        text_append_bytes(text, bytes, length);
+    } else {
+        text_append(text, is_arrow ? "\\textrightarrow{}" : "?");
+    }
+    return length;
+}
+
+static void latex_append(struct text *text, const char *string)
+{
+    struct text clean = {0};
+    terminal_append(&clean, string); /* no control characters, and valid UTF-8 */
+    for (const char *at = text_string(&clean); *at != '\0';) {
+        const char *escape = at[0] == '-' && at[1] == '-' ? "-{}" : latex_escape(*at); /* two are one dash */
+        if (escape != NULL) {
+            text_append(text, escape);
+            at++;
+        } else if ((unsigned char)*at < 0x80) {
+            text_append_bytes(text, at, 1);
+            at++;
+        } else {
+            at += letter_append(text, at);
+        }
+    }
+    text->failed = text->failed || clean.failed;
+    text_release(&clean);
+}
+
+static void command_write(const char *before, const char *words, const char *end, struct text *text)
+{
+    text_append(text, before);
+    latex_append(text, words);
+    text_append(text, end);
+}
+
+/* ---- tables ---- */
+
+static bool is_shown(const struct page_table *table, int index)
+{
+    return page_is_for(table->columns[index].media, MEDIUM_DOCUMENT);
+}
+
+static int word_width(const struct page_table *table, int index)
+{
+    int most = 0;
+    for (int row = 0; row < table->row_count; row++) {
+        char word[CELL_TEXT_BYTES];
+        int width = width_measure(cell_text(&table->rows[row][index], table->columns[index].kind, word));
+        most = width > most ? width : most;
+    }
+    return most;
+}
+
+/* Words that are long share half of the line; figures are never broken. */
+static void columns_write(const struct page_table *table, struct text *text)
+{
+    int long_count = 0;
+    for (int index = 0; index < table->column_count; index++) {
+        bool is_long = is_shown(table, index) && word_width(table, index) > WORD_COLUMNS_MAXIMUM;
+        long_count += is_long ? 1 : 0;
+    }
+    text_append(text, "\\begin{longtable}{@{}");
+    for (int index = 0; index < table->column_count; index++) {
+        if (!is_shown(table, index)) {
+            continue;
+        }
+        if (word_width(table, index) > WORD_COLUMNS_MAXIMUM) {
+            text_format(text, ">{\\raggedright\\arraybackslash}p{%.2f\\linewidth}",
+                        long_count > 1 ? 0.5 / long_count : 0.3);
+        } else {
+            text_append(text, cell_is_word(table->columns[index].kind) ? "l" : "r");
+        }
+    }
+    text_append(text, "@{}}\n\\toprule\n");
+}
+
+static void heading_write(const struct page_column *column, struct text *text)
+{
+    latex_append(text, column->title);
+    if (column->case_count > 0) {
+        text_format(text, ": %" PRId64, column->case_count);
+    }
+}
+
+static void cell_write(const struct page_column *column, const struct cell *cell, struct text *text)
+{
+    char word[CELL_TEXT_BYTES];
+    bool is_judged = column->kind == CELL_JUDGED && cell->known;
+    bool is_strong = cell->is_bad || (is_judged && cell->judgement->tone == TONE_OVER);
+    command_write(is_strong ? "\\textbf{" : "", cell_text(cell, column->kind, word), is_strong ? "}" : "", text);
+    latex_append(text, cell->after != NULL ? cell->after : "");
+    if (is_judged && cell->judgement->sign[0] != '\0') {
+        command_write(" ", cell->judgement->sign, "", text);
+    }
+}
+
+/* row -1: the heading. */
+static void row_write(const struct page_table *table, int row, struct text *text)
+{
+    const char *separator = "";
+    for (int index = 0; index < table->column_count; index++) {
+        if (is_shown(table, index)) {
+            text_append(text, separator);
+            separator = " & ";
+            if (row < 0) {
+                heading_write(&table->columns[index], text);
+            } else {
+                cell_write(&table->columns[index], &table->rows[row][index], text);
+            }
+        }
+    }
+    text_append(text, " \\\\\n");
+}
+
+static void table_write(const struct page_table *table, struct text *text)
+{
+    text_append(text, "{\\footnotesize\n");
+    columns_write(table, text);
+    row_write(table, -1, text);
+    text_append(text, "\\midrule\n\\endhead\n");
+    for (int row = 0; row < table->row_count; row++) {
+        row_write(table, row, text);
+    }
+    text_append(text, "\\bottomrule\n\\end{longtable}}\n");
+}
+
+/* ---- the other blocks ---- */
+
+/* A path that LaTeX takes as it is; others would need a name of their own, and the figure is left out. */
+static bool path_is_plain(const char *path)
+{
+    return path[strspn(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/-.")] == '\0';
+}
+
+static void figure_write(const struct page *page, const struct page_block *block, struct text *text)
+{
+    const struct plot_set *plots = page->plots;
+    const struct text *svg = plot_set_svg(plots, block->anchor);
+    if (svg != NULL && svg->length > 0 && plots->link != NULL && path_is_plain(plots->link) &&
+        path_is_plain(block->anchor)) {
+        text_format(text,
+                    "\\begin{figure}[htbp]\\centering\n\\includegraphics[width=0.9\\linewidth,height=0.8\\textheight,"
+                    "keepaspectratio]{%s/%s.png}\n",
+                    plots->link, block->anchor);
+        command_write("\\caption{", block->words, "}\n\\end{figure}\n", text);
+    }
+}
+
+static void block_write(const struct page *page, const struct page_block *block, bool is_listed, struct text *text)
+{
+    text_append(text, block->kind == BLOCK_ITEM && !is_listed ? "\\begin{itemize}\n" : "");
+    switch (block->kind) {
+    case BLOCK_TITLE:
+        command_write("\\section*{", block->words, "}\n", text);
+        break;
+    case BLOCK_HEADING:
+        command_write(block->level == 2 ? "\\subsection*{" : "\\subsubsection*{", block->words, "}\n", text);
+        break;
+    case BLOCK_ALERT:
+        command_write("\\textbf{", block->words, "}\n", text);
+        break;
+    case BLOCK_LEAD:
+    case BLOCK_TEXT:
+    case BLOCK_NOTE:
+        command_write("", block->words, "\n", text);
+        break;
+    case BLOCK_ITEM:
+        command_write("\\item ", block->words, "\n", text);
+        break;
+    case BLOCK_TABLE:
+        table_write(block->table, text);
+        break;
+    case BLOCK_FIGURE:
+        figure_write(page, block, text);
+        break;
+    case BLOCK_CONTENTS: /* a document of few pages */
+    case BLOCK_PART:     /* of another format */
+        break;
+    }
+}
+
+void page_latex_write(const struct page *page, const struct report_style *style, struct text *text)
+{
+    bool is_listed = false;
+    (void)style;
+    text_append(text, preamble);
+    text_append(text, "\\begin{document}\n");
+    for (int at = 0; at < page->block_count; at++) {
+        const struct page_block *block = &page->blocks[at];
+        if (page_is_for(block->media, MEDIUM_DOCUMENT)) {
+            text_append(text, is_listed && block->kind != BLOCK_ITEM ? "\\end{itemize}\n" : "");
+            text_append(text, block->kind != BLOCK_ITEM ? "\n" : "");
+            block_write(page, block, is_listed, text);
+            is_listed = block->kind == BLOCK_ITEM;
+        }
+    }
+    text_append(text, is_listed ? "\\end{itemize}\n" : "");
+    text_append(text, "\n\\end{document}\n");
+}

@@ -1,0 +1,252 @@
+/* Pages: one page of every kind of block in every format that shows pages; what is for one medium alone; and the register of formats,
+ * which names, help and errors follow from. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/report/escape.h"
+#include "harness/report/page_format.h"
+#include "tests/support/command_run.h"
+
+/* A name that tries to break out of every format. */
+#define HOSTILE "a|b<script>&\\end{x} *_%$#~^\x1b[31m"
+
+static const struct cell_judgement over = {TONE_OVER, "!", "too little"};
+
+static void part_write(const void *context, struct text *text)
+{
+    text_append(text, context);
+}
+
+/* One block of each kind, each word hostile, and one of each for one medium alone. */
+static void page_describe(const void *subject, struct page *page)
+{
+    static const struct page_column columns[] = {
+        {.title = HOSTILE, .kind = CELL_WORD, .width = 12, .width_most = 40},
+        {.title = "peak", .kind = CELL_BYTES, .width = 12},
+        {.title = "seen", .short_title = "s", .kind = CELL_JUDGED, .width = 10},
+        {.title = "screen only", .kind = CELL_COUNT, .media = MEDIUM_SCREEN, .width = 10},
+    };
+    (void)subject;
+    page_words(page, BLOCK_TITLE, MEDIUM_ALL, "Title " HOSTILE);
+    page_words(page, BLOCK_ALERT, MEDIUM_ALL, "Alert " HOSTILE);
+    page_words(page, BLOCK_LEAD, MEDIUM_ALL, "Lead " HOSTILE);
+    page_contents(page, MEDIUM_ALL);
+    page_anchored_heading(page, MEDIUM_ALL, "part", 7, "Heading " HOSTILE);
+    page_words(page, BLOCK_TEXT, MEDIUM_ALL, "Text " HOSTILE);
+    page_words(page, BLOCK_NOTE, MEDIUM_ALL, "Note " HOSTILE);
+    page_words(page, BLOCK_ITEM, MEDIUM_ALL, "Item " HOSTILE);
+    struct page_table *table = page_table_add(page, &(struct page_table){.columns = columns, .column_count = 4});
+    for (int64_t row = 0; row < 40; row++) { /* more than one growth of the list */
+        const struct cell cells[] = {cell_word(HOSTILE),
+                                     cell_bytes(row << 20),
+                                     {.known = true, .real = 1.25, .judgement = &over},
+                                     cell_count(1000 + row)};
+        page_row_add(page, table, cells);
+    }
+    page_figure(page, MEDIUM_ALL, "no-such-plot", "Figure " HOSTILE, false);
+    page_words(page, BLOCK_TEXT, MEDIUM_TERMINAL, "for terminals");
+    page_words(page, BLOCK_TEXT, MEDIUM_DOCUMENT, "for documents");
+    page_words(page, BLOCK_TEXT, MEDIUM_SCREEN, "for screens");
+    page_part_add(page, MEDIUM_SCREEN, (struct page_part){part_write, "<hr>\n"});
+}
+
+static enum status_code document_write_none(const void *subject, struct text *text, struct status *error)
+{
+    (void)subject;
+    (void)error;
+    text_append(text, "{}\n");
+    return STATUS_OK;
+}
+
+static const struct page_kind kind = {
+    .name = "a test", .what = "a test", .describe = page_describe, .document = document_write_none};
+
+static bool is_page(enum report_format format)
+{
+    struct text text = {0};
+    bool is = format != REPORT_JSON && page_render(&kind, NULL, format, NULL, &text, NULL) == STATUS_OK;
+    text_release(&text);
+    return is;
+}
+
+static struct text rendered(enum report_format format, int width)
+{
+    struct text text = {0};
+    assert_int_equal(page_render(&kind, NULL, format, &(struct report_style){.width = width}, &text, NULL), STATUS_OK);
+    return text;
+}
+
+static void every_block_is_in_every_format(void **state)
+{
+    static const char *const words[] = {"Title", "Alert", "Lead", "Heading", "Text", "Note", "Item", "39.00 MiB"};
+    (void)state;
+    int page_count = 0;
+    for (int format = 0; format < REPORT_FORMAT_COUNT; format++) {
+        if (!is_page((enum report_format)format)) {
+            continue;
+        }
+        struct text text = rendered((enum report_format)format, 100);
+        page_count++;
+        for (size_t at = 0; at < sizeof words / sizeof words[0]; at++) {
+            if (strstr(text_string(&text), words[at]) == NULL) {
+                fail_msg("format %d has no '%s'", format, words[at]);
+            }
+        }
+        assert_non_null(strstr(text_string(&text), "1.25"));
+        assert_null(strstr(text_string(&text), "no-such-plot")); /* it was not drawn */
+        text_release(&text);
+    }
+    assert_true(page_count >= 3);
+}
+
+static void a_medium_sees_its_own_alone(void **state)
+{
+    static const char *const words[] = {"for terminals", "for documents", "for screens"};
+    (void)state;
+    for (int format = 0; format < REPORT_FORMAT_COUNT; format++) {
+        if (!is_page((enum report_format)format)) {
+            continue;
+        }
+        struct text text = rendered((enum report_format)format, 100);
+        int seen = 0;
+        for (int at = 0; at < 3; at++) {
+            seen += strstr(text_string(&text), words[at]) != NULL ? 1 : 0;
+        }
+        assert_int_equal(seen, 1);
+        bool is_screen = strstr(text_string(&text), "for screens") != NULL;
+        assert_true((strstr(text_string(&text), "screen only") != NULL) == is_screen);
+        assert_true((strstr(text_string(&text), "1039") != NULL) == is_screen);
+        assert_true((strstr(text_string(&text), "<hr>") != NULL) == is_screen);
+        text_release(&text);
+    }
+}
+
+static void names_break_out_of_no_format(void **state)
+{
+    (void)state;
+    for (int format = 0; format < REPORT_FORMAT_COUNT; format++) {
+        if (is_page((enum report_format)format)) {
+            struct text text = rendered((enum report_format)format, 100);
+            assert_null(strchr(text_string(&text), '\x1b'));
+            text_release(&text);
+        }
+    }
+    struct text page = rendered(REPORT_HTML, 0), document = rendered(REPORT_MARKDOWN, 0);
+    assert_null(strstr(text_string(&page), "<script"));
+    assert_non_null(strstr(text_string(&page), "<li><a href=\"#part7\">Heading a|b&lt;script&gt;"));
+    assert_non_null(strstr(text_string(&page), "<h2 id=\"part7\">"));
+    assert_non_null(strstr(text_string(&page), "<td class=\"n too\" title=\"too little\">1.25 !</td>"));
+    assert_null(strstr(text_string(&document), "<script"));
+    assert_non_null(strstr(text_string(&document), "| a\\|b&lt;script"));
+    assert_non_null(strstr(text_string(&document), " | **1.25** ! |\n"));
+    text_release(&page);
+    text_release(&document);
+}
+
+/* In LaTeX a name is text: what would be a command, a group, a comment or a column is spelled. */
+static void names_are_text_in_latex(void **state)
+{
+    (void)state;
+    struct text text = rendered(REPORT_LATEX, 0);
+    assert_non_null(strstr(text_string(&text), "Text a\\textbar{}b\\textless{}script\\textgreater{}\\&"
+                                               "\\textbackslash{}end\\{x\\} {*}\\_\\%\\$\\#"
+                                               "\\textasciitilde{}\\textasciicircum{}"));
+    assert_non_null(strstr(text_string(&text), "39.00 MiB & \\textbf{1.25} ! \\\\\n"));
+    assert_null(strstr(text_string(&text), "\\end{x}"));
+    int depth = 0;
+    for (const char *at = text_string(&text); *at != '\0'; at++) {
+        bool is_spelled = at > text_string(&text) && at[-1] == '\\';
+        depth += !is_spelled && *at == '{' ? 1 : !is_spelled && *at == '}' ? -1 : 0;
+        assert_true(depth >= 0);
+    }
+    assert_int_equal(depth, 0);
+    assert_string_equal(text_string(&text) + text.length - 15, "\\end{document}\n");
+    text_release(&text);
+}
+
+/* What T1 has no letter for would end the run of LaTeX; two hyphens would become a dash. */
+static void strange_letters_are_question_marks_in_latex(void **state)
+{
+    (void)state;
+    struct text text = {0};
+    struct page page = {0};
+    page_words(&page, BLOCK_TEXT, MEDIUM_ALL, "\xC2\xB1 5 \xE2\x86\x92 \xE4\xB8\xAD --format 'x'");
+    page_latex_write(&page, &(struct report_style){.width = 80}, &text);
+    assert_non_null(strstr(text_string(&text), "\xC2\xB1 5 \\textrightarrow{} ? -{}-format \\textquotesingle{}x"));
+    page_release(&page);
+    text_release(&text);
+}
+
+static void lines_fit_a_terminal(void **state)
+{
+    static const int widths[] = {40, 44, 52, 60, 80, 200};
+    (void)state;
+    for (size_t at = 0; at < sizeof widths / sizeof widths[0]; at++) {
+        struct text text = rendered(REPORT_TABLE, widths[at]);
+        char *line = text.data;
+        for (char *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
+            *end = '\0';
+            if (width_measure(line) > widths[at]) {
+                fail_msg("%d columns: %s", widths[at], line);
+            }
+        }
+        text_release(&text);
+    }
+}
+
+/* What a kind has no writer for is refused, with those that it has. */
+static void a_format_that_is_none_is_refused(void **state)
+{
+    (void)state;
+    struct text text = {0};
+    struct status error = {0};
+    assert_int_equal(page_render(&kind, NULL, REPORT_JUNIT, NULL, &text, &error), STATUS_INVALID);
+    assert_int_equal(text.length, 0);
+    assert_non_null(strstr(error.text, "a test has no such format; use table, md, json"));
+    assert_null(strstr(error.text, "csv"));
+    assert_null(strstr(error.text, "junit"));
+}
+
+/* Names, help and the error of a name that is none follow from the register: a row more is in all of them. */
+static void the_register_is_what_users_are_told(void **state)
+{
+    (void)state;
+    char words[] = REPORT_FORMAT_WORDS, *rest = NULL;
+    int count = 0;
+    for (char *word = strtok_r(words, ", ", &rest); word != NULL; word = strtok_r(NULL, ", ", &rest)) {
+        enum report_format format = REPORT_TABLE;
+        if (strcmp(word, "or") != 0) {
+            assert_int_equal(report_format_parse(word, &format, NULL), STATUS_OK);
+            assert_int_equal(format, count);
+            count++;
+        }
+    }
+    assert_int_equal(count, REPORT_FORMAT_COUNT);
+    struct command_result help = command_named("report", (const char *[]){"--help", NULL});
+    struct text flat = {0};
+    terminal_append(&flat, text_string(&help.output)); /* wherever its lines end */
+    assert_non_null(strstr(text_string(&flat), "table (default), summary, md"));
+    text_release(&flat);
+    command_result_release(&help);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_block_is_in_every_format),
+        cmocka_unit_test(a_medium_sees_its_own_alone),
+        cmocka_unit_test(names_break_out_of_no_format),
+        cmocka_unit_test(names_are_text_in_latex),
+        cmocka_unit_test(strange_letters_are_question_marks_in_latex),
+        cmocka_unit_test(lines_fit_a_terminal),
+        cmocka_unit_test(a_format_that_is_none_is_refused),
+        cmocka_unit_test(the_register_is_what_users_are_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
