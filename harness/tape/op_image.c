@@ -87,8 +87,11 @@ static void convolution_backward(struct tape *tape, struct node *node, struct va
         struct value *values[] = {gradient, node->saved[0], in[1]};
         convolution_run(tape, OPCODE_CONVOLUTION_BACKWARD_WEIGHT, &node->attributes, 3, values);
     }
+    if (gradient != out[0]) {
+        tape_drop(tape, gradient); /* the bias needs no copy */
+    }
     if (node_wants(node, 2)) {
-        in[2] = bias_gradient(tape, gradient, &node->edges[2].shape);
+        in[2] = bias_gradient(tape, out[0], &node->edges[2].shape);
     }
 }
 
