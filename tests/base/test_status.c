@@ -112,7 +112,7 @@ static void a_long_path_keeps_its_end(void **state)
     (void)state;
     memset(text, 't', sizeof text - 1);
     text[sizeof text - 1] = '\0';
-    for (size_t i = 0; i + 1 < sizeof path; i += 2) {
+    for (size_t i = 0; i + 2 < sizeof path; i += 2) {
         snprintf(path + i, 3, "ö");
     }
     snprintf(path + sizeof path - 13, 13, "/config.json");
