@@ -3,14 +3,18 @@
 # packages before it installs any; uses sudo only when not root; never asks. On another system it names what is
 # missing. It fails only where the build cannot go on.
 #
-# usage: install-deps.sh [--all]      --all: the tools of the static checks and of tests/cuda_emulation too
+# usage: install-deps.sh [--all | --needed]
+#   --all      the tools of the static checks and of tests/cuda_emulation too
+#   --needed   only print the packages without which nothing can be built
 set -u
 
 all=no
+needed=no
 case "${1:-}" in
 --all) all=yes ;;
+--needed) needed=yes ;;
 "") ;;
-*) echo "install-deps.sh: unknown option '$1'; the only one is --all" >&2; exit 2 ;;
+*) echo "install-deps.sh: unknown option '$1'; there are --all and --needed" >&2; exit 2 ;;
 esac
 
 has_command() {
@@ -65,6 +69,10 @@ install_packages() {
 }
 
 probe
+if [ "$needed" = yes ]; then
+    echo "${missing# }"
+    exit 0
+fi
 if [ -z "$missing$wanted" ]; then
     exit 0
 fi

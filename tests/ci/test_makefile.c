@@ -199,6 +199,26 @@ static void a_release_is_built_without_a_revision(void **state)
     command_result_release(&result);
 }
 
+/* A machine with a compiler and without two headers is told so at once, with the packages that have them. */
+static void missing_headers_are_named_before_anything_is_compiled(void **state)
+{
+    const struct scene *scene = *state;
+    script_write(scene->folder, "cc",
+                 "case \" $* \" in *' -fsyntax-only '*) ! grep -q 'yaml.h\\|jansson.h' ;;\n"
+                 "*) echo compiled >>\"${0%/*}/compiled\"; exit 1 ;; esac");
+    static const char command[] =
+        "env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u CC make CC=\"$1/cc\" CUDA=no \"$2\" all 2>&1";
+    const char *const words[] = {"sh", "-c", command, "sh", scene->folder, scene->build, NULL};
+    struct command_result result = command_run(words, NULL);
+    assert_int_equal(result.exit_code, 2);
+    command_says(&result.output, "missing: jansson.h yaml.h. Run ci/install-deps.sh, or as root: apt-get install "
+                                 "libjansson-dev libyaml-dev.");
+    command_result_release(&result);
+    char compiled[128];
+    snprintf(compiled, sizeof compiled, "%s/build/obj", scene->folder);
+    assert_int_not_equal(access(compiled, F_OK), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -206,6 +226,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_run_without_a_gpu_compiles_no_kernel, scene_make, scene_remove),
         cmocka_unit_test_setup_teardown(what_was_built_for_others_is_built_anew, scene_make, scene_remove),
         cmocka_unit_test_setup_teardown(a_commit_compiles_one_file_anew, scene_make, scene_remove),
+        cmocka_unit_test_setup_teardown(missing_headers_are_named_before_anything_is_compiled, scene_make,
+                                        scene_remove),
         cmocka_unit_test_setup_teardown(a_release_is_built_without_a_revision, scene_make, scene_remove),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
