@@ -165,29 +165,6 @@ static void best_fit_prefers_the_smallest_then_the_lowest(void **state)
     closed(allocator);
 }
 
-/* Two segments with a free block of 5 MiB each, as in vectors/README.md: the lower one is that of the later segment where
- * positions descend. */
-static void of_equal_blocks_that_of_the_later_segment_is_lower_where_positions_descend(void **state)
-{
-    (void)state;
-    for (int descends = 0; descends < 2; descends++) {
-        struct segment_source source = segment_source_virtual;
-        source.descends = descends == 1;
-        struct allocator *allocator = opened(ALLOCATOR_CACHING, source);
-        struct block *first = taken(allocator, 5 * MIB);
-        taken(allocator, 15 * MIB);
-        struct block *second = taken(allocator, 5 * MIB);
-        taken(allocator, 15 * MIB);
-        assert_int_equal(allocator_counters(allocator)->live_segment_count, 2);
-        assert_int_equal(block_position(second) < block_position(first), descends);
-        allocator_free(allocator, first, NULL);
-        allocator_free(allocator, second, NULL);
-        assert_ptr_equal(taken(allocator, 5 * MIB), descends == 1 ? second : first);
-        checked(allocator);
-        closed(allocator);
-    }
-}
-
 static void freed_neighbours_merge_in_every_order(void **state)
 {
     (void)state;
@@ -495,7 +472,6 @@ int main(void)
         cmocka_unit_test(segments_follow_the_size_of_the_request),
         cmocka_unit_test(a_large_rest_of_one_mebibyte_is_not_kept),
         cmocka_unit_test(best_fit_prefers_the_smallest_then_the_lowest),
-        cmocka_unit_test(of_equal_blocks_that_of_the_later_segment_is_lower_where_positions_descend),
         cmocka_unit_test(freed_neighbours_merge_in_every_order),
         cmocka_unit_test(zero_bytes_are_nothing),
         cmocka_unit_test(sizes_beyond_63_bits_are_refused),
