@@ -19,7 +19,7 @@ struct attention {
     int64_t rows, columns;          /* S, T */
     int64_t width, value_width;     /* D, E */
     int64_t queries;                /* S of the call: rows, unless heads are packed */
-    int64_t lse_head, lse_row;      /* elements of lse from head to head and from row to row */
+    int64_t lse_head, lse_row;      /* elements of lse from head to head and from row to row; 0: it is not wanted */
     float scale, probability, keep_scale;
     int64_t seed;
     bool causal;
@@ -191,6 +191,14 @@ BODY float *lse_at(const struct attention *attention, int64_t batch, int64_t hea
 {
     int64_t index = (batch * attention->heads + head) * attention->lse_head + row * attention->lse_row;
     return (float *)attention->lse.data + index;
+}
+
+/* Nothing where the call has no room for it. */
+BODY void lse_write(const struct attention *attention, struct attention_place place, float value)
+{
+    if (attention->lse_head > 0) {
+        *lse_at(attention, place.batch, place.head, place.row) = value;
+    }
 }
 
 /* The end of the columns that row `row` may look at. */
@@ -384,8 +392,8 @@ BODY void attention_forward(struct team team, const struct attention *attention,
     for (int i = team.lane; i < attention->tile_rows; i += team.lanes) {
         if (place.row + i < attention->rows) {
             float sum = tiles.sum[i];
-            *lse_at(attention, place.batch, place.head, place.row + i) =
-                sum == 0.0f ? INFINITY : tiles.maximum[i] + logf(sum);
+            struct attention_place row = {place.batch, place.head, place.row + i, 0};
+            lse_write(attention, row, sum == 0.0f ? INFINITY : tiles.maximum[i] + logf(sum));
         }
     }
     team_wait(team);

@@ -164,7 +164,8 @@ BODY void core_decode_store(const struct attention *attention, struct attention_
         }
         *(struct core_group *)(void *)((uint16_t *)(void *)to.data + line * to.row_stride + group * 8) = result;
         if (group == 0) {
-            *lse_at(attention, place.batch, place.head, place.row + line) = joined.lse;
+            struct attention_place at = {place.batch, place.head, place.row + line, 0};
+            lse_write(attention, at, joined.lse);
         }
     }
 }

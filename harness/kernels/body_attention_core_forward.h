@@ -101,8 +101,8 @@ BODY void core_forward_store(const struct attention *attention, struct attention
             float sum = core_row_sum(rows.sum[s][half]);
             factor[s][half] = sum == 0.0f ? 0.0f : attention->keep_scale / sum;
             if ((lane & 3) == 0 && row < attention->rows) {
-                *lse_at(attention, place.batch, place.head, row) =
-                    sum == 0.0f ? INFINITY : rows.maximum[s][half] + logf(sum);
+                struct attention_place at = {place.batch, place.head, row, 0};
+                lse_write(attention, at, sum == 0.0f ? INFINITY : rows.maximum[s][half] + logf(sum));
             }
         }
     }

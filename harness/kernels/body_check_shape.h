@@ -221,8 +221,9 @@ static inline const char *attention_check(const struct operation_call *call)
     const struct tensor *q = &t[first], *k = &t[first + 1], *v = &t[first + 2];
     const struct tensor *lse = &t[backward ? 5 : call->input_count + 1];
     bool fit = attention_fits(q, k, v);
-    fit =
-        fit && lse->rank == 3 && lse->size[0] == q->size[0] && lse->size[1] == q->size[1] && lse->size[2] >= q->size[2];
+    bool left_out = !backward && lse->size[2] == 0;
+    fit = fit && lse->rank == 3 && lse->size[0] == q->size[0] && lse->size[1] == q->size[1] &&
+          (left_out || lse->size[2] >= q->size[2]);
     fit = fit && (call->input_count == base || mask_fits(&t[base], q, k));
     int outs = call->input_count;
     fit =

@@ -273,8 +273,8 @@ BODY void decode_store(const struct attention *attention, const struct decode_ro
         float_store((void *)to.data, to.dtype, column, sum * scale);
     }
     if (column == 0) {
-        *lse_at(attention, round.place.batch, round.place.head, round.place.row + r) =
-            joined.sum == 0.0f ? INFINITY : joined.maximum + logf(joined.sum);
+        struct attention_place at = {round.place.batch, round.place.head, round.place.row + r, 0};
+        lse_write(attention, at, joined.sum == 0.0f ? INFINITY : joined.maximum + logf(joined.sum));
     }
 }
 

@@ -132,7 +132,8 @@
  * ATTENTION     q [B, a, S, D] any, k [B, g, T, D] any, v [B, g, T, E] any, (mask [B, 1 or a, S, T] any, additive)
  *                         -> out [B, a, S, E] any, lse f32 dense [B, a, S']; D and E have stride 1; a is a multiple
  *                            of g: head h reads h / (a / g). f[0] = scale, f[1] = dropout probability, i[0] = 1: causal,
- *                            i[1] = seed. S' >= S; what lies beyond S is set to +infinity. Scores are never stored.
+ *                            i[1] = seed. S' >= S, and what lies beyond S is set to +infinity; or S' = 0, and lse is
+ *                            not made, which only a backward pass would need. Scores are never stored.
  *                            Causal: column <= row + (T - S). A row that sees nothing is 0 and has lse +infinity.
  *                            With dropout T is below 2^26.
  *                            CUDA on tensor cores (sm_80 on; all of it float16 or bfloat16, D = E a multiple of 8 up to 256,

@@ -102,7 +102,9 @@ void reference_attention(const struct operation_call *call, double *const *value
     for (int64_t index = 0; index < q->size[0] * q->size[1] * q->size[2]; index++) {
         struct positions at = score_row_at(&r, call, values, index);
         score_row_fill(&r);
-        values[out + 1][index / r.rows * lse_length + r.row] = r.lse;
+        if (lse_length > 0) {
+            values[out + 1][index / r.rows * lse_length + r.row] = r.lse;
+        }
         for (int64_t d = 0; d < r.value_width; d++) {
             double sum = 0.0;
             for (int64_t j = 0; j < r.columns; j++) {
@@ -296,7 +298,9 @@ void reference_attention_bound(const struct operation_call *call, double *const 
             row_backward_bound(&r, u, values[0] + at.out, values[4] + at.out, bounds[out] + at.q,
                                bounds[out + 1] + at.k, bounds[out + 2] + at.v);
         } else {
-            row_bound(&r, u, bounds[out] + at.out, &bounds[out + 1][index / r.rows * lse_length + r.row]);
+            double unused;
+            double *lse = lse_length > 0 ? &bounds[out + 1][index / r.rows * lse_length + r.row] : &unused;
+            row_bound(&r, u, bounds[out] + at.out, lse);
         }
     }
     free(r.probability);

@@ -133,8 +133,10 @@ bool plan_max_pool_backward(struct trial *trial, int variant)
     return true;
 }
 
+enum { NO_LSE = -1 };
+
 struct attention_shape {
-    int64_t batch, heads, groups, rows, columns, width, padding; /* padding: S' - S */
+    int64_t batch, heads, groups, rows, columns, width, padding; /* padding: S' - S; NO_LSE: S' is 0 */
     bool causal, masked, mask_per_head;
     double dropout;
     int64_t value_width; /* 0: that of the keys */
@@ -142,28 +144,31 @@ struct attention_shape {
 
 /* One element; odd sizes; several tiles; grouped heads; decoding; S > T under a causal mask leaves rows without any; no
  * rows but an lse to pad; so many groups that a thread of the host takes whole ones; wide heads; values narrower and wider than keys. Then, forward only,
- * decoding with 1, 3, 4, 8 and 20 heads to a group, few columns and many, and heads wider than any model's. */
+ * decoding with 1, 3, 4, 8 and 20 heads to a group, few columns and many, heads wider than any model's; and without lse, in
+ * each form of the kernels. */
 static const struct attention_shape attention_shapes[] = {
-    {1, 1, 1, 1, 1, 1, 0, false, false, false, 0.0, 0},     {2, 3, 3, 5, 7, 9, 0, false, false, false, 0.0, 0},
-    {1, 2, 2, 70, 70, 16, 2, true, false, false, 0.0, 0},   {2, 4, 2, 33, 65, 64, 31, true, false, false, 0.1, 0},
-    {1, 6, 2, 1, 130, 32, 0, true, false, false, 0.0, 0},   {2, 2, 1, 40, 50, 24, 0, false, true, false, 0.0, 0},
-    {1, 4, 4, 67, 129, 8, 0, false, true, true, 0.2, 0},    {1, 2, 1, 20, 12, 17, 4, true, false, false, 0.0, 0},
-    {1, 1, 1, 200, 3, 80, 0, false, true, true, 0.0, 0},    {0, 2, 2, 4, 4, 8, 0, false, false, false, 0.0, 0},
-    {1, 2, 2, 65, 66, 128, 0, true, true, false, 0.3, 0},   {1, 2, 1, 0, 5, 8, 3, false, false, false, 0.0, 0},
-    {1, 4, 2, 260, 200, 32, 0, true, false, false, 0.1, 0}, {1, 2, 1, 128, 128, 64, 0, false, false, false, 0.0, 0},
-    {1, 2, 2, 130, 150, 96, 0, true, true, true, 0.2, 0},   {2, 8, 2, 1, 300, 128, 0, false, false, false, 0.0, 0},
-    {4, 4, 2, 70, 130, 20, 0, true, false, false, 0.2, 0},  {8, 2, 1, 33, 65, 24, 3, false, true, true, 0.1, 0},
-    {1, 4, 2, 70, 90, 192, 0, true, false, false, 0.1, 0},  {1, 2, 2, 65, 50, 256, 0, false, true, true, 0.0, 0},
-    {2, 3, 3, 40, 50, 24, 0, true, false, false, 0, 12},    {1, 4, 2, 65, 66, 32, 0, false, true, false, 0.1, 48},
-    {1, 2, 2, 33, 70, 192, 3, true, false, false, 0, 128},  {8, 2, 1, 33, 65, 20, 0, true, false, false, 0.1, 9},
-    {1, 4, 4, 1, 1, 64, 31, true, false, false, 0.0, 0},    {2, 4, 1, 1, 33, 80, 0, false, true, true, 0.0, 0},
-    {1, 8, 1, 1, 1021, 128, 0, true, true, false, 0.0, 0},  {3, 8, 1, 1, 161, 256, 7, false, true, false, 0.2, 0},
-    {1, 2, 2, 1, 1300, 64, 0, true, false, false, 0.1, 0},  {1, 40, 2, 1, 75, 192, 0, true, false, false, 0.0, 0},
-    {2, 6, 2, 1, 45, 600, 0, true, true, true, 0.1, 0},     {1, 2, 2, 1, 19, 1100, 0, true, false, false, 0.0, 0},
-    {2, 4, 4, 1, 33, 24, 0, true, false, false, 0, 16},     {2, 8, 2, 1, 60, 64, 0, false, true, false, 0, 128},
+    {1, 1, 1, 1, 1, 1, 0, false, false, false, 0.0, 0},        {2, 3, 3, 5, 7, 9, 0, false, false, false, 0.0, 0},
+    {1, 2, 2, 70, 70, 16, 2, true, false, false, 0.0, 0},      {2, 4, 2, 33, 65, 64, 31, true, false, false, 0.1, 0},
+    {1, 6, 2, 1, 130, 32, 0, true, false, false, 0.0, 0},      {2, 2, 1, 40, 50, 24, 0, false, true, false, 0.0, 0},
+    {1, 4, 4, 67, 129, 8, 0, false, true, true, 0.2, 0},       {1, 2, 1, 20, 12, 17, 4, true, false, false, 0.0, 0},
+    {1, 1, 1, 200, 3, 80, 0, false, true, true, 0.0, 0},       {0, 2, 2, 4, 4, 8, 0, false, false, false, 0.0, 0},
+    {1, 2, 2, 65, 66, 128, 0, true, true, false, 0.3, 0},      {1, 2, 1, 0, 5, 8, 3, false, false, false, 0.0, 0},
+    {1, 4, 2, 260, 200, 32, 0, true, false, false, 0.1, 0},    {1, 2, 1, 128, 128, 64, 0, false, false, false, 0.0, 0},
+    {1, 2, 2, 130, 150, 96, 0, true, true, true, 0.2, 0},      {2, 8, 2, 1, 300, 128, 0, false, false, false, 0.0, 0},
+    {4, 4, 2, 70, 130, 20, 0, true, false, false, 0.2, 0},     {8, 2, 1, 33, 65, 24, 3, false, true, true, 0.1, 0},
+    {1, 4, 2, 70, 90, 192, 0, true, false, false, 0.1, 0},     {1, 2, 2, 65, 50, 256, 0, false, true, true, 0.0, 0},
+    {2, 3, 3, 40, 50, 24, 0, true, false, false, 0, 12},       {1, 4, 2, 65, 66, 32, 0, false, true, false, 0.1, 48},
+    {1, 2, 2, 33, 70, 192, 3, true, false, false, 0, 128},     {8, 2, 1, 33, 65, 20, 0, true, false, false, 0.1, 9},
+    {1, 4, 4, 1, 1, 64, 31, true, false, false, 0.0, 0},       {2, 4, 1, 1, 33, 80, 0, false, true, true, 0.0, 0},
+    {1, 8, 1, 1, 1021, 128, 0, true, true, false, 0.0, 0},     {3, 8, 1, 1, 161, 256, 7, false, true, false, 0.2, 0},
+    {1, 2, 2, 1, 1300, 64, 0, true, false, false, 0.1, 0},     {1, 40, 2, 1, 75, 192, 0, true, false, false, 0.0, 0},
+    {2, 6, 2, 1, 45, 600, 0, true, true, true, 0.1, 0},        {1, 2, 2, 1, 19, 1100, 0, true, false, false, 0.0, 0},
+    {2, 4, 4, 1, 33, 24, 0, true, false, false, 0, 16},        {2, 8, 2, 1, 60, 64, 0, false, true, false, 0, 128},
+    {2, 4, 2, 33, 65, 64, NO_LSE, true, false, false, 0.1, 0}, {2, 3, 3, 5, 7, 9, NO_LSE, false, true, false, 0, 0},
+    {1, 6, 2, 1, 130, 32, NO_LSE, true, false, false, 0, 0},   {1, 2, 2, 1, 700, 64, NO_LSE, true, false, false, 0, 0},
 };
 
-enum { ATTENTION_SHAPE_COUNT = sizeof attention_shapes / sizeof attention_shapes[0], FORWARD_ONLY_COUNT = 10 };
+enum { ATTENTION_SHAPE_COUNT = sizeof attention_shapes / sizeof attention_shapes[0], FORWARD_ONLY_COUNT = 14 };
 
 /* The width must have stride 1; the other dimensions may be permuted: memory is [B, S, heads, D]. */
 static void heads_permute(struct trial *trial, int t)
@@ -240,7 +245,8 @@ bool plan_attention(struct trial *trial, int variant)
         mask_input(trial, s);
     }
     heads_output(trial, out);
-    trial_output(trial, DTYPE_FLOAT32, LAYOUT_DENSE, 3, (const int64_t[]){s->batch, s->heads, s->rows + s->padding});
+    const int64_t lse[3] = {s->batch, s->heads, s->padding == NO_LSE ? 0 : s->rows + s->padding};
+    trial_output(trial, DTYPE_FLOAT32, LAYOUT_DENSE, 3, lse);
     return true;
 }
 
