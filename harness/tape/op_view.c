@@ -299,14 +299,12 @@ struct value *tape_concatenate(struct tape *tape, struct value *a, struct value 
     if (a == NULL || b == NULL || tape_failed(tape)) {
         return NULL;
     }
-    int at = dimension_of(a, dimension), frame = tape_frame_open(tape);
+    int at = dimension_of(a, dimension);
     struct shape shape = a->shape;
     shape.size[at] += b->shape.size[at];
     enum dtype dtype = dtype_promote(a->dtype, b->dtype);
+    /* Parts of several dtypes are converted where they are copied, under autocast too: CUDA's autocast does not know cat. */
     struct value *parts[] = {a, b};
-    for (int i = 0; i < 2; i++) { /* autocast brings all to the widest dtype first */
-        parts[i] = tape->autocast && parts[i]->dtype != dtype ? tape_cast(tape, parts[i], dtype) : parts[i];
-    }
     struct value *result = value_new(tape, dtype, &shape, "concatenate");
     if (result == NULL) {
         return NULL;
@@ -316,5 +314,5 @@ struct value *tape_concatenate(struct tape *tape, struct value *a, struct value 
     if (node != NULL) {
         node->attributes = (struct operation_attributes){.i = {at, a->shape.size[at], b->shape.size[at]}};
     }
-    return tape_frame_close(tape, frame, result);
+    return result;
 }
