@@ -24,9 +24,11 @@ struct decoder_tables decoder_tables_make(const struct forward *f, enum decoder_
     bool windowed = decoder_has_layers(config, true);
     struct decoder_tables tables = {.positions = forward_positions(f)};
     if (masks != DECODER_MASKS_ONE || !windowed) {
+        forward_packing_ask(f, hidden);
         tables.masks[0] = forward_mask(f, hidden, true);
     }
     if (masks == DECODER_MASKS_BOTH || windowed) {
+        forward_packing_ask(f, hidden);
         tables.masks[1] = forward_window_mask(f, hidden);
     }
     return tables;

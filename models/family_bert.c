@@ -268,13 +268,12 @@ static struct value *positions_behind_padding(const struct forward *f)
     struct tape *tape = f->tape;
     int frame = tape_frame_open(tape);
     int64_t size[] = {value_size(f->ids, 0), value_size(f->ids, 1)}, pad = f->config->pad_token;
-    static const enum dtype chain[] = {DTYPE_INT64, DTYPE_INT32, DTYPE_INT32, DTYPE_INT32};
     struct value *differs = tensor_passing(tape, DTYPE_BOOL, 2, size);
     tensor_passing(tape, DTYPE_INT32, 2, size); /* the mask keeps its name */
     tape_drop(tape, differs);
-    struct value *counted = NULL; /* cumsum, type_as, + 0, * mask */
-    for (size_t i = 0; i < sizeof chain / sizeof chain[0]; i++) {
-        value_rebind(tape, &counted, tensor_passing(tape, chain[i], 2, size));
+    struct value *counted = running_sum_passing(tape, 2, size);
+    for (int i = 0; i < 3; i++) { /* type_as, + 0, * mask */
+        value_rebind(tape, &counted, tensor_passing(tape, DTYPE_INT32, 2, size));
     }
     tensor_passing(tape, DTYPE_INT64, 2, size);
     return tape_frame_close(tape, frame, tape_token_positions(tape, f->ids, pad, pad, pad));

@@ -185,6 +185,7 @@ static struct value *transformer(const struct forward *f, const char *root)
     int frame = tape_frame_open(tape);
     struct value *positions = NULL;
     struct value *hidden = embeddings(f, root, &positions);
+    forward_packing_ask(f, hidden);
     struct value *mask = forward_mask(f, hidden, true);
     tape_checkpoint_argument(tape, mask);
     value_rebind(tape, &hidden, tape_dropout(tape, hidden, f->config->embedding_dropout));

@@ -365,9 +365,11 @@ struct value *forward_positions(const struct forward *forward)
         return forward->positions;
     }
     int64_t size[] = {1, value_size(forward->ids, 1)};
+    struct value *counted = tensor_passing(forward->tape, DTYPE_INT64, 1, &size[1]); /* arange(), to which 0 is added */
     struct value *positions =
         tape_leaf(forward->tape, CATEGORY_TEMPORARIES, DTYPE_INT64, 2, size, false, "position ids");
     tape_sequence(forward->tape, positions, 0);
+    tape_drop(forward->tape, counted);
     return positions;
 }
 

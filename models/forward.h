@@ -148,6 +148,12 @@ struct value *heads_view(const struct forward *forward, struct value *a, int64_t
 struct value *forward_attention(const struct forward *forward, const struct attention_form *form, struct value *q,
                                 struct value *k, struct value *v, struct value **weights);
 
+/* What create_causal_mask and its like take where they are given position ids and neither a mask nor a cache, to find out
+ * whether the rows are packed sequences (find_packed_sequence_indices), like: [B, S, ...]. All of it is gone afterwards.
+ * 8 rows of 512 tokens: 64, 32,832 and 32,768 bytes for the differences of the positions, 4,096 of booleans, their running
+ * sum with a copy of them as integers, 32,768 each, and the answer, 8 and 1; so on an H100 (gpt2 infer bfloat16). */
+void forward_packing_ask(const struct forward *forward, struct value *like);
+
 /* The mask that attention is given, made as transformers makes it (forward_mask.c), or NULL: bool [B, 1, S, S] with sdpa
  * on a padded batch; in the dtype of like [B, S, h] with eager where anything is masked, with native on a padded batch.
  * causal, unpadded: [B, 1, S, T], T being S and what is cached. */
@@ -163,6 +169,9 @@ struct value *forward_window_mask(const struct forward *forward, struct value *l
 
 /* A tensor that the real code makes on its way and reads at once: it is taken and not written. */
 struct value *tensor_passing(struct tape *tape, enum dtype dtype, int rank, const int64_t *size);
+/* Such a one of cumsum() over booleans or int32: the kernel for CUDA reads a copy of them as int64, which no device without
+ * data shows. */
+struct value *running_sum_passing(struct tape *tape, int rank, const int64_t *size);
 
 /* Keys and values of the new tokens become those of all where the model generates. Takes them over then. */
 void layer_cache(const struct forward_layer *layer, struct value **keys, struct value **values);

@@ -24,6 +24,36 @@ static void question_ask(struct tape *tape, bool causal)
     }
 }
 
+struct value *running_sum_passing(struct tape *tape, int rank, const int64_t *size)
+{
+    struct value *sum = tensor_passing(tape, DTYPE_INT64, rank, size);
+    tape_drop(tape, tape_leaf(tape, CATEGORY_TEMPORARIES, DTYPE_INT64, rank, size, false, "summands, as int64"));
+    return sum;
+}
+
+void forward_packing_ask(const struct forward *f, struct value *like)
+{
+    if (like == NULL || f->seen != NULL || f->cache != NULL) {
+        return;
+    }
+    struct tape *tape = f->tape;
+    int frame = tape_frame_open(tape);
+    int64_t batch = value_size(like, 0), rows = value_size(like, 1);
+    int64_t joined[] = {batch, rows + 1}, thin[] = {batch, rows};
+    tensor_passing(tape, DTYPE_INT64, 1, &batch);
+    struct value *before = tensor_passing(tape, DTYPE_INT64, 2, joined);
+    tensor_passing(tape, DTYPE_INT64, 2, thin);
+    tape_drop(tape, before);
+    struct value *jumps = tensor_passing(tape, DTYPE_BOOL, 2, thin);
+    running_sum_passing(tape, 2, thin);
+    tape_drop(tape, jumps);
+    struct value *last = tensor_passing(tape, DTYPE_BOOL, 1, &batch);
+    struct value *answer = scalar_of(tape, DTYPE_BOOL);
+    tape_drop(tape, last);
+    tape_drop(tape, answer);
+    tape_frame_close(tape, frame, NULL);
+}
+
 /* arange() with its offset added: two tensors, of which the second stays. */
 static struct value *positions_of(struct tape *tape, int64_t rows)
 {
