@@ -1,6 +1,6 @@
-/* The backward pass and the optimizer step of real PyTorch, event by event: every allocation and every free, in order,
- * with its size. Tiny models in the forms that store their scores, whose kernels have no scratch of their own; the other
- * side is peers/pytorch/events, recorded from autograd and torch.optim. */
+/* Real PyTorch, event by event: every allocation and every free, in order, with its size. Backward pass and optimizer step
+ * of tiny models in the forms that store their scores, whose kernels have no scratch of their own, and the forward pass
+ * in inference; the other side is peers/pytorch/events, recorded from autograd and torch.optim. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -69,12 +69,16 @@ static void recorded_read(const char *path, const char *stage, struct sequence *
     fclose(file);
 }
 
-/* What is not among PyTorch's events here: workspaces and scratch, because its libraries did not run, and the dense copy that
- * the kernel of embeddings makes. */
+/* What is not among PyTorch's events here: workspaces and scratch, because its libraries did not run, and the tensors that
+ * the kernels of embeddings make, and of sums over other integers than int64. */
 static bool is_hidden(const struct storage *storage)
 {
-    return storage->category == CATEGORY_WORKSPACE || storage->is_scratch ||
-           strcmp(storage->label, "embedding gradient, dense") == 0;
+    static const char *const labels[] = {"embedding gradient, dense", "summands, as int64", "ids"};
+    bool hidden = storage->category == CATEGORY_WORKSPACE || storage->is_scratch;
+    for (size_t i = 0; i < sizeof labels / sizeof labels[0]; i++) {
+        hidden = hidden || strcmp(storage->label, labels[i]) == 0;
+    }
+    return hidden;
 }
 
 static void tape_read(const struct tape_view *view, enum stage stage, struct sequence *sequence)
@@ -134,11 +138,37 @@ static bool norms_release_together(const struct config *config)
     return config->head_norms || strcmp(config->family->name, "gemma") == 0 || strcmp(config->family->name, "t5") == 0;
 }
 
+/* Without what is given back behind the last allocation: the recording ends an inference without its output, a tape with it. */
+static void end_cut(struct sequence *sequence)
+{
+    while (sequence->count > 0 && sequence->bytes[sequence->count - 1] < 0) {
+        sequence->count--;
+    }
+}
+
+/* any_order: of what is given back between two allocations. */
+static void stage_compare(const struct tape_view *view, const char *path, enum stage stage, enum mode mode,
+                          bool any_order)
+{
+    static struct sequence ours, theirs;
+    tape_read(view, stage, &ours);
+    recorded_read(path, stage_name(stage), &theirs);
+    if (mode == MODE_INFER) {
+        end_cut(&ours);
+        end_cut(&theirs);
+    }
+    if (any_order) {
+        releases_sort(&ours);
+        releases_sort(&theirs);
+    }
+    sequences_compare(path, stage_name(stage), &ours, &theirs);
+    assert_true(stage == STAGE_STEP || ours.count > 40);
+}
+
 /* suffix: what the name of the recorded file says after the optimizer. first: the stage that is looked at first. */
 static void workload_check_from(const char *model, const struct workload *workload, const char *suffix,
                                 enum stage first)
 {
-    static struct sequence ours, theirs;
     char config_path[256], path[256], seq[32];
     struct status error = {0};
     struct config config;
@@ -153,9 +183,10 @@ static void workload_check_from(const char *model, const struct workload *worklo
     } else {
         snprintf(seq, sizeof seq, "None");
     }
-    snprintf(path, sizeof path, "peers/pytorch/events/%s%s_train_%s_%s_%lld_%s_%s%s.jsonl", is_catalogue ? "" : "tiny_",
-             model, precision_name(workload->precision), attention_name(workload->attention),
-             (long long)workload->batch, seq, optimizer_name(workload->optimizer), suffix);
+    bool trains = workload->mode == MODE_TRAIN;
+    snprintf(path, sizeof path, "peers/pytorch/events/%s%s_%s_%s_%s_%lld_%s_%s%s.jsonl", is_catalogue ? "" : "tiny_",
+             model, mode_name(workload->mode), precision_name(workload->precision), attention_name(workload->attention),
+             (long long)workload->batch, seq, trains ? optimizer_name(workload->optimizer) : "None", suffix);
     enum status_code code = config_read(config_path, model, &config, &error);
     code = code == STATUS_OK ? target_find("sm_90", &target, &error) : code;
     code = code == STATUS_OK ? workload_skeleton(&config, workload, &skeleton, &error) : code;
@@ -165,15 +196,9 @@ static void workload_check_from(const char *model, const struct workload *worklo
     }
     struct tape_view view = tape_view(tape);
     static const enum stage stages[] = {STAGE_FORWARD, STAGE_BACKWARD, STAGE_STEP};
-    for (size_t i = first == STAGE_FORWARD ? 0 : 1; i < sizeof stages / sizeof stages[0]; i++) {
-        tape_read(&view, stages[i], &ours);
-        recorded_read(path, stage_name(stages[i]), &theirs);
-        if (workload->checkpointing || norms_release_together(&config)) {
-            releases_sort(&ours);
-            releases_sort(&theirs);
-        }
-        sequences_compare(path, stage_name(stages[i]), &ours, &theirs);
-        assert_true(stages[i] == STAGE_STEP || ours.count > 40);
+    for (size_t i = first == STAGE_FORWARD ? 0 : 1; i < (trains ? sizeof stages / sizeof stages[0] : 1); i++) {
+        bool any_order = !trains || workload->checkpointing || norms_release_together(&config);
+        stage_compare(&view, path, stages[i], workload->mode, any_order);
     }
     tape_release(tape);
     skeleton_release(&skeleton);
@@ -280,6 +305,23 @@ static void images_are_pytorchs(void **state)
     workload_check_events("tiny-vgg", &half, "");
 }
 
+/* No log-sum-exp, since no gradient is wanted; position ids made of two tensors, and the question whether rows are packed
+ * sequences; under autocast a concatenation that casts nothing (ViT). */
+static void inference_is_pytorchs(void **state)
+{
+    (void)state;
+    static const char *const models[] = {"bert-dropout", "gpt2-dropout", "llama", "llama-gqa", "qwen2", "vit"};
+    static const enum precision precisions[] = {PRECISION_FLOAT32, PRECISION_BFLOAT16, PRECISION_AMP_BFLOAT16};
+    for (size_t i = 0; i < sizeof models / sizeof models[0] * 3; i++) {
+        struct workload workload = workload_default(MODE_INFER);
+        bool is_image = strcmp(models[i / 3], "vit") == 0;
+        workload.batch = 2;
+        workload.seq = is_image ? 0 : 8;
+        workload.precision = precisions[i % 3];
+        workload_check_from(models[i / 3], &workload, "", STAGE_FORWARD);
+    }
+}
+
 static void padded_batches_are_pytorchs(void **state)
 {
     (void)state;
@@ -334,6 +376,7 @@ int main(void)
                                        cmocka_unit_test(an_encoder_and_a_decoder_are_pytorchs),
                                        cmocka_unit_test(falcons_are_pytorchs),
                                        cmocka_unit_test(images_are_pytorchs),
+                                       cmocka_unit_test(inference_is_pytorchs),
                                        cmocka_unit_test(padded_batches_are_pytorchs),
                                        cmocka_unit_test(the_fused_loss_is_ligers),
                                        cmocka_unit_test(adapters_on_quantised_weights_are_pefts)};
