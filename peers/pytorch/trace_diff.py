@@ -214,6 +214,9 @@ def trace_compare(path, program, options):
     stages_of_pass = 1 if identity["mode"] == "infer" else 2 * int(identity.get("accumulate") or 1) + 1
     passes = options.passes or (2 if identity["mode"] == "infer" else 3)
     theirs = cut(theirs, resets, passes * stages_of_pass)
+    for side in (theirs, ours):  # the loop lets go of the last output or of gradients; the tape ends with them
+        while side and side[-1].key < 0:
+            side.pop()
     return compare(case_id, theirs, ours, stages, options)
 
 
