@@ -70,7 +70,8 @@ CUDA_CU    := $(wildcard harness/kernels/*.cu harness/device/cuda/*.cu)
 CUDA_C     := $(wildcard harness/device/cuda/*.c) harness/kernels/dtype.c harness/kernels/operation.c \
               harness/device/product_plan.c harness/base/status.c harness/base/size.c \
               harness/base/code_point.c harness/base/library_symbol.c
-CUDA_WHY_NOT := $(if $(NVCC),$(if $(CUDA_CU),,there are no .cu sources),nvcc was not found on PATH or in /usr/local/cuda/bin)
+CUDA_WHY_NOT := $(if $(NVCC),$(if $(CUDA_CU),,there are no .cu sources),nvcc was not found on PATH or in \
+                  /usr/local/cuda/bin)
 ifneq ($(VARIANT),release)
 CUDA_WHY_NOT := the sanitizers do not go into a CUDA library
 endif
@@ -89,7 +90,8 @@ CUDA_ALL   := $(filter $(CUDA_OFFER),$(CUDA_WISH))
 CUDA_HERE  := $(if $(CUDA_ARCHS)$(filter clean help,$(MAKECMDGOALS)),,$(shell ci/gpu-here.sh))
 ifeq ($(origin CUDA_ARCHS),undefined)
 CUDA_ELSE  := $(filter-out $(CUDA_OFFER),$(or $(CUDA_HERE),none))
-CUDA_ARCHS := $(if $(filter install,$(MAKECMDGOALS))$(CUDA_ELSE)$(filter-out file,$(origin CUDA_WISH)),$(CUDA_ALL),$(CUDA_HERE))
+CUDA_MORE  := $(filter install,$(MAKECMDGOALS))$(CUDA_ELSE)$(filter-out file,$(origin CUDA_WISH))
+CUDA_ARCHS := $(if $(CUDA_MORE),$(CUDA_ALL),$(CUDA_HERE))
 # What was built for more than that serves.
 CUDA_BUILT := $(shell cat $(BUILD)/cuda/architectures 2>/dev/null)
 CUDA_ARCHS := $(if $(filter-out $(CUDA_BUILT),$(CUDA_ARCHS)),$(CUDA_ARCHS),$(CUDA_BUILT))
@@ -100,7 +102,8 @@ CUDA_NOTE  := $(BUILD)/cuda/architectures
 NVCC_FLAGS  = -O2 -I. $(GENCODE) -Xcompiler -fPIC,-fno-exceptions,-fno-threadsafe-statics -MMD -MP
 endif
 # Kernels that nothing here runs take minutes.
-ifeq ($(filter-out run,$(or $(MAKECMDGOALS),all))$(CUDA_HERE)$(filter-out undefined file,$(origin CUDA_ARCHS))$(CUDA_WHY_NOT),)
+CUDA_RUNS  := $(filter-out run,$(or $(MAKECMDGOALS),all))$(CUDA_HERE)$(filter-out undefined file,$(origin CUDA_ARCHS))
+ifeq ($(CUDA_RUNS)$(CUDA_WHY_NOT),)
 PLUGIN     :=
 CUDA_WHY_NOT := no GPU is visible, and make run builds what it runs; make all builds it
 endif
@@ -148,8 +151,8 @@ $(call object,$(wildcard harness/hub/*.c)): C_FLAGS += $(if $(CURL_WHY_NOT),-DAS
 PREFIX_NOTE := $(BUILD)/prefix
 $(shell mkdir -p $(BUILD); echo '$(PREFIX)' | cmp -s - $(PREFIX_NOTE) || echo '$(PREFIX)' >$(PREFIX_NOTE))
 $(call object,harness/cli/resource_path.c harness/device/plugin.c): $(PREFIX_NOTE)
-# Which state of the sources it is, as git tells it: nothing where there is no repository, what was built last where git does not
-# tell (somebody else's repository, as in `sudo make install`). One object is compiled again when it changes.
+# Which state of the sources it is, as git tells it: nothing where there is no repository, what was built last where git
+# does not tell (somebody else's repository, as in `sudo make install`). One object is compiled again when it changes.
 REVISION_NOTE := $(BUILD)/revision
 ifeq ($(origin REVISION),undefined)
 REVISION   := $(if $(wildcard .git),$(or $(shell git describe --always --dirty 2>/dev/null | tr -cd 'A-Za-z0-9._/+-'),\
@@ -188,7 +191,10 @@ $(BUILD)/libassay_cuda.so: $(PLUGIN_O) ci/plugin.map
 # kernel<<<grid, block>>>(arguments) becomes a call; the shared memory whose size the launch gives becomes a pointer.
 $(BUILD)/emulated/%.cu.cpp: %.cu Makefile
 	@mkdir -p $(@D)
-	@{ echo '#line 1 "$<"'; sed -E 's/([A-Za-z_][][A-Za-z_0-9.]*(<[a-z0-9_]+>)?)<<<(.*)>>>\(/emulation_launch(\3).run(\1, /; s/extern __shared__ (__align__\(16\) )?float ([a-z]+)\[\];/float *\2 = (float *)emulation_shared_memory();/' $<; } > $@
+	@{ echo '#line 1 "$<"'; sed -E \
+	    -e 's/([A-Za-z_][][A-Za-z_0-9.]*(<[a-z0-9_]+>)?)<<<(.*)>>>\(/emulation_launch(\3).run(\1, /' \
+	    -e 's/extern __shared__ (__align__\(16\) )?float ([a-z]+)\[\];/float *\2 = (float *)emulation_shared_memory();/' \
+	    $<; } > $@
 
 $(BUILD)/emulated/%.cu.o: $(BUILD)/emulated/%.cu.cpp
 	$(call say,CXX,$*.cu)$(CXX) -std=c++17 $(EMULATED_FLAGS) -D__CUDACC__ -include cuda_runtime.h -c $< -o $@
@@ -250,7 +256,8 @@ $(BUILD)/fuzz/$(1)/obj/%.o: %.c Makefile
 $(BUILD)/fuzz/$(1)/libassay.a: $(LIB_C:%.c=$(BUILD)/fuzz/$(1)/obj/%.o)
 	@rm -f $$@
 	$$(call say,AR,$$@)$$(AR) rcs $$@ $$^
-$(BUILD)/fuzz/$(1)/fuzz_%: tests/fuzz/driver/entry.c $(FUZZ_C:%.c=$(BUILD)/fuzz/$(1)/obj/%.o) $(BUILD)/fuzz/$(1)/libassay.a
+$(BUILD)/fuzz/$(1)/fuzz_%: tests/fuzz/driver/entry.c $(FUZZ_C:%.c=$(BUILD)/fuzz/$(1)/obj/%.o) \
+                            $(BUILD)/fuzz/$(1)/libassay.a
 	$$(call say,LD,$$@)$(2) $(CSTD) -g $(3) $(4) -DFUZZ_TARGET=fuzz_$$* -o $$@ $$^ $(filter-out -fopenmp,$(LDLIBS))
 endef
 $(eval $(call fuzz_build,libfuzzer,$(FUZZ_CC),-fsanitize=fuzzer-no-link $(FUZZ_SAN),-fsanitize=fuzzer))
@@ -265,7 +272,8 @@ test: all tests ## install what is missing, build, run every test
 run: all ## install what is missing, build, measure suites/quick.yaml and compare
 	@$(BUILD)/assay run suites/quick.yaml --device auto --out results/quick
 
-bench: $(PROGRAM) $(BUILD)/tests/bench/bench ## one table of times and rates, limits beside them (DEVICE=cuda:0, PYTHON=one with torch)
+bench: ## one table of times and rates, limits beside them (DEVICE=cuda:0, PYTHON=one with torch)
+bench: $(PROGRAM) $(BUILD)/tests/bench/bench
 	@OMP_WAIT_POLICY=passive $(BUILD)/tests/bench/bench --device $(DEVICE) --python $(PYTHON) $(BENCH_OPTIONS) $(PROGRAM) \
 	    || test $$? -eq 77
 
@@ -275,10 +283,13 @@ gpu: ## all that a GPU can show, in eight minutes (SLICE=tests|suites|peers, GPU
 	    $(GPU_OPTIONS) || { status=$$?; [ $$status -eq 77 ] || exit $$status; }
 
 CONFORMANCE := $(filter %/test_conformance %/test_emulated_conformance,$(TESTS))
-fuzz: $(FUZZ_TARGETS:%=$(BUILD)/fuzz/libfuzzer/fuzz_%) $(if $(FUZZ_AFL_CC),$(FUZZ_TARGETS:%=$(BUILD)/fuzz/afl/fuzz_%)) ## build the fuzz targets for libFuzzer (clang) and AFL++ (where it is)
+fuzz: ## build the fuzz targets for libFuzzer (clang) and AFL++ (where it is)
+fuzz: $(FUZZ_TARGETS:%=$(BUILD)/fuzz/libfuzzer/fuzz_%) \
+      $(if $(FUZZ_AFL_CC),$(FUZZ_TARGETS:%=$(BUILD)/fuzz/afl/fuzz_%))
 	$(if $(FUZZ_AFL_CC),,@echo "no AFL++ targets: afl-clang-fast is not on PATH; install afl++")
 
-conformance: $(PLUGIN) $(CONFORMANCE) ## a table a device: the worst error of every operation in every dtype, and what is untested
+conformance: ## a table a device: the worst error of every operation in every dtype, and what is untested
+conformance: $(PLUGIN) $(CONFORMANCE)
 	@status=0; for program in $(CONFORMANCE); do OMP_WAIT_POLICY=passive $$program --table || status=1; done; exit $$status
 
 check: ## warnings as errors with gcc and clang, cppcheck, format, include direction, lengths
@@ -293,16 +304,18 @@ info: ## what was detected and what will be built, and why not
 	@echo "OpenMP          $(or $(OPENMP),no: $(CC) does not take -fopenmp. Host kernels run on one core.)"
 	@for header in hwloc.h jansson.h yaml.h cmocka.h; do \
 	    printf '%-15s ' "$$header"; \
-	    printf '#include <stdarg.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <setjmp.h>\n#include <%s>\n' "$$header" \
+	    printf '#include <%s>\n' stdarg.h stddef.h stdint.h setjmp.h "$$header" \
 	        | $(CC) -fsyntax-only -x c - 2>/dev/null && echo found || echo "missing: run ci/install-deps.sh"; done
 	@printf '%-15s ' OpenBLAS; { ldconfig -p 2>/dev/null || /sbin/ldconfig -p; } | grep -q 'libopenblas\.so\.0' \
 	    && echo "found (opened at run time)" || echo "missing: the host device cannot multiply; run ci/install-deps.sh"
-	@echo "libcurl         $(if $(CURL_WHY_NOT),no: $(CURL_WHY_NOT). Models are not looked for on the hub.,found (opened at run time))"
+	@echo "libcurl         $(if $(CURL_WHY_NOT),no: $(CURL_WHY_NOT). Models are not looked for on the hub.,found \
+(opened at run time))"
 	@printf '%-15s ' gnuplot; command -v gnuplot || echo "missing: reports have no plots; run ci/install-deps.sh"
 	@echo "library         $(LIB): $(words $(LIB_C)) sources"
 	@echo "program         $(or $(PROGRAM),no: there are no sources in harness/cli)"
 	@echo "CUDA plug-in    $(if $(PLUGIN),$(PLUGIN) by $(NVCC) for $(CUDA_ARCHS:%=sm_%),no: $(CUDA_WHY_NOT))"
-	@echo "test programs   $(words $(TESTS))$(if $(EMULATION_WHY_NOT),; without tests/cuda_emulation: $(EMULATION_WHY_NOT))"
+	@echo "test programs   $(words $(TESTS))$(if $(EMULATION_WHY_NOT),; without tests/cuda_emulation: \
+$(EMULATION_WHY_NOT))"
 
 install: all ## into DESTDIR/PREFIX (/usr/local)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/assay $(DESTDIR)$(PREFIX)/share/doc/assay
@@ -317,6 +330,8 @@ clean: ## remove everything that was built
 	rm -rf build
 
 help: ## this list
-	@echo "make [TARGET] [VARIANT=release|san] [V=1] [CUDA=no] [CURL=no] [CUDA_ARCHS=\"90 120\"] [WERROR=1] [PREFIX=... DESTDIR=...] [DEVICE=... PYTHON=... SLICE=... GPU_OUT=...]"
-	@sed -n 's/^\([a-z-]*\):.* ## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | while IFS="$$(printf '\t')" read -r t d; do \
+	@echo "make [TARGET] [VARIANT=release|san] [V=1] [CUDA=no] [CURL=no] [CUDA_ARCHS=\"90 120\"] [WERROR=1]" \
+	    "[PREFIX=... DESTDIR=...] [DEVICE=... PYTHON=... SLICE=... GPU_OUT=...]"
+	@sed -n 's/^\([a-z-]*\):.* ## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | \
+	    while IFS="$$(printf '\t')" read -r t d; do \
 	    printf '  make %-13s %s\n' "$$t" "$$d"; done

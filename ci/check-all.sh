@@ -35,7 +35,8 @@ cppcheck_run() {
     }
     # readdir is unsafe only where threads share one DIR; its replacement readdir_r is deprecated
     cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
-        --library=posix --library=gnu --suppress=missingIncludeSystem --suppress=readdirCalled -D_GNU_SOURCE -I. -j "$(nproc)" harness models
+        --library=posix --library=gnu --suppress=missingIncludeSystem --suppress=readdirCalled -D_GNU_SOURCE -I. \
+        -j "$(nproc)" harness models
 }
 
 step "include direction, doors and calls" ci/check-includes.sh

@@ -18,7 +18,8 @@ BEGIN {
     door["^yaml\\.h$"] = "^harness/suite/"
     door["^jansson"] = "^(harness/base/json\\.c$)"
     door["^hwloc"] = "^harness/hardware/"
-    door["^(cuda|cublas|cuComplex|curand|nvml|cooperative_groups)"] = "(\\.cuh?$|^harness/device/cuda/|^harness/kernels/launch_)"
+    door["^(cuda|cublas|cuComplex|curand|nvml|cooperative_groups)"] = \
+        "(\\.cuh?$|^harness/device/cuda/|^harness/kernels/launch_)"
     door["^(cblas|openblas)"] = "^harness/device/"
     door["^cmocka"] = "^tests/"
     door["^sqlite3"] = "^harness/report/"

@@ -1,4 +1,5 @@
-# The folder of ci/gpu.sh: at most eight files of its own, small ones, of one machine and one state of the sources. Sourced.
+# The folder of ci/gpu.sh: at most eight files of its own, small ones, of one machine and one state of the sources.
+# Sourced.
 # shellcheck shell=sh disable=SC2154
 
 kept_files='records.jsonl truth.jsonl compare.txt conformance.txt timing.tsv environment.txt log.txt summary.txt'
@@ -29,19 +30,21 @@ folder_open() {
     { : >>"$out/timing.tsv" && : >>"$log"; } 2>/dev/null || usage_fail "$out cannot be written to"
 }
 
-# What was measured before is not removed: a copy of the folder stays beside it. A machine's minutes may not come again, and a run
-# that is started where no GPU is must not cost those of one where there was.
+# What was measured before is not removed: a copy of the folder stays beside it. A machine's minutes may not come again,
+# and a run that is started where no GPU is must not cost those of one where there was.
 measured_keep() {
     [ -s "$out/records.jsonl" ] || [ -s "$out/truth.jsonl" ] || return 0
     aside=$out.$(date -u '+%Y%m%dT%H%M%SZ')
     while [ -e "$aside" ]; do aside=$aside-2; done
     { mkdir "$aside" && cp -p "$out"/* "$aside"; } 2>/dev/null || {
         rm -rf "$aside"
-        echo "gpu.sh: what was measured before cannot be kept in $aside; make room, or choose another folder with --out" >&2
+        echo "gpu.sh: what was measured before cannot be kept in $aside; make room, or choose another folder with" \
+            "--out" >&2
         return 1
     }
     {
-        echo "a copy that ci/gpu.sh made; it goes when there are $copies_maximum newer ones of its device, unless a file in it changes or joins it"
+        echo "a copy that ci/gpu.sh made; it goes when there are $copies_maximum newer ones of its device, unless a" \
+            "file in it changes or joins it"
         copy_sums "$aside"
     } >"$aside/$copy_mark"
     echo "gpu.sh: what was measured before is kept in $aside" >&2
@@ -74,12 +77,14 @@ device_of() {
     head -n 1 "$1/environment.txt" 2>/dev/null | cut -d , -f 1
 }
 
-# Of the copies of one device the newest stay, and so does each that somebody has touched. A run without a GPU takes nothing away
-# from those with one. Names sort by time.
+# Of the copies of one device the newest stay, and so does each that somebody has touched. A run without a GPU takes
+# nothing away from those with one. Names sort by time.
 copies_prune() {
     own_count=0
     for copy in "$out".[0-9]*Z*; do
-        if is_own_copy "$copy" && [ "$(device_of "$copy")" = "$(device_of "$aside")" ]; then own_count=$((own_count + 1)); fi
+        if is_own_copy "$copy" && [ "$(device_of "$copy")" = "$(device_of "$aside")" ]; then
+            own_count=$((own_count + 1))
+        fi
     done
     for copy in "$out".[0-9]*Z*; do
         [ "$own_count" -gt "$copies_maximum" ] || return 0
@@ -127,10 +132,15 @@ environment_write() {
         echo
         "$build/assay" hardware
         echo
-        timeout 20 nvidia-smi --query-gpu=index,name,driver_version,vbios_version,memory.total,memory.used,mig.mode.current,ecc.mode.current,compute_mode,persistence_mode,clocks.max.sm,power.limit --format=csv 2>&1
+        facts=index,name,driver_version,vbios_version,memory.total,memory.used,mig.mode.current,ecc.mode.current
+        timeout 20 nvidia-smi --query-gpu="$facts,compute_mode,persistence_mode,clocks.max.sm,power.limit" \
+            --format=csv 2>&1
         nvcc --version 2>/dev/null | tail -n 2
         echo
-        timeout 60 "$python" -c 'import sys, torch, transformers; print("python", sys.version.split()[0], "torch", torch.__version__, "cuda", torch.version.cuda, "transformers", transformers.__version__)' 2>&1 | tail -n 1
+        timeout 60 "$python" -c '
+import sys, torch, transformers
+print("python", sys.version.split()[0], "torch", torch.__version__, "cuda", torch.version.cuda,
+      "transformers", transformers.__version__)' 2>&1 | tail -n 1
         echo
         env | grep -E '^(LD_LIBRARY_PATH|(CUDA|CUBLAS|CUDNN|NVIDIA|PYTORCH|TORCH|OMP|OPENBLAS|ASSAY)_[A-Z_]*)=' | sort
     } >"$scratch/environment"
@@ -150,8 +160,8 @@ slice_begin() {
     esac
 }
 
-# Records of finished runs join those of the folder, one run after the other. What has no room there stays where it is: half a run
-# would make the whole file unreadable.
+# Records of finished runs join those of the folder, one run after the other. What has no room there stays where it is:
+# half a run would make the whole file unreadable.
 records_keep() {
     for records in "$scratch"/run-*/records.jsonl; do
         [ -f "$records" ] || continue
@@ -160,7 +170,8 @@ records_keep() {
             rm -r "${records%/*}"
         else
             truncate -s "$had_bytes" "$out/records.jsonl"
-            [ "$room_is_missing" = yes ] || echo "gpu.sh: no room in $out; the records of a run stay in ${records%/*}" >&2
+            [ "$room_is_missing" = yes ] ||
+                echo "gpu.sh: no room in $out; the records of a run stay in ${records%/*}" >&2
             room_is_missing=yes
         fi
     done

@@ -82,7 +82,8 @@ record_text() {
     sed -n 's/.*"'"$1"'": *"\([^"]*\)".*/\1/p' "$2" | head -n 1
 }
 
-# $1: suite file; $2: tag; $3: constants, where the repository has none of this device. The printed summary is in $scratch/printed and in the log.
+# $1: suite file; $2: tag; $3: constants, where the repository has none of this device. The printed summary is in
+# $scratch/printed and in the log.
 suite_measure() {
     COLUMNS=100 limited "$build/assay" run "$1" --device "$target" --filter "$2" --out "$scratch/run-$part-$2" \
         --records-only --quiet ${3:+--constants "$3"} >"$scratch/printed" 2>&1
@@ -144,7 +145,8 @@ tier_tags() {
     [ "$tier" = host ] || [ "${gpu_bytes:-0}" -lt 84000000000 ] || echo gpu-large
 }
 
-# Those of them that a suite has cases of. All of them where it has none of any, or cannot be read: what measures says which.
+# Those of them that a suite has cases of. All of them where it has none of any, or cannot be read: what measures says
+# which.
 suite_tags() {
     had_tags=
     for tag in $(tier_tags); do
@@ -183,7 +185,8 @@ part_calibrate() {
         --records-only --quiet >"$scratch/printed" 2>&1
     code=$?
     [ "$code" -ne 0 ] || {
-        limited "$build/assay" calibrate "$scratch/calibration" --output "$scratch/constants.json" >>"$scratch/printed" 2>&1
+        limited "$build/assay" calibrate "$scratch/calibration" --output "$scratch/constants.json" \
+            >>"$scratch/printed" 2>&1
         code=$?
     }
     cat "$scratch/printed"
@@ -192,8 +195,11 @@ part_calibrate() {
         slug=$(record_text slug "$scratch/constants.json")
         # Those of a host hold for as many threads.
         grep '"threads"' "$scratch/constants.json" >"$scratch/threads"
-        grep -qsxFf "$scratch/threads" "results/reference/$slug/constants.json" || fresh_constants=$scratch/constants.json
-        remark "$(grep -c '"type": *"case"' "$scratch/calibration/records.jsonl") cases; predictions take $([ -z "$fresh_constants" ] || echo "these, as there are no ")constants of $slug"
+        grep -qsxFf "$scratch/threads" "results/reference/$slug/constants.json" ||
+            fresh_constants=$scratch/constants.json
+        case_count=$(grep -c '"type": *"case"' "$scratch/calibration/records.jsonl")
+        which=$([ -z "$fresh_constants" ] || echo "these, as there are no ")
+        remark "$case_count cases; predictions take ${which}constants of $slug"
     elif [ ! -s "$scratch/remark" ]; then
         remark "no constants: $(tail -n 1 "$scratch/printed")"
     fi
@@ -205,7 +211,8 @@ part_calibrate() {
 part_repeat() {
     suite_part repeat-gpu.yaml
     code=$?
-    "$build/assay" report "$out" --format md --exit-zero | sed -n '/^## Spread over/,/^## [^S]/s/^- //p' | tr -d '\134' | tee "$scratch/spread"
+    "$build/assay" report "$out" --format md --exit-zero | sed -n '/^## Spread over/,/^## [^S]/s/^- //p' |
+        tr -d '\134' | tee "$scratch/spread"
     return "$code"
 }
 
@@ -220,7 +227,10 @@ part_conformance() {
     limited "$program" --table >"$out/conformance.txt"
     code=$?
     tail -n 1 "$out/conformance.txt"
-    [ "$code" -eq 3 ] || remark "devices: $(grep -c '^[a-z]*[:0-9]*: .*Largest error' "$out/conformance.txt"). $(tail -n 1 "$out/conformance.txt")"
+    [ "$code" -eq 3 ] ||
+        remark "devices: $(grep -c '^[a-z]*[:0-9]*: .*Largest error' "$out/conformance.txt"). $(
+            tail -n 1 "$out/conformance.txt"
+        )"
     return "$code"
 }
 
@@ -229,8 +239,9 @@ test_is_current() {
     [ -f "$1" ] && [ -x "$1" ] && { [ -n "$prebuilt" ] || [ -f "${1#"$build"/}.c" ]; }
 }
 
-# What a test program has to do with a GPU, as a digit to sort by: 1 opens one itself; 2 names one, or asks for `auto`, so that commands
-# of the program may open it; 3 does neither; 4 has the emulated one. Its source says so; one without a source may do anything.
+# What a test program has to do with a GPU, as a digit to sort by: 1 opens one itself; 2 names one, or asks for `auto`,
+# so that commands of the program may open it; 3 does neither; 4 has the emulated one. Its source says so; one without a
+# source may do anything.
 test_rank() {
     source=${1#"$build"/}.c
     case $source in tests/cuda_emulation/*)
@@ -266,12 +277,13 @@ tests_run() {
     jobs=$1
     shift
     [ $# -gt 0 ] || return 0
-    ASSAY_PROGRAM=$build/assay TEST_JOBS=$jobs TEST_BUDGET_S=$(seconds_left) limited ci/run-tests.sh "$build" "$@" >>"$scratch/printed" 2>&1
+    ASSAY_PROGRAM=$build/assay TEST_JOBS=$jobs TEST_BUDGET_S=$(seconds_left) limited ci/run-tests.sh "$build" "$@" \
+        >>"$scratch/printed" 2>&1
     echo $? >>"$scratch/test-codes"
 }
 
-# What opens a GPU comes first, since it is what a GPU is there for, and one after the other, since some of it measures. All else
-# runs several at once: on half of the cores, since the programs have threads of their own.
+# What opens a GPU comes first, since it is what a GPU is there for, and one after the other, since some of it measures.
+# All else runs several at once: on half of the cores, since the programs have threads of their own.
 part_tests() {
     : >"$scratch/printed"
     : >"$scratch/test-codes"
@@ -292,7 +304,8 @@ part_tests() {
         /^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$/ { passed += $1; failed += $3; skipped += $5 }
         END {
             printf "%d passed, %d failed, %d skipped", passed, failed, skipped
-            if (left > 0) printf "; %d of %d programs had no time:%s%s", left, done + left, names, (left > 3 ? " ...; log.txt names them" : "")
+            more = left > 3 ? " ...; log.txt names them" : ""
+            if (left > 0) printf "; %d of %d programs had no time:%s%s", left, done + left, names, more
         }' "$scratch/printed")"
     [ "$code" -ne 3 ] || ! grep -q '^FAIL ' "$scratch/printed" || code=1
     return "$code"
@@ -305,11 +318,13 @@ part_sanitizer() {
         remark "${gpu_why_not:-compute-sanitizer was not found on PATH or in /usr/local/cuda/bin}"
         return 77
     fi
-    limited "$sanitizer" --target-processes all "$build/assay" run suites/quick.yaml --filter 'tiny-gpt2/train/*/adam-fused' \
-        --device "$target" --out "$scratch/sanitized" --records-only --quiet >"$scratch/printed" 2>&1
+    limited "$sanitizer" --target-processes all "$build/assay" run suites/quick.yaml \
+        --filter 'tiny-gpt2/train/*/adam-fused' --device "$target" --out "$scratch/sanitized" \
+        --records-only --quiet >"$scratch/printed" 2>&1
     code=$?
     cat "$scratch/printed"
-    found=$(sed -n 's/.*ERROR SUMMARY: \([0-9]*\) error.*/\1/p' "$scratch/printed" | awk '{ sum += $1 } END { if (NR) print sum }')
+    found=$(sed -n 's/.*ERROR SUMMARY: \([0-9]*\) error.*/\1/p' "$scratch/printed" |
+        awk '{ sum += $1 } END { if (NR) print sum }')
     if grep -q 'Device not supported' "$scratch/printed"; then
         remark "compute-sanitizer does not know this device"
         return 77

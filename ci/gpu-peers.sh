@@ -19,15 +19,17 @@ plan_make() {
     set --
     for suite in load inference-overhead adam generate; do
         for tag in $(suite_tags "$suites/$suite-gpu.yaml"); do
-            "$build/assay" plan "$suites/$suite-gpu.yaml" --filter "$tag" --json >"$scratch/plan-$suite-$tag.json" || return
-            set -- "$@" "$scratch/plan-$suite-$tag.json"
+            plan=$scratch/plan-$suite-$tag.json
+            "$build/assay" plan "$suites/$suite-gpu.yaml" --filter "$tag" --json >"$plan" || return
+            set -- "$@" "$plan"
         done
     done
     "$python" -c '
 import json, sys
 plans = [json.load(open(path, encoding="utf-8")) for path in sys.argv[1:]]
 cases = {case["id"]: case for plan in plans for case in plan["cases"]}
-json.dump({"suite": "gpu", "description": "cases of ci/gpu.sh", "plan_hash": "+".join(plan["plan_hash"] for plan in plans),
+json.dump({"suite": "gpu", "description": "cases of ci/gpu.sh",
+           "plan_hash": "+".join(plan["plan_hash"] for plan in plans),
            "suite_case_count": len(cases), "case_count": len(cases), "cases": list(cases.values())}, sys.stdout)
 ' "$@" >"$scratch/plan.json"
 }
@@ -42,12 +44,14 @@ part_pytorch() {
     plan_make || return 99
     # A case that hangs ends before the part does, so that truth.py writes its last lines itself.
     budget=$(((part_end_ms - $(elapsed_ms)) / 1000 - 30))
-    limited "$python" peers/pytorch/truth.py --plan "$scratch/plan.json" --out "$out/truth.jsonl" --budget "$budget" --case-timeout 30
+    limited "$python" peers/pytorch/truth.py --plan "$scratch/plan.json" --out "$out/truth.jsonl" --budget "$budget" \
+        --case-timeout 30
     code=$?
     remark "$(awk -v count="$(grep -o '"id"' "$scratch/plan.json" | wc -l)" '
         /"type": *"case"/ { done++; if ($0 ~ /"status": *"ok"/) ok++; else if ($0 ~ /"status": *"skip"/) skip++ }
         END {
-            printf "%d of %d cases: %d ok, %d that PyTorch has not, %d not measured", done, count, ok, skip, done - ok - skip
+            printf "%d of %d cases: %d ok, %d that PyTorch has not, ", done, count, ok, skip
+            printf "%d not measured", done - ok - skip
             if (done < count) printf "; %d had no time", count - done
         }' "$out/truth.jsonl")"
     # A part of the cases, which are in an order that spreads the models, is what the time was given for; none is not.

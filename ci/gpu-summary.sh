@@ -75,7 +75,8 @@ result_line() {
     77) words="skipped" ;;
     *) words="FAIL: a fault of the program" ;;
     esac
-    guilty=$(awk -v code="$worst" '$1 == code && code != 0 && code != 77 { printf "%s%s", gap, $2; gap = ", " }' "$scratch/codes")
+    guilty=$(awk -v code="$worst" '
+        $1 == code && code != 0 && code != 77 { printf "%s%s", gap, $2; gap = ", " }' "$scratch/codes")
     echo "$words${guilty:+: $guilty}; exit code $worst after $(($(elapsed_ms) / 1000)) s; $out"
 }
 

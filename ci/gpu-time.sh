@@ -48,8 +48,8 @@ seconds_left() {
     echo "$left_seconds"
 }
 
-# The processes of this run, but for the script itself: TMPDIR names the run to all that it starts, whatever group or session
-# they make for themselves. Nothing where the kernel does not tell.
+# The processes of this run, but for the script itself: TMPDIR names the run to all that it starts, whatever group or
+# session they make for themselves. Nothing where the kernel does not tell.
 own_processes() {
     for path in $(env -u TMPDIR grep -lsaF "TMPDIR=$scratch" /proc/[0-9]*/environ); do
         path=${path%/environ}
@@ -63,7 +63,8 @@ left_behind_end() {
         left=$(own_processes)
         [ -n "$left" ] || return 0
         for process in $left; do
-            echo "left behind, and sent SIG$signal: $process $(tr '\0' ' ' 2>/dev/null <"/proc/$process/cmdline" | head -c 200)"
+            command_line=$(tr '\0' ' ' 2>/dev/null <"/proc/$process/cmdline" | head -c 200)
+            echo "left behind, and sent SIG$signal: $process $command_line"
             kill "-$signal" "$process" 2>/dev/null
         done
         tries=30
@@ -102,8 +103,8 @@ result_word() {
     esac
 }
 
-# A line of timing.tsv in the place of the part's earlier one: slice, part, result, exit code, seconds, limit, remark. The
-# lines stand in the order of the parts, whichever slice was run first.
+# A line of timing.tsv in the place of the part's earlier one: slice, part, result, exit code, seconds, limit, remark.
+# The lines stand in the order of the parts, whichever slice was run first.
 part_note() {
     {
         awk -F '\t' -v part="$2" '$2 != part' "$out/timing.tsv"
@@ -138,7 +139,8 @@ part_run() {
     took=$(($(elapsed_ms) - begun_ms))
     took=$((took / 1000)).$((took % 1000 / 100))
     text=$(tr '\t\n' '  ' <"$scratch/remark" | sed 's/ *$//')
-    printf '==== %s: %s, exit code %s after %s s: %s\n' "$part" "$(result_word "$code")" "$code" "$took" "$text" >>"$log"
+    printf '==== %s: %s, exit code %s after %s s: %s\n' "$part" "$(result_word "$code")" "$code" "$took" "$text" \
+        >>"$log"
     part_note "$part_slice" "$part" "$code" "$took" "$limit_seconds" "$text"
     printf '%-5s %-11s %6s s  %s\n' "$(result_word "$code")" "$part" "$took" "$text" >&2
 }

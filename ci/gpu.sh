@@ -8,7 +8,8 @@
 #   --need-gpu      no GPU is exit code 3 and not a reason to skip
 #   --build DIR     take the programs of DIR and build nothing
 #   --suites DIR    another folder with the suite files
-# Exit code: that of the worst part: 0 all pass, 1 a part failed, 2 usage, 3 inconclusive, 77 all was skipped, 99 a fault.
+# Exit code: that of the worst part: 0 all pass, 1 a part failed, 2 usage, 3 inconclusive, 77 all was skipped, 99 a
+# fault.
 set -u
 
 # Slice, part, seconds of its own. What a part leaves unspent is there for those after it.

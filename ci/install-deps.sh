@@ -82,7 +82,8 @@ if has_command apt-get; then
     install_packages $missing $wanted
     probe
 else
-    echo "install-deps.sh: this is neither Debian nor Ubuntu; install what these packages of theirs hold:$missing$wanted" >&2
+    echo "install-deps.sh: this is neither Debian nor Ubuntu; install what these packages of theirs" \
+        "hold:$missing$wanted" >&2
 fi
 if [ -n "$wanted" ]; then
     echo "install-deps.sh: still missing, a part is left out:$wanted (make info says which)" >&2

@@ -1,7 +1,7 @@
 #!/bin/sh
-# docs/REFERENCE.md and the table and plots in README.md, made from results/reference/*/records.jsonl alone: a new folder there is shown
-# without anything else being written. The plots lie beside the records. docs/LEAGUE.md likewise, from the records in the folders
-# league (of suites/league.yaml) and weights-rule of a device.
+# docs/REFERENCE.md and the table and plots in README.md, made from results/reference/*/records.jsonl alone: a new
+# folder there is shown without anything else being written. The plots lie beside the records. docs/LEAGUE.md likewise,
+# from the records in the folders league (of suites/league.yaml) and weights-rule of a device.
 #
 # usage: reference.sh             write the page, the README's part and the plots
 #        reference.sh --check     exit 1 and the difference where a file is not what it would be made to
@@ -47,7 +47,8 @@ file_replace() {
     exit 2
 }
 
-# What a function prints, into the file $1, or nothing: printf and awk do not always tell that the disk is full, a last line does.
+# What a function prints, into the file $1, or nothing: printf and awk do not always tell that the disk is full, a last
+# line does.
 file_make() {
     made_file=$1
     shift
@@ -67,12 +68,16 @@ slug_of() {
     kind=$(member kind "$1" device)
     name=$(member name "$1" device)
     [ "$kind" != cuda ] || kind=
-    printf '%s %s' "$kind" "$name" | LC_ALL=C tr '[:upper:]' '[:lower:]' | LC_ALL=C tr -cs '[:lower:][:digit:]' '-' | sed 's/^-*//; s/-*$//'
+    printf '%s %s' "$kind" "$name" | LC_ALL=C tr '[:upper:]' '[:lower:]' |
+        LC_ALL=C tr -cs '[:lower:][:digit:]' '-' | sed 's/^-*//; s/-*$//'
 }
 
 if [ -n "$added" ]; then
     slug=$(slug_of "$added/records.jsonl")
-    [ -n "$slug" ] || { echo "reference.sh: no case of $added/records.jsonl has a device; was anything measured?" >&2; exit 2; }
+    [ -n "$slug" ] || {
+        echo "reference.sh: no case of $added/records.jsonl has a device; was anything measured?" >&2
+        exit 2
+    }
     mkdir -p "results/reference/$slug" || exit 2
     file_replace "$added/records.jsonl" "results/reference/$slug/records.jsonl"
     echo "results/reference/$slug/records.jsonl"
@@ -91,10 +96,12 @@ overview_make() {
     for folder in results/reference/*/; do
         [ -f "$folder/records.jsonl" ] || continue
         slug=$(basename "$folder")
-        printf '| [%s](%s#%s) | %s | %s | %s | %s | %s |\n' "$(member name "$folder/records.jsonl" device)" "$1" "$slug" \
+        printf '| [%s](%s#%s) | %s | %s | %s | %s | %s |\n' \
+            "$(member name "$folder/records.jsonl" device)" "$1" "$slug" \
             "$(member started "$folder/records.jsonl" | cut -c 1-10)" \
             "$(sed -n 's/.*; \([0-9]* cases\{0,1\}: [^.]*\)\. Binary.*/\1/p' "$work/$slug.md")" \
-            "$(error_words "$work/$slug.md" replay 'allocated peak')" "$(error_words "$work/$slug.md" replay footprint)" \
+            "$(error_words "$work/$slug.md" replay 'allocated peak')" \
+            "$(error_words "$work/$slug.md" replay footprint)" \
             "$(error_words "$work/$slug.md" accelerate total)"
     done
 }
@@ -104,8 +111,8 @@ overview_plots() {
     for folder in results/reference/*/; do
         slug=$(basename "$folder")
         [ ! -f "$folder/plots/accuracy.tsv" ] ||
-            printf '[<img src="%splots/accuracy.svg" width="380" alt="predicted against measured: %s">](docs/REFERENCE.md#%s)\n' \
-                "$folder" "$slug" "$slug"
+            printf '[<img src="%splots/accuracy.svg" width="380" alt="%s: %s">](docs/REFERENCE.md#%s)\n' \
+                "$folder" "predicted against measured" "$slug" "$slug"
     done
 }
 
@@ -158,9 +165,10 @@ page_make() {
     cat <<'TEXT'
 # Reference results
 
-Made by `ci/reference.sh` from [results/reference](../results/reference), one section for each device that was measured, and
-nothing by hand; a test holds it to the records. `make gpu` measures, `ci/reference.sh --add results/gpu` adds what it measured.
-Errors are (predicted - measured) / measured, the median of them with their signs, and the worst. What each figure means is in [NUMBERS.md](NUMBERS.md).
+Made by `ci/reference.sh` from [results/reference](../results/reference), one section for each device that was
+measured, and nothing by hand; a test holds it to the records. `make gpu` measures, `ci/reference.sh --add results/gpu`
+adds what it measured. Errors are (predicted - measured) / measured, the median of them with their signs, and the worst.
+What each figure means is in [NUMBERS.md](NUMBERS.md).
 
 TEXT
     overview_make ''
@@ -189,12 +197,15 @@ settle() {
     fi
 }
 
-# One folder of a device with records of its own, $1, as a section of docs/LEAGUE.md. $2: its Markdown report, $3: its plot.
+# One folder of a device with records of its own, $1, as a section of docs/LEAGUE.md. $2: its Markdown report, $3: its
+# plot.
 league_section() {
     made_words=Measured
-    ! grep -q '"basis": "replayed"\|"device": {[^}]*"kind": "meta"' "$1/records.jsonl" || made_words='Measured and replayed'
+    ! grep -q '"basis": "replayed"\|"device": {[^}]*"kind": "meta"' "$1/records.jsonl" ||
+        made_words='Measured and replayed'
     printf '\n## %s: %s\n\n%s %s, kept in [%s](../%s/records.jsonl).\n\n' "$(sed -n '1s/^# //p' "$2")" \
-        "$(member name "$1/records.jsonl" device)" "$made_words" "$(member started "$1/records.jsonl" | cut -c 1-10)" "$1" "$1"
+        "$(member name "$1/records.jsonl" device)" "$made_words" \
+        "$(member started "$1/records.jsonl" | cut -c 1-10)" "$1" "$1"
     printf '![%s](../%s/plots/%s.svg)\n' "$3" "$1" "$3"
     sed '1d; s/^##/###/' "$2"
 }
@@ -203,15 +214,16 @@ league_page() {
     cat <<'TEXT'
 # The league of estimators
 
-Made by `ci/reference.sh` from the records under [results/reference](../results/reference) and nothing by hand; a test holds it to
-them. `build/assay run suites/league.yaml --device auto --out DIR` measures the cases, `build/assay report DIR --league` ranks, and
-`build/assay report DIR --rule 1.2` holds inference against a multiple of the weights (`suites/weights-rule.yaml`). What each figure
-means is in [NUMBERS.md](NUMBERS.md).
+Made by `ci/reference.sh` from the records under [results/reference](../results/reference) and nothing by hand; a test
+holds it to them. `build/assay run suites/league.yaml --device auto --out DIR` measures the cases,
+`build/assay report DIR --league` ranks, and `build/assay report DIR --rule 1.2` holds inference against a multiple of
+the weights (`suites/weights-rule.yaml`). What each figure means is in [NUMBERS.md](NUMBERS.md).
 TEXT
     cat "$1"
 }
 
-# The Markdown report of a folder into $2.md, and its plots beside its records. $3: the plots; what follows: more options.
+# The Markdown report of a folder into $2.md, and its plots beside its records. $3: the plots; what follows: more
+# options.
 report_make() {
     folder=$1 made=$2 names=$3
     shift 3
@@ -247,15 +259,19 @@ league_overview() {
     for made in "$work"/*-league.md; do
         [ -f "$made" ] || continue
         slug=$(basename "$made" -league.md)
-        printf '\nHow estimators compare on %s, over %s ([docs/LEAGUE.md](docs/LEAGUE.md): by mode and family). %s\n\n' \
+        printf '\nHow estimators compare on %s, over %s (%s: by mode and family). %s\n\n' \
             "$(member name "results/reference/$slug/league/records.jsonl" device)" \
-            "$(report_section "$made" "All cases" | sed -n '1s/;.*//p')" \
+            "$(report_section "$made" "All cases" | sed -n '1s/;.*//p')" '[docs/LEAGUE.md](docs/LEAGUE.md)' \
             'Ranked by the median of |error|; few and part answer too few cases for a rank.'
         report_section "$made" "All cases" | awk -v columns=9 -f "$columns_awk"
-        printf '\n%s %s %s\n\n' 'Bias is the mean error with its sign, under the share of cases that were predicted too small.' \
-            "Common is the median over the $(report_section "$made" "All cases" | sed -n '1s/.* answer \([0-9]*\) of them.*/\1/p') cases" \
-            'that every ranked estimator answers: there nobody gains by easy cases. `assay estimators` says what each is.'
-        echo 'Marked \* are baselines: no published rules, but what somebody predicts who has measured other cases first. What is cleverer should do better.'
+        common_count=$(report_section "$made" "All cases" | sed -n '1s/.* answer \([0-9]*\) of them.*/\1/p')
+        printf '\n%s %s %s %s\n\n' \
+            'Bias is the mean error with its sign, under the share of cases that were predicted too small.' \
+            "Common is the median over the $common_count cases" \
+            'that every ranked estimator answers: there nobody gains by easy cases.' \
+            '`assay estimators` says what each is.'
+        printf '%s %s\n' 'Marked \* are baselines: no published rules, but what somebody predicts who has measured' \
+            'other cases first. What is cleverer should do better.'
         echo
         report_section "$made" "How to read it" | grep '^- '
     done

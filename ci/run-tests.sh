@@ -6,8 +6,8 @@
 # usage: run-tests.sh BUILD_FOLDER PROGRAM...
 # TEST_TIMEOUT_S: seconds of one program. TEST_BUDGET_S: seconds of them all; what would begin later is a line "late",
 # and the exit status 3 where nothing failed. TEST_JOBS: how many programs at once; 1 where nothing is said, since those
-# that find a GPU measure it. TERM, INT and HUP end the programs that are at work, too: what had ended is reported, the others
-# are lines "cut", and the exit status is 128 and the signal.
+# that find a GPU measure it. TERM, INT and HUP end the programs that are at work, too: what had ended is reported, the
+# others are lines "cut", and the exit status is 128 and the signal.
 set -u
 
 grace_s=5 # until what does not heed TERM is killed; who ends this script with `timeout -k` gives it more
@@ -19,8 +19,8 @@ log_of() {
     printf '%s/tests/logs/%s.log' "$build" "$(echo "${1#"$build"/tests/}" | tr / -)"
 }
 
-# A program of several that run at once: its output into its log, and last its exit status, or "late", beside it. `timeout`
-# makes a process group of its own, which no signal to ours reaches: it is told, and tells the program.
+# A program of several that run at once: its output into its log, and last its exit status, or "late", beside it.
+# `timeout` makes a process group of its own, which no signal to ours reaches: it is told, and tells the program.
 one_stop() {
     trap '' INT TERM HUP # it may come twice, and once is waited for
     stopping=yes

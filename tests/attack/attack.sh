@@ -1,8 +1,10 @@
-# What every attack begins with: a folder of its own, short words for what it expects. Sourced by the scripts of quick/ and long/.
+# What every attack begins with: a folder of its own, short words for what it expects. Sourced by the scripts of quick/
+# and long/.
 # shellcheck shell=sh
 #
 #   $assay    the program, by its full path        $root    the repository
-#   $work     an empty folder, removed at the end  $rounds  how often a random moment is tried: few in `make test`, many by night
+#   $work     an empty folder, removed at the end  $rounds  how often a random moment is tried: few in `make test`, many
+#             by night
 #
 # A script ends with 0 where everything held, 77 (skip "why") where it could not be tried, 1 (fail "what") otherwise.
 set -u
@@ -50,7 +52,8 @@ said() {
 
 # The files and links of a folder, with their sums: what a command that must change nothing is held against.
 sums() {
-    (cd "$1" && find . -type f -exec cksum {} + && find . -type l -exec ls -d {} + && find . ! -type f ! -type l) | LC_ALL=C sort
+    (cd "$1" && find . -type f -exec cksum {} + && find . -type l -exec ls -d {} + && find . ! -type f ! -type l) |
+        LC_ALL=C sort
 }
 
 # same FOLDER FILE: the sums are those of before, which `sums FOLDER >FILE` has kept.
@@ -58,7 +61,8 @@ same() {
     sums "$1" | diff "$2" - >"$work/said" || fail "$1 has changed"
 }
 
-# records FOLDER: records with something for every plot, and nothing else. The run of the reference machine, at most 12 cases of it.
+# records FOLDER: records with something for every plot, and nothing else. The run of the reference machine, at most 12
+# cases of it.
 records() {
     mkdir -p "$1" && { head -n 13 "$reference/records.jsonl" && tail -n 1 "$reference/records.jsonl"; } |
         sed 's/"selected_count": [0-9]*/"selected_count": 0/' >"$1/records.jsonl" # none of what is left out is missing
@@ -67,7 +71,8 @@ records() {
 # Every image and page in a folder is whole, and nothing else lies there that a writer has left.
 whole() {
     for file in $(find "$1" -name '*.svg'); do
-        [ "$(tail -c 8 "$file" | tr -d ' \n')" = "</svg>" ] || [ "$(tail -n 2 "$file" | tr -d '\n ')" = "</svg>" ] || fail "$file is cut short"
+        [ "$(tail -c 8 "$file" | tr -d ' \n')" = "</svg>" ] || [ "$(tail -n 2 "$file" | tr -d '\n ')" = "</svg>" ] ||
+            fail "$file is cut short"
     done
     for file in $(find "$1" -name '*.png'); do
         [ "$(tail -c 8 "$file" | head -c 4)" = IEND ] || fail "$file is cut short"

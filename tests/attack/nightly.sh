@@ -8,7 +8,11 @@ set -u
 here=$(cd "$(dirname "$0")" && pwd) || exit 99
 ATTACK_ROUNDS=${1:-200}
 export ATTACK_ROUNDS
-case $ATTACK_ROUNDS in '' | *[!0-9]*) echo "nightly.sh: '$ATTACK_ROUNDS' is not a number of rounds; write 200" >&2; exit 2 ;; esac
+case $ATTACK_ROUNDS in '' | *[!0-9]*)
+    echo "nightly.sh: '$ATTACK_ROUNDS' is not a number of rounds; write 200" >&2
+    exit 2
+    ;;
+esac
 failed=
 for attack in "$here"/quick/*.sh "$here"/long/*.sh; do
     name=${attack#"$here"/}

@@ -1,6 +1,6 @@
 #!/bin/sh
-# A disk that is really full, at many sizes: what run, report and calibrate leave. Mounts a tmpfs of its own, in a name space of its
-# own where it may.
+# A disk that is really full, at many sizes: what run, report and calibrate leave. Mounts a tmpfs of its own, in a name
+# space of its own where it may.
 . "$(dirname "$0")/../attack.sh"
 
 if [ "${ATTACK_INSIDE:-}" != yes ]; then
@@ -30,7 +30,8 @@ for kilobytes in 64 128 200 256 300 400 500 700 1000 1400 2000 3000; do
         [ "$code" -eq 0 ] || [ "$code" -eq 2 ] || fail "exit code $code in $kilobytes KiB"
         [ "$code" -eq 2 ] || [ -s disk/folder/report.html ] || fail "no page and exit code 0 in $kilobytes KiB"
         whole disk/folder
-        timeout 60 "$assay" run "$root/suites/selftest.yaml" --filter right --device host --quiet --out disk/folder >said 2>&1
+        timeout 60 "$assay" run "$root/suites/selftest.yaml" --filter right --device host --quiet --out disk/folder \
+            >said 2>&1
         [ $? -lt 126 ] || fail "the run died in $kilobytes KiB"
         expect 0 "$assay" report disk/folder --format csv --exit-zero
         whole disk/folder

@@ -20,5 +20,7 @@ while [ "$round" -lt "$rounds" ]; do
     round=$((round + 1))
 done
 "$assay" run "$suite" --device host --quiet --out folder >/dev/null 2>&1
-[ "$(grep -c '"type": *"case".*}$' folder/records.jsonl)" -eq $((finished + 2)) ] || fail "the run after the killed ones"
-timeout 60 "$assay" report folder --format csv --exit-zero >said 2>&1 || fail "the records of killed runs cannot be read"
+[ "$(grep -c '"type": *"case".*}$' folder/records.jsonl)" -eq $((finished + 2)) ] ||
+    fail "the run after the killed ones"
+timeout 60 "$assay" report folder --format csv --exit-zero >said 2>&1 ||
+    fail "the records of killed runs cannot be read"

@@ -17,7 +17,8 @@ while [ "$turn" -lt $(((rounds + 3) / 4)) ]; do
         wait "$report" || fail "a report among others ended with $?"
     done
     for number in 1 2 3 4 5 6; do
-        diff "folder/alone.html" "folder/page-$number.html" >said || fail "page $number differs from that of a report alone"
+        diff "folder/alone.html" "folder/page-$number.html" >said ||
+            fail "page $number differs from that of a report alone"
     done
     same folder/plots before
     turn=$((turn + 1))

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Where there is no room, each file is the old one, whole, or the new one, whole, and the exit code says that something is missing.
-# The room is a limit on the size of a file, so that nobody needs to mount anything; long/full_disk.sh does that.
+# Where there is no room, each file is the old one, whole, or the new one, whole, and the exit code says that something
+# is missing. The room is a limit on the size of a file, so that nobody needs to mount anything; long/full_disk.sh does
+# that.
 . "$(dirname "$0")/../attack.sh"
 
 records folder
@@ -10,8 +11,10 @@ records folder
 mkdir kept && cp -r folder constants.json stacks kept
 sums kept/folder >before
 for blocks in 0 1 2 4 8 16; do
-    for command in "report folder --format html --output folder/report.html" "report folder --format csv --output folder/report.html" \
-        "calibrate $reference/calibrate --output constants.json" "explain gpt2 --mode infer --batch 1 --seq 16 --folded stacks"; do
+    for command in "report folder --format html --output folder/report.html" \
+        "report folder --format csv --output folder/report.html" \
+        "calibrate $reference/calibrate --output constants.json" \
+        "explain gpt2 --mode infer --batch 1 --seq 16 --folded stacks"; do
         # shellcheck disable=SC2086
         (ulimit -f "$blocks" && exec timeout 60 "$assay" $command) >/dev/null 2>&1
         code=$?

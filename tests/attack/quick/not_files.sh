@@ -1,6 +1,6 @@
 #!/bin/sh
-# What is no regular file, wherever a file is read: a pipe that nobody writes to is not waited for, a device without an end is not
-# read, and a folder is told as one. Each with its message; nothing is written.
+# What is no regular file, wherever a file is read: a pipe that nobody writes to is not waited for, a device without an
+# end is not read, and a folder is told as one. Each with its message; nothing is written.
 . "$(dirname "$0")/../attack.sh"
 
 mkfifo pipe
@@ -41,7 +41,8 @@ for name in config.json model.safetensors model.safetensors.index.json model.ggu
 done
 for kind in pipe zero folder; do
     at=$kind-config.json
-    for question in "estimate $at" "weights $at" "synth $at --out made" "offload $at --to made" "place $at --max-memory cpu=1GB"; do
+    for question in "estimate $at" "weights $at" "synth $at --out made" "offload $at --to made" \
+        "place $at --max-memory cpu=1GB"; do
         # shellcheck disable=SC2086
         expect 2 "$assay" $question
         told "'$at/config.json' is no regular file and leads to none; put the model's config.json in its place"

@@ -1,7 +1,7 @@
 #!/bin/sh
-# A checkpoint appears whole or not at all: no room, errors of the disk and kills leave the folder as it was, and hostile paths are
-# refused. The room is a limit on the size of a file, and a library that is loaded before the system's (where there is a compiler)
-# and says "no space left" after so many bytes.
+# A checkpoint appears whole or not at all: no room, errors of the disk and kills leave the folder as it was, and
+# hostile paths are refused. The room is a limit on the size of a file, and a library that is loaded before the system's
+# (where there is a compiler) and says "no space left" after so many bytes.
 # shellcheck disable=SC2086 # $mixtral is several words
 . "$(dirname "$0")/../attack.sh"
 
@@ -36,7 +36,8 @@ complete good
 
 # No room: the folders that were made go too.
 for blocks in 0 1 8 40 70; do
-    (ulimit -f "$blocks" && exec timeout 60 "$assay" synth tiny-mixtral --max-shard-size 40KB --out none/at/all) >said 2>&1
+    (ulimit -f "$blocks" && exec timeout 60 "$assay" synth tiny-mixtral --max-shard-size 40KB --out none/at/all) \
+        >said 2>&1
     code=$?
     if [ "$code" -eq 0 ]; then
         complete none/at/all
@@ -51,7 +52,8 @@ done
 # No room for what is to replace another checkpoint: that one stays.
 cp -r good kept
 sums kept >before
-(ulimit -f 8 && exec timeout 60 "$assay" synth tiny-mixtral --max-shard-size 40KB --seed 9 --force --out kept) >said 2>&1
+(ulimit -f 8 && exec timeout 60 "$assay" synth tiny-mixtral --max-shard-size 40KB --seed 9 --force --out kept) \
+    >said 2>&1
 [ $? -eq 2 ] || fail "no room is not told by the exit code"
 same kept before
 
@@ -101,7 +103,8 @@ C
         [ ! -e full_"$room" ] || fail "something is left with room for $room bytes"
     done
     for calls in 0 1 3 4; do
-        expect 2 env LD_PRELOAD="$work/full.so" FSYNCS="$calls" "$assay" $mixtral --max-shard-size 40KB --out sync_"$calls"
+        expect 2 env LD_PRELOAD="$work/full.so" FSYNCS="$calls" "$assay" $mixtral --max-shard-size 40KB \
+            --out sync_"$calls"
         said "Input/output error"
         [ ! -e sync_"$calls" ] || fail "something is left after $calls files"
     done
@@ -111,7 +114,8 @@ C
     said "97.66 KiB are free there"
     [ ! -e little ] || fail "a folder is left where there was no room"
     expect 0 env LD_PRELOAD="$work/full.so" FREE=100000 "$assay" $mixtral --zero --out little
-    expect 2 env LD_PRELOAD="$work/full.so" ROOM=40000 "$assay" synth tiny-mixtral --max-shard-size 40KB --seed 9 --force --out kept
+    expect 2 env LD_PRELOAD="$work/full.so" ROOM=40000 "$assay" synth tiny-mixtral --max-shard-size 40KB --seed 9 \
+        --force --out kept
     same kept before
 fi
 
