@@ -1,6 +1,7 @@
 #!/bin/sh
-# Files under 500 lines, functions under 70, and every .c and .h file opens with a comment that says what it is.
-# A function runs from the brace in the first column to the brace that closes it there, plus its first line.
+# Lines within 120 columns, files under 500 lines, functions under 70, and every .c and .h file opens with a comment that
+# says what it is. A function runs from the brace in the first column to the brace that closes it there, plus its first
+# line. Columns are characters of UTF-8: of C, C++, CUDA, shell, awk, make and the suites, not of Markdown and data.
 #
 # usage: check-lengths.sh [ROOT]      exit 1 and a line FILE:LINE: cause; remedy for each breach
 set -u
@@ -12,9 +13,27 @@ if [ -z "$files" ]; then
     echo "check-lengths.sh: no sources below $root; give the root of the repository" >&2
     exit 2
 fi
+lined=$(find Makefile ci harness models peers tests \( -name Makefile -o -name '*.[ch]' -o -name '*.cu' -o \
+    -name '*.cuh' -o -name '*.cpp' -o -name '*.sh' -o -name '*.awk' \) 2>/dev/null | sort
+    find .ci .github suites \( -name '*.yaml' -o -name '*.yml' \) 2>/dev/null | sort)
+status=0
+
+# In the C locale every awk counts bytes; those that go on with a character are taken out.
+# shellcheck disable=SC2086
+LC_ALL=C awk '
+    length($0) > 120 {
+        line = $0
+        gsub(/[\200-\277]/, "", line)
+        if (length(line) > 120) {
+            printf "%s:%d: a line of %d columns; 120 are the most\n", FILENAME, FNR, length(line)
+            breaches++
+        }
+    }
+    END { exit breaches > 0 }
+' $lined || status=1
 
 # shellcheck disable=SC2086
-exec awk '
+awk '
     FNR == 1 {
         opened = 0
         if ($0 !~ /^\/\*/) {
@@ -34,4 +53,5 @@ exec awk '
         breaches++
     }
     END { exit breaches > 0 }
-' $files
+' $files || status=1
+exit "$status"

@@ -139,6 +139,51 @@ static void files_and_functions_have_a_length(void **state)
     text_release(&lines);
 }
 
+/* A tree with a file whose second line begins like that and has so many columns. */
+static void line_expect(const char *path, const char *begin, int columns, int exit_code)
+{
+    struct tree tree = tree_make("harness/base/z.c", "/* A file. */\n");
+    struct text file = {0}, message = {0};
+    const char *const words[] = {lengths, tree.root, NULL};
+    text_format(&file, "%s\n%s ", begin[0] == '/' ? "/* A file. */" : "#", begin);
+    for (int i = (int)strlen(begin) + 1; i < columns; i++) {
+        text_append(&file, "\xC3\xA9"); /* one column of two bytes */
+    }
+    text_append(&file, "\n");
+    folders_make(tree.root, path);
+    snprintf(tree.path, sizeof tree.path, "%s/%s", tree.root, path);
+    FILE *stream = fopen(tree.path, "w");
+    assert_non_null(stream);
+    fputs(text_string(&file), stream);
+    fclose(stream);
+    text_format(&message, "%s:2: a line of %d columns; 120 are the most\n", path, columns);
+    struct command_result result = command_run(words, NULL);
+    assert_string_equal(text_string(&result.output), exit_code == 0 ? "" : text_string(&message));
+    assert_int_equal(result.exit_code, exit_code);
+    command_result_release(&result);
+    text_release(&message);
+    text_release(&file);
+    tree_remove(&tree);
+}
+
+static void lines_have_a_width(void **state)
+{
+    static const struct {
+        const char *path, *begin;
+    } checked[] = {{"models/a.c", "//"},   {"harness/kernels/a.cu", "//"},
+                   {"tests/a.cpp", "//"},  {"ci/a.sh", "#"},
+                   {"ci/a.awk", "#"},      {"Makefile", "#"},
+                   {"suites/a.yaml", "#"}, {"tests/attack/quick/a.sh", "#"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof checked / sizeof checked[0]; i++) {
+        line_expect(checked[i].path, checked[i].begin, 120, 0);
+        line_expect(checked[i].path, checked[i].begin, 121, 1);
+    }
+    /* Markdown and data are as wide as they are. */
+    line_expect("ci/a.md", "#", 400, 0);
+    line_expect("tests/cli/data/a.yaml", "#", 400, 0);
+}
+
 static void checks_of_nothing_do_not_pass(void **state)
 {
     (void)state;
@@ -160,6 +205,7 @@ int main(void)
         cmocka_unit_test(outside_libraries_have_one_door),
         cmocka_unit_test(only_the_command_line_prints_and_exits),
         cmocka_unit_test(files_and_functions_have_a_length),
+        cmocka_unit_test(lines_have_a_width),
         cmocka_unit_test(checks_of_nothing_do_not_pass),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
